@@ -1,0 +1,64 @@
+"""The exceptions of inductile: what went wrong, who has to act, and what to do.
+
+Importable from everywhere; imports nothing of the package and no torch. Every class keeps its arguments in
+`args`, so that an error raised in a compiler process survives pickling on its way back.
+"""
+
+from __future__ import annotations
+
+
+class InductileError(Exception):
+    """Base of every error that inductile raises on purpose."""
+
+
+class UserError(InductileError):
+    """The input, the options or the machine is at fault, not inductile.
+
+    `problem` says what is wrong and `remedy` what to do about it; together they are the one message that a
+    person sees. Command-line tools print it as `error: ...` and exit with status 1, without a traceback.
+    """
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        super().__init__(problem, remedy)
+        self.problem = problem
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.remedy}" if self.remedy else self.problem
+
+
+class CompilerNotFoundError(UserError):
+    """No compiler for generated code was found; names the package that provides one."""
+
+    def __init__(self, compiler: str, package: str) -> None:
+        super().__init__(f"no {compiler} found", f"install {package}, or name another compiler in the options")
+        self.args = (compiler, package)
+        self.compiler = compiler
+        self.package = package
+
+
+class UnsupportedError(InductileError):
+    """A valid program asks for something that no lowering handles.
+
+    Where eager can run the operation, the caller answers with an ATen call instead of letting this escape.
+    """
+
+
+class PassError(InductileError):
+    """A pass failed or left invalid IR: a bug of ours, or of a pass plugin.
+
+    `pass_name` is the name in the pipeline, `reason` the failure in one line, and `reproducer` the path of a
+    file that `inductile-opt --run-reproducer` replays (empty when none was written).
+    """
+
+    def __init__(self, pass_name: str, reason: str, reproducer: str = "") -> None:
+        super().__init__(pass_name, reason, reproducer)
+        self.pass_name = pass_name
+        self.reason = reason
+        self.reproducer = reproducer
+
+    def __str__(self) -> str:
+        message = f"pass '{self.pass_name}' failed: {self.reason}"
+        if self.reproducer:
+            message += f"; replay it with: inductile-opt --run-reproducer {self.reproducer}"
+        return message
