@@ -1,0 +1,218 @@
+"""Normal forms of floor division and modulo that hold for all integers, without knowing ranges.
+
+With constants k, a, b > 0 the laws are
+
+    (k*q + r) floordiv k        == q + r floordiv k             (k*q + r) mod k   == r mod k
+    (g*x + c) floordiv (g*k)    == (x + c floordiv g) floordiv k
+    (g*x + c) mod (g*k)         == g*((x + c floordiv g) mod k) + c mod g
+    (n + x floordiv a) floordiv b == (a*n + x) floordiv (a*b)
+    (x mod (a*b)) floordiv a    == (x floordiv a) mod b
+    (y + c*(x mod m)) mod k     == (y + c*x) mod k              when k divides c*m
+    c*k*(x floordiv k) + c*(x mod k) == c*x
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import gcd
+
+from . import polynomial as p
+from .errors import SymError
+from .polynomial import Expr, Monomial
+
+
+@lru_cache(maxsize=1 << 15)
+def floordiv(dividend: Expr, divisor: Expr) -> Expr:
+    """floor(dividend / divisor) in normal form. Raises SymError when the divisor is zero."""
+    k = divisor.as_int()
+    if k is None:
+        return _floordiv_symbolic(dividend, divisor)
+    if k == 0:
+        raise SymError(f"division by zero: ({dividend}) floordiv 0")
+    return _floordiv_const(dividend, k) if k > 0 else _floordiv_const(-dividend, -k)
+
+
+@lru_cache(maxsize=1 << 15)
+def mod(dividend: Expr, divisor: Expr) -> Expr:
+    """dividend - divisor * (dividend floordiv divisor) in normal form. Raises SymError when the divisor is zero."""
+    k = divisor.as_int()
+    if k is None:
+        return _mod_symbolic(dividend, divisor)
+    if k == 0:
+        raise SymError(f"division by zero: ({dividend}) mod 0")
+    return _mod_const(dividend, k) if k > 0 else -_mod_const(-dividend, -k)
+
+
+def ceildiv(dividend: Expr | int, divisor: Expr | int) -> Expr:
+    """ceil(dividend / divisor), expressed by floor division."""
+    dividend, divisor = p.as_expr(dividend), p.as_expr(divisor)
+    return -floordiv(-dividend, divisor)
+
+
+def _reduce(dividend: Expr, k: int) -> tuple[dict[Monomial, int], dict[Monomial, int]]:
+    """Quotient and rest of every coefficient by k > 0.
+
+    The rest keeps its sign, so that `-i0` stays as it is, except the constant, which ends in [0, k).
+    """
+    quotient: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
+    for monomial, coefficient in dividend.terms:
+        if not monomial or coefficient >= 0:
+            whole, part = divmod(coefficient, k)
+        else:
+            whole, part = -(-coefficient // k), -(-coefficient % k)
+        if whole:
+            quotient[monomial] = whole
+        if part:
+            rest[monomial] = part
+    return quotient, rest
+
+
+def _take_common_factor(rest: dict[Monomial, int], k: int) -> tuple[dict[Monomial, int], int]:
+    """Divide the coefficients and k by their common factor, which is returned too; the constant is rounded down."""
+    factor = gcd(k, *(coefficient for monomial, coefficient in rest.items() if monomial))
+    if factor == 1:
+        return rest, 1
+    divided = {monomial: coefficient // factor for monomial, coefficient in rest.items()}
+    if divided.get((), 1) == 0:
+        del divided[()]
+    return divided, factor
+
+
+def _floordiv_const(dividend: Expr, k: int) -> Expr:
+    if k == 1:
+        return dividend
+    quotient, rest = _reduce(dividend, k)
+    if not rest or (len(rest) == 1 and () in rest):
+        return p.from_terms(quotient)
+    rest, factor = _take_common_factor(rest, k)
+    k //= factor
+    last = _merge_nested(rest, k)
+    if last is None:
+        last = p.make_atom("floordiv", "", (p.from_terms(rest), p.const(k))).expr
+    p.accumulate(quotient, last)
+    return p.from_terms(quotient)
+
+
+def _merge_nested(rest: dict[Monomial, int], k: int) -> Expr | None:
+    """`rest floordiv k` where rest contains a quotient with coefficient 1, or is a single remainder; None if not."""
+    for monomial, coefficient in rest.items():
+        if coefficient != 1 or len(monomial) != 1:
+            continue
+        atom = monomial[0]
+        inner = atom.args[1].as_int() if atom.kind in ("floordiv", "mod") else None
+        if inner is None:
+            continue
+        if atom.kind == "floordiv":
+            terms = {m: c * inner for m, c in rest.items() if m != monomial}
+            p.accumulate(terms, atom.args[0])
+            return floordiv(p.from_terms(terms), p.const(k * inner))
+        if len(rest) == 1 and inner % k == 0:
+            return mod(floordiv(atom.args[0], p.const(k)), p.const(inner // k))
+    return None
+
+
+def _mod_const(dividend: Expr, k: int) -> Expr:
+    if k == 1:
+        return p.ZERO
+    if dividend.has_mod:
+        dividend = _drop_inner_mod(dividend, k)
+    _, rest = _reduce(dividend, k)
+    if not rest or (len(rest) == 1 and () in rest):
+        return p.intern(rest)
+    constant = rest.get((), 0)
+    rest, factor = _take_common_factor(rest, k)
+    if factor > 1:
+        return mod(p.from_terms(rest), p.const(k // factor)) * factor + constant % factor
+    return p.make_atom("mod", "", (p.from_terms(rest), p.const(k))).expr
+
+
+def _drop_inner_mod(dividend: Expr, k: int) -> Expr:
+    """Replace `c*(x mod m)` by `c*x` where k divides c*m."""
+    terms: dict[Monomial, int] = {}
+    changed = False
+    for monomial, coefficient in dividend.terms:
+        atom = monomial[0] if len(monomial) == 1 else None
+        inner = atom.args[1].as_int() if atom is not None and atom.kind == "mod" else None
+        if atom is not None and inner is not None and coefficient * inner % k == 0:
+            p.accumulate(terms, atom.args[0], coefficient)
+            changed = True
+        else:
+            terms[monomial] = terms.get(monomial, 0) + coefficient
+    # What was inside may be a remainder again, or recombine into one.
+    return _drop_inner_mod(p.from_terms(terms), k) if changed else dividend
+
+
+def _signed_and_reduced(dividend: Expr, divisor: Expr) -> tuple[Expr, Expr, int]:
+    """Make the divisor's leading coefficient positive and divide both by their common integer factor (returned, signed)."""
+    factor = gcd(*(c for _, c in dividend.terms), *(c for _, c in divisor.terms))
+    if divisor.terms[0][1] < 0:
+        factor = -factor
+    if factor == 1:
+        return dividend, divisor, 1
+    return divide_exactly(dividend, factor), divide_exactly(divisor, factor), factor
+
+
+def divide_exactly(expr: Expr, k: int) -> Expr:
+    """expr / k where k divides every coefficient."""
+    return p.intern({monomial: coefficient // k for monomial, coefficient in expr.terms})
+
+
+def _floordiv_symbolic(dividend: Expr, divisor: Expr) -> Expr:
+    dividend, divisor, _ = _signed_and_reduced(dividend, divisor)
+    return p.make_atom("floordiv", "", (dividend, divisor)).expr
+
+
+def _mod_symbolic(dividend: Expr, divisor: Expr) -> Expr:
+    dividend, divisor, factor = _signed_and_reduced(dividend, divisor)
+    return p.make_atom("mod", "", (dividend, divisor)).expr * factor
+
+
+def recombine(terms: dict[Monomial, int]) -> None:
+    """Apply `c*k*(x floordiv k) + c*(x mod k) == c*x` in place, until no pair is left.
+
+    A quotient with a larger coefficient gives up its part: `13*(x floordiv 12) + x mod 12 == x + x floordiv 12`.
+    """
+    pending = list(terms)
+    while pending:
+        monomial = pending.pop()
+        coefficient = terms.get(monomial, 0)
+        if not coefficient:
+            continue
+        for position, atom in enumerate(monomial):
+            if atom.kind != "mod":
+                continue
+            others = monomial[:position] + monomial[position + 1 :]
+            partner = _partner(terms, others, coefficient, atom)
+            if partner is None:
+                continue
+            del terms[monomial]
+            for paired, share in partner:
+                terms[paired] -= share
+            for inner, inner_coefficient in atom.args[0].terms:
+                product = p.multiply_monomials(others, inner)
+                terms[product] = terms.get(product, 0) + coefficient * inner_coefficient
+            # A new or grown term may complete another pair.
+            pending = list(terms)
+            break
+
+
+def _partner(
+    terms: dict[Monomial, int], others: Monomial, coefficient: int, atom: p.Atom
+) -> list[tuple[Monomial, int]] | None:
+    """The terms of `coefficient * others * k * (x floordiv k)` if `terms` has at least that much of each."""
+    if atom.quotient is None:
+        atom.quotient = floordiv(*atom.args)
+    quotient = atom.quotient.as_atom
+    if quotient is None:
+        return None
+    outer = p.multiply_monomials(others, (quotient,))
+    shares: list[tuple[Monomial, int]] = []
+    for factor, factor_coefficient in atom.args[1].terms:
+        monomial = p.multiply_monomials(outer, factor)
+        share = coefficient * factor_coefficient
+        present = terms.get(monomial, 0)
+        if not (present >= share if share > 0 else present <= share):
+            return None
+        shares.append((monomial, share))
+    return shares
