@@ -1,4 +1,4 @@
-"""Package list and editable layout; everything static is in pyproject.toml.
+"""The package list; everything static is in pyproject.toml.
 
 The repository root is the package `inductile`, so setuptools' own discovery would install the
 subpackages under bare names (`dialects`, `passes`, ...). This finds them and adds the prefix, which
@@ -16,4 +16,5 @@ def packages() -> list[str]:
     return ["inductile", *(f"inductile.{name}" for name in sorted(found))]
 
 
-setup(packages=packages())
+# Under PEP 517 the script is the build front end; named here, this file is kept out of the root package.
+setup(script_name="setup.py", packages=packages())

@@ -1,0 +1,35 @@
+"""Shared set-up of all tests: environment, hypothesis profile, GPU marker, `.mlir` tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+
+from .filecheck_runner.plugin import pytest_addoption as pytest_addoption
+from .filecheck_runner.plugin import pytest_collect_file as pytest_collect_file
+
+# Spinning OpenMP threads of two test processes would take turns on the same cores; read when torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+# Compiles make the time of an example vary too much for a deadline; CI must not fail by the luck of the draw.
+settings.register_profile("inductile", deadline=None, print_blob=True, derandomize="CI" in os.environ)
+settings.load_profile("inductile")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the tests out of the user's compile cache, and a stale cache out of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INDUCTILE_CACHE_DIR", str(tmp_path_factory.mktemp("inductile-cache")))
+        yield
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu"):
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("needs a CUDA device")
