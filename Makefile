@@ -1,0 +1,46 @@
+# `make test` on a fresh Debian needs python3 (3.11 to 3.13) with venv, make and g++; it installs the rest in .venv.
+
+PYTHON ?= python3
+WORKERS ?= 2
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+export OMP_WAIT_POLICY ?= passive
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help venv lint format types test demo clean
+
+help: ## list these targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
+
+# The stamp is newer than what decides the installed packages, so that repeated runs install nothing.
+$(INSTALLED): pyproject.toml setup.py .ci/constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[test,lint]'
+	mkdir -p .venv/typing
+	ln -sfn '$(CURDIR)' .venv/typing/inductile
+	touch $@
+
+venv: $(INSTALLED) ## create .venv with the development environment
+
+lint: venv ## check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: venv ## format the code and mend what ruff can mend
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+types: venv ## check types
+	$(BIN)/basedpyright
+
+test: lint types ## lint, types, and all tests; ARGS='...' is passed to pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --import-mode=importlib $(ARGS)
+
+demo: venv ## compile a small model and show its stages
+	$(BIN)/python examples/demo.py
+
+clean: ## remove caches and build outputs, not .venv
+	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
