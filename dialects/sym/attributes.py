@@ -20,6 +20,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from .containers import AxesAttr, MapAttr
 from .errors import SymError
 from .parse import parse_expr
 from .polynomial import Expr, as_expr, symbol
@@ -170,4 +171,4 @@ class SymIntOp(IRDLOperation):
         printer.print_op_attributes(self.attributes)
 
 
-Sym = Dialect("sym", [SymIntOp], [SymAttr, SymbolAttr])
+Sym = Dialect("sym", [SymIntOp], [SymAttr, SymbolAttr, AxesAttr, MapAttr])

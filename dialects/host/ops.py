@@ -1,0 +1,296 @@
+"""Ops of the host level: memory, launches and the program's results. ATen calls stay `aten` ops here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, StringAttr, SymbolRefAttr
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    base,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from ..access import parse_ssa, parse_ssa_list, print_ssa_list
+from ..aten.types import TensorType
+from ..sym import MapAttr, SymAttr, SymbolAttr, parse_expr, parse_exprs_until
+
+
+@irdl_op_definition
+class FuncOp(IRDLOperation):
+    """The program around the kernels.
+
+        host.func @forward(%x: !aten.tensor<(s0)x8xf32>) -> (!aten.tensor<(s0)x8xf32>)
+            symbols [#sym.symbol<s0, arg = 0, dim = 0>] { ... host.return %y }
+
+    `symbols` declares each integer symbol: where it comes from, its range, divisibility and hint.
+    """
+
+    name = "host.func"
+    sym_name = prop_def(StringAttr)
+    function_type = prop_def(FunctionType)
+    symbols = prop_def(ArrayAttr[SymbolAttr])
+    body = region_def("single_block")
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+
+    @staticmethod
+    def of(
+        sym_name: str,
+        results: Sequence[Attribute],
+        symbols: ArrayAttr[SymbolAttr],
+        body: Region,
+        location: Attribute | None = None,
+    ) -> FuncOp:
+        """Build; argument types are those of the body's block."""
+        arguments = [a.type for a in body.block.args]
+        return FuncOp.create(
+            properties={
+                "sym_name": StringAttr(sym_name),
+                "function_type": FunctionType.from_lists(arguments, results),
+                "symbols": symbols,
+            },
+            regions=(body,),
+            location=location,  # pyright: ignore[reportArgumentType]
+        )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FuncOp:
+        """Parse `@f(%x: T) -> (T) symbols [...] { ... }`."""
+        sym_name = parser.parse_symbol_name().data
+        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        results: list[Attribute] = []
+        if parser.parse_optional_punctuation("->") is not None:
+            results = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)  # pyright: ignore
+        symbols: list[Attribute] = []
+        if parser.parse_optional_keyword("symbols") is not None:
+            symbols = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_attribute)
+        return FuncOp.of(sym_name, results, ArrayAttr(symbols), parser.parse_region(arguments))  # pyright: ignore
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        printer.print_string("(")
+        printer.print_list(self.body.block.args, printer.print_block_argument)
+        printer.print_string(")")
+        if self.function_type.outputs.data:
+            printer.print_string(" -> (")
+            printer.print_list(self.function_type.outputs.data, printer.print_attribute)
+            printer.print_string(")")
+        if self.symbols.data:
+            printer.print_string(" symbols [")
+            printer.print_list(self.symbols.data, printer.print_attribute)
+            printer.print_string("]")
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+
+@irdl_op_definition
+class EmptyOp(IRDLOperation):
+    """Allocate a tensor of undefined content: `%y = host.empty : T`.
+
+    After `host-plan-memory` one that lives in the function's pool says where, in bytes: `host.empty in %pool at 4096*s0`.
+    """
+
+    name = "host.empty"
+    pool = var_operand_def()
+    offset = opt_prop_def(SymAttr)
+    out = result_def(base(TensorType))
+
+    @staticmethod
+    def of(
+        result_type: Attribute,
+        pool: SSAValue | None = None,
+        offset: SymAttr | None = None,
+        location: Attribute | None = None,
+    ) -> EmptyOp:
+        """Build from the result type and, for a planned one, the pool and its offset in bytes."""
+        return EmptyOp.create(
+            operands=() if pool is None else (pool,),
+            properties={} if offset is None else {"offset": offset},
+            result_types=(result_type,),
+            location=location,  # pyright: ignore[reportArgumentType]
+        )
+
+    def verify_(self) -> None:
+        """Check that pool and offset come together."""
+        if (len(self.pool) == 1) != (self.offset is not None):
+            raise VerifyException("a planned tensor has one pool and an offset")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> EmptyOp:
+        """Parse `in %pool at 64 : T`."""
+        pool = offset = None
+        if parser.parse_optional_keyword("in") is not None:
+            pool = parse_ssa(parser)
+            parser.parse_keyword("at")
+            offset = SymAttr.of(parse_expr(parser))
+        parser.parse_punctuation(":")
+        return EmptyOp.of(parser.parse_type(), pool, offset)
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        if self.offset is not None:
+            printer.print_string(" in ")
+            printer.print_ssa_value(self.pool[0])
+            printer.print_string(f" at {self.offset.data}")
+        printer.print_string(" : ")
+        printer.print_attribute(self.out.type)
+
+
+@irdl_op_definition
+class ViewOp(IRDLOperation):
+    """Other sizes and strides over the same memory, nothing moves: `%v = host.view %x offset 4*s0 : T`.
+
+    The offset is in elements of the result, from the first element of the source.
+    """
+
+    name = "host.view"
+    source = operand_def(base(TensorType))
+    offset = prop_def(SymAttr)
+    out = result_def(base(TensorType))
+
+    @staticmethod
+    def of(
+        source: SSAValue, offset: SymAttr, result_type: Attribute, location: Attribute | None = None
+    ) -> ViewOp:
+        """Build from the source, the offset in elements, and a type that gives sizes and strides."""
+        return ViewOp.create(
+            operands=(source,), properties={"offset": offset}, result_types=(result_type,), location=location
+        )  # pyright: ignore
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ViewOp:
+        """Parse `%x offset 0 : T`."""
+        source = parse_ssa(parser)
+        parser.parse_keyword("offset")
+        offset = SymAttr.of(parse_expr(parser))
+        parser.parse_punctuation(":")
+        return ViewOp.of(source, offset, parser.parse_type())
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        printer.print_string(f" offset {self.offset.data} : ")
+        printer.print_attribute(self.out.type)
+
+
+@irdl_op_definition
+class LaunchOp(IRDLOperation):
+    """Run a kernel: `host.launch @softmax(%x, %y) [s0]`, buffers in the kernel's order, then its symbols' values.
+
+    Whether it raises follows from the kernel's `errors`.
+    """
+
+    name = "host.launch"
+    kernel = prop_def(SymbolRefAttr)
+    buffers = var_operand_def(base(TensorType))
+    symbols = prop_def(MapAttr)
+
+    @staticmethod
+    def of(
+        kernel: str, buffers: Sequence[SSAValue], symbols: MapAttr, location: Attribute | None = None
+    ) -> LaunchOp:
+        """Build from the kernel's name, its buffers and the values of its symbols."""
+        return LaunchOp.create(
+            operands=buffers,
+            properties={"kernel": SymbolRefAttr(kernel), "symbols": symbols},
+            location=location,  # pyright: ignore[reportArgumentType]
+        )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LaunchOp:
+        """Parse `@k(%x, %y) [s0]`."""
+        kernel = parser.parse_symbol_name().data
+        with parser.in_parens():
+            buffers = parse_ssa_list(parser)
+        symbols = MapAttr.of()
+        if parser.parse_optional_punctuation("[") is not None:
+            symbols = MapAttr.of(*parse_exprs_until(parser, "]"))
+            parser.parse_punctuation("]")
+        return LaunchOp.of(kernel, buffers, symbols)
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        printer.print_symbol_name(self.kernel.root_reference.data)
+        printer.print_string("(")
+        print_ssa_list(printer, self.buffers)
+        printer.print_string(")")
+        if self.symbols.data:
+            printer.print_string(f" [{', '.join(map(str, self.symbols.data))}]")
+
+
+@irdl_op_definition
+class CopyOp(IRDLOperation):
+    """Copy elements of `source` into the memory of `target` (same shape; any strides, dtype and device):
+    `host.copy %y to %x`."""
+
+    name = "host.copy"
+    source = operand_def(base(TensorType))
+    target = operand_def(base(TensorType))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CopyOp:
+        """Parse `%y to %x`."""
+        source = parse_ssa(parser)
+        parser.parse_keyword("to")
+        return cls.create(operands=(source, parse_ssa(parser)))
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        printer.print_string(" to ")
+        printer.print_ssa_value(self.target)
+
+
+@irdl_op_definition
+class FreeOp(IRDLOperation):
+    """End the life of values on the host, after their last use: `host.free %a, %b`."""
+
+    name = "host.free"
+    values = var_operand_def()
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FreeOp:
+        """Parse `%a, %b`."""
+        return cls.create(operands=parse_ssa_list(parser))
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        print_ssa_list(printer, self.values)
+
+
+@irdl_op_definition
+class ReturnOp(IRDLOperation):
+    """Return tensors and integers: `host.return %y, %n`."""
+
+    name = "host.return"
+    values = var_operand_def()
+    traits = traits_def(IsTerminator())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ReturnOp:
+        """Parse `%y, %n`."""
+        return cls.create(operands=parse_ssa_list(parser))
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        if self.values:
+            printer.print_string(" ")
+            print_ssa_list(printer, self.values)

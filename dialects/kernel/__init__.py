@@ -1,0 +1,19 @@
+"""The kernel dialect: buffers, linear addresses, and loops mapped to hardware; shared by all targets."""
+
+from xdsl.ir import Dialect
+
+from .func import FuncOp
+from .loops import MAPPINGS, ForOp, ReduceOp, ScanOp, YieldOp
+from .memory import AssertOp, IndexOp, LoadOp, LocalOp, StoreOp
+from .types import BufferType
+
+Kernel = Dialect(
+    "kernel",
+    [AssertOp, ForOp, FuncOp, IndexOp, LoadOp, LocalOp, ReduceOp, ScanOp, StoreOp, YieldOp],
+    [BufferType],
+)
+
+__all__ = [
+    "MAPPINGS", "AssertOp", "BufferType", "ForOp", "FuncOp", "IndexOp", "Kernel", "LoadOp", "LocalOp", "ReduceOp",
+    "ScanOp", "StoreOp", "YieldOp",
+]  # fmt: skip

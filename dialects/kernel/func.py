@@ -1,0 +1,100 @@
+"""`kernel.func`: one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.ir import Attribute, Region
+from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from .types import BufferType
+
+
+@irdl_op_definition
+class FuncOp(IRDLOperation):
+    """One kernel over buffers and integers.
+
+        kernel.func @softmax(%x: !kernel.buffer<f32, 4096*s0>, %y: !kernel.buffer<f32, 4096*s0>) symbols (s0)
+            errors ["IndexError: index out of range"] target "cpp" {
+          kernel.for i0 in 0 to s0 map parallel { ... }
+          kernel.yield
+        }
+
+    `symbols` are integer parameters that index expressions use. `errors` lists what `kernel.assert` codes mean.
+    `target` names the backend that the mapping was chosen for ("cpp", "triton cuda:90", ...); absent before tiling.
+    Which buffers are written follows from the stores. Buffers do not overlap, except that one buffer may be both
+    read and written.
+    """
+
+    name = "kernel.func"
+    sym_name = prop_def(StringAttr)
+    symbols = prop_def(ArrayAttr[StringAttr])
+    errors = opt_prop_def(ArrayAttr[StringAttr])
+    target = opt_prop_def(StringAttr)
+    body = region_def("single_block")
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+
+    @staticmethod
+    def of(
+        sym_name: str,
+        symbols: Sequence[str],
+        body: Region,
+        errors: Sequence[str] = (),
+        target: str | None = None,
+        location: Attribute | None = None,
+    ) -> FuncOp:
+        """Build; the body's block arguments are the buffers and its terminator is an empty `kernel.yield`."""
+        properties: dict[str, Attribute] = {
+            "sym_name": StringAttr(sym_name),
+            "symbols": ArrayAttr([StringAttr(s) for s in symbols]),
+        }
+        if errors:
+            properties["errors"] = ArrayAttr([StringAttr(e) for e in errors])
+        if target is not None:
+            properties["target"] = StringAttr(target)
+        return FuncOp.create(properties=properties, regions=(body,), location=location)  # pyright: ignore
+
+    def verify_(self) -> None:
+        """Check that parameters are buffers that are not local."""
+        for argument in self.body.block.args:
+            if not isinstance(argument.type, BufferType) or argument.type.local:
+                raise VerifyException(f"a kernel takes buffers, not {argument.type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FuncOp:
+        """Parse `@name(%x: T, ...) symbols (s0) errors [...] target "..." { ... }`."""
+        sym_name = parser.parse_symbol_name().data
+        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        symbols: list[str] = []
+        errors: list[str] = []
+        if parser.parse_optional_keyword("symbols") is not None:
+            symbols = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_identifier)
+        if parser.parse_optional_keyword("errors") is not None:
+            errors = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
+        target = parser.parse_str_literal() if parser.parse_optional_keyword("target") is not None else None
+        body = parser.parse_region(arguments)
+        return FuncOp.of(sym_name, symbols, body, errors, target)
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        printer.print_string("(")
+        printer.print_list(self.body.block.args, printer.print_block_argument)
+        printer.print_string(")")
+        if self.symbols.data:
+            printer.print_string(f" symbols ({', '.join(s.data for s in self.symbols)})")
+        if self.errors is not None:
+            printer.print_string(" errors [")
+            printer.print_list(self.errors, lambda e: printer.print_string_literal(e.data))
+            printer.print_string("]")
+        if self.target is not None:
+            printer.print_string(" target ")
+            printer.print_string_literal(self.target.data)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)

@@ -1,0 +1,301 @@
+"""Loops of the kernel level: for, reduce, scan; each runs one axis and says how the axis is mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    opt_prop_def,
+    opt_region_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsTerminator, NoMemoryEffect, RecursiveMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+
+from ..access import parse_ssa_list, print_ssa_list
+from ..loop.body import combiner_attr, parse_combiners, print_combiners, verify_combiners, yielded
+from ..sym import Expr, SymAttr, parse_expr
+
+#: How an axis runs. grid: one program or thread block a tile. parallel: CPU threads. vector: SIMD lanes or the
+#: lanes of a tile. serial: one after the other. unroll: serial, written out.
+MAPPINGS = ("grid", "parallel", "vector", "serial", "unroll")
+
+
+def _range_properties(axis: str, lo: Expr, hi: Expr, mapping: str, tile: int | None) -> dict[str, Attribute]:
+    properties: dict[str, Attribute] = {
+        "axis": StringAttr(axis),
+        "lo": SymAttr.of(lo),
+        "hi": SymAttr.of(hi),
+        "mapping": StringAttr(mapping),
+    }
+    if tile is not None:
+        properties["tile"] = IntegerAttr(tile, i64)
+    return properties
+
+
+def _parse_range(parser: Parser) -> dict[str, Attribute]:
+    axis = parser.parse_identifier()
+    parser.parse_keyword("in")
+    lo = parse_expr(parser)
+    parser.parse_keyword("to")
+    hi = parse_expr(parser)
+    mapping, tile = "serial", None
+    if parser.parse_optional_keyword("map") is not None:
+        mapping = parser.parse_identifier()
+        if parser.parse_optional_keyword("tile") is not None:
+            tile = parser.parse_integer(allow_negative=False)
+    return _range_properties(axis, lo, hi, mapping, tile)
+
+
+def _print_range(printer: Printer, op: ForOp | ReduceOp | ScanOp) -> None:
+    printer.print_string(f"{op.axis.data} in {op.lo.data} to {op.hi.data}")
+    if op.mapping.data != "serial" or op.tile is not None:
+        printer.print_string(f" map {op.mapping.data}")
+        if op.tile is not None:
+            printer.print_string(f" tile {op.tile.value.data}")
+
+
+def _verify_range(op: ForOp | ReduceOp | ScanOp) -> None:
+    if op.mapping.data not in MAPPINGS:
+        raise VerifyException(f"maps axis {op.axis.data} by {op.mapping.data}; known: {', '.join(MAPPINGS)}")
+    if op.tile is not None and op.tile.value.data < 1:
+        raise VerifyException(f"tile of axis {op.axis.data} must be positive")
+
+
+@irdl_op_definition
+class ForOp(IRDLOperation):
+    """Run a body for each value of an axis: `kernel.for i0 in 0 to s0 map grid tile 4 { ... }`.
+
+    Iterations are independent unless the mapping is serial or unroll. With `tile`, the axis advances by blocks of
+    that many values, and a scalar in the body stands for the block's values: lanes of a SIMD loop on the CPU, a block
+    tensor in Triton; the last block is masked.
+    """
+
+    name = "kernel.for"
+    axis = prop_def(StringAttr)
+    lo = prop_def(SymAttr)
+    hi = prop_def(SymAttr)
+    mapping = prop_def(StringAttr)
+    tile = opt_prop_def(IntegerAttr)
+    body = region_def("single_block")
+    traits = traits_def(RecursiveMemoryEffect())
+
+    @staticmethod
+    def of(
+        axis: str,
+        lo: Expr,
+        hi: Expr,
+        body: Region,
+        mapping: str = "serial",
+        tile: int | None = None,
+        location: Attribute | None = None,
+    ) -> ForOp:
+        """Build; the body ends in `kernel.yield` without operands."""
+        return ForOp.create(
+            properties=_range_properties(axis, lo, hi, mapping, tile), regions=(body,), location=location
+        )  # pyright: ignore
+
+    def verify_(self) -> None:
+        """Check mapping and terminator."""
+        _verify_range(self)
+        if yielded(self.body):
+            raise VerifyException("kernel.for yields nothing")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ForOp:
+        """Parse `i0 in 0 to s0 map grid tile 4 { ... }`."""
+        properties = _parse_range(parser)
+        return cls.create(properties=properties, regions=(parser.parse_region(),))
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        _print_range(printer, self)
+        printer.print_string(" ")
+        printer.print_region(self.body)
+
+
+@irdl_op_definition
+class ReduceOp(IRDLOperation):
+    """Run a body for each value of an axis and combine what it yields; the body may also store.
+
+        %m = kernel.reduce max r0 in 0 to 4096 map vector tile 4096 { ... kernel.yield %v }
+        %s, %q = kernel.reduce [sum, sum] r0 in 0 to n { ... kernel.yield %a, %b }
+
+    Monoids, `custom`, `init` and the combine region are those of `loop.reduce`. A tile at least as long as the axis
+    is a persistent reduction; a shorter one carries an accumulator of that many lanes.
+    """
+
+    name = "kernel.reduce"
+    init = var_operand_def()
+    combiners = prop_def(ArrayAttr[StringAttr])
+    axis = prop_def(StringAttr)
+    lo = prop_def(SymAttr)
+    hi = prop_def(SymAttr)
+    mapping = prop_def(StringAttr)
+    tile = opt_prop_def(IntegerAttr)
+    body = region_def("single_block")
+    combine = opt_region_def("single_block")
+    outs = var_result_def()
+    traits = traits_def(RecursiveMemoryEffect())
+
+    @staticmethod
+    def of(
+        axis: str,
+        lo: Expr,
+        hi: Expr,
+        combiners: Sequence[str],
+        body: Region,
+        mapping: str = "serial",
+        tile: int | None = None,
+        init: Sequence[SSAValue] = (),
+        combine: Region | None = None,
+        location: Attribute | None = None,
+    ) -> ReduceOp:
+        """Build; result types are those of the yielded values."""
+        properties = _range_properties(axis, lo, hi, mapping, tile)
+        properties["combiners"] = combiner_attr(*combiners)
+        return ReduceOp.create(
+            operands=init,
+            result_types=tuple(v.type for v in yielded(body)),
+            properties=properties,
+            regions=(body,) if combine is None else (body, combine),
+            location=location,  # pyright: ignore[reportArgumentType]
+        )
+
+    def verify_(self) -> None:
+        """Check mapping and combiners."""
+        _verify_range(self)
+        verify_combiners(self, self.combiners, yielded(self.body), self.combine, self.init)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ReduceOp:
+        """Parse `max r0 in 0 to 4096 map vector { ... }`."""
+        return _parse_combining(cls, parser)
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        _print_combining(printer, self)
+
+
+@irdl_op_definition
+class ScanOp(IRDLOperation):
+    """Inclusive scan along an axis. The body yields the elements; `then` gets the running value for each of them, as
+    block arguments, and stores it.
+
+        kernel.scan sum r0 in 0 to 10 { ... kernel.yield %v } then { ^bb0(%c: f32): kernel.store ... kernel.yield }
+    """
+
+    name = "kernel.scan"
+    init = var_operand_def()
+    combiners = prop_def(ArrayAttr[StringAttr])
+    axis = prop_def(StringAttr)
+    lo = prop_def(SymAttr)
+    hi = prop_def(SymAttr)
+    mapping = prop_def(StringAttr)
+    tile = opt_prop_def(IntegerAttr)
+    body = region_def("single_block")
+    then = region_def("single_block")
+    combine = opt_region_def("single_block")
+    traits = traits_def(RecursiveMemoryEffect())
+
+    @staticmethod
+    def of(
+        axis: str,
+        lo: Expr,
+        hi: Expr,
+        combiners: Sequence[str],
+        body: Region,
+        then: Region,
+        mapping: str = "serial",
+        tile: int | None = None,
+        init: Sequence[SSAValue] = (),
+        combine: Region | None = None,
+        location: Attribute | None = None,
+    ) -> ScanOp:
+        """Build from the element body and the region that stores running values."""
+        properties = _range_properties(axis, lo, hi, mapping, tile)
+        properties["combiners"] = combiner_attr(*combiners)
+        return ScanOp.create(
+            operands=init,
+            properties=properties,
+            regions=(body, then) if combine is None else (body, then, combine),
+            location=location,  # pyright: ignore[reportArgumentType]
+        )
+
+    def verify_(self) -> None:
+        """Check mapping, combiners and the arguments of `then`."""
+        _verify_range(self)
+        verify_combiners(self, self.combiners, yielded(self.body), self.combine, self.init)
+        if [a.type for a in self.then.block.args] != [v.type for v in yielded(self.body)]:
+            raise VerifyException("`then` takes the yielded values")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ScanOp:
+        """Parse `sum r0 in 0 to 10 { ... } then { ... }`."""
+        return _parse_combining(cls, parser)
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        _print_combining(printer, self)
+
+
+_CombiningT = TypeVar("_CombiningT", ReduceOp, ScanOp)
+
+
+def _parse_combining(cls: type[_CombiningT], parser: Parser) -> _CombiningT:
+    combiners, init = parse_combiners(parser)
+    properties = _parse_range(parser)
+    properties["combiners"] = combiner_attr(*combiners)
+    regions = [parser.parse_region()]
+    if cls is ScanOp:
+        parser.parse_keyword("then")
+        regions.append(parser.parse_region())
+    types = tuple(v.type for v in yielded(regions[0])) if cls is ReduceOp else ()
+    if parser.parse_optional_keyword("combine") is not None:
+        regions.append(parser.parse_region())
+    return cls.create(operands=init, result_types=types, properties=properties, regions=regions)
+
+
+def _print_combining(printer: Printer, op: ReduceOp | ScanOp) -> None:
+    print_combiners(printer, op.combiners, op.init)
+    _print_range(printer, op)
+    printer.print_string(" ")
+    printer.print_region(op.body)
+    if isinstance(op, ScanOp):
+        printer.print_string(" then ")
+        printer.print_region(op.then)
+    if op.combine is not None:
+        printer.print_string(" combine ")
+        printer.print_region(op.combine)
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """End a loop body, with the values that a reduce or scan combines."""
+
+    name = "kernel.yield"
+    values = var_operand_def()
+    traits = traits_def(IsTerminator(), NoMemoryEffect())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> YieldOp:
+        """Parse `%a, %b`."""
+        return cls.create(operands=parse_ssa_list(parser))
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        if self.values:
+            printer.print_string(" ")
+            print_ssa_list(printer, self.values)

@@ -1,0 +1,269 @@
+"""Memory ops of the kernel level: load, store, local buffers, index values, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import I64, IntegerType, StringAttr, UnitAttr, i1, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    base,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ..access import (
+    parse_dynamic,
+    parse_map,
+    parse_mask,
+    parse_ssa,
+    print_dynamic,
+    print_map,
+    print_mask,
+    segments,
+)
+from ..aten.types import scalar_type
+from ..loop.nests import COMBINES
+from ..sym import MapAttr, SymAttr, parse_expr
+from .types import BufferType
+
+
+@irdl_op_definition
+class LoadOp(IRDLOperation):
+    """Read one element at a linear index: `%v = kernel.load %x[4096*i0 + r0] if %mask else %zero`.
+
+    Dynamic indices are written `%w[768*d0 + i1] (d0 = %token)`.
+    """
+
+    name = "kernel.load"
+    buffer = operand_def(base(BufferType))
+    dynamic = var_operand_def(IntegerType)
+    mask = opt_operand_def(i1)
+    other = opt_operand_def()
+    map = prop_def(MapAttr)
+    value = result_def()
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect())
+
+    @staticmethod
+    def of(
+        buffer: SSAValue,
+        index: MapAttr,
+        dynamic: Sequence[SSAValue] = (),
+        mask: SSAValue | None = None,
+        other: SSAValue | None = None,
+        location: Attribute | None = None,
+    ) -> LoadOp:
+        """Build; `index` holds exactly one expression."""
+        masked = () if mask is None or other is None else (mask, other)
+        n = 1 if masked else 0
+        return LoadOp.create(
+            operands=(buffer, *dynamic, *masked),
+            result_types=(scalar_type(buffer.type.element),),  # pyright: ignore
+            properties={"map": index, "operandSegmentSizes": segments(1, len(dynamic), n, n)},
+            location=location,  # pyright: ignore[reportArgumentType]
+        )
+
+    def verify_(self) -> None:
+        """Check the index and the types."""
+        _verify_linear(self.map)
+        assert isinstance(self.buffer.type, BufferType)
+        if self.value.type != scalar_type(self.buffer.type.element):
+            raise VerifyException(f"loads {self.value.type} from a buffer of {self.buffer.type.element}")
+        if (self.mask is None) != (self.other is None):
+            raise VerifyException("a masked load needs both a mask and a value for outside")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LoadOp:
+        """Parse `%x[index] (dynamic) if %m else %o`."""
+        buffer = _parse_buffer(parser)
+        index, dynamic = parse_map(parser)
+        mask, other = parse_mask(parser, with_other=True)
+        return LoadOp.of(buffer, index, dynamic, *mask, *other)
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.buffer)
+        print_map(printer, self.map, self.dynamic)
+        print_mask(printer, self.mask, self.other)
+
+
+@irdl_op_definition
+class StoreOp(IRDLOperation):
+    """Write one element: `kernel.store %v, %y[4096*i0 + r0] if %mask`, or combine with what is there:
+    `kernel.store add atomic %v, %y[d0] (d0 = %j)`.
+
+    `atomic` is needed where two iterations that run at once may meet in one place.
+    """
+
+    name = "kernel.store"
+    value = operand_def()
+    buffer = operand_def(base(BufferType))
+    dynamic = var_operand_def(IntegerType)
+    mask = opt_operand_def(i1)
+    map = prop_def(MapAttr)
+    kind = prop_def(StringAttr)
+    atomic = opt_prop_def(UnitAttr)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryWriteEffect())
+
+    @staticmethod
+    def of(
+        value: SSAValue,
+        buffer: SSAValue,
+        index: MapAttr,
+        dynamic: Sequence[SSAValue] = (),
+        mask: SSAValue | None = None,
+        kind: str = "set",
+        atomic: bool = False,
+        location: Attribute | None = None,
+    ) -> StoreOp:
+        """Build; `kind` is one of `loop.COMBINES`."""
+        masked = () if mask is None else (mask,)
+        properties: dict[str, Attribute] = {
+            "map": index,
+            "kind": StringAttr(kind),
+            "operandSegmentSizes": segments(1, 1, len(dynamic), len(masked)),
+        }
+        if atomic:
+            properties["atomic"] = UnitAttr()
+        return StoreOp.create(
+            operands=(value, buffer, *dynamic, *masked), properties=properties, location=location
+        )  # pyright: ignore
+
+    def verify_(self) -> None:
+        """Check the index, the kind and the types."""
+        _verify_linear(self.map)
+        assert isinstance(self.buffer.type, BufferType)
+        if self.value.type != scalar_type(self.buffer.type.element):
+            raise VerifyException(f"stores {self.value.type} into a buffer of {self.buffer.type.element}")
+        if self.kind.data not in COMBINES:
+            raise VerifyException(f"combines by {self.kind.data}; known: {', '.join(COMBINES)}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> StoreOp:
+        """Parse `add atomic %v, %y[index] (dynamic) if %m`."""
+        kind = parser.parse_optional_keyword_in(COMBINES) or "set"
+        atomic = parser.parse_optional_keyword("atomic") is not None
+        value = parse_ssa(parser)
+        parser.parse_punctuation(",")
+        buffer = _parse_buffer(parser)
+        index, dynamic = parse_map(parser)
+        (mask,) = parse_mask(parser, with_other=False)
+        return StoreOp.of(value, buffer, index, dynamic, *mask, kind=kind, atomic=atomic)
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        if self.kind.data != "set":
+            printer.print_string(f" {self.kind.data}")
+        if self.atomic is not None:
+            printer.print_string(" atomic")
+        printer.print_string(" ")
+        printer.print_ssa_value(self.value)
+        printer.print_string(", ")
+        printer.print_ssa_value(self.buffer)
+        print_map(printer, self.map, self.dynamic)
+        print_mask(printer, self.mask)
+
+
+@irdl_op_definition
+class LocalOp(IRDLOperation):
+    """A local buffer of undefined content, one for each iteration of the enclosing loop:
+    `%row = kernel.local : !kernel.buffer<f32, 4096, local>`."""
+
+    name = "kernel.local"
+    buffer = result_def(base(BufferType))
+
+    @staticmethod
+    def of(element: Attribute, extent: Attribute) -> LocalOp:
+        """Build from an element type and the extent as a `SymAttr`."""
+        assert isinstance(extent, SymAttr)
+        return LocalOp.create(result_types=(BufferType.get(element, extent.data, True),))
+
+    def verify_(self) -> None:
+        """Check that the type is local."""
+        assert isinstance(self.buffer.type, BufferType)
+        if not self.buffer.type.local:
+            raise VerifyException("kernel.local makes a local buffer")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LocalOp:
+        """Parse `: T`."""
+        parser.parse_punctuation(":")
+        return cls.create(result_types=(parser.parse_type(),))
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" : ")
+        printer.print_attribute(self.buffer.type)
+
+
+@irdl_op_definition
+class IndexOp(IRDLOperation):
+    """An index expression as an i64 value: `%i = kernel.index 4*i0 + d0 (d0 = %j)`."""
+
+    name = "kernel.index"
+    dynamic = var_operand_def(IntegerType)
+    expr = prop_def(SymAttr)
+    value = result_def(I64)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> IndexOp:
+        """Parse `4*i0 + d0 (d0 = %j)`."""
+        expr = SymAttr.of(parse_expr(parser))
+        return cls.create(operands=parse_dynamic(parser), properties={"expr": expr}, result_types=(i64,))
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(f" {self.expr.data}")
+        print_dynamic(printer, self.dynamic)
+
+
+@irdl_op_definition
+class AssertOp(IRDLOperation):
+    """Set the kernel's status when a condition is false for any element; the host raises:
+    `kernel.assert %ok, 1`. Code `k` is the k-th entry (from 1) of the function's `errors`."""
+
+    name = "kernel.assert"
+    condition = operand_def(i1)
+    code = prop_def(SymAttr)
+    traits = traits_def(MemoryWriteEffect())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AssertOp:
+        """Parse `%ok, 1`."""
+        condition = parse_ssa(parser)
+        parser.parse_punctuation(",")
+        return cls.create(operands=(condition,), properties={"code": SymAttr.of(parse_expr(parser))})
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.condition)
+        printer.print_string(f", {self.code.data}")
+
+
+def _parse_buffer(parser: Parser) -> SSAValue:
+    buffer = parse_ssa(parser)
+    if not isinstance(buffer.type, BufferType):
+        parser.raise_error(f"expected a !kernel.buffer, got {buffer.type}")
+    return buffer
+
+
+def _verify_linear(index: MapAttr) -> None:
+    if len(index.data) != 1:
+        raise VerifyException(f"a buffer has one linear index, not {len(index.data)}")

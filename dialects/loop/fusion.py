@@ -1,0 +1,155 @@
+"""`loop.fusion`: one future kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import IRDLOperation, base, irdl_op_definition, prop_def, region_def, traits_def, var_result_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import RecursiveMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+
+from ..aten.types import TensorType
+from ..sym import AxesAttr, format_axes, parse_axes_body, symbol
+from .body import LoadOp, ReduceOp, yielded
+from .nests import GenerateOp, ScanOp, ScatterOp, parse_types, print_types
+
+Member = GenerateOp | ScanOp | ScatterOp
+
+
+@irdl_op_definition
+class FusionOp(IRDLOperation):
+    """Nests that one kernel computes, with the axes they share.
+
+        %y = loop.fusion (a0 in s0 | a1 in 4096) {
+          %m = loop.generate (i0 in s0) on (a0) {
+            %r = loop.reduce max (r0 in 4096) on (a1) { ... }
+            loop.yield %r
+          } : !aten.tensor<(s0)xf32>
+          %e = loop.generate (i0 in s0, i1 in 4096) on (a0, a1) { ... loop.load %m[i0] ... } : ...
+          loop.yield %e
+        } : !aten.tensor<(s0)x4096xf32>
+
+    Axes before `|` are parallel: every member has all of them, and they become the outer loops. Axes behind it are
+    run by each member in turn, inside. Members are generate, scan and scatter; what is not yielded never reaches
+    memory. A member reads a value of another only at the point where it was produced: on each axis of the producer
+    that is placed on a fusion axis, the load's index is the reader's axis on the same fusion axis. A fusion with no
+    axes at all is horizontal: independent members in one launch.
+    """
+
+    name = "loop.fusion"
+    axes = prop_def(AxesAttr)
+    inner = prop_def(AxesAttr)
+    body = region_def("single_block")
+    outs = var_result_def(base(TensorType))
+    traits = traits_def(RecursiveMemoryEffect())
+
+    @staticmethod
+    def of(axes: AxesAttr, inner: AxesAttr, body: Region, location: Attribute | None = None) -> FusionOp:
+        """Build; the results have the types of what the body yields."""
+        return FusionOp.create(
+            result_types=tuple(v.type for v in yielded(body)),
+            properties={"axes": axes, "inner": inner},
+            regions=(body,),
+            location=location,  # pyright: ignore[reportArgumentType]
+        )
+
+    @property
+    def members(self) -> list[Operation]:
+        """The member nests in order."""
+        return list(self.body.block.ops)[:-1]
+
+    def verify_(self) -> None:
+        """Check placement of members on axes and that inner values are read where they are produced."""
+        if tuple(v.type for v in yielded(self.body)) != self.result_types:
+            raise VerifyException("results must have the types that the body yields")
+        sizes = dict(self.axes.data + self.inner.data)
+        if len(sizes) != len(self.axes.data) + len(self.inner.data):
+            raise VerifyException("a fusion axis is named twice")
+        for member in self.members:
+            if not isinstance(member, Member):
+                raise VerifyException(f"{member.name} cannot be a member of a fusion")
+            placed = _placement(member.axes, member.on, sizes)
+            missing = set(self.axes.names) - set(placed.values())
+            if missing:
+                raise VerifyException(f"a member has no axis on the parallel axis {sorted(missing)[0]}")
+            _verify_reads(member, self.body.block, placed, sizes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FusionOp:
+        """Parse `(a0 in 4 | a1 in 8) { ... } : T`; types are omitted when nothing is yielded."""
+        parser.parse_punctuation("(")
+        axes = AxesAttr.of(*parse_axes_body(parser))
+        inner = AxesAttr.of()
+        if parser.parse_optional_punctuation("|") is not None:
+            inner = AxesAttr.of(*parse_axes_body(parser))
+        parser.parse_punctuation(")")
+        op = FusionOp.of(axes, inner, parser.parse_region())
+        if op.results and parse_types(parser) != list(op.result_types):
+            parser.raise_error("the types of a fusion are those that its body yields")
+        return op
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        inner = f" | {format_axes(self.inner.data)}" if self.inner.data else ""
+        printer.print_string(f" ({format_axes(self.axes.data)}{inner}) ")
+        printer.print_region(self.body)
+        if self.results:
+            print_types(printer, self.result_types)
+
+
+def _placement(axes: AxesAttr, on: ArrayAttr[StringAttr] | None, sizes: dict[str, object]) -> dict[str, str]:
+    """Axis of a member -> fusion axis it runs along, checked against the fusion's sizes."""
+    placed: dict[str, str] = {}
+    for (name, size), place in zip(axes.data, on or (), strict=False):
+        if place.data == "_":
+            continue
+        if sizes.get(place.data) != size:
+            raise VerifyException(f"axis {name} in {size} cannot run on {place.data} in {sizes.get(place.data)}")
+        placed[name] = place.data
+    return placed
+
+
+def _verify_reads(member: Member, block: Block, placed: dict[str, str], sizes: dict[str, object]) -> None:
+    """Check each load of an inner value inside `member` (and its reduces) against the producer's placement."""
+    for op in member.body.block.ops:
+        if isinstance(op, ReduceOp):
+            _verify_reduce(op, block, placed, sizes)
+        elif isinstance(op, LoadOp):
+            _verify_load(op, block, placed)
+
+
+def _verify_reduce(reduce: ReduceOp, block: Block, placed: dict[str, str], sizes: dict[str, object]) -> None:
+    inside = placed | _placement(reduce.axes, reduce.on, sizes)
+    for op in reduce.body.block.ops:
+        if isinstance(op, ReduceOp):
+            _verify_reduce(op, block, inside, sizes)
+        elif isinstance(op, LoadOp):
+            _verify_load(op, block, inside)
+
+
+def _verify_load(load: LoadOp, block: Block, placed: dict[str, str]) -> None:
+    producer = load.source.owner
+    if not isinstance(producer, Member) or producer.parent is not block:
+        return
+    axis_at = {fusion_axis: name for name, fusion_axis in placed.items()}
+    for place, index in zip(producer.on or (), load.map.data, strict=False):
+        reader = axis_at.get(place.data)
+        if reader is None or index is not symbol(reader):
+            raise VerifyException(
+                f"reads an inner value at [{', '.join(map(str, load.map.data))}], not at the point of its producer"
+            )
+
+
+def fusion_of(value: SSAValue) -> FusionOp | None:
+    """The fusion that a value is a result of, if any."""
+    return value.owner if isinstance(value.owner, FusionOp) else None
+
+
+def inner_values(fusion: FusionOp) -> Sequence[SSAValue]:
+    """Values that members produce and that the fusion does not yield."""
+    escaping = set(yielded(fusion.body))
+    return [r for member in fusion.members for r in member.results if r not in escaping]

@@ -1,0 +1,418 @@
+"""Tensor-valued nests of the loop level: generate, scan, scatter, view, empty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerType, StringAttr, UnitAttr
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    base,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    opt_region_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure, RecursiveMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+
+from ..access import parse_ssa
+from ..aten.types import TensorType, scalar_type
+from ..sym import AxesAttr, MapAttr, parse_exprs_until
+from .body import (
+    combiner_attr,
+    parse_combiners,
+    print_combiners,
+    verify_combiners,
+    yielded,
+)
+from .syntax import parse_nest, parse_on, print_nest, print_on
+
+_NestProperties = dict[str, Attribute]
+
+
+def parse_types(parser: Parser) -> list[Attribute]:
+    """Parse `: T` or `: T, U`."""
+    parser.parse_punctuation(":")
+    types: list[Attribute] = [parser.parse_type()]
+    while parser.parse_optional_punctuation(",") is not None:
+        types.append(parser.parse_type())
+    return types
+
+
+def print_types(printer: Printer, types: Sequence[Attribute]) -> None:
+    """Print what `parse_types` reads, with a leading space."""
+    printer.print_string(" : ")
+    printer.print_list(types, printer.print_attribute)
+
+
+def _verify_elements(types: Sequence[Attribute], values: Sequence[SSAValue]) -> None:
+    if len(types) != len(values):
+        raise VerifyException(f"{len(types)} results, the body yields {len(values)} values")
+    for result, value in zip(types, values, strict=True):
+        assert isinstance(result, TensorType)
+        if value.type != scalar_type(result.element):
+            raise VerifyException(f"yields {value.type} into a tensor of {result.element}")
+
+
+def _verify_on(on: ArrayAttr[StringAttr] | None, axes: AxesAttr) -> None:
+    if on is not None and len(on) != len(axes.data):
+        raise VerifyException(f"on names {len(on)} fusion axes for {len(axes.data)} axes")
+
+
+@irdl_op_definition
+class GenerateOp(IRDLOperation):
+    """A tensor given by a scalar body for each index; several results share one domain.
+
+        %e = loop.generate (i0 in s0, i1 in 4096) {
+          %v = loop.load %x[i0, i1]
+          %w = math.exp %v : f32
+          loop.yield %w
+        } : !aten.tensor<(s0)x4096xf32>
+
+    The axes are the dimensions of each result. `on (a0, a1)` places the axes inside a `loop.fusion`.
+    """
+
+    name = "loop.generate"
+    axes = prop_def(AxesAttr)
+    on = opt_prop_def(ArrayAttr[StringAttr])
+    body = region_def("single_block")
+    outs = var_result_def(base(TensorType))
+    traits = traits_def(RecursiveMemoryEffect())
+
+    @staticmethod
+    def of(
+        axes: AxesAttr,
+        body: Region,
+        types: Sequence[Attribute],
+        on: ArrayAttr[StringAttr] | None = None,
+        location: Attribute | None = None,
+    ) -> GenerateOp:
+        """Build from axes, a finished body, and the result types."""
+        properties: _NestProperties = {"axes": axes}
+        if on is not None:
+            properties["on"] = on
+        return GenerateOp.create(
+            result_types=types, properties=properties, regions=(body,), location=location
+        )  # pyright: ignore
+
+    def verify_(self) -> None:
+        """Check that each result has the nest's shape and the yielded element type."""
+        _verify_elements(self.result_types, yielded(self.body))
+        _verify_on(self.on, self.axes)
+        for result in self.result_types:
+            if isinstance(result, TensorType) and result.shape != self.axes.sizes:
+                raise VerifyException(f"axes {self.axes.data} do not span a result of type {result}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> GenerateOp:
+        """Parse `(i0 in 4) on (a0) { ... } : T`."""
+        axes = parse_nest(parser)
+        on = parse_on(parser)
+        body = parser.parse_region()
+        return GenerateOp.of(axes, body, parse_types(parser), on)
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        print_nest(printer, self.axes)
+        print_on(printer, self.on)
+        printer.print_string(" ")
+        printer.print_region(self.body)
+        print_types(printer, self.result_types)
+
+
+@irdl_op_definition
+class ScanOp(IRDLOperation):
+    """An inclusive scan along one axis of a domain: cumsum, cummax, ...
+
+        %c = loop.scan sum (i0 in 4, i1 in 10) along i1 { ... loop.yield %v } : !aten.tensor<4x10xf32>
+
+    Combiners, `custom`, `init` and the combine region are those of `loop.reduce`.
+    """
+
+    name = "loop.scan"
+    init = var_operand_def()
+    axes = prop_def(AxesAttr)
+    along = prop_def(StringAttr)
+    combiners = prop_def(ArrayAttr[StringAttr])
+    on = opt_prop_def(ArrayAttr[StringAttr])
+    body = region_def("single_block")
+    combine = opt_region_def("single_block")
+    outs = var_result_def(base(TensorType))
+    traits = traits_def(RecursiveMemoryEffect())
+
+    @staticmethod
+    def of(
+        axes: AxesAttr,
+        along: str,
+        combiners: Sequence[str],
+        body: Region,
+        types: Sequence[Attribute],
+        init: Sequence[SSAValue] = (),
+        combine: Region | None = None,
+        on: ArrayAttr[StringAttr] | None = None,
+        location: Attribute | None = None,
+    ) -> ScanOp:
+        """Build from the domain, the name of the scanned axis, combiners, body and result types."""
+        properties: _NestProperties = {
+            "axes": axes, "along": StringAttr(along), "combiners": combiner_attr(*combiners),
+        }  # fmt: skip
+        if on is not None:
+            properties["on"] = on
+        regions = (body,) if combine is None else (body, combine)
+        return ScanOp.create(
+            operands=init, result_types=types, properties=properties, regions=regions, location=location
+        )  # pyright: ignore
+
+    def verify_(self) -> None:
+        """Check combiners, the scanned axis and the result types."""
+        verify_combiners(self, self.combiners, yielded(self.body), self.combine, self.init)
+        _verify_elements(self.result_types, yielded(self.body))
+        _verify_on(self.on, self.axes)
+        if self.along.data not in self.axes.names:
+            raise VerifyException(f"scans along {self.along.data}, the axes are {self.axes.names}")
+        for result in self.result_types:
+            if isinstance(result, TensorType) and result.shape != self.axes.sizes:
+                raise VerifyException(f"axes {self.axes.data} do not span a result of type {result}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ScanOp:
+        """Parse `sum (i0 in 4) along i0 on (a0) { ... } : T`."""
+        combiners, init = parse_combiners(parser)
+        axes = parse_nest(parser)
+        parser.parse_keyword("along")
+        along = parser.parse_identifier()
+        on = parse_on(parser)
+        body = parser.parse_region()
+        combine = parser.parse_region() if parser.parse_optional_keyword("combine") is not None else None
+        return ScanOp.of(axes, along, combiners, body, parse_types(parser), init, combine, on)
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        print_combiners(printer, self.combiners, self.init)
+        print_nest(printer, self.axes)
+        printer.print_string(f" along {self.along.data}")
+        print_on(printer, self.on)
+        printer.print_string(" ")
+        printer.print_region(self.body)
+        if self.combine is not None:
+            printer.print_string(" combine ")
+            printer.print_region(self.combine)
+        print_types(printer, self.result_types)
+
+
+#: How a scatter combines a value with what stands at its index.
+COMBINES = ("set", "add", "mul", "amin", "amax")
+
+
+@irdl_op_definition
+class ScatterOp(IRDLOperation):
+    """Destination-passing write: a copy of `dest` with elements of a domain written at computed indices.
+
+        %r = loop.scatter set (i0 in 3, i1 in 8) into %dest[i0 + 4, i1] {unique} { ... loop.yield %v }
+        %r = loop.scatter add (i0 in n) into %dest[d0] { ... loop.yield %v, %index }
+        %r = loop.scatter set (i0 in n) into %dest[i0] {masked} { ... loop.yield %v, %keep }
+
+    Slice updates, pieces of a `cat`, index_put and scatter_reduce. The body yields the value, then one value for each
+    `d0, d1, ...` of the map, then, when `masked`, an i1: where false nothing is written. `unique` promises that no two
+    elements of the domain write the same place. Without it `set` lets the last element in row-major order win and
+    `add` may combine in any order unless `deterministic`. `in_place`, set by `loop-bufferize`, says that the result
+    takes over the memory of `dest`.
+    """
+
+    name = "loop.scatter"
+    dest = operand_def(base(TensorType))
+    axes = prop_def(AxesAttr)
+    map = prop_def(MapAttr)
+    kind = prop_def(StringAttr)
+    unique = opt_prop_def(UnitAttr)
+    masked = opt_prop_def(UnitAttr)
+    deterministic = opt_prop_def(UnitAttr)
+    in_place = opt_prop_def(UnitAttr)
+    on = opt_prop_def(ArrayAttr[StringAttr])
+    body = region_def("single_block")
+    out = result_def(base(TensorType))
+    traits = traits_def(RecursiveMemoryEffect())
+
+    FLAGS: ClassVar[tuple[str, ...]] = ("unique", "masked", "deterministic", "in_place")
+
+    @staticmethod
+    def of(
+        dest: SSAValue,
+        axes: AxesAttr,
+        index_map: MapAttr,
+        body: Region,
+        kind: str = "set",
+        flags: Sequence[str] = (),
+        result_type: Attribute | None = None,
+        on: ArrayAttr[StringAttr] | None = None,
+        location: Attribute | None = None,
+    ) -> ScatterOp:
+        """Build; the result has the type of `dest` unless a layout is given by `result_type`."""
+        properties: _NestProperties = {"axes": axes, "map": index_map, "kind": StringAttr(kind)}
+        properties.update((flag, UnitAttr()) for flag in flags)
+        if on is not None:
+            properties["on"] = on
+        return ScatterOp.create(
+            operands=(dest,),
+            result_types=(result_type or dest.type,),
+            properties=properties,
+            regions=(body,),
+            location=location,  # pyright: ignore[reportArgumentType]
+        )
+
+    @property
+    def value(self) -> SSAValue:
+        """The yielded value."""
+        return yielded(self.body)[0]
+
+    @property
+    def dynamic(self) -> tuple[SSAValue, ...]:
+        """The yielded dynamic indices, `d0` first."""
+        values = yielded(self.body)[1:]
+        return values[:-1] if self.masked is not None else values
+
+    def verify_(self) -> None:
+        """Check rank, kind, element type and what the body yields."""
+        dest = self.dest.type
+        assert isinstance(dest, TensorType) and isinstance(self.out.type, TensorType)
+        if (dest.shape, dest.element) != (self.out.type.shape, self.out.type.element):
+            raise VerifyException("result and destination differ in shape or element type")
+        if self.kind.data not in COMBINES:
+            raise VerifyException(f"combines by {self.kind.data}; known: {', '.join(COMBINES)}")
+        if len(self.map.data) != len(dest.shape):
+            raise VerifyException(f"{len(self.map.data)} indices for {len(dest.shape)} dimensions")
+        if self.value.type != scalar_type(dest.element):
+            raise VerifyException(f"yields {self.value.type} into a tensor of {dest.element}")
+        if any(not isinstance(v.type, IntegerType) for v in yielded(self.body)[1:]):
+            raise VerifyException("indices and mask that a scatter yields are integers")
+        _verify_on(self.on, self.axes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ScatterOp:
+        """Parse `set (i0 in 3) into %dest[i0 + 4] {unique} on (a0) { ... } : T` (flags and type optional)."""
+        kind = parser.parse_identifier()
+        axes = parse_nest(parser)
+        parser.parse_keyword("into")
+        dest = parse_ssa(parser)
+        with parser.in_square_brackets():
+            index_map = MapAttr.of(*parse_exprs_until(parser, "]"))
+        flags: list[str] = []
+        while (flag := parser.parse_optional_keyword_in(cls.FLAGS)) is not None:
+            flags.append(flag)
+        on = parse_on(parser)
+        body = parser.parse_region()
+        result_type = parse_types(parser)[0]
+        return ScatterOp.of(dest, axes, index_map, body, kind, flags, result_type, on)
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(f" {self.kind.data} ")
+        print_nest(printer, self.axes)
+        printer.print_string(" into ")
+        printer.print_ssa_value(self.dest)
+        printer.print_string(f"[{', '.join(map(str, self.map.data))}]")
+        for flag in self.FLAGS:
+            if flag in self.properties:
+                printer.print_string(f" {flag}")
+        print_on(printer, self.on)
+        printer.print_string(" ")
+        printer.print_region(self.body)
+        print_types(printer, (self.out.type,))
+
+
+@irdl_op_definition
+class ViewOp(IRDLOperation):
+    """Elements of another tensor under an index map; no arithmetic, no memory of its own.
+
+        %t = loop.view %x[i1, i0] (i0 in 4, i1 in 3) : !aten.tensor<4x3xf32, strides = [1, 4]>
+
+    permute, expand, slice, select, reshape, flip, ... `loop-eliminate-views` composes it into loads; one that feeds an
+    ATen call or an output stays, and becomes a strided view or a copy. The result's strides are those that the
+    program's own view has.
+    """
+
+    name = "loop.view"
+    source = operand_def(base(TensorType))
+    axes = prop_def(AxesAttr)
+    map = prop_def(MapAttr)
+    out = result_def(base(TensorType))
+    traits = traits_def(Pure())
+
+    @staticmethod
+    def of(
+        source: SSAValue,
+        axes: AxesAttr,
+        index_map: MapAttr,
+        result_type: Attribute,
+        location: Attribute | None = None,
+    ) -> ViewOp:
+        """Build from the source, the axes of the result, and the source index of each result index."""
+        return ViewOp.create(
+            operands=(source,),
+            result_types=(result_type,),
+            properties={"axes": axes, "map": index_map},
+            location=location,  # pyright: ignore[reportArgumentType]
+        )
+
+    def verify_(self) -> None:
+        """Check ranks, shape and element type."""
+        source, out = self.source.type, self.out.type
+        assert isinstance(source, TensorType) and isinstance(out, TensorType)
+        if len(self.map.data) != len(source.shape):
+            raise VerifyException(f"{len(self.map.data)} indices for {len(source.shape)} dimensions")
+        if out.shape != self.axes.sizes or out.element != source.element:
+            raise VerifyException(f"axes and source do not give a result of type {out}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ViewOp:
+        """Parse `%x[i1, i0] (i0 in 4, i1 in 3) : T`."""
+        source = parse_ssa(parser)
+        with parser.in_square_brackets():
+            index_map = MapAttr.of(*parse_exprs_until(parser, "]"))
+        axes = parse_nest(parser)
+        return ViewOp.of(source, axes, index_map, parse_types(parser)[0])
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        printer.print_string(f"[{', '.join(map(str, self.map.data))}] ")
+        print_nest(printer, self.axes)
+        print_types(printer, (self.out.type,))
+
+
+@irdl_op_definition
+class EmptyOp(IRDLOperation):
+    """A tensor of undefined content, to be written by scatters: `%d = loop.empty : !aten.tensor<8xf32>`.
+
+    Not pure for CSE: two of them are two places.
+    """
+
+    name = "loop.empty"
+    out = result_def(base(TensorType))
+
+    @staticmethod
+    def of(result_type: Attribute, location: Attribute | None = None) -> EmptyOp:
+        """Build from the result type."""
+        return EmptyOp.create(result_types=(result_type,), location=location)  # pyright: ignore
+
+    @classmethod
+    def parse(cls, parser: Parser) -> EmptyOp:
+        """Parse `: T`."""
+        return EmptyOp.of(parse_types(parser)[0])
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        print_types(printer, (self.out.type,))

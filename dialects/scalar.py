@@ -1,0 +1,240 @@
+"""Scalar ops for element bodies that arith and math lack, with PyTorch's meaning.
+
+A function of numbers is one line in `FUNCTIONS`. Casts that the program wrote (`scalar.cast`) and casts that the
+compiler inserts to compute in a wider type (`scalar.widen`, `scalar.narrow`) are different ops: only the latter may
+be elided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import IntegerType, i1
+from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from .access import parse_ssa, parse_ssa_list, print_ssa_list
+from .aten.types import scalar_type
+
+
+@dataclass(frozen=True)
+class ScalarFunction:
+    """A pure function of scalars of one type; a predicate gives i1, else the operands' type."""
+
+    name: str
+    arity: int
+    meaning: str
+    predicate: bool = False
+
+
+FUNCTIONS: tuple[ScalarFunction, ...] = (
+    ScalarFunction("isnan", 1, "whether x is NaN", predicate=True),
+    ScalarFunction("isinf", 1, "whether x is inf or -inf", predicate=True),
+    ScalarFunction("isfinite", 1, "whether x is neither NaN nor infinite", predicate=True),
+    ScalarFunction("signbit", 1, "whether the sign bit is set, also of -0.0 and NaN", predicate=True),
+    ScalarFunction("erfc", 1, "complementary error function"),
+    ScalarFunction("erfinv", 1, "inverse error function"),
+    ScalarFunction("erfcx", 1, "exp(x*x) * erfc(x)"),
+    ScalarFunction("lgamma", 1, "log of the absolute value of the gamma function"),
+    ScalarFunction("digamma", 1, "logarithmic derivative of the gamma function"),
+    ScalarFunction("i0", 1, "modified Bessel function of the first kind, order 0"),
+    ScalarFunction("i0e", 1, "exp(-|x|) * i0(x)"),
+    ScalarFunction("i1", 1, "modified Bessel function of the first kind, order 1"),
+    ScalarFunction("i1e", 1, "exp(-|x|) * i1(x)"),
+    ScalarFunction("ndtri", 1, "quantile of the standard normal distribution"),
+    ScalarFunction("log_ndtr", 1, "log of the standard normal distribution function"),
+    ScalarFunction("bessel_j0", 1, "Bessel function of the first kind, order 0"),
+    ScalarFunction("bessel_j1", 1, "Bessel function of the first kind, order 1"),
+    ScalarFunction("bessel_y0", 1, "Bessel function of the second kind, order 0"),
+    ScalarFunction("bessel_y1", 1, "Bessel function of the second kind, order 1"),
+    ScalarFunction("fmod", 2, "C's fmod: x - y * trunc(x / y), sign of x"),
+    ScalarFunction("remainderf", 2, "Python's x % y on floats: sign of y"),
+    ScalarFunction("floordivf", 2, "Python's x // y on floats; inf, -inf or NaN for y == 0"),
+    ScalarFunction("floordivi", 2, "Python's x // y on signed integers; y != 0 is checked by an assert before"),
+    ScalarFunction("remainderi", 2, "Python's x % y on signed integers; y != 0 is checked by an assert before"),
+    ScalarFunction("hypot", 2, "sqrt(x*x + y*y) without overflow"),
+    ScalarFunction("nextafter", 2, "the next number after x in the direction of y"),
+    ScalarFunction("gcd", 2, "greatest common divisor of integers"),
+    ScalarFunction("zeta", 2, "Hurwitz zeta function"),
+    ScalarFunction("igamma", 2, "regularized lower incomplete gamma function"),
+    ScalarFunction("igammac", 2, "regularized upper incomplete gamma function"),
+)
+
+
+class FunctionOp(IRDLOperation):
+    """Base of the ops of `FUNCTIONS`: `%r = scalar.fmod %a, %b : f32`. All operands have the written type."""
+
+    FUNCTION: ClassVar[ScalarFunction]
+
+    @classmethod
+    def of(cls, *operands: SSAValue) -> FunctionOp:
+        """Build from operands of one type."""
+        return cls.create(operands=operands, result_types=(i1 if cls.FUNCTION.predicate else operands[0].type,))
+
+    def verify_(self) -> None:
+        """Check arity and types."""
+        if len(self.operands) != self.FUNCTION.arity:
+            raise VerifyException(f"{self.name} takes {self.FUNCTION.arity} operands")
+        types = {v.type for v in self.operands}
+        if len(types) != 1:
+            raise VerifyException(f"operands of {self.name} have one type")
+        if self.results[0].type != (i1 if self.FUNCTION.predicate else types.pop()):
+            raise VerifyException(f"wrong result type of {self.name}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FunctionOp:
+        """Parse `%a, %b : f32`."""
+        operands = parse_ssa_list(parser)
+        parser.parse_punctuation(":")
+        written = parser.parse_type()
+        if not operands or any(v.type != written for v in operands):
+            parser.raise_error(f"operands of {cls.name} must have type {written}")
+        return cls.of(*operands)
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        print_ssa_list(printer, tuple(self.operands))
+        printer.print_string(" : ")
+        printer.print_attribute(self.operands[0].type)
+
+
+def _define(function: ScalarFunction) -> type[FunctionOp]:
+    operands = {f"operand{k}": operand_def() for k in range(function.arity)}
+    namespace = {
+        "__doc__": f"{function.meaning[0].upper()}{function.meaning[1:]}.",
+        "__module__": __name__,
+        "name": f"scalar.{function.name}",
+        "result": result_def(),
+        "traits": traits_def(Pure()),
+        **operands,
+    }
+    op = irdl_op_definition(type(f"{function.name.title().replace('_', '')}Op", (FunctionOp,), namespace))
+    op.FUNCTION = function
+    return op
+
+
+#: function name -> op class
+FUNCTION_OPS: dict[str, type[FunctionOp]] = {f.name: _define(f) for f in FUNCTIONS}
+
+
+class _ConversionOp(IRDLOperation):
+    """Base of casts: `scalar.cast %x : ui8 to f32`, written with element types, so that the sign is known."""
+
+    def verify_(self) -> None:
+        """Check operand and result against the element types."""
+        source, target = self.properties["from"], self.properties["to"]
+        if self.operands[0].type != scalar_type(source) or self.results[0].type != scalar_type(target):
+            raise VerifyException(f"{self.name} from {source} to {target} has other operand or result types")
+
+    @classmethod
+    def of(cls, value: SSAValue, source: Attribute, target: Attribute):  # noqa: ANN206
+        """Build from a scalar and the element types on both sides."""
+        return cls.create(
+            operands=(value,), result_types=(scalar_type(target),), properties={"from": source, "to": target}
+        )
+
+    @property
+    def source_element(self) -> Attribute:
+        """Element type converted from."""
+        return self.properties["from"]
+
+    @property
+    def target_element(self) -> Attribute:
+        """Element type converted to."""
+        return self.properties["to"]
+
+    @classmethod
+    def parse(cls, parser: Parser):  # noqa: ANN206
+        """Parse `%x : f32 to ui8`."""
+        value = parse_ssa(parser)
+        parser.parse_punctuation(":")
+        source = parser.parse_type()
+        parser.parse_keyword("to")
+        return cls.of(value, source, parser.parse_type())
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.operands[0])
+        printer.print_string(" : ")
+        printer.print_attribute(self.source_element)
+        printer.print_string(" to ")
+        printer.print_attribute(self.target_element)
+
+
+@irdl_op_definition
+class CastOp(_ConversionOp):
+    """A conversion that the program wrote, as `Tensor.to` does it: to bool is `x != 0`; float to integer truncates;
+    integers wrap; float to float rounds to nearest even. Never elided, but folded where both sides agree."""
+
+    name = "scalar.cast"
+    value = operand_def()
+    from_ = prop_def(Attribute, prop_name="from")
+    to = prop_def(Attribute)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class WidenOp(_ConversionOp):
+    """A conversion that the compiler inserted to compute in a wider type: exact. `widen(narrow(x))` may become x,
+    unless the option `emulate_precision_casts` asks to round like eager."""
+
+    name = "scalar.widen"
+    value = operand_def()
+    from_ = prop_def(Attribute, prop_name="from")
+    to = prop_def(Attribute)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class NarrowOp(_ConversionOp):
+    """The inserted conversion back from the wider type, rounding to nearest even; see `scalar.widen`."""
+
+    name = "scalar.narrow"
+    value = operand_def()
+    from_ = prop_def(Attribute, prop_name="from")
+    to = prop_def(Attribute)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class PhiloxOp(IRDLOperation):
+    """32 random bits of Philox 4x32 with 10 rounds: `%bits = scalar.philox %seed, %offset : i64`.
+
+    `seed` is the key; `offset` counts single 32-bit draws: block `offset floordiv 4`, word `offset mod 4`.
+    """
+
+    name = "scalar.philox"
+    seed = operand_def(IntegerType(64))
+    offset = operand_def(IntegerType(64))
+    bits = result_def(IntegerType(32))
+    traits = traits_def(Pure())
+
+    @staticmethod
+    def of(seed: SSAValue, offset: SSAValue) -> PhiloxOp:
+        """Build from an i64 seed and an i64 draw counter."""
+        return PhiloxOp.create(operands=(seed, offset), result_types=(IntegerType(32),))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> PhiloxOp:
+        """Parse `%seed, %offset`."""
+        seed = parse_ssa(parser)
+        parser.parse_punctuation(",")
+        return PhiloxOp.of(seed, parse_ssa(parser))
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        print_ssa_list(printer, tuple(self.operands))
+
+
+Scalar = Dialect("scalar", [*FUNCTION_OPS.values(), CastOp, WidenOp, NarrowOp, PhiloxOp])
