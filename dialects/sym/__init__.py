@@ -4,6 +4,9 @@ from .attributes import Sym, SymAttr, SymbolAttr, SymbolDeclaration, SymIntOp
 from .containers import AxesAttr, MapAttr, format_axes, parse_axes_body, parse_exprs_until
 from .expr import ONE, ZERO, Atom, Expr, SymError, as_expr, ceildiv, const, smax, smin, symbol
 from .parse import parse_expr, parse_text
+from .proofs import bounds, lower_expr, prove_eq, prove_le, prove_lt, prove_nonneg, upper_expr
+from .ranges import Ranges
+from .simplification import simplify
 
 __all__ = [
     "ONE",
@@ -12,6 +15,7 @@ __all__ = [
     "AxesAttr",
     "Expr",
     "MapAttr",
+    "Ranges",
     "Sym",
     "SymAttr",
     "SymError",
@@ -19,14 +23,22 @@ __all__ = [
     "SymbolAttr",
     "SymbolDeclaration",
     "as_expr",
+    "bounds",
     "ceildiv",
     "const",
     "format_axes",
+    "lower_expr",
     "parse_axes_body",
     "parse_expr",
     "parse_exprs_until",
     "parse_text",
+    "prove_eq",
+    "prove_le",
+    "prove_lt",
+    "prove_nonneg",
+    "simplify",
     "smax",
     "smin",
     "symbol",
+    "upper_expr",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from typing_extensions import override
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Data, Dialect
 from xdsl.irdl import (
@@ -34,11 +35,13 @@ class SymAttr(Data[Expr]):
 
     name = "sym.expr"
 
+    @override
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Expr:
         with parser.in_angle_brackets():
             return parse_expr(parser)
 
+    @override
     def print_parameter(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             printer.print_string(str(self.data))
@@ -84,10 +87,11 @@ class SymbolDeclaration:
 
 @irdl_attr_definition
 class SymbolAttr(Data[SymbolDeclaration]):
-    """Declaration of a symbol: `#sym.symbol<s0, arg = 1, dim = 0, min = 2, max = 1024, divisor = 8, hint = 16>`."""
+    """Declares a symbol: `#sym.symbol<s0, arg = 1, dim = 0, min = 2, max = 1024, divisor = 8, hint = 16>`."""
 
     name = "sym.symbol"
 
+    @override
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> SymbolDeclaration:
         with parser.in_angle_brackets():
@@ -106,12 +110,14 @@ class SymbolAttr(Data[SymbolDeclaration]):
                 parser.raise_error(problem, start, parser.pos)
         return declaration
 
+    @override
     def print_parameter(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             printer.print_string(self.data.name)
             for field, value in self.data.fields():
                 printer.print_string(f", {field} = {value}")
 
+    @override
     def verify(self) -> None:
         problem = _problem(self.data)
         if problem is not None:
@@ -158,6 +164,7 @@ class SymIntOp(IRDLOperation):
         attr = value if isinstance(value, SymAttr) else SymAttr.of(value)
         super().__init__(properties={"value": attr}, result_types=[_INDEX])
 
+    @override
     @classmethod
     def parse(cls, parser: Parser) -> SymIntOp:
         expr = parse_expr(parser)
@@ -166,6 +173,7 @@ class SymIntOp(IRDLOperation):
         op.attributes.update(attributes)
         return op
 
+    @override
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.value.data}")
         printer.print_op_attributes(self.attributes)

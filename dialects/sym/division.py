@@ -6,6 +6,7 @@ With constants k, a, b > 0 the laws are
     (g*x + c) floordiv (g*k)    == (x + c floordiv g) floordiv k
     (g*x + c) mod (g*k)         == g*((x + c floordiv g) mod k) + c mod g
     (n + x floordiv a) floordiv b == (a*n + x) floordiv (a*b)
+    (-x) floordiv k             == -((x + k - 1) floordiv k)    (-x) mod k        == k - 1 - (x - 1) mod k
     (x mod (a*b)) floordiv a    == (x floordiv a) mod b
     (y + c*(x mod m)) mod k     == (y + c*x) mod k              when k divides c*m
     c*k*(x floordiv k) + c*(x mod k) == c*x
@@ -34,7 +35,7 @@ def floordiv(dividend: Expr, divisor: Expr) -> Expr:
 
 @lru_cache(maxsize=1 << 15)
 def mod(dividend: Expr, divisor: Expr) -> Expr:
-    """dividend - divisor * (dividend floordiv divisor) in normal form. Raises SymError when the divisor is zero."""
+    """dividend - divisor * (dividend floordiv divisor) in normal form. SymError for a zero divisor."""
     k = divisor.as_int()
     if k is None:
         return _mod_symbolic(dividend, divisor)
@@ -46,6 +47,9 @@ def mod(dividend: Expr, divisor: Expr) -> Expr:
 def ceildiv(dividend: Expr | int, divisor: Expr | int) -> Expr:
     """ceil(dividend / divisor), expressed by floor division."""
     dividend, divisor = p.as_expr(dividend), p.as_expr(divisor)
+    k = divisor.as_int()
+    if k is not None and k > 0:
+        return floordiv(dividend + (k - 1), divisor)
     return -floordiv(-dividend, divisor)
 
 
@@ -69,7 +73,7 @@ def _reduce(dividend: Expr, k: int) -> tuple[dict[Monomial, int], dict[Monomial,
 
 
 def _take_common_factor(rest: dict[Monomial, int], k: int) -> tuple[dict[Monomial, int], int]:
-    """Divide the coefficients and k by their common factor, which is returned too; the constant is rounded down."""
+    """Divide the coefficients and k by their common factor, returned too; the constant is rounded down."""
     factor = gcd(k, *(coefficient for monomial, coefficient in rest.items() if monomial))
     if factor == 1:
         return rest, 1
@@ -88,6 +92,8 @@ def _floordiv_const(dividend: Expr, k: int) -> Expr:
     rest, factor = _take_common_factor(rest, k)
     k //= factor
     last = _merge_nested(rest, k)
+    if last is None and _leads_negative(rest):
+        last = -floordiv(-p.from_terms(rest) + (k - 1), p.const(k))
     if last is None:
         last = p.make_atom("floordiv", "", (p.from_terms(rest), p.const(k))).expr
     p.accumulate(quotient, last)
@@ -95,7 +101,7 @@ def _floordiv_const(dividend: Expr, k: int) -> Expr:
 
 
 def _merge_nested(rest: dict[Monomial, int], k: int) -> Expr | None:
-    """`rest floordiv k` where rest contains a quotient with coefficient 1, or is a single remainder; None if not."""
+    """`rest floordiv k` where rest has a quotient with coefficient 1, or is a single remainder; else None."""
     for monomial, coefficient in rest.items():
         if coefficient != 1 or len(monomial) != 1:
             continue
@@ -124,7 +130,14 @@ def _mod_const(dividend: Expr, k: int) -> Expr:
     rest, factor = _take_common_factor(rest, k)
     if factor > 1:
         return mod(p.from_terms(rest), p.const(k // factor)) * factor + constant % factor
+    if _leads_negative(rest):
+        return (k - 1) - mod(-p.from_terms(rest) - 1, p.const(k))
     return p.make_atom("mod", "", (p.from_terms(rest), p.const(k))).expr
+
+
+def _leads_negative(terms: dict[Monomial, int]) -> bool:
+    """Whether the first term in canonical order is negative; expressions are turned so that it is not."""
+    return p.intern(terms).terms[0][1] < 0
 
 
 def _drop_inner_mod(dividend: Expr, k: int) -> Expr:
@@ -144,7 +157,7 @@ def _drop_inner_mod(dividend: Expr, k: int) -> Expr:
 
 
 def _signed_and_reduced(dividend: Expr, divisor: Expr) -> tuple[Expr, Expr, int]:
-    """Make the divisor's leading coefficient positive and divide both by their common integer factor (returned, signed)."""
+    """Divide both by their common integer factor, signed to make the divisor lead positive; returned last."""
     factor = gcd(*(c for _, c in dividend.terms), *(c for _, c in divisor.terms))
     if divisor.terms[0][1] < 0:
         factor = -factor
@@ -171,7 +184,8 @@ def _mod_symbolic(dividend: Expr, divisor: Expr) -> Expr:
 def recombine(terms: dict[Monomial, int]) -> None:
     """Apply `c*k*(x floordiv k) + c*(x mod k) == c*x` in place, until no pair is left.
 
-    A quotient with a larger coefficient gives up its part: `13*(x floordiv 12) + x mod 12 == x + x floordiv 12`.
+    A quotient with a larger coefficient gives up its part:
+    `13*(x floordiv 12) + x mod 12 == x + x floordiv 12`.
     """
     pending = list(terms)
     while pending:

@@ -1,4 +1,4 @@
-"""Minimum and maximum in normal form: flat, without duplicates, at most one constant, arguments ordered by text."""
+"""Minimum and maximum in normal form: flat, without duplicates, at most one constant, ordered by text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def smax(*values: Expr | int) -> Expr:
 
 
 def extremum(kind: Literal["min", "max"], values: tuple[Expr | int, ...]) -> Expr:
-    """`kind` of the values, folded where two of them differ by a known constant. Raises SymError without values."""
+    """`kind` of the values, folded where two differ by a known constant. Raises SymError without values."""
     if not values:
         raise SymError(f"{kind} of nothing")
     kept: list[Expr] = []

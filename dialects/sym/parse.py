@@ -1,4 +1,4 @@
-"""Reading expressions from text. The text is untrusted: length, nesting and size are bounded, nothing is evaluated.
+"""Reading expressions from text, which is untrusted: length, nesting and size are bounded.
 
     sum     ::= product (("+" | "-") product)*
     product ::= unary (("*" | "floordiv" | "mod" | "ceildiv") unary)*

@@ -1,8 +1,8 @@
 """Interned integer polynomials over atoms: the one representation of a symbolic integer.
 
-An expression is a sum of monomials with integer coefficients; a monomial is a product of atoms; an atom is a symbol
-or a floor division, modulo, minimum or maximum of expressions. Equal expressions are the same object, so equality and
-hashing are those of identity.
+An expression is a sum of monomials with integer coefficients; a monomial is a product of atoms; an atom is a
+symbol or a floor division, modulo, minimum or maximum of expressions. Equal expressions are the same object,
+so equality and hashing are those of identity.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DIGITS = re.compile(r"(\d+)")
 
 
 class Atom:
-    """A factor that is not a sum or product: a symbol, or `kind` applied to `args`. Interned; never built directly."""
+    """A factor that is no sum or product: a symbol, or `kind` applied to `args`. Interned."""
 
     __slots__ = ("args", "depth", "expr", "free_symbols", "key", "kind", "name", "quotient")
 
@@ -56,9 +56,10 @@ class Atom:
 
 
 class Expr:
-    """An immutable, interned integer polynomial. Build it with `symbol`, `const`, operators, `smin` and `smax`.
+    """An immutable, interned integer polynomial, built with `symbol`, `const`, operators, `smin` and `smax`.
 
-    Operators accept ints on either side; `//` is floor division and `%` Python's modulo (sign of the divisor).
+    Operators accept ints on either side; `//` is floor division and `%` is Python's modulo, which has the
+    sign of the divisor.
     """
 
     __slots__ = ("_int", "_text", "depth", "free_symbols", "has_mod", "terms")
@@ -146,7 +147,8 @@ class Expr:
     def split(self, names: Iterable[str]) -> tuple[dict[str, Expr], Expr] | None:
         """Write self as `sum(coefficient[n] * n) + rest` over the symbols `names`.
 
-        Coefficients (only nonzero ones are listed) and rest are free of `names`; None when self is not linear in them.
+        Coefficients (only nonzero ones are listed) and rest are free of `names`; None when self is not linear
+        in them.
         """
         return _traversal.split(self, names)
 
@@ -224,7 +226,7 @@ def _from_pairs(pairs: Iterable[tuple[Monomial, int]]) -> Expr:
 
 
 def _natural(name: str) -> tuple[str | int, ...]:
-    """Split digits from letters so that `s2` sorts before `s10`; strings and ints alternate, so keys compare."""
+    """Split digits from letters so that `s2` sorts before `s10`; strings and ints alternate."""
     return tuple(int(part) if part.isdigit() else part for part in _DIGITS.split(name))
 
 
@@ -272,7 +274,7 @@ def multiply_monomials(left: Monomial, right: Monomial) -> Monomial:
 
 
 def from_terms(terms: dict[Monomial, int]) -> Expr:
-    """The expression with these terms, zeros allowed; recombines quotients with remainders. Consumes `terms`."""
+    """The expression with these terms, zeros allowed, recombined; consumes `terms`."""
     if any(atom.kind == "mod" for monomial in terms for atom in monomial):
         _division.recombine(terms)
     for monomial in [monomial for monomial, coefficient in terms.items() if not coefficient]:
