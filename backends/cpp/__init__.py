@@ -1,0 +1,1 @@
+"""C++/OpenMP source from kernels, compiled and loaded."""

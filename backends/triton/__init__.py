@@ -1,0 +1,1 @@
+"""Triton source from kernels, compiled and launched."""

@@ -1,0 +1,1 @@
+"""From one level to the next, and the named pipelines; only the modules fx_* know torch."""

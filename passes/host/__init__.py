@@ -1,0 +1,1 @@
+"""Passes on the program around the kernels: order, and memory."""

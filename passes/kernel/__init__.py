@@ -1,0 +1,1 @@
+"""Passes on kernels: tiling, and the mapping of loops to hardware."""

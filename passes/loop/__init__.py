@@ -1,0 +1,1 @@
+"""Passes on tensor-valued loop nests."""
