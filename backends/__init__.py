@@ -1,1 +1,1 @@
-"""What turns IR into something that runs; may import torch."""
+"""What makes IR run: torch.compile, the reference interpreter, C++ and Triton."""

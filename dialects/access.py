@@ -47,9 +47,10 @@ def parse_ssa(parser: Parser) -> SSAValue:
 
 def parse_ssa_list(parser: Parser) -> list[SSAValue]:
     """Parse `%a, %b, ...`, possibly empty."""
-    return parser.parse_optional_undelimited_comma_separated_list(
-        lambda: _optional_ssa(parser), lambda: parse_ssa(parser)
-    ) or []
+    return (
+        parser.parse_optional_undelimited_comma_separated_list(lambda: _optional_ssa(parser), lambda: parse_ssa(parser))
+        or []
+    )
 
 
 def _optional_ssa(parser: Parser) -> SSAValue | None:
@@ -136,18 +137,15 @@ def substitute_map(
     Expressions in `substitution` may use `d0, d1, ...` for `outer_dynamic`, the dynamic operands of the access that
     pulls the body in. Own dynamic operands keep their names; outer ones are renumbered behind them.
     """
-    used = [k for k in range(len(outer_dynamic))]
     offset = len(dynamic)
     if outer_dynamic and offset:
-        renumber = {dynamic_name(k): symbol(dynamic_name(offset + k)) for k in used}
+        renumber = {dynamic_name(k): symbol(dynamic_name(offset + k)) for k in range(len(outer_dynamic))}
         substitution = {name: expr.subs(renumber) for name, expr in substitution.items()}
     exprs = tuple(e.subs(substitution) for e in index_map.data)
     return compact_dynamic(exprs, (*dynamic, *outer_dynamic))
 
 
-def compact_dynamic(
-    exprs: tuple[Expr, ...], dynamic: Sequence[SSAValue]
-) -> tuple[MapAttr, tuple[SSAValue, ...]]:
+def compact_dynamic(exprs: tuple[Expr, ...], dynamic: Sequence[SSAValue]) -> tuple[MapAttr, tuple[SSAValue, ...]]:
     """Drop dynamic operands that no expression uses, merge equal ones, and renumber the rest."""
     if not dynamic:
         return MapAttr.of(*exprs), ()

@@ -133,7 +133,7 @@ class _ConversionOp(IRDLOperation):
             raise VerifyException(f"{self.name} from {source} to {target} has other operand or result types")
 
     @classmethod
-    def of(cls, value: SSAValue, source: Attribute, target: Attribute):  # noqa: ANN206
+    def of(cls, value: SSAValue, source: Attribute, target: Attribute):
         """Build from a scalar and the element types on both sides."""
         return cls.create(
             operands=(value,), result_types=(scalar_type(target),), properties={"from": source, "to": target}
@@ -150,7 +150,7 @@ class _ConversionOp(IRDLOperation):
         return self.properties["to"]
 
     @classmethod
-    def parse(cls, parser: Parser):  # noqa: ANN206
+    def parse(cls, parser: Parser):
         """Parse `%x : f32 to ui8`."""
         value = parse_ssa(parser)
         parser.parse_punctuation(":")

@@ -1,1 +1,1 @@
-"""From one level to the next, and the named pipelines; only the modules fx_* know torch."""
+"""From one level to the next, the border to torch's graphs, and the named pipelines."""

@@ -1,1 +1,1 @@
-"""Rewrites inside one level, one pass a file: the pass loop-fuse lies in loop/fuse.py."""
+"""Rewrites inside one level; one pass a file, named like the pass."""

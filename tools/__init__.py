@@ -1,1 +1,1 @@
-"""The command lines; they import torch only when the input needs it."""
+"""Command lines."""

@@ -101,7 +101,8 @@ class FuncOp(IRDLOperation):
 class EmptyOp(IRDLOperation):
     """Allocate a tensor of undefined content: `%y = host.empty : T`.
 
-    After `host-plan-memory` one that lives in the function's pool says where, in bytes: `host.empty in %pool at 4096*s0`.
+    After `host-plan-memory` one that lives in the function's pool says where, in bytes:
+    `host.empty in %pool at 4096*s0 : T`.
     """
 
     name = "host.empty"
@@ -163,9 +164,7 @@ class ViewOp(IRDLOperation):
     out = result_def(base(TensorType))
 
     @staticmethod
-    def of(
-        source: SSAValue, offset: SymAttr, result_type: Attribute, location: Attribute | None = None
-    ) -> ViewOp:
+    def of(source: SSAValue, offset: SymAttr, result_type: Attribute, location: Attribute | None = None) -> ViewOp:
         """Build from the source, the offset in elements, and a type that gives sizes and strides."""
         return ViewOp.create(
             operands=(source,), properties={"offset": offset}, result_types=(result_type,), location=location
@@ -201,9 +200,7 @@ class LaunchOp(IRDLOperation):
     symbols = prop_def(MapAttr)
 
     @staticmethod
-    def of(
-        kernel: str, buffers: Sequence[SSAValue], symbols: MapAttr, location: Attribute | None = None
-    ) -> LaunchOp:
+    def of(kernel: str, buffers: Sequence[SSAValue], symbols: MapAttr, location: Attribute | None = None) -> LaunchOp:
         """Build from the kernel's name, its buffers and the values of its symbols."""
         return LaunchOp.create(
             operands=buffers,

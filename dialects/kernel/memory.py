@@ -140,9 +140,7 @@ class StoreOp(IRDLOperation):
         }
         if atomic:
             properties["atomic"] = UnitAttr()
-        return StoreOp.create(
-            operands=(value, buffer, *dynamic, *masked), properties=properties, location=location
-        )  # pyright: ignore
+        return StoreOp.create(operands=(value, buffer, *dynamic, *masked), properties=properties, location=location)  # pyright: ignore
 
     def verify_(self) -> None:
         """Check the index, the kind and the types."""

@@ -28,10 +28,12 @@ from xdsl.traits import IsTerminator, NoMemoryEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..access import (
+    parse_dynamic,
     parse_map,
     parse_mask,
     parse_ssa,
     parse_ssa_list,
+    print_dynamic,
     print_map,
     print_mask,
     print_ssa_list,
@@ -39,7 +41,6 @@ from ..access import (
 )
 from ..aten.types import TensorType, scalar_type
 from ..sym import AxesAttr, MapAttr, SymAttr, parse_expr
-from ..access import parse_dynamic, print_dynamic
 from .monoids import MONOIDS
 from .syntax import parse_nest, parse_on, print_nest, print_on
 

@@ -102,9 +102,7 @@ class GenerateOp(IRDLOperation):
         properties: _NestProperties = {"axes": axes}
         if on is not None:
             properties["on"] = on
-        return GenerateOp.create(
-            result_types=types, properties=properties, regions=(body,), location=location
-        )  # pyright: ignore
+        return GenerateOp.create(result_types=types, properties=properties, regions=(body,), location=location)  # pyright: ignore
 
     def verify_(self) -> None:
         """Check that each result has the nest's shape and the yielded element type."""

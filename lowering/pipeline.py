@@ -1,0 +1,79 @@
+"""The road of a graph: the named pipelines, phase by phase. Read this file top to bottom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.passes import ModulePass
+
+from ..errors import UserError
+from .registry import nearest, parse_passes
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of the road on one level. `passes` is a pipeline string; `{target}` stands for the target."""
+
+    name: str
+    purpose: str
+    passes: str
+
+
+DEFAULT: tuple[Phase, ...] = (
+    Phase(
+        "post-grad",
+        "aten: canonical form, no duplicates, nothing dead",
+        "graph-canonicalize,graph-cse,graph-dce",
+    ),
+    Phase("lower-to-loop", "aten -> loop: every op as scalar bodies over named axes", "lower-aten-to-loop"),
+    Phase(
+        "loop",
+        "loop: no views, simple indices, one fusion a kernel, in-place decisions",
+        "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-assign-layouts,loop-inline,"
+        "loop-dce,loop-split-reductions,loop-fuse,loop-bufferize",
+    ),
+    Phase(
+        "lower-to-kernel",
+        "loop -> kernel + host: buffers, linear addresses, launches",
+        "lower-loop-to-kernel",
+    ),
+    Phase(
+        "kernel",
+        "kernel: merged and collapsed loops, equal kernels once, tiles and mapping for the target",
+        "kernel-merge-loops,kernel-collapse,kernel-reorder,kernel-deduplicate,kernel-tile{target={target}}",
+    ),
+    Phase("host", "host: reuse of memory, ends of lives", "host-reuse,host-free"),
+)
+
+PIPELINES: dict[str, tuple[Phase, ...]] = {"default": DEFAULT}
+
+
+def phases(name: str = "default") -> tuple[Phase, ...]:
+    """Phases of a named pipeline; UserError with the nearest name when there is none."""
+    if name not in PIPELINES:
+        raise UserError(f"unknown pipeline {name!r}", nearest(name, PIPELINES) or f"known: {', '.join(PIPELINES)}")
+    return PIPELINES[name]
+
+
+def pipeline_string(name: str = "default", target: str = "cpp") -> str:
+    """The whole named pipeline as one string for a target ("cpp", "cuda:90", ...)."""
+    quoted = target if target.isidentifier() else f'"{target}"'
+    return ",".join(phase.passes.replace("{target}", quoted) for phase in phases(name))
+
+
+def cut(passes: list[ModulePass], start_at: str | None, stop_after: str | None) -> list[ModulePass]:
+    """The stretch of a pipeline from the first pass named `start_at` through the last named `stop_after`."""
+    names = [p.name for p in passes]
+    for wanted in filter(None, (start_at, stop_after)):
+        if wanted not in names:
+            raise UserError(f"the pipeline has no pass {wanted!r}", nearest(wanted, names))
+    first = names.index(start_at) if start_at else 0
+    last = len(names) - 1 - names[::-1].index(stop_after) if stop_after else len(names) - 1
+    return passes[first : last + 1]
+
+
+def named_passes(
+    name: str = "default", target: str = "cpp", start_at: str | None = None, stop_after: str | None = None
+) -> list[ModulePass]:
+    """The passes of a named pipeline, optionally only a stretch of it."""
+    return cut(parse_passes(pipeline_string(name, target)), start_at, stop_after)

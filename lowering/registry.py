@@ -1,0 +1,119 @@
+"""Finds passes by name.
+
+The name says where the code is: `loop-fuse` is in `passes/loop/fuse.py`. Only lowerings, which cross levels, are
+listed by hand. Nothing is imported until it is asked for.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import re
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import parse_pipeline
+from xdsl.utils.exceptions import ArgSpecParseError
+
+from ..errors import UserError
+
+_ROOT = Path(__file__).parent.parent
+_PACKAGE = __package__.rpartition(".")[0]
+_NAME_LINE = re.compile(r'^    name(?:: ClassVar\[str\])? = "([a-z0-9-]+)"', re.MULTILINE)
+
+#: passes that lead from one level to the next
+LOWERINGS: dict[str, str] = {
+    "lower-aten-to-loop": "lowering.aten_to_loop",
+    "lower-loop-to-kernel": "lowering.loop_to_kernel",
+}
+_plugins: dict[str, Callable[[], type[ModulePass]]] = {}
+
+
+@cache
+def _own_passes() -> dict[str, str]:
+    """Pass name -> module below the package, found from the file names."""
+    found = dict(LOWERINGS)
+    for folder in ("graph", "loop", "kernel", "host"):
+        for file in sorted((_ROOT / "passes" / folder).glob("*.py")):
+            names = _NAME_LINE.findall(file.read_text())
+            found.update((name, f"passes.{folder}.{file.stem}") for name in names)
+    return found
+
+
+def _load(name: str, module_name: str) -> type[ModulePass]:
+    module = importlib.import_module(f"{_PACKAGE}.{module_name}")
+    for value in vars(module).values():
+        if isinstance(value, type) and issubclass(value, ModulePass) and getattr(value, "name", None) == name:
+            return value
+    raise LookupError(f"{module_name} holds no pass named {name}")
+
+
+@cache
+def _installed_plugins() -> dict[str, Callable[[], type[ModulePass]]]:
+    """Passes of other installed packages, from the entry point group `inductile.passes`."""
+    return {point.name: point.load for point in entry_points(group="inductile.passes")}
+
+
+def register_pass(module_pass: type[ModulePass]) -> None:
+    """Make a pass known in this process, as a plugin file does."""
+    if module_pass.name in _own_passes():
+        raise UserError(f"the pass name {module_pass.name!r} is taken", "give the plugin's pass another name")
+    _plugins[module_pass.name] = lambda: module_pass
+
+
+def available_passes() -> dict[str, Callable[[], type[ModulePass]]]:
+    """Every pass by name, as functions that import it; the form that xDSL's `Universe` wants."""
+    own = {name: partial(_load, name, module) for name, module in _own_passes().items()}
+    return own | _installed_plugins() | _plugins
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`, did you mean 'x'?` for the most similar known word, or nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"did you mean {close[0]!r}?" if close else ""
+
+
+def pass_class(name: str) -> type[ModulePass]:
+    """The class of a pass; UserError with the nearest name when there is none."""
+    known = available_passes()
+    if name not in known:
+        raise UserError(f"unknown pass {name!r}", nearest(name, known) or "inductile-opt --list-passes names them all")
+    return known[name]()
+
+
+def parse_passes(text: str) -> list[ModulePass]:
+    """Passes of a pipeline string `a,b{option=1}`.
+
+    Raises UserError for an unknown pass, an unknown option or text that is no pipeline.
+    """
+    if not text.strip():
+        return []
+    try:
+        specs = tuple(parse_pipeline(text))
+    except (Exception, ArgSpecParseError) as error:  # xDSL's error derives from BaseException
+        lines = [line.strip() for line in str(error).splitlines() if line.strip(" ^")]
+        raise UserError(f"cannot read the pipeline {text!r} ({lines[-1]})", "write pass,pass{option=1}") from error
+    return [_build(spec) for spec in specs]
+
+
+def _build(spec) -> ModulePass:
+    cls = pass_class(spec.name)
+    try:
+        return cls.from_spec(spec)
+    except Exception as error:
+        options = ", ".join(f.replace("_", "-") for f in cls.__dataclass_fields__) or "none"
+        raise UserError(f"pass {spec.name!r}: {error}", f"its options are: {options}") from error
+
+
+def pipeline_text(passes: Iterable[ModulePass]) -> str:
+    """The string that `parse_passes` reads back."""
+    return ",".join(str(p) for p in passes)
+
+
+__all__ = [
+    "LOWERINGS", "available_passes", "nearest", "parse_passes", "pass_class", "pipeline_text",
+    "register_pass",
+]  # fmt: skip

@@ -1,0 +1,67 @@
+"""Debug counters: let a person switch single rewrites off, and a bisecting tool find the guilty one.
+
+A pass asks `counter("loop-fuse")` before each decision of that kind. With no counter configured that costs one
+context-variable read and answers True. `skip` refuses the first n, `count` allows only so many after them; MLIR's
+spelling: `loop-fuse-skip=47,loop-fuse-count=1`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from ..errors import UserError
+
+
+@dataclass
+class Counter:
+    """Limits of one counter and how often it was asked."""
+
+    skip: int = 0
+    count: int | None = None
+    asked: int = 0
+
+    def ask(self) -> bool:
+        """Whether this occurrence is allowed."""
+        position = self.asked
+        self.asked += 1
+        return position >= self.skip and (self.count is None or position < self.skip + self.count)
+
+
+_counters: ContextVar[dict[str, Counter] | None] = ContextVar("inductile_counters", default=None)
+
+
+def counter(name: str) -> bool:
+    """Whether the next rewrite counted under `name` may happen."""
+    counters = _counters.get()
+    if counters is None:
+        return True
+    return counters.setdefault(name, Counter()).ask()
+
+
+def parse_counters(text: str) -> dict[str, Counter]:
+    """Parse `a-skip=3,a-count=1,b-skip=2`.
+
+    Raises UserError for anything else.
+    """
+    counters: dict[str, Counter] = {}
+    for part in filter(None, text.split(",")):
+        key, _, value = part.partition("=")
+        name, _, limit = key.rpartition("-")
+        if not name or limit not in ("skip", "count") or not value.isdigit():
+            raise UserError(f"cannot read the counter {part!r}", "write NAME-skip=N or NAME-count=N")
+        setattr(counters.setdefault(name, Counter()), limit, int(value))
+    return counters
+
+
+@contextmanager
+def counting(counters: dict[str, Counter] | None = None) -> Iterator[dict[str, Counter]]:
+    """Apply counters inside, and report in them how often each was asked."""
+    active = {} if counters is None else counters
+    token = _counters.set(active)
+    try:
+        yield active
+    finally:
+        _counters.reset(token)

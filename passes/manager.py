@@ -1,0 +1,96 @@
+"""Runs passes over a module and tells instrumentations what happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
+
+from ..errors import InductileError, PassError, UnsupportedError, UserError
+
+
+class Instrumentation:
+    """Watches a run. Every hook is optional; none may change the module."""
+
+    def before_run(self, module: ModuleOp) -> None:
+        """Called once, before the first pass."""
+
+    def before_pass(self, done: int, module_pass: ModulePass, module: ModuleOp) -> None:
+        """Called before the pass number `done` (from 0)."""
+
+    def after_pass(self, done: int, module_pass: ModulePass, module: ModuleOp, seconds: float) -> None:
+        """Called after a pass that succeeded, before the module is verified."""
+
+    def after_verify(self, done: int, module_pass: ModulePass, seconds: float) -> None:
+        """Called when the module was verified behind a pass."""
+
+    def pass_failed(self, done: int, module_pass: ModulePass, module: ModuleOp, error: Exception) -> None:
+        """Called when a pass raised or left a module that does not verify."""
+
+
+@dataclass
+class PassManager:
+    """A sequence of passes.
+
+    verify_each: verify the module behind every pass; otherwise behind the last one, and where the level changes
+                 (a pass whose `level` contains `->`).
+    """
+
+    passes: Sequence[ModulePass]
+    instrumentations: Sequence[Instrumentation] = field(default_factory=tuple)
+    verify_each: bool = False
+    verify: bool = True
+
+    def run(self, context: Context, module: ModuleOp) -> None:
+        """Run all passes in place.
+
+        Raises PassError, naming the pass, for any failure that is not a UserError.
+        """
+        for watcher in self.instrumentations:
+            watcher.before_run(module)
+        for done, module_pass in enumerate(self.passes):
+            try:
+                self._run_one(done, module_pass, context, module)
+            except UserError:
+                raise
+            except Exception as error:
+                for watcher in self.instrumentations:
+                    watcher.pass_failed(done, module_pass, module, error)
+                if isinstance(error, PassError):
+                    raise
+                raise PassError(module_pass.name, _reason(error)) from error
+
+    def _run_one(self, done: int, module_pass: ModulePass, context: Context, module: ModuleOp) -> None:
+        for watcher in self.instrumentations:
+            watcher.before_pass(done, module_pass, module)
+        start = time.perf_counter()
+        module_pass.apply(context, module)
+        seconds = time.perf_counter() - start
+        for watcher in self.instrumentations:
+            watcher.after_pass(done, module_pass, module, seconds)
+        if self._verifies_behind(done):
+            start = time.perf_counter()
+            module.verify()
+            seconds = time.perf_counter() - start
+            for watcher in self.instrumentations:
+                watcher.after_verify(done, module_pass, seconds)
+
+    def _verifies_behind(self, done: int) -> bool:
+        if not self.verify:
+            return False
+        changes_level = "->" in getattr(self.passes[done], "level", "")
+        return self.verify_each or changes_level or done == len(self.passes) - 1
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, VerifyException):
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        return f"the module does not verify behind it: {lines[-1].strip(' ^-') if lines else 'no reason given'}"
+    if isinstance(error, (InductileError, UnsupportedError)):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

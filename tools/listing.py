@@ -1,0 +1,37 @@
+"""What `--list-passes` and `--print-pipeline` print."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+from xdsl.passes import ModulePass
+
+from ..lowering.pipeline import phases
+from ..lowering.registry import available_passes, parse_passes
+
+_ROOT = Path(__file__).parent.parent
+
+
+def _row(name: str, cls: type[ModulePass], shown: str = "") -> str:
+    file = Path(inspect.getsourcefile(cls) or "?")
+    source = file.relative_to(_ROOT) if file.is_relative_to(_ROOT) else file.name
+    doc = (inspect.getdoc(cls) or inspect.getdoc(inspect.getmodule(cls)) or "").partition("\n")[0]
+    return f"  {shown or name:36s} {getattr(cls, 'level', '-'):22s} {source}\n      {doc}"
+
+
+def list_passes() -> str:
+    """Every pass: name, level, source file and one line of documentation."""
+    return "\n".join(_row(name, load()) for name, load in sorted(available_passes().items())) + "\n"
+
+
+def print_pipeline(name: str, target: str) -> str:
+    """Every phase of a named pipeline: each pass with its level, source file and one line of documentation."""
+    lines: list[str] = []
+    whole: list[str] = []
+    for phase in phases(name):
+        lines.append(f"{phase.name}: {phase.purpose}")
+        for module_pass in parse_passes(phase.passes.replace("{target}", f'"{target}"')):
+            lines.append(_row(module_pass.name, type(module_pass), str(module_pass)))
+            whole.append(str(module_pass))
+    return "\n".join([*lines, "", "as one string:", ",".join(whole)]) + "\n"

@@ -1,0 +1,37 @@
+"""Loading passes from a Python file, for quick tries; installed packages use the entry point `inductile.passes`."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from xdsl.passes import ModulePass
+
+from ..errors import UserError
+from ..lowering.registry import register_pass
+
+
+def load_plugin(path: str) -> list[str]:
+    """Import a Python file and register the passes it defines; returns their names.
+
+    The file is code and runs with the user's rights, unlike IR files.
+    """
+    file = Path(path)
+    spec = importlib.util.spec_from_file_location(f"inductile_plugin_{file.stem}", file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise UserError(f"cannot load the plugin {path}", "give a Python file that defines passes")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UserError(f"the plugin {path} fails on import: {type(error).__name__}: {error}") from error
+    passes = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, ModulePass) and value.__module__ == module.__name__
+    ]
+    if not passes:
+        raise UserError(f"the plugin {path} defines no pass", "derive a class from xdsl.passes.ModulePass")
+    for module_pass in passes:
+        register_pass(module_pass)
+    return [p.name for p in passes]

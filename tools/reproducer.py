@@ -1,0 +1,82 @@
+"""Reproducers: one file with IR, the pipeline to run on it, and what went wrong."""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from xdsl.passes import ModulePass
+
+from ..dialects.context import new_context
+from ..errors import PassError, UserError
+from ..lowering.registry import parse_passes, pipeline_text
+from ..passes.instrumentation import module_text
+from ..passes.manager import PassManager
+from .diagnostics import parse_file
+
+_HEADER = "// inductile reproducer"
+
+
+def write_reproducer(
+    path: str | None,
+    text: str,
+    name: str,
+    passes: Sequence[ModulePass],
+    error: PassError,
+    counters: str | None = None,
+) -> str:
+    """Write the module as it was before the failing pass, and the rest of the pipeline; returns the path.
+
+    The passes before it run again on a fresh parse of `text`. If they fail this time, the whole pipeline is kept.
+    """
+    names = [p.name for p in passes]
+    position = names.index(error.pass_name) if error.pass_name in names else 0
+    try:
+        context = new_context()
+        module = parse_file(context, text, name)
+        PassManager(passes[:position], verify=False).run(context, module)
+        text, rest = module_text(module, locations=True), passes[position:]
+    except Exception:  # the reproducer must not fail in turn; the original text still reproduces
+        rest = passes
+    return store_reproducer(path, text, rest, error, counters)
+
+
+def store_reproducer(
+    path: str | None,
+    text: str,
+    passes: Sequence[ModulePass],
+    error: Exception,
+    counters: str | None = None,
+) -> str:
+    """Write a reproducer file for IR text and the passes that fail on it; returns its path."""
+    reason = " ".join(str(error).split())[:500]
+    header = [
+        _HEADER,
+        f"// pipeline: {pipeline_text(passes)}",
+        f"// error: {reason}",
+        f"// versions: inductile {version('inductile')}, xdsl {version('xdsl')}, python {platform.python_version()}",
+    ]
+    if counters:
+        header.append(f"// counters: {counters}")
+    if path is None:
+        handle, path = tempfile.mkstemp(prefix="inductile-", suffix=".mlir")
+        os.close(handle)
+    try:
+        Path(path).write_text("\n".join([*header, text]) + "\n")
+    except OSError as failure:
+        raise UserError(f"{path}: error: cannot write the reproducer: {failure.strerror}") from failure
+    return path
+
+
+def read_reproducer(text: str, name: str) -> tuple[list[ModulePass], str | None]:
+    """Passes and debug counters that a reproducer file asks for."""
+    if not text.startswith(_HEADER):
+        raise UserError(f"{name}: error: not a reproducer", "it starts with `// inductile reproducer`")
+    fields = dict(line[3:].split(": ", 1) for line in text.splitlines()[1:8] if line.startswith("// ") and ": " in line)
+    if "pipeline" not in fields:
+        raise UserError(f"{name}: error: the reproducer names no pipeline")
+    return parse_passes(fields["pipeline"]), fields.get("counters")

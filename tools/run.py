@@ -1,0 +1,117 @@
+"""`inductile-run`: run a function of an IR file of any level.
+
+    inductile-run softmax.mlir --random 0
+    inductile-run softmax.mlir --input x.npy --backend cpp --output y.npy
+
+The reference backend interprets every level; `cpp` lowers the rest of the way with the default pipeline and compiles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..dialects.context import new_context
+from ..errors import UserError
+from .diagnostics import parse_file, read_input, run_tool, verify_module
+
+if TYPE_CHECKING:
+    import torch
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line."""
+    p = argparse.ArgumentParser("inductile-run", description=(__doc__ or "").partition("\n\n")[0])
+    p.add_argument("file", help="IR of any level, - for standard input")
+    p.add_argument("--function", help="function to run; the first one otherwise")
+    p.add_argument("--backend", default="reference", choices=("reference", "cpp"))
+    p.add_argument("--input", action="append", default=[], metavar="X.npy", help="one for each argument, in order")
+    p.add_argument("--random", type=int, metavar="SEED", help="make up the inputs")
+    p.add_argument("--output", action="append", default=[], metavar="Y.npy", help="where results go, in order")
+    p.add_argument("--full", action="store_true", help="print all elements of the results")
+    return p
+
+
+def load_array(path: str) -> torch.Tensor | int:
+    """A tensor from a .npy file, or an int from a number. Pickled objects are refused."""
+    import numpy
+    import torch
+
+    if path.lstrip("-").isdigit():
+        return int(path)
+    try:
+        return torch.from_numpy(numpy.load(path, allow_pickle=False))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: error: cannot read an array: {error}", "give a .npy file or an integer") from error
+
+
+def _inputs(args: argparse.Namespace, module: ModuleOp) -> list[torch.Tensor | int]:
+    if args.input and args.random is not None:
+        raise UserError("--input and --random exclude each other", "give one of them")
+    if args.input:
+        return [load_array(path) for path in args.input]
+    from ..backends.reference import random_inputs
+
+    return list(random_inputs(module, seed=args.random or 0, function=args.function))
+
+
+def _execute(args: argparse.Namespace, module: ModuleOp, inputs: list[torch.Tensor | int]) -> list[object]:
+    if args.backend == "reference":
+        from ..backends.reference import run_module
+
+        return list(run_module(module, inputs, function=args.function))
+    from ..backends.targets import run_compiled
+
+    return list(run_compiled(module, inputs, function=args.function))
+
+
+def _show(results: list[object], full: bool) -> None:
+    import torch
+
+    if full:
+        torch.set_printoptions(threshold=sys.maxsize)
+    for number, value in enumerate(results):
+        if isinstance(value, torch.Tensor):
+            kind = str(value.dtype).removeprefix("torch.")
+            print(f"result {number}: {kind}{list(value.shape)} strides {list(value.stride())}\n{value}")
+        else:
+            print(f"result {number}: {value}")
+
+
+def _save(results: list[object], paths: Sequence[str]) -> None:
+    import numpy
+    import torch
+
+    if len(paths) > len(results):
+        raise UserError(f"{len(paths)} output files for {len(results)} results")
+    for path, value in zip(paths, results, strict=False):
+        array = value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else numpy.asarray(value)
+        try:
+            numpy.save(Path(path), array)
+        except OSError as error:
+            raise UserError(f"{path}: error: cannot write it: {error.strerror}") from error
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    args = build_parser().parse_args(argv)
+    text, name = read_input(args.file)
+    module = parse_file(new_context(), text, name)
+    verify_module(module, name)
+    results = _execute(args, module, _inputs(args, module))
+    _save(results, args.output)
+    _show(results, args.full)
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    return run_tool(lambda: _run(argv))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
