@@ -60,10 +60,7 @@ def test_wrong_check_fails_with_run_line_and_actual_output(tmp_path: Path) -> No
 
 
 def test_every_run_line_counts(tmp_path: Path) -> None:
-    text = (
-        "// RUN: upper %s | filecheck %s\n// RUN: upper %s | filecheck %s --check-prefix=TWO\n"
-        "abc\n// CHECK: ABC\n"
-    )
+    text = "// RUN: upper %s | filecheck %s\n// RUN: upper %s | filecheck %s --check-prefix=TWO\nabc\n// CHECK: ABC\n"
     with pytest.raises(RunFailedError, match="No check strings found with prefix TWO"):
         run_text(tmp_path, text)
     run_text(tmp_path, text + "// TWO: B\n")
@@ -180,8 +177,7 @@ def test_bless_per_part_and_prefix(tmp_path: Path) -> None:
     )
     blessed = run_text(tmp_path, text, bless=True)
     assert blessed.endswith(
-        "a\n// CHECK-BLESS\n// CHECK: A\n// -----\nb\n// CHECK-BLESS\n// CHECK: B\n"
-        "// ALL-BLESS\n// ALL: A\n// ALL: B\n"
+        "a\n// CHECK-BLESS\n// CHECK: A\n// -----\nb\n// CHECK-BLESS\n// CHECK: B\n// ALL-BLESS\n// ALL: A\n// ALL: B\n"
     )
 
 

@@ -46,12 +46,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 def test_wheel_has_every_module_and_data_file(wheel: set[str]) -> None:
     files = [module.path.relative_to(ROOT) for module in Tree(ROOT).modules.values()]
-    files += [
-        path.relative_to(ROOT)
-        for level in LEVELS
-        for path in (ROOT / level).rglob("*")
-        if path.suffix in DATA
-    ]
+    files += [path.relative_to(ROOT) for level in LEVELS for path in (ROOT / level).rglob("*") if path.suffix in DATA]
     assert {f"inductile/{file}" for file in files} <= wheel
     added = ("__init__.py", "table.txt", "case.mlir", "lib.h")
     assert {f"inductile/dialects/some/deep/{name}" for name in added} <= wheel

@@ -48,9 +48,7 @@ def parse_run_lines(source: str, path: Path, temporary: Path) -> list[RunLine]:
     def substitute(word: str) -> str:
         return _SUBSTITUTION.sub(lambda match: values[match[1]], word)
 
-    return [
-        RunLine(number, text, _parse_pipeline(text, substitute)) for number, text in _joined_run_lines(source)
-    ]
+    return [RunLine(number, text, _parse_pipeline(text, substitute)) for number, text in _joined_run_lines(source)]
 
 
 def _joined_run_lines(source: str) -> list[tuple[int, str]]:
