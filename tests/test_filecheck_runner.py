@@ -74,6 +74,7 @@ def test_every_run_line_counts(tmp_path: Path) -> None:
         ("not upper %s", "upper exited with 0, expected a failure"),
         ("leave 3", "leave exited with 3, expected 0"),
         ("not leave 0", "leave exited with 0, expected a failure"),
+        ("not leave 70", "leave exited with 70, expected a failure (1 or 2)"),
         ("not upper %s -crash", "upper crashed: KeyError: 'no such thing'"),
     ],
 )

@@ -25,6 +25,10 @@ Tool = Callable[[Sequence[str]], int | None]
 raises `SystemExit`."""
 
 
+CLEAN_FAILURES = (1, 2)
+"""What `not` accepts: an error told to the user, or wrong arguments; any other status is a crash."""
+
+
 @dataclass(frozen=True)
 class Completed:
     """What one stage left: exit status, and the text written to its streams (`err` is "" when merged)."""
@@ -92,7 +96,7 @@ def run(line: RunLine, path: Path, tools: Mapping[str, Tool], upto_check: bool =
     output = ""
     for stage in stages:
         completed = _run_stage(stage, output, line, path, tools)
-        if (completed.status != 0) != stage.negated:
+        if completed.status not in (CLEAN_FAILURES if stage.negated else (0,)):
             actual = output if stage.argv[0] == "filecheck" else completed.out
             raise RunFailedError(_report(line, path, stage, completed, actual))
         output = completed.out
@@ -120,7 +124,7 @@ def _heading(line: RunLine, path: Path) -> str:
 
 
 def _report(line: RunLine, path: Path, stage: Stage, completed: Completed, actual: str) -> str:
-    wanted = "a failure" if stage.negated else "0"
+    wanted = "a failure (1 or 2)" if stage.negated else "0"
     parts = [_heading(line, path), f"{stage.argv[0]} exited with {completed.status}, expected {wanted}"]
     if completed.err:
         parts.append(f"--- stderr ---\n{completed.err.rstrip()}")
