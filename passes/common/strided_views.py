@@ -1,0 +1,45 @@
+"""When is an index map over a tensor a strided view of its memory?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from ...dialects.aten.types import TensorType
+from ...dialects.sym import ZERO, AxesAttr, Expr, MapAttr, Ranges, prove_eq, simplify
+
+
+def linear_index(index_map: MapAttr, strides: Sequence[Expr]) -> Expr:
+    """Distance in elements, from the first one, of the element at `index_map` in a tensor of the given strides."""
+    return reduce(lambda total, term: total + term[0] * term[1], zip(index_map.data, strides, strict=True), ZERO)
+
+
+def strides_and_offset(
+    source: TensorType, axes: AxesAttr, index_map: MapAttr, ranges: Ranges
+) -> tuple[tuple[Expr, ...], Expr] | None:
+    """Strides of each axis and offset, in elements, of a view; None when the map is not linear in memory.
+
+    `k*(x floordiv k) + x mod k == x` on the linear index makes most reshapes strided.
+    """
+    linear = linear_index(index_map, source.strides)
+    parts = linear.split(axes.names)
+    if parts is None:
+        parts = simplify(linear, Ranges.of_axes(axes.data, ranges)).split(axes.names)
+    if parts is None:
+        return None
+    coefficients, offset = parts
+    return tuple(coefficients.get(name, ZERO) for name in axes.names), offset
+
+
+def is_strided_view(
+    source: TensorType, axes: AxesAttr, index_map: MapAttr, result: TensorType, ranges: Ranges
+) -> bool:
+    """Whether the map is linear in the memory of `source` with exactly the strides of `result`.
+
+    Strides of dimensions of size 0 or 1 do not count, as in torch.
+    """
+    found = strides_and_offset(source, axes, index_map, ranges)
+    return found is not None and all(
+        size.as_int() in (0, 1) or stride is wanted or prove_eq(stride, wanted, ranges)
+        for size, stride, wanted in zip(axes.sizes, found[0], result.strides, strict=True)
+    )
