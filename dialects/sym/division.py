@@ -72,37 +72,48 @@ def _reduce(dividend: Expr, k: int) -> tuple[dict[Monomial, int], dict[Monomial,
     return quotient, rest
 
 
-def _take_common_factor(rest: dict[Monomial, int], k: int) -> tuple[dict[Monomial, int], int]:
-    """Divide the coefficients and k by their common factor, returned too; the constant is rounded down."""
-    factor = gcd(k, *(coefficient for monomial, coefficient in rest.items() if monomial))
+def _take_common_factor(rest: Expr, k: int) -> tuple[Expr, int]:
+    """Divide the coefficients by their common factor with k, returned too; the constant is rounded down."""
+    factor = gcd(k, *(coefficient for monomial, coefficient in rest.terms if monomial))
     if factor == 1:
         return rest, 1
-    divided = {monomial: coefficient // factor for monomial, coefficient in rest.items()}
+    divided = {monomial: coefficient // factor for monomial, coefficient in rest.terms}
     if divided.get((), 1) == 0:
         del divided[()]
-    return divided, factor
+    return p.intern(divided), factor
 
 
 def _floordiv_const(dividend: Expr, k: int) -> Expr:
     if k == 1:
         return dividend
     quotient, rest = _reduce(dividend, k)
-    if not rest or (len(rest) == 1 and () in rest):
-        return p.from_terms(quotient)
-    rest, factor = _take_common_factor(rest, k)
+    return p.add(p.from_terms(quotient), _floordiv_rest(p.from_terms(rest), k))
+
+
+def _floordiv_rest(rest: Expr, k: int) -> Expr:
+    """`rest floordiv k` where rest came out of `_reduce`."""
+    if rest.is_constant:
+        return p.ZERO
+    reduced, factor = _take_common_factor(rest, k)
     k //= factor
-    last = _merge_nested(rest, k)
-    if last is None and _leads_negative(rest):
-        last = -floordiv(-p.from_terms(rest) + (k - 1), p.const(k))
-    if last is None:
-        last = p.make_atom("floordiv", "", (p.from_terms(rest), p.const(k))).expr
-    p.accumulate(quotient, last)
-    return p.from_terms(quotient)
+    merged = _merge_nested(reduced, k)
+    if merged is not None:
+        return merged
+    if reduced.terms[0][1] < 0:
+        return -floordiv(-reduced + (k - 1), p.const(k))
+    if not _is_reduced(reduced, k):
+        return floordiv(reduced, p.const(k))
+    return p.make_atom("floordiv", "", (reduced, p.const(k))).expr
 
 
-def _merge_nested(rest: dict[Monomial, int], k: int) -> Expr | None:
+def _is_reduced(rest: Expr, k: int) -> bool:
+    """Whether `_reduce` would change nothing. Recombined terms may have grown beyond k."""
+    return all(-k < c < k if m else 0 <= c < k for m, c in rest.terms)
+
+
+def _merge_nested(rest: Expr, k: int) -> Expr | None:
     """`rest floordiv k` where rest has a quotient with coefficient 1, or is a single remainder; else None."""
-    for monomial, coefficient in rest.items():
+    for monomial, coefficient in rest.terms:
         if coefficient != 1 or len(monomial) != 1:
             continue
         atom = monomial[0]
@@ -110,10 +121,8 @@ def _merge_nested(rest: dict[Monomial, int], k: int) -> Expr | None:
         if inner is None:
             continue
         if atom.kind == "floordiv":
-            terms = {m: c * inner for m, c in rest.items() if m != monomial}
-            p.accumulate(terms, atom.args[0])
-            return floordiv(p.from_terms(terms), p.const(k * inner))
-        if len(rest) == 1 and inner % k == 0:
+            return floordiv((rest - atom.expr) * inner + atom.args[0], p.const(k * inner))
+        if len(rest.terms) == 1 and inner % k == 0:
             return mod(floordiv(atom.args[0], p.const(k)), p.const(inner // k))
     return None
 
@@ -123,21 +132,17 @@ def _mod_const(dividend: Expr, k: int) -> Expr:
         return p.ZERO
     if dividend.has_mod:
         dividend = _drop_inner_mod(dividend, k)
-    _, rest = _reduce(dividend, k)
-    if not rest or (len(rest) == 1 and () in rest):
-        return p.intern(rest)
-    constant = rest.get((), 0)
-    rest, factor = _take_common_factor(rest, k)
+    rest = p.from_terms(_reduce(dividend, k)[1])
+    if rest.is_constant:
+        return rest
+    reduced, factor = _take_common_factor(rest, k)
     if factor > 1:
-        return mod(p.from_terms(rest), p.const(k // factor)) * factor + constant % factor
-    if _leads_negative(rest):
-        return (k - 1) - mod(-p.from_terms(rest) - 1, p.const(k))
-    return p.make_atom("mod", "", (p.from_terms(rest), p.const(k))).expr
-
-
-def _leads_negative(terms: dict[Monomial, int]) -> bool:
-    """Whether the first term in canonical order is negative; expressions are turned so that it is not."""
-    return p.intern(terms).terms[0][1] < 0
+        return mod(reduced, p.const(k // factor)) * factor + rest.table.get((), 0) % factor
+    if reduced.terms[0][1] < 0:
+        return (k - 1) - mod(-reduced - 1, p.const(k))
+    if not _is_reduced(reduced, k):
+        return mod(reduced, p.const(k))
+    return p.make_atom("mod", "", (reduced, p.const(k))).expr
 
 
 def _drop_inner_mod(dividend: Expr, k: int) -> Expr:
@@ -184,49 +189,52 @@ def _mod_symbolic(dividend: Expr, divisor: Expr) -> Expr:
 def recombine(terms: dict[Monomial, int]) -> None:
     """Apply `c*k*(x floordiv k) + c*(x mod k) == c*x` in place, until no pair is left.
 
-    A quotient with a larger coefficient gives up its part:
-    `13*(x floordiv 12) + x mod 12 == x + x floordiv 12`.
+    Only where the coefficients match: taking part of `8*(x floordiv 4) + x mod 4` would give
+    `x + 4*(x floordiv 4)`, which hides from a division by 8 that the remainder is below 4.
     """
-    pending = list(terms)
-    while pending:
-        monomial = pending.pop()
-        coefficient = terms.get(monomial, 0)
-        if not coefficient:
-            continue
+    while _recombine_one(terms):
+        pass
+
+
+def _recombine_one(terms: dict[Monomial, int]) -> bool:
+    candidates = [m for m in terms for atom in m if atom.kind == "mod"]
+    if len(candidates) > 1:
+        # Products of remainders may pair in two ways; the choice must not depend on the order of construction.
+        candidates.sort(key=lambda monomial: (len(monomial), *(atom.key for atom in monomial)))
+    for monomial in candidates:
         for position, atom in enumerate(monomial):
             if atom.kind != "mod":
                 continue
             others = monomial[:position] + monomial[position + 1 :]
+            coefficient = terms[monomial]
             partner = _partner(terms, others, coefficient, atom)
             if partner is None:
                 continue
-            del terms[monomial]
-            for paired, share in partner:
-                terms[paired] -= share
+            for paired in (monomial, *partner):
+                del terms[paired]
             for inner, inner_coefficient in atom.args[0].terms:
                 product = p.multiply_monomials(others, inner)
-                terms[product] = terms.get(product, 0) + coefficient * inner_coefficient
-            # A new or grown term may complete another pair.
-            pending = list(terms)
-            break
+                total = terms.get(product, 0) + coefficient * inner_coefficient
+                if total:
+                    terms[product] = total
+                else:
+                    del terms[product]
+            return True
+    return False
 
 
-def _partner(
-    terms: dict[Monomial, int], others: Monomial, coefficient: int, atom: p.Atom
-) -> list[tuple[Monomial, int]] | None:
-    """The terms of `coefficient * others * k * (x floordiv k)` if `terms` has at least that much of each."""
+def _partner(terms: dict[Monomial, int], others: Monomial, coefficient: int, atom: p.Atom) -> list[Monomial] | None:
+    """The terms of `coefficient * others * k * (x floordiv k)` if `terms` has exactly these."""
     if atom.quotient is None:
         atom.quotient = floordiv(*atom.args)
     quotient = atom.quotient.as_atom
     if quotient is None:
         return None
     outer = p.multiply_monomials(others, (quotient,))
-    shares: list[tuple[Monomial, int]] = []
+    found: list[Monomial] = []
     for factor, factor_coefficient in atom.args[1].terms:
         monomial = p.multiply_monomials(outer, factor)
-        share = coefficient * factor_coefficient
-        present = terms.get(monomial, 0)
-        if not (present >= share if share > 0 else present <= share):
+        if terms.get(monomial) != coefficient * factor_coefficient:
             return None
-        shares.append((monomial, share))
-    return shares
+        found.append(monomial)
+    return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from .errors import SymError
@@ -62,10 +63,12 @@ class Expr:
     sign of the divisor.
     """
 
-    __slots__ = ("_int", "_text", "depth", "free_symbols", "has_mod", "terms")
+    __slots__ = ("_int", "_text", "depth", "free_symbols", "has_mod", "table", "terms")
 
     terms: tuple[tuple[Monomial, int], ...]
     """Monomials with their nonzero coefficients: higher degree first, then larger coefficient, then name."""
+    table: dict[Monomial, int]
+    """The same terms for look-up, in no particular order; never to be changed."""
     free_symbols: frozenset[str]
     """Names of all symbols, also inside floordiv, mod, min and max."""
     depth: int
@@ -177,10 +180,11 @@ class Expr:
 
 _EXPRS: dict[frozenset[tuple[Monomial, int]], Expr] = {}
 _ATOMS: dict[tuple[Any, ...], Atom] = {}
+_CONSTANTS: dict[int, Expr] = {}
 
 
-def intern(terms: Mapping[Monomial, int]) -> Expr:
-    """The expression with these nonzero terms. They must be in normal form already."""
+def intern(terms: dict[Monomial, int]) -> Expr:
+    """The expression with these nonzero terms, which must be in normal form already. Keeps `terms`."""
     key = frozenset(terms.items())
     found = _EXPRS.get(key)
     if found is not None:
@@ -188,6 +192,7 @@ def intern(terms: Mapping[Monomial, int]) -> Expr:
     if len(terms) > MAX_TERMS:
         raise SymError(f"symbolic expression has {len(terms)} terms; the limit is {MAX_TERMS}")
     expr = Expr.__new__(Expr)
+    expr.table = terms
     expr.terms = tuple(sorted(terms.items(), key=_term_key) if len(terms) > 1 else terms.items())
     atoms = [atom for monomial in terms for atom in monomial]
     expr.depth = max((atom.depth for atom in atoms), default=0)
@@ -232,7 +237,10 @@ def _natural(name: str) -> tuple[str | int, ...]:
 
 def _term_key(term: tuple[Monomial, int]) -> tuple[Any, ...]:
     monomial, coefficient = term
-    return -len(monomial), -abs(coefficient), tuple(atom.key for atom in monomial)
+    degree = len(monomial)
+    # Names are compared only between products of one degree, so a single factor needs no tuple around its key.
+    names = monomial[0].key if degree == 1 else tuple(atom.key for atom in monomial)
+    return -degree, -abs(coefficient), names
 
 
 def _atom_key(atom: Atom) -> tuple[Any, ...]:
@@ -251,8 +259,11 @@ def symbol(name: str) -> Expr:
 
 def const(value: int) -> Expr:
     """The constant `value`."""
-    value = int(value)
-    return intern({(): value}) if value else ZERO
+    found = _CONSTANTS.get(value)
+    if found is None:
+        value = int(value)
+        found = _CONSTANTS[value] = intern({(): value} if value else {})
+    return found
 
 
 def as_expr(value: Expr | int) -> Expr:
@@ -268,6 +279,8 @@ def multiply_monomials(left: Monomial, right: Monomial) -> Monomial:
     """The product, in canonical order."""
     if not left or not right:
         return left or right
+    if len(left) == 1 == len(right):
+        return left + right if left[0].key <= right[0].key else right + left
     if len(left) + len(right) > MAX_DEGREE:
         raise SymError(f"symbolic product has more than {MAX_DEGREE} factors")
     return tuple(sorted(left + right, key=_atom_key))
@@ -275,10 +288,18 @@ def multiply_monomials(left: Monomial, right: Monomial) -> Monomial:
 
 def from_terms(terms: dict[Monomial, int]) -> Expr:
     """The expression with these terms, zeros allowed, recombined; consumes `terms`."""
-    if any(atom.kind == "mod" for monomial in terms for atom in monomial):
-        _division.recombine(terms)
-    for monomial in [monomial for monomial, coefficient in terms.items() if not coefficient]:
+    remainders = False
+    cancelled: list[Monomial] = []
+    for monomial, coefficient in terms.items():
+        if not coefficient:
+            cancelled.append(monomial)
+        for atom in monomial:
+            if atom.kind == "mod":
+                remainders = True
+    for monomial in cancelled:
         del terms[monomial]
+    if remainders:
+        _division.recombine(terms)
     return intern(terms)
 
 
@@ -288,13 +309,20 @@ def accumulate(terms: dict[Monomial, int], expr: Expr, factor: int = 1) -> None:
         terms[monomial] = terms.get(monomial, 0) + factor * coefficient
 
 
+@lru_cache(maxsize=1 << 15)
 def add(left: Expr, right: Expr) -> Expr:
     """left + right"""
-    terms = dict(left.terms)
-    accumulate(terms, right)
-    return from_terms(terms)
+    terms = left.table.copy()
+    for monomial, coefficient in right.terms:
+        total = terms.get(monomial, 0) + coefficient
+        if total:
+            terms[monomial] = total
+        else:
+            del terms[monomial]
+    return from_terms(terms) if left.has_mod or right.has_mod else intern(terms)
 
 
+@lru_cache(maxsize=1 << 15)
 def scale(expr: Expr, factor: int) -> Expr:
     """factor * expr; cheaper than `multiply`, because scaling keeps normal form."""
     if factor == 1 or not expr.terms:
@@ -304,6 +332,7 @@ def scale(expr: Expr, factor: int) -> Expr:
     return intern({monomial: coefficient * factor for monomial, coefficient in expr.terms})
 
 
+@lru_cache(maxsize=1 << 15)
 def multiply(left: Expr, right: Expr) -> Expr:
     """left * right"""
     if right._int is not None:
@@ -320,7 +349,7 @@ def multiply(left: Expr, right: Expr) -> Expr:
     return from_terms(terms)
 
 
-ZERO = intern({})
+ZERO = const(0)
 ONE = const(1)
 
 # At the end: these modules build on the classes above, whose operators call back into them.

@@ -208,9 +208,7 @@ def _side(coefficient: Expr, ranges: Ranges) -> Side | None:
     return "upper" if hi is not None and hi <= 0 else None
 
 
-def _replacements(
-    atom: Atom, side: Side, ranges: Ranges
-) -> tuple[Callable[[Iterable[bool]], bool], list[Expr]]:
+def _replacements(atom: Atom, side: Side, ranges: Ranges) -> tuple[Callable[[Iterable[bool]], bool], list[Expr]]:
     """What may stand for `atom`, with `any` where each alone is a bound and `all` where only together."""
     options: list[Expr] = []
     quantifier: Callable[[Iterable[bool]], bool] = any

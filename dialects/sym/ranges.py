@@ -17,7 +17,8 @@ class Ranges:
     """Facts about symbols. Immutable; it keeps what was derived from it, so reuse one object where you can.
 
     `intervals[name]` are inclusive bounds (None: unbounded), `divisors[name]` a positive integer that divides
-    the symbol, and `sizes[name]` an expression that the symbol, an axis, stays below.
+    the symbol, and `sizes[name]` an expression that the symbol, an axis, stays below. `fixed` are the symbols
+    with one possible value.
     """
 
     def __init__(
@@ -29,8 +30,10 @@ class Ranges:
         self.divisors: Mapping[str, int] = dict(divisors or {})
         self.sizes: Mapping[str, Expr] = dict(sizes or {})
         self.intervals: Mapping[str, Interval] = {
-            name: _to_multiples(interval, self.divisors.get(name, 1))
-            for name, interval in (intervals or {}).items()
+            name: _to_multiples(interval, self.divisors.get(name, 1)) for name, interval in (intervals or {}).items()
+        }
+        self.fixed: Mapping[str, int] = {
+            name: lo for name, (lo, hi) in self.intervals.items() if lo is not None and lo == hi
         }
         self.bounds_memo: dict[Expr | Atom, Interval] = {}
         self.nonneg_memo: dict[Expr, bool] = {}
@@ -68,9 +71,7 @@ class Ranges:
 
 def _to_multiples(interval: Interval, divisor: int) -> Interval:
     lo, hi = interval
-    return None if lo is None else -(
-        -lo // divisor
-    ) * divisor, None if hi is None else hi // divisor * divisor
+    return None if lo is None else -(-lo // divisor) * divisor, None if hi is None else hi // divisor * divisor
 
 
 def _with_axes(axes: tuple[tuple[str, Expr], ...], base: Ranges) -> Ranges:

@@ -28,6 +28,8 @@ _MAX_ROUNDS = 4
 
 def simplify(expr: Expr, ranges: Ranges) -> Expr:
     """An expression with the same value at all points that `ranges` allows, with cheaper operations."""
+    if expr.depth == 0 and ranges.fixed.keys().isdisjoint(expr.free_symbols):
+        return expr
     found = ranges.simplify_memo.get(expr)
     if found is not None:
         return found
@@ -49,6 +51,9 @@ def _simplify_sum(expr: Expr, ranges: Ranges) -> Expr:
         replaced: Expr | None = None
         kept: list[Atom] = []
         for atom in monomial:
+            if atom.kind == "symbol" and atom.name not in ranges.fixed:
+                kept.append(atom)
+                continue
             new = _simplify_atom(atom, ranges)
             if new is atom.expr:
                 kept.append(atom)
@@ -67,8 +72,7 @@ def _simplify_sum(expr: Expr, ranges: Ranges) -> Expr:
 
 def _simplify_atom(atom: Atom, ranges: Ranges) -> Expr:
     if atom.kind == "symbol":
-        lo, hi = ranges[atom.name]
-        return p.const(lo) if lo is not None and lo == hi else atom.expr
+        return p.const(ranges.fixed[atom.name])
     found = ranges.simplify_memo.get(atom)
     if found is None:
         args = tuple(simplify(arg, ranges) for arg in atom.args)
