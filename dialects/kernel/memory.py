@@ -106,7 +106,8 @@ class StoreOp(IRDLOperation):
     """Write one element: `kernel.store %v, %y[4096*i0 + r0] if %mask`, or combine with what is there:
     `kernel.store add atomic %v, %y[d0] (d0 = %j)`.
 
-    `atomic` is needed where two iterations that run at once may meet in one place.
+    `atomic` is needed where two iterations that run at once may meet in one place. `ordered` says that iterations
+    may meet and the outcome depends on their order, which is row-major: the loops around it must stay serial.
     """
 
     name = "kernel.store"
@@ -117,6 +118,7 @@ class StoreOp(IRDLOperation):
     map = prop_def(MapAttr)
     kind = prop_def(StringAttr)
     atomic = opt_prop_def(UnitAttr)
+    ordered = opt_prop_def(UnitAttr)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryWriteEffect())
 
@@ -129,6 +131,7 @@ class StoreOp(IRDLOperation):
         mask: SSAValue | None = None,
         kind: str = "set",
         atomic: bool = False,
+        ordered: bool = False,
         location: Attribute | None = None,
     ) -> StoreOp:
         """Build; `kind` is one of `loop.COMBINES`."""
@@ -140,6 +143,8 @@ class StoreOp(IRDLOperation):
         }
         if atomic:
             properties["atomic"] = UnitAttr()
+        if ordered:
+            properties["ordered"] = UnitAttr()
         return StoreOp.create(operands=(value, buffer, *dynamic, *masked), properties=properties, location=location)  # pyright: ignore
 
     def verify_(self) -> None:
@@ -153,15 +158,16 @@ class StoreOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> StoreOp:
-        """Parse `add atomic %v, %y[index] (dynamic) if %m`."""
+        """Parse `add atomic ordered %v, %y[index] (dynamic) if %m`."""
         kind = parser.parse_optional_keyword_in(COMBINES) or "set"
         atomic = parser.parse_optional_keyword("atomic") is not None
+        ordered = parser.parse_optional_keyword("ordered") is not None
         value = parse_ssa(parser)
         parser.parse_punctuation(",")
         buffer = _parse_buffer(parser)
         index, dynamic = parse_map(parser)
         (mask,) = parse_mask(parser, with_other=False)
-        return StoreOp.of(value, buffer, index, dynamic, *mask, kind=kind, atomic=atomic)
+        return StoreOp.of(value, buffer, index, dynamic, *mask, kind=kind, atomic=atomic, ordered=ordered)
 
     def print(self, printer: Printer) -> None:
         """Print what `parse` reads."""
@@ -169,6 +175,8 @@ class StoreOp(IRDLOperation):
             printer.print_string(f" {self.kind.data}")
         if self.atomic is not None:
             printer.print_string(" atomic")
+        if self.ordered is not None:
+            printer.print_string(" ordered")
         printer.print_string(" ")
         printer.print_ssa_value(self.value)
         printer.print_string(", ")

@@ -1,0 +1,206 @@
+"""The pass `lower-loop-to-kernel`: functions become host programs, fusions kernels and launches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, FusedLoc, ModuleOp, UnknownLoc
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects import host, kernel, loop
+from ...dialects.access import is_dynamic_name
+from ...dialects.sym import MapAttr, SymAttr, SymbolAttr, symbol
+from ...errors import UnsupportedError
+from .kernel_builder import KernelBuilder, Operand
+from .memory import strided_view
+from .names import kernel_name
+
+
+@dataclass(frozen=True)
+class LowerLoopToKernel(ModulePass):
+    """Level: loop -> kernel + host.
+
+    Precondition: every nest is a member of a `loop.fusion`; every `loop.view` that is left is linear in the strides
+    of its source; every scatter into another member's result is `in_place`.
+    Guarantee: no `loop` and `func` ops. Each fusion is a `kernel.func` with its parallel axes as outer loops, the
+    members in order inside, and a `host.launch`; each function a `host.func` that allocates what kernels write.
+    Loops are serial and without tiles; iterations of a `kernel.for` are independent unless a store is `ordered`.
+
+        func.func @f(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {
+          %y = loop.fusion (a0 in 4) { %e = loop.generate (i0 in 4) on (a0) { ... } : T  loop.yield %e } : T
+          func.return %y : T
+        }
+    becomes
+        kernel.func @exp_0(%x: !kernel.buffer<f32, 4>, %y: !kernel.buffer<f32, 4>) {
+          kernel.for i0 in 0 to 4 { %v = kernel.load %x[i0]  ...  kernel.store %w, %y[i0]  kernel.yield }
+          kernel.yield
+        }
+        host.func @f(%x: T) -> (T) { %y = host.empty : T  host.launch @exp_0(%x, %y)  host.return %y }
+    """
+
+    name = "lower-loop-to-kernel"
+    level: ClassVar[str] = "loop -> kernel + host"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Lower every function that has a body."""
+        numbers: dict[str, int] = {}
+        for function in list(op.body.block.ops):
+            if isinstance(function, func.FuncOp) and not function.is_declaration:
+                FunctionLowering(op.body.block, function, numbers).run()
+
+
+@dataclass
+class FunctionLowering:
+    """Lowers one function in place; `numbers` counts kernel names in the module."""
+
+    module: Block
+    function: func.FuncOp
+    numbers: dict[str, int]
+    declared: dict[str, int] = field(default_factory=dict)
+    """Declared symbols and their position."""
+
+    def run(self) -> None:
+        """Replace the function by a `host.func` and its kernels."""
+        symbols = self.function.attributes.get("symbols", ArrayAttr([]))
+        assert isinstance(symbols, ArrayAttr)
+        declarations = [s for s in symbols.data if isinstance(s, SymbolAttr)]
+        self.declared = {s.data.name: position for position, s in enumerate(declarations)}
+        body = self.function.body.block
+        for op in list(body.ops):
+            handler = _HANDLERS.get(type(op))
+            if handler is not None:
+                handler(self, op, body)
+            elif op.name == "aten.copy_":
+                self._copy(op, body)
+        self.function.body.detach_block(body)
+        results = self.function.function_type.outputs.data
+        program = host.FuncOp.of(
+            self.function.sym_name.data, results, ArrayAttr(declarations), Region(body), self.function.location
+        )
+        self.module.insert_op_before(program, self.function)
+        self.module.erase_op(self.function, safe_erase=False)
+
+    def _fusion(self, fusion: loop.FusionOp, body: Block) -> None:
+        builder = KernelBuilder(fusion, self.declared)
+        builder.build()
+        buffers = [_provide(operand, fusion, body) for operand in builder.operands]
+        for result, position in zip(fusion.results, builder.results, strict=True):
+            buffers[position].name_hint = buffers[position].name_hint or result.name_hint
+            builder.block.args[position].name_hint = builder.block.args[position].name_hint or result.name_hint
+            result.replace_all_uses_with(buffers[position])
+        symbols = self._symbols(builder.block)
+        name = self._unique(kernel_name(builder.bodies.strong, builder.bodies.plain))
+        location = fusion.location if not isinstance(fusion.location, UnknownLoc) else _merged_location(fusion)
+        function = kernel.FuncOp.of(
+            name, symbols, Region(builder.block), builder.bodies.errors, location=location
+        )
+        self.module.insert_op_before(function, self.function)
+        values = MapAttr.of(*(symbol(s) for s in symbols))
+        body.insert_op_before(host.LaunchOp.of(name, buffers, values, location), fusion)
+        body.detach_op(fusion)
+        fusion.erase(safe_erase=False)
+
+    def _symbols(self, block: Block) -> list[str]:
+        """Symbols that a kernel's expressions use, in the order in which the function declares them."""
+        used: set[str] = set()
+        axes: set[str] = set()
+        for argument in block.args:
+            used |= argument.type.extent.free_symbols  # pyright: ignore[reportAttributeAccessIssue]
+        _collect_symbols(block, used, axes)
+        symbols = {name for name in used - axes if not is_dynamic_name(name)}
+        unknown = symbols - self.declared.keys()
+        if unknown:
+            raise UnsupportedError(f"the function does not declare the symbol {min(unknown)}")
+        return sorted(symbols, key=self.declared.__getitem__)
+
+    def _unique(self, name: str) -> str:
+        number = self.numbers.get(name, 0)
+        self.numbers[name] = number + 1
+        return f"{name}_{number}"
+
+    def _view(self, view: loop.ViewOp, body: Block) -> None:
+        offset, type_ = strided_view(view)
+        _replace(view, host.ViewOp.of(view.source, SymAttr.of(offset), type_, view.location), body)
+
+    def _empty(self, empty: loop.EmptyOp, body: Block) -> None:
+        if empty.out.first_use is None:  # scatters into it got their own memory
+            body.erase_op(empty)
+        else:
+            _replace(empty, host.EmptyOp.of(empty.out.type, location=empty.location), body)
+
+    def _copy(self, copy: Operation, body: Block) -> None:
+        """`aten.copy_(%arg, %value)`; nothing is to do when a scatter made the value in the argument's memory."""
+        target, value = copy.operands[0], copy.operands[1]
+        if value is not target:
+            body.insert_op_before(
+                host.CopyOp.create(operands=(value, target), location=copy.location), copy
+            )
+        for result in copy.results:
+            result.replace_all_uses_with(target)
+        body.erase_op(copy)
+
+    def _return(self, op: func.ReturnOp, body: Block) -> None:
+        body.insert_op_before(host.ReturnOp.create(operands=tuple(op.operands), location=op.location), op)
+        body.erase_op(op)
+
+    def _stray(self, op: Operation, body: Block) -> None:
+        raise UnsupportedError(f"{op.name} outside of a loop.fusion; run loop-fuse before")
+
+
+def _provide(operand: Operand, fusion: loop.FusionOp, body: Block) -> SSAValue:
+    """The program's value for a kernel's buffer, made in front of the fusion where that is needed."""
+    if operand.kind == "value":
+        assert operand.value is not None
+        return operand.value
+    empty = host.EmptyOp.of(operand.type, location=fusion.location)
+    body.insert_op_before(empty, fusion)
+    if operand.kind == "copy":
+        assert operand.value is not None
+        copy = host.CopyOp.create(operands=(operand.value, empty.out), location=fusion.location)
+        body.insert_op_before(copy, fusion)
+    return empty.out
+
+
+def _replace(old: Operation, new: Operation, body: Block) -> None:
+    body.insert_op_before(new, old)
+    old.results[0].replace_all_uses_with(new.results[0])
+    body.erase_op(old)
+
+
+def _merged_location(fusion: loop.FusionOp) -> Attribute:
+    """The locations of all members, each once."""
+    parts = dict.fromkeys(m.location for m in fusion.members if not isinstance(m.location, UnknownLoc))
+    if len(parts) > 1:
+        return FusedLoc(tuple(parts))
+    return next(iter(parts), fusion.location)
+
+
+def _collect_symbols(block: Block, used: set[str], axes: set[str]) -> None:
+    for op in block.ops:
+        if isinstance(op, kernel.LoadOp | kernel.StoreOp):
+            used |= op.map.data[0].free_symbols
+        elif isinstance(op, kernel.IndexOp):
+            used |= op.expr.data.free_symbols
+        elif isinstance(op, kernel.LocalOp):
+            used |= op.buffer.type.extent.free_symbols  # pyright: ignore[reportAttributeAccessIssue]
+        elif isinstance(op, kernel.ForOp | kernel.ReduceOp | kernel.ScanOp):
+            axes.add(op.axis.data)
+            used |= op.lo.data.free_symbols | op.hi.data.free_symbols
+            for region in op.regions:
+                _collect_symbols(region.block, used, axes)
+
+
+_HANDLERS: dict[type[Operation], Callable[..., None]] = {
+    loop.FusionOp: FunctionLowering._fusion,
+    loop.ViewOp: FunctionLowering._view,
+    loop.EmptyOp: FunctionLowering._empty,
+    func.ReturnOp: FunctionLowering._return,
+    loop.GenerateOp: FunctionLowering._stray,
+    loop.ScanOp: FunctionLowering._stray,
+    loop.ScatterOp: FunctionLowering._stray,
+}
