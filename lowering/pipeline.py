@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..errors import UserError
@@ -77,3 +78,25 @@ def named_passes(
 ) -> list[ModulePass]:
     """The passes of a named pipeline, optionally only a stretch of it."""
     return cut(parse_passes(pipeline_string(name, target)), start_at, stop_after)
+
+
+def level_of(module: ModuleOp) -> str:
+    """The highest level that a module still has: aten, loop (some nest exists), or kernel (no func.func is left)."""
+    names = {op.name for op in module.walk()}
+    if "func.func" not in names:
+        return "kernel"
+    return "loop" if any(n.startswith("loop.") for n in names) else "aten"
+
+
+def remaining_passes(module: ModuleOp, target: str = "cpp") -> list[ModulePass]:
+    """What the default pipeline still has to do for a module that stands somewhere on the road.
+
+    Passes are safe to run again on their own output, so a level is entered at its first pass; kernels that name a
+    target are tiled already.
+    """
+    if level_of(module) == "aten":
+        return named_passes("default", target)
+    if level_of(module) == "loop":
+        return named_passes("default", target, start_at="loop-eliminate-views")
+    tiled = any("target" in op.properties for op in module.ops if op.name == "kernel.func")
+    return [] if tiled else named_passes("default", target, start_at="kernel-merge-loops")

@@ -24,6 +24,7 @@ from ..dialects.context import new_context
 from ..errors import PassError, UserError
 from ..lowering.pipeline import cut, named_passes
 from ..lowering.registry import parse_passes, pipeline_text
+from ..lowering.reproducer import read_reproducer, write_reproducer
 from ..passes.counters import counting, parse_counters
 from ..passes.instrumentation import PrintIR, PrintTree, Statistics, Timing, module_text
 from ..passes.manager import Instrumentation, PassManager
@@ -31,7 +32,6 @@ from ..passes.remarks import Remark, collecting
 from .diagnostics import parse_file, read_input, run_tool, verify_module, write_output
 from .listing import list_passes, print_pipeline
 from .plugins import load_plugin
-from .reproducer import read_reproducer, write_reproducer
 
 SPLIT_MARK = "// -----\n"
 

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from xdsl.parser import Parser
 from xdsl.passes import ModulePass
 
 from ..dialects.context import new_context
 from ..errors import PassError, UserError
-from ..lowering.registry import parse_passes, pipeline_text
 from ..passes.instrumentation import module_text
 from ..passes.manager import PassManager
-from .diagnostics import parse_file
+from .registry import parse_passes, pipeline_text
 
 _HEADER = "// inductile reproducer"
 
@@ -37,7 +37,7 @@ def write_reproducer(
     position = names.index(error.pass_name) if error.pass_name in names else 0
     try:
         context = new_context()
-        module = parse_file(context, text, name)
+        module = Parser(context, text, name).parse_module()
         PassManager(passes[:position], verify=False).run(context, module)
         text, rest = module_text(module, locations=True), passes[position:]
     except Exception:  # the reproducer must not fail in turn; the original text still reproduces

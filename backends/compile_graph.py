@@ -1,0 +1,190 @@
+"""One FX graph from AOTAutograd to an executable: import, the pipeline, emission; and what happens when it fails."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..dialects.context import new_context
+from ..errors import InductileError, PassError, UserError
+from ..lowering.fx_import import ImportedGraph, import_graph
+from ..lowering.pipeline import PIPELINES, pipeline_string
+from ..lowering.registry import parse_passes
+from ..passes.counters import counting, parse_counters
+from ..passes.instrumentation import module_text
+from ..passes.manager import Instrumentation, PassManager
+from .compiled import CompiledGraph, GraphReport
+from .config import Config
+from .insertion import insert_passes
+from .targets import build
+from .trace import Trace, trace_root
+
+log = logging.getLogger(__name__)
+
+#: reports of the graphs compiled in this process, newest last, for `inductile.explain` and tests
+REPORTS: list[GraphReport] = []
+_KEPT_REPORTS = 256
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Hold the collector: one full collection with torch loaded costs more than a whole compile."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def compile_graph(
+    graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str
+) -> Callable[[list[Any]], Any]:
+    """Compile one functional graph. `kind` is forward, backward or inference and only names things.
+
+    Returns a callable that takes one list of inputs and clears it. With `on_error="eager"` a failure of ours becomes
+    a warning and the graph runs through torch.
+    """
+    try:
+        with _no_garbage_collection():
+            return _compile(graph, inputs, config, kind)
+    except UserError:
+        raise
+    except Exception as error:
+        if config.on_error == "raise":
+            raise
+        warnings.warn(f"inductile runs a graph in eager: {error}", stacklevel=2)
+        return eager_callable(graph)
+
+
+def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str) -> CompiledGraph:
+    report = GraphReport(kind)
+    started = time.perf_counter()
+    imported = import_graph(graph, inputs)
+    report.seconds["import"] = time.perf_counter() - started
+    root = trace_root(config.trace)
+    trace = Trace.start(root, kind) if root is not None else None
+    passes = choose_passes(config, _target_of(imported.module))
+    if trace is not None:
+        trace.write("pipeline.txt", ",".join(map(str, passes)) + "\n")
+    _run_passes(graph, inputs, imported, passes, config, report, trace)
+    started = time.perf_counter()
+    program = build(imported.module, config)
+    report.seconds["emit and compile"] = time.perf_counter() - started
+    report.describe(imported.module, program)
+    if trace is not None:
+        for name, text in program.sources.items():
+            trace.write(name, text)
+    REPORTS.append(report)
+    del REPORTS[:-_KEPT_REPORTS]
+    log.info("compiled %s", report)
+    return CompiledGraph(program, imported, report)
+
+
+def _target_of(module: ModuleOp) -> str:
+    """Target of the tiling passes: that of the first tensor argument or result that is not on the CPU."""
+    from .targets import target_of_device
+
+    return target_of_device(module)
+
+
+def choose_passes(config: Config, target: str) -> list[ModulePass]:
+    """The pipeline that a configuration asks for."""
+    named = config.pipeline in PIPELINES
+    text = pipeline_string(config.pipeline, target) if named else config.pipeline
+    passes = parse_passes(text)
+    if config.emulate_precision_casts:
+        passes = [_with_precision_casts(p) for p in passes]
+    return insert_passes(passes, config.insert)
+
+
+def _with_precision_casts(module_pass: ModulePass) -> ModulePass:
+    if "emulate_precision_casts" not in type(module_pass).__dataclass_fields__:
+        return module_pass
+    import dataclasses
+
+    return dataclasses.replace(module_pass, emulate_precision_casts=True)  # pyright: ignore[reportCallIssue]
+
+
+class _Times(Instrumentation):
+    """Seconds of each pass into a report."""
+
+    def __init__(self, report: GraphReport) -> None:
+        self.report = report
+
+    def after_pass(self, done: int, module_pass: ModulePass, module: ModuleOp, seconds: float) -> None:
+        name = module_pass.name
+        self.report.seconds[name] = self.report.seconds.get(name, 0.0) + seconds
+
+    def after_verify(self, done: int, module_pass: ModulePass, seconds: float) -> None:
+        self.report.seconds["verify"] = self.report.seconds.get("verify", 0.0) + seconds
+
+
+def _run_passes(
+    graph: torch.fx.GraphModule,
+    inputs: Sequence[Any],
+    imported: ImportedGraph,
+    passes: Sequence[ModulePass],
+    config: Config,
+    report: GraphReport,
+    trace: Trace | None,
+) -> None:
+    watchers: list[Instrumentation] = [_Times(report)]
+    if trace is not None:
+        watchers.append(trace)
+    if config.verify_each == "numerics":
+        from .numerics import NumericCheck
+
+        watchers.append(NumericCheck(constants=imported.constants))
+    manager = PassManager(passes, watchers, verify_each=bool(config.verify_each))
+    with ExitStack() as stack:
+        if config.debug_counter:
+            stack.enter_context(counting(parse_counters(config.debug_counter)))
+        try:
+            manager.run(new_context(), imported.module)
+        except PassError as error:
+            where = _reproduce(graph, inputs, passes, error, config)
+            raise PassError(error.pass_name, error.reason, where) from error
+
+
+def _reproduce(
+    graph: torch.fx.GraphModule,
+    inputs: Sequence[Any],
+    passes: Sequence[ModulePass],
+    error: PassError,
+    config: Config,
+) -> str:
+    """Write a reproducer; the graph is imported again, because the module is half rewritten."""
+    from ..lowering.reproducer import write_reproducer
+
+    folder = trace_root(config.trace)
+    path = None if folder is None else os.fspath(folder / f"reproducer-{error.pass_name}-{os.getpid()}.mlir")
+    try:
+        text = module_text(import_graph(graph, inputs).module, locations=True)
+        return write_reproducer(path, text, "graph", passes, error, config.debug_counter or None)
+    except (InductileError, OSError) as failure:
+        log.warning("no reproducer was written: %s", failure)
+        return ""
+
+
+def eager_callable(graph: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:
+    """The graph run by torch, with the boxed calling convention."""
+
+    def run(args: list[Any]) -> Any:
+        taken = list(args)
+        args.clear()
+        return graph(*taken)
+
+    run._boxed_call = True  # pyright: ignore[reportFunctionMemberAccess]
+    return run

@@ -1,0 +1,75 @@
+"""A compiled graph and what is known about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..dialects import host, kernel
+from ..dialects.aten import AtenOp, CallOp
+
+if TYPE_CHECKING:
+    from ..lowering.fx_import import ImportedGraph
+    from .targets import Program
+
+
+@dataclass
+class GraphReport:
+    """Figures of one compiled graph.
+
+    kernels:    kernel name -> how often it is launched
+    aten_calls: op -> how often ATen is called for it
+    seconds:    stage -> seconds
+    """
+
+    kind: str
+    kernels: dict[str, int] = field(default_factory=dict)
+    aten_calls: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+
+    def describe(self, module: ModuleOp, program: Program) -> None:
+        """Read launches and ATen calls from the final IR."""
+        launches: Counter[str] = Counter()
+        calls: Counter[str] = Counter()
+        for function in module.ops:
+            if isinstance(function, kernel.FuncOp):
+                launches.setdefault(function.sym_name.data, 0)
+            if not isinstance(function, host.FuncOp):
+                continue
+            for op in function.body.block.ops:
+                if isinstance(op, host.LaunchOp):
+                    launches[op.kernel.root_reference.data] += 1
+                elif isinstance(op, AtenOp | CallOp):
+                    calls[op.target] += 1
+        self.kernels, self.aten_calls = dict(launches), dict(calls)
+        self.sources = program.sources
+
+    def __str__(self) -> str:
+        calls = ", ".join(f"{name} x{count}" for name, count in self.aten_calls.items()) or "none"
+        return (
+            f"{self.kind}: {sum(self.kernels.values())} launches of {len(self.kernels)} kernels; "
+            f"ATen calls: {calls}; {sum(self.seconds.values()):.3f} s"
+        )
+
+
+class CompiledGraph:
+    """Callable with the boxed convention: takes one list of inputs, clears it, returns the outputs."""
+
+    _boxed_call = True
+
+    def __init__(self, program: Program, imported: ImportedGraph, report: GraphReport) -> None:
+        self.program = program
+        self.report = report
+        self._constants: Sequence[Any] = imported.constants
+        self._arrange = imported.arrange_outputs
+
+    def __call__(self, args: list[Any]) -> Any:
+        """Run on real inputs."""
+        if self._constants:
+            args.extend(self._constants)
+        return self._arrange(self.program(args))

@@ -1,0 +1,50 @@
+"""`torch.compile(model, backend="inductile")`: from Dynamo's graph to compiled forward and backward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ..lowering.fx_decompositions import decompositions
+from ..lowering.fx_private import aot_backend
+from .compile_graph import compile_graph
+from .config import Config
+
+CompiledFunction = Callable[..., Any]
+
+
+class InductileBackend:
+    """The object behind the entry point `inductile` in `torch_dynamo_backends`.
+
+    Calling it compiles one Dynamo graph; `mode` and `options` are those of torch.compile (see `list_options`).
+    """
+
+    __name__ = "inductile"
+
+    def __call__(
+        self,
+        graph: torch.fx.GraphModule,
+        example_inputs: Sequence[Any],
+        *,
+        mode: str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> CompiledFunction:
+        """A callable that computes what `graph` computes.
+
+        Raises UserError for a wrong mode or option, PassError for a bug of ours unless `on_error="eager"`.
+        """
+        config = Config.resolve(mode, options)
+        return aot_backend(
+            forward=lambda gm, inputs: compile_graph(gm, inputs, config, "forward"),
+            backward=lambda gm, inputs: compile_graph(gm, inputs, config, "backward"),
+            inference=lambda gm, inputs: compile_graph(gm, inputs, config, "inference"),
+            decompositions=decompositions,
+        )(graph, example_inputs)
+
+    def reset(self) -> None:
+        """Called by `torch._dynamo.reset()`; nothing is kept between compiles but the disk cache."""
+
+
+inductile = InductileBackend()

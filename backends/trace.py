@@ -1,0 +1,73 @@
+"""`INDUCTILE_TRACE=DIR`: a folder per graph with the IR behind each pass, the generated sources, and timings.
+
+    DIR/forward_0/00-input.mlir ... 17-host-free.mlir, kernels.cpp, program.py, timing.json, pipeline.txt
+
+Every `.mlir` file is read by `inductile-opt` as it is; written behind each pass, so that it survives a crash.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..errors import UserError
+from ..passes.instrumentation import PrintTree, Timing
+from ..passes.manager import Instrumentation
+
+_numbers = itertools.count()
+
+
+def trace_root(option: str) -> Path | None:
+    """The folder that the option or INDUCTILE_TRACE names, if any."""
+    chosen = option or os.environ.get("INDUCTILE_TRACE", "")
+    return Path(chosen) if chosen else None
+
+
+@dataclass
+class Trace(Instrumentation):
+    """Writes one graph's folder."""
+
+    folder: Path
+    timing: Timing = field(default_factory=Timing)
+    tree: PrintTree = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tree = PrintTree(self.folder)
+
+    @staticmethod
+    def start(root: Path, kind: str) -> Trace:
+        """A trace in a fresh folder `root/kind_N`. Raises UserError when it cannot be made."""
+        while True:
+            folder = root / f"{kind}_{next(_numbers)}"
+            try:
+                folder.mkdir(parents=True, exist_ok=False)
+            except FileExistsError:
+                if not root.is_dir():
+                    raise UserError(f"the trace folder {root} is a file", "name a folder in INDUCTILE_TRACE") from None
+                continue
+            except OSError as error:
+                raise UserError(f"cannot write the trace folder {root}: {error.strerror}") from error
+            return Trace(folder)
+
+    def write(self, name: str, text: str) -> None:
+        """Write one more file into the folder."""
+        (self.folder / name).write_text(text)
+
+    def before_run(self, module: ModuleOp) -> None:
+        """Write the input."""
+        self.tree.before_run(module)
+
+    def after_pass(self, done: int, module_pass: ModulePass, module: ModuleOp, seconds: float) -> None:
+        """Write the module and the timings so far."""
+        self.timing.after_pass(done, module_pass, module, seconds)
+        self.tree.after_pass(done, module_pass, module, seconds)
+        self.write("timing.json", self.timing.json() + "\n")
+
+    def after_verify(self, done: int, module_pass: ModulePass, seconds: float) -> None:
+        """Record the verifier's time."""
+        self.timing.after_verify(done, module_pass, seconds)
