@@ -31,9 +31,7 @@ def strides_and_offset(
     return tuple(coefficients.get(name, ZERO) for name in axes.names), offset
 
 
-def is_strided_view(
-    source: TensorType, axes: AxesAttr, index_map: MapAttr, result: TensorType, ranges: Ranges
-) -> bool:
+def is_strided_view(source: TensorType, axes: AxesAttr, index_map: MapAttr, result: TensorType, ranges: Ranges) -> bool:
     """Whether the map is linear in the memory of `source` with exactly the strides of `result`.
 
     Strides of dimensions of size 0 or 1 do not count, as in torch.

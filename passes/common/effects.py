@@ -1,0 +1,137 @@
+"""What ops do besides giving results, and which values share memory, for passes over functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import IsTerminator
+
+from ...dialects.loop import AssertOp, EmptyOp, FusionOp, GenerateOp, ReduceOp, ScanOp, ScatterOp, ViewOp, yielded
+from ...dialects.sym import SymIntOp
+
+NESTS = frozenset((GenerateOp, ScanOp, ScatterOp))
+"""Ops that a kernel computes; a `loop.fusion` groups them."""
+
+_WITH_BODIES = frozenset((*NESTS, ReduceOp, FusionOp))
+_WITHOUT_EFFECT = frozenset((ViewOp, EmptyOp, SymIntOp))
+_SCALAR_DIALECTS = ("arith.", "math.", "scalar.", "loop.load", "loop.index")
+
+
+def has_assert(op: Operation) -> bool:
+    """Whether an op of the loop level may report an error of the program."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                if type(inner) is AssertOp or (inner.regions and has_assert(inner)):
+                    return True
+    return False
+
+
+def is_removable(op: Operation) -> bool:
+    """Whether an op may be dropped when no result of it is used."""
+    kind = type(op)
+    if kind in _WITH_BODIES:
+        return "in_place" not in op.properties and not has_assert(op)
+    return kind in _WITHOUT_EFFECT or is_repeatable(op)
+
+
+def is_repeatable(op: Operation) -> bool:
+    """Whether an op without a body gives equal results for equal operands at unchanged memory, and does only that."""
+    if op.name.startswith(_SCALAR_DIALECTS) or type(op) in (ViewOp, SymIntOp):
+        return True
+    schema = getattr(op, "schema", None)
+    return schema is not None and not schema.is_mutable and not schema.is_random
+
+
+def written_value(op: Operation) -> SSAValue | None:
+    """The tensor that `aten.copy_` writes; None for any other op."""
+    return op.operands[0] if op.name == "aten.copy_" else None
+
+
+def roots(value: SSAValue) -> tuple[SSAValue, ...]:
+    """The values whose memory `value` may be a view of; itself when it has its own."""
+    owner = value.owner
+    if isinstance(owner, Block):
+        return (value,)
+    if type(owner) is ViewOp:
+        return roots(owner.operands[0])
+    if type(owner) is ScatterOp and owner.in_place is not None:
+        return roots(owner.operands[0])
+    if type(owner) is FusionOp:
+        return roots_in_fusion(value, owner)
+    if owner.name.startswith("aten.") and may_return_alias(owner):
+        return tuple(dict.fromkeys(root for operand in owner.operands for root in roots(operand)))
+    return (value,)
+
+
+def roots_in_fusion(value: SSAValue, fusion: FusionOp) -> tuple[SSAValue, ...]:
+    """Roots of a fusion's result: memory from outside where a member writes it in place, else the result itself."""
+    inner = yielded(fusion.body)[fusion.results.index(value)]
+    while type(inner.owner) is ScatterOp and inner.owner.in_place is not None:
+        inner = inner.owner.operands[0]
+    outside = isinstance(inner.owner, Block) or inner.owner.parent is not fusion.body.blocks.first
+    return roots(inner) if outside else (value,)
+
+
+def may_return_alias(op: Operation) -> bool:
+    """Whether a result of an ATen call may share memory with an operand."""
+    schema = getattr(op, "schema", None)
+    return schema is None or schema.is_view or schema.is_mutable
+
+
+def escaping(block: Block) -> set[SSAValue]:
+    """Values that a function returns, and those whose memory it returns a view of."""
+    last = block.last_op
+    if last is None or not last.has_trait(IsTerminator):
+        return set()
+    found = set(last.operands)
+    found.update(root for operand in last.operands for root in roots(operand))
+    return found
+
+
+class Mutations:
+    """Where `aten.copy_` writes the inputs of a function: reads before it see the old elements, reads behind the new.
+
+    False when nothing is written. Positions are those of ops in the block when this was built; they stay valid
+    while ops are erased, and while those that are left keep their order.
+    """
+
+    def __init__(self, block: Block) -> None:
+        self.writes: dict[SSAValue, list[int]] = {}
+        self._position: dict[Operation, int] = {}
+        if not any(op.name == "aten.copy_" for op in block.ops):
+            return
+        for position, op in enumerate(block.ops):
+            self._position[op] = position
+            written = written_value(op)
+            if written is not None:
+                for root in roots(written):
+                    self.writes.setdefault(root, []).append(position)
+
+    def __bool__(self) -> bool:
+        return bool(self.writes)
+
+    def epoch(self, value: SSAValue, op: Operation) -> int:
+        """How many writes to the memory of `value` precede `op`."""
+        if not self.writes:
+            return 0
+        position = self._position[op]
+        return sum(write < position for root in roots(value) for write in self.writes.get(root, ()))
+
+    def epochs(self, values: Iterable[SSAValue], op: Operation) -> Sequence[int]:
+        """`epoch` of each value that is ever written; equal for two ops that see the same memory."""
+        return [self.epoch(v, op) for v in values if any(root in self.writes for root in roots(v))]
+
+    def moves_past_write(self, values: Iterable[SSAValue], source: Operation, target: Operation) -> bool:
+        """Whether reads of `values` by `source` would see other elements at the place of `target`."""
+        if not self.writes:
+            return False
+        return any(self.epoch(v, source) != self.epoch(v, target) for v in values)
+
+    def crosses_any(self, source: Operation, target: Operation) -> bool:
+        """Whether some write lies between two ops."""
+        if not self.writes:
+            return False
+        low, high = sorted((self._position[source], self._position[target]))
+        return any(low < write < high for writes in self.writes.values() for write in writes)

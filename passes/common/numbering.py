@@ -1,0 +1,136 @@
+"""Value numbering: keys under which two ops, bodies included, compute the same.
+
+xDSL's structural equivalence ignores result types and its hashes ignore regions, so neither is used.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects.loop import AssertOp
+from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, symbol
+from .effects import is_repeatable
+
+Key: TypeAlias = tuple[Any, ...]
+Scope: TypeAlias = "list[dict[Key, Operation]]"
+"""Ops by key, innermost body last."""
+
+
+class AttributeTokens:
+    """A small number for each distinct attribute, found by identity first: hashing attributes is slow."""
+
+    def __init__(self) -> None:
+        self._by_identity: dict[int, int] = {}
+        self._by_value: dict[Any, int] = {}
+        self._kept_alive: list[Attribute] = []
+
+    def of(self, attribute: Attribute) -> int:
+        """The same number for equal attributes. 0.0 and -0.0 are different, equal NaNs the same."""
+        found = self._by_identity.get(id(attribute))
+        if found is None:
+            value: Any = attribute
+            if type(attribute) is FloatAttr:
+                value = ("float", repr(attribute.value.data), attribute.type)
+            found = self._by_value.setdefault(value, len(self._by_value))
+            self._by_identity[id(attribute)] = found
+            self._kept_alive.append(attribute)
+        return found
+
+
+class NestNumbering:
+    """Numbers the values inside one op with regions; merges equal ones where `merge` is set.
+
+    Axis names count by position only: `(i0 in 4) { x[i0] }` and `(i5 in 4) { x[i5] }` have one key. Values from
+    outside stand for themselves.
+    """
+
+    def __init__(self, tokens: AttributeTokens, merge: bool) -> None:
+        self.tokens = tokens
+        self.merge = merge
+        self.numbers: dict[SSAValue, tuple[int, int]] = {}
+        self.renaming: dict[str, Expr] = {}
+        self.axes = 0
+
+    def key(self, op: Operation, scope: Scope) -> Key:
+        """The key of an op; of one with regions after its bodies are numbered."""
+        numbers = self.numbers
+        operands = [numbers.get(v, v) for v in op.operands]
+        outer_renaming, outer_axes = self.renaming, self.axes
+        bodies: list[Key] = []
+        if op.regions:
+            self._bind_axes(op)
+            bodies = [self._body(block, scope) for region in op.regions for block in region.blocks]
+        key = (type(op), *operands, *self._properties(op), *bodies, *(self.tokens.of(r.type) for r in op.results))
+        self.renaming, self.axes = outer_renaming, outer_axes
+        return key
+
+    def _properties(self, op: Operation) -> list[Any]:
+        found: list[Any] = []
+        properties = op.properties
+        for name in sorted(properties) if len(properties) > 1 else properties:
+            attribute = properties[name]
+            if self.renaming:
+                attribute = self._renamed(attribute)
+            found += (name, self.tokens.of(attribute))
+        if op.attributes:
+            found += ((name, self.tokens.of(a)) for name, a in sorted(op.attributes.items()))
+        return found
+
+    def _bind_axes(self, op: Operation) -> None:
+        axes = op.properties.get("axes")
+        if not isinstance(axes, AxesAttr):
+            return
+        renaming = dict(self.renaming)
+        for name, _ in axes.data:
+            canonical = symbol(f"i{self.axes}")
+            self.axes += 1
+            if str(canonical) != name:
+                renaming[name] = canonical
+            else:
+                renaming.pop(name, None)
+        self.renaming = renaming
+
+    def _renamed(self, attribute: Attribute) -> Attribute:
+        renaming = self.renaming
+        if type(attribute) is MapAttr:
+            return MapAttr.of(*(e.subs(renaming) for e in attribute.data))
+        if type(attribute) is SymAttr:
+            return SymAttr.of(attribute.data.subs(renaming))
+        if type(attribute) is AxesAttr:
+            return AxesAttr.of(*((str(symbol(n).subs(renaming)), size) for n, size in attribute.data))
+        return attribute
+
+    def _body(self, block: Block, scope: Scope) -> Key:
+        scope = [*scope, {}]
+        depth, count = len(scope), len(block.args)
+        self.numbers.update((argument, (depth, k)) for k, argument in enumerate(block.args))
+        entries: list[Key] = []
+        op = block.first_op
+        while op is not None:
+            following = op.next_op
+            key = self.key(op, scope)
+            if not self._merged(op, key, scope, block):
+                for result in op.results:
+                    # by depth, so that equal bodies side by side get equal numbers
+                    self.numbers[result] = depth, count
+                    count += 1
+                entries.append(key)
+            op = following
+        return tuple(entries)
+
+    def _merged(self, op: Operation, key: Key, scope: Scope, block: Block) -> bool:
+        """Replace `op` by an equal one that dominates it."""
+        if not self.merge or not (op.regions or type(op) is AssertOp or is_repeatable(op)):
+            return False
+        for known in scope:
+            equal = known.get(key)
+            if equal is not None:
+                for old, new in zip(op.results, equal.results, strict=True):
+                    old.replace_all_uses_with(new)
+                block.erase_op(op)
+                return True
+        scope[-1][key] = op
+        return False

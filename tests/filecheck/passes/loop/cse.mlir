@@ -1,0 +1,75 @@
+// RUN: inductile-opt %s -p loop-cse | filecheck %s
+
+func.func @f(%x: !aten.tensor<4x6xf32>) -> (!aten.tensor<4xf32>, !aten.tensor<4xf32>, !aten.tensor<4xf32>) {
+  %a = loop.generate (i0 in 4) {
+    %s = loop.reduce sum (r0 in 6) {
+      %v = loop.load %x[i0, r0]
+      loop.yield %v
+    }
+    %z = arith.constant 0.0 : f32
+    %n = arith.constant -0.0 : f32
+    %n2 = arith.constant -0.0 : f32
+    %t = arith.addf %s, %z : f32
+    %t1 = arith.addf %t, %n : f32
+    %t2 = arith.addf %t1, %n2 : f32
+    loop.yield %t2
+  } : !aten.tensor<4xf32>
+  %b = loop.generate (i5 in 4) {
+    %s = loop.reduce sum (i0 in 6) {
+      %v = loop.load %x[i5, i0]
+      loop.yield %v
+    }
+    %s2 = loop.reduce sum (r2 in 6) {
+      %v = loop.load %x[i5, r2]
+      loop.yield %v
+    }
+    %z = arith.constant 0.0 : f32
+    %n = arith.constant -0.0 : f32
+    %t = arith.addf %s2, %z : f32
+    %t1 = arith.addf %t, %n : f32
+    %t2 = arith.addf %t1, %n : f32
+    loop.yield %t2
+  } : !aten.tensor<4xf32>
+  %c = loop.generate (i0 in 4) {
+    %v = loop.load %a[i0]
+    %w = loop.load %b[i0]
+    %t = arith.addf %v, %w : f32
+    loop.yield %t
+  } : !aten.tensor<4xf32>
+  %d = loop.generate (i0 in 4) {
+    %v = loop.load %a[i0]
+    %w = loop.load %b[i0]
+    %t = arith.addf %v, %w : f32
+    loop.yield %t
+  } : !aten.tensor<4xf32>
+  func.return %b, %c, %d : !aten.tensor<4xf32>, !aten.tensor<4xf32>, !aten.tensor<4xf32>
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   func.func @f(%x: !aten.tensor<4x6xf32>) -> (!aten.tensor<4xf32>, !aten.tensor<4xf32>, !aten.tensor<4xf32>) {
+// CHECK-NEXT:     %a = loop.generate (i0 in 4) {
+// CHECK-NEXT:       %s = loop.reduce sum (r0 in 6) {
+// CHECK-NEXT:         %v = loop.load %x[i0, r0]
+// CHECK-NEXT:         loop.yield %v
+// CHECK-NEXT:       }
+// CHECK-NEXT:       %z = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:       %n = arith.constant -0.000000e+00 : f32
+// CHECK-NEXT:       %t = arith.addf %s, %z : f32
+// CHECK-NEXT:       %t1 = arith.addf %t, %n : f32
+// CHECK-NEXT:       %t2 = arith.addf %t1, %n : f32
+// CHECK-NEXT:       loop.yield %t2
+// CHECK-NEXT:     } : !aten.tensor<4xf32>
+// CHECK-NEXT:     %c = loop.generate (i0 in 4) {
+// CHECK-NEXT:       %v_1 = loop.load %a[i0]
+// CHECK-NEXT:       %t_1 = arith.addf %v_1, %v_1 : f32
+// CHECK-NEXT:       loop.yield %t_1
+// CHECK-NEXT:     } : !aten.tensor<4xf32>
+// CHECK-NEXT:     %d = loop.generate (i0 in 4) {
+// CHECK-NEXT:       %v_2 = loop.load %a[i0]
+// CHECK-NEXT:       %t_2 = arith.addf %v_2, %v_2 : f32
+// CHECK-NEXT:       loop.yield %t_2
+// CHECK-NEXT:     } : !aten.tensor<4xf32>
+// CHECK-NEXT:     func.return %a, %c, %d : !aten.tensor<4xf32>, !aten.tensor<4xf32>, !aten.tensor<4xf32>
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
