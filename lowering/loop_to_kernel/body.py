@@ -66,6 +66,8 @@ class BodyLowering:
                 scalar = select.results[0]
             op.value.replace_all_uses_with(scalar)
             return
+        if op.dynamic:
+            self.strong.append("gather")
         index = op.map
         local = builder.locals.get(source)
         if local is not None:
@@ -124,7 +126,7 @@ class BodyLowering:
         body.add_op(kernel.YieldOp.create(operands=values))
         names = [c.data for c in op.combiners]
         if not rest:
-            self.strong.extend(names)
+            self.strong.extend("reduce" if name == "custom" else name for name in names)
         new = kernel.ReduceOp.of(
             name, ZERO, size, names, Region(body),
             init=op.init, combine=self.combine_region(op.combine), location=op.location,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects import func
+from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import ArrayAttr, FusedLoc, ModuleOp, UnknownLoc
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -77,6 +77,7 @@ class FunctionLowering:
                 handler(self, op, body)
             elif op.name == "aten.copy_":
                 self._copy(op, body)
+        self._finish(body)
         self.function.body.detach_block(body)
         results = self.function.function_type.outputs.data
         program = host.FuncOp.of(
@@ -127,11 +128,16 @@ class FunctionLowering:
         offset, type_ = strided_view(view)
         _replace(view, host.ViewOp.of(view.source, SymAttr.of(offset), type_, view.location), body)
 
-    def _empty(self, empty: loop.EmptyOp, body: Block) -> None:
-        if empty.out.first_use is None:  # scatters into it got their own memory
-            body.erase_op(empty)
-        else:
-            _replace(empty, host.EmptyOp.of(empty.out.type, location=empty.location), body)
+    def _finish(self, body: Block) -> None:
+        """Allocate what in-place scatters fill; drop what only the fusions used.
+
+        This comes last, because a fusion wants to see that a destination is empty and needs no copy.
+        """
+        for op in list(body.ops):
+            if isinstance(op, loop.EmptyOp) and op.out.first_use is not None:
+                _replace(op, host.EmptyOp.of(op.out.type, location=op.location), body)
+            elif isinstance(op, loop.EmptyOp | arith.ConstantOp) and op.results[0].first_use is None:
+                body.erase_op(op)
 
     def _copy(self, copy: Operation, body: Block) -> None:
         """`aten.copy_(%arg, %value)`; nothing is to do when a scatter made the value in the argument's memory."""
@@ -198,7 +204,6 @@ def _collect_symbols(block: Block, used: set[str], axes: set[str]) -> None:
 _HANDLERS: dict[type[Operation], Callable[..., None]] = {
     loop.FusionOp: FunctionLowering._fusion,
     loop.ViewOp: FunctionLowering._view,
-    loop.EmptyOp: FunctionLowering._empty,
     func.ReturnOp: FunctionLowering._return,
     loop.GenerateOp: FunctionLowering._stray,
     loop.ScanOp: FunctionLowering._stray,

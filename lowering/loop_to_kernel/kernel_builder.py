@@ -283,7 +283,7 @@ class KernelBuilder:
         self._keep(member, then.args, scope, then)
         then.add_op(kernel.YieldOp.create())
         names = [c.data for c in member.combiners]
-        self.bodies.strong.append(f"cum{names[0]}")
+        self.bodies.strong.append("scan" if names[0] == "custom" else f"cum{names[0]}")
         combine = self.bodies.combine_region(member.combine)
         init = [self.bodies.hoisted(value, block) for value in member.init]
         block.add_op(

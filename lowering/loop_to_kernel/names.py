@@ -33,7 +33,7 @@ _LONGEST = 4
 def strong_label(op: Operation) -> str | None:
     """What an op is worth in a kernel's name: a function such as `exp`, or None."""
     if op.name.startswith("math."):
-        return op.name[5:]
+        return "abs" if op.name[5:8] == "abs" else op.name[5:]
     return _FUNCTIONS.get(type(op))
 
 
