@@ -1,0 +1,172 @@
+"""Calls of operators outside the table: other namespaces, custom and higher-order operators, Python's `operator`.
+
+%y = aten.call pure "torchvision::nms"(%boxes, %scores, 0.5) binds [u0] : !aten.tensor<(u0)xi64>
+%z = aten.call "higher_order::cond"(%p, @true_graph_0, @false_graph_0, [%x]) : !aten.tensor<4xf32>
+%b = aten.call pure "operator::ge"(u0, 0) : i1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    ComplexType,
+    DictionaryAttr,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    NoneType,
+    StringAttr,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, var_operand_def, var_result_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from .attributes import OperandAttr
+from .op_syntax import parse_binds
+from .ops import names_attr
+from .syntax import parse_arguments, parse_value, print_value
+from .types import TensorType
+from .values import Value, decode, encode
+
+_RESULTS = (TensorType, IndexType, Float64Type, IntegerType, ComplexType, NoneType)
+
+
+@irdl_op_definition
+class CallOp(IRDLOperation):
+    """Call an operator by name with positional and named arguments of any nesting.
+
+    `callee` is "namespace::name.overload", "higher_order::name", or "operator::name" of Python. Tensors and numbers
+    made by other ops are operands; graphs and other objects are references to what travels beside the module. A list
+    result is several results. A call that is not `pure` is neither removed nor merged nor moved.
+    """
+
+    name = "aten.call"
+    callee = prop_def(StringAttr)
+    positional = prop_def(ArrayAttr)
+    named = prop_def(DictionaryAttr)
+    bound = opt_prop_def(ArrayAttr[StringAttr], prop_name="binds")
+    pure = opt_prop_def(UnitAttr)
+    inputs = var_operand_def()
+    outs = var_result_def()
+
+    @staticmethod
+    def of(
+        callee: str,
+        args: Sequence[Value],
+        kwargs: Mapping[str, Value],
+        result_types: Sequence[Attribute],
+        location: Attribute | None = None,
+        binds: Sequence[str] = (),
+        pure: bool = False,
+    ) -> CallOp:
+        """Build from Python values (see `values`). TypeError for values that IR cannot hold."""
+        inputs: list[SSAValue] = []
+        properties: dict[str, Attribute] = {
+            "callee": StringAttr(callee),
+            "positional": ArrayAttr([encode(value, inputs) for value in args]),
+            "named": DictionaryAttr({key: encode(value, inputs) for key, value in kwargs.items()}),
+        }
+        if binds:
+            properties["binds"] = names_attr(*binds)
+        if pure:
+            properties["pure"] = UnitAttr()
+        return CallOp.create(
+            operands=inputs,
+            result_types=result_types,
+            properties=properties,
+            location=location,  # pyright: ignore[reportArgumentType]
+        )
+
+    @property
+    def target(self) -> str:
+        """The callee's name."""
+        return self.callee.data
+
+    @property
+    def binds(self) -> tuple[str, ...]:
+        """Names of the symbols that this op defines."""
+        return () if self.bound is None else tuple(name.data for name in self.bound)
+
+    def args(self) -> tuple[Value, ...]:
+        """Positional arguments: SSA values and Python values."""
+        return decode(self.positional, tuple(self.operands))
+
+    def kwargs(self) -> dict[str, Value]:
+        """Named arguments."""
+        return decode(self.named, tuple(self.operands))
+
+    def verify_(self) -> None:
+        """Check that operand references match the operands, and the types of results."""
+        referenced = sorted([*_references(self.positional), *_references(self.named)])
+        if referenced != list(range(len(self.operands))):
+            raise VerifyException(f"arguments refer to operands {referenced}, there are {len(self.operands)}")
+        for type_ in self.result_types:
+            if not isinstance(type_, _RESULTS):
+                raise VerifyException(f"a call cannot return {type_}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CallOp:
+        """Parse `pure "ns::f"(%x, 1, key = 2) binds [u0] : T`."""
+        pure = parser.parse_optional_keyword("pure") is not None
+        callee = parser.parse_str_literal()
+        inputs: list[SSAValue] = []
+        positional: list[Attribute] = []
+        named: dict[str, Attribute] = {}
+
+        def parse_positional() -> None:
+            positional.append(parse_value(parser, inputs))
+
+        def parse_named(name: str) -> None:
+            named[name] = parse_value(parser, inputs)
+
+        parse_arguments(parser, parse_positional, parse_named)
+        binds = parse_binds(parser)
+        attributes = parser.parse_optional_attr_dict()
+        types: list[Attribute] = []
+        if parser.parse_optional_punctuation(":") is not None:
+            types.append(parser.parse_type())
+            while parser.parse_optional_punctuation(",") is not None:
+                types.append(parser.parse_type())
+        op = CallOp.of(callee, (), {}, types, binds=binds, pure=pure)
+        op.operands = inputs
+        op.properties |= {"positional": ArrayAttr(positional), "named": DictionaryAttr(named)}
+        op.attributes.update(attributes)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" pure " if self.pure is not None else " ")
+        printer.print_string_literal(self.callee.data)
+        dynamic = tuple(self.operands)
+        with printer.in_parens():
+            printer.print_list(self.positional.data, lambda item: print_value(printer, item, dynamic))
+            if self.positional.data and self.named.data:
+                printer.print_string(", ")
+            printer.print_list(self.named.data.items(), lambda item: _print_named(printer, item, dynamic))
+        if self.binds:
+            printer.print_string(f" binds [{', '.join(self.binds)}]")
+        printer.print_op_attributes(self.attributes)
+        if self.results:
+            printer.print_string(" : ")
+            printer.print_list(self.result_types, printer.print_attribute)
+
+
+def _print_named(printer: Printer, item: tuple[str, Attribute], dynamic: Sequence[SSAValue]) -> None:
+    printer.print_string(f"{item[0]} = ")
+    print_value(printer, item[1], dynamic)
+
+
+def _references(attribute: Attribute) -> list[int]:
+    """Numbers of the operands that an argument refers to."""
+    if isinstance(attribute, OperandAttr):
+        return [attribute.data]
+    if isinstance(attribute, ArrayAttr):
+        return [number for item in attribute.data for number in _references(item)]
+    if isinstance(attribute, DictionaryAttr):
+        return [number for item in attribute.data.values() for number in _references(item)]
+    return []

@@ -1,0 +1,34 @@
+"""The table of schemas, read at the first question and parsed line by line on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from .schema import Schema, parse_schema
+
+TABLE = Path(__file__).with_name("schemas.txt")
+
+
+@cache
+def _lines() -> dict[str, str]:
+    """Lines by the overload's name, `slice.Tensor`, without `.default`."""
+    text = TABLE.read_text(encoding="utf-8")
+    return {line.partition("(")[0]: line for line in text.splitlines() if not line.startswith("#")}
+
+
+def schema_of(name: str) -> Schema | None:
+    """The schema of an overload such as `slice.Tensor`; None when the table has no such line."""
+    line = _lines().get(name)
+    return None if line is None else _parse(line)
+
+
+@cache
+def _parse(line: str) -> Schema:
+    return parse_schema(line)
+
+
+def overload_names() -> Iterator[str]:
+    """Names of all overloads of the table, `slice.Tensor`."""
+    return iter(_lines())
