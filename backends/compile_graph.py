@@ -23,17 +23,13 @@ from ..lowering.registry import parse_passes
 from ..passes.counters import counting, parse_counters
 from ..passes.instrumentation import module_text
 from ..passes.manager import Instrumentation, PassManager
-from .compiled import CompiledGraph, GraphReport
+from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
 from .insertion import insert_passes
 from .targets import build
 from .trace import Trace, trace_root
 
 log = logging.getLogger(__name__)
-
-#: reports of the graphs compiled in this process, newest last, for `inductile.explain` and tests
-REPORTS: list[GraphReport] = []
-_KEPT_REPORTS = 256
 
 
 @contextmanager
@@ -86,8 +82,7 @@ def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config,
     if trace is not None:
         for name, text in program.sources.items():
             trace.write(name, text)
-    REPORTS.append(report)
-    del REPORTS[:-_KEPT_REPORTS]
+    keep_report(report)
     log.info("compiled %s", report)
     return CompiledGraph(program, imported, report)
 

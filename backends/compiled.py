@@ -57,6 +57,17 @@ class GraphReport:
         )
 
 
+#: reports of the graphs compiled in this process, newest last, for `inductile.explain` and tests
+REPORTS: list[GraphReport] = []
+_KEPT_REPORTS = 1024
+
+
+def keep_report(report: GraphReport) -> None:
+    """Remember a report; the oldest ones are dropped."""
+    REPORTS.append(report)
+    del REPORTS[:-_KEPT_REPORTS]
+
+
 class CompiledGraph:
     """Callable with the boxed convention: takes one list of inputs, clears it, returns the outputs."""
 

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 
 from ..passes.remarks import Remark, collecting
-from .compile_graph import REPORTS
-from .compiled import GraphReport
+from .compiled import REPORTS, GraphReport
 
 
 @dataclass(frozen=True)

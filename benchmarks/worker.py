@@ -125,7 +125,7 @@ def latency(args: argparse.Namespace) -> dict[str, Any]:
                 times[name].append((time.perf_counter() - start) * 1e3)
         result["latency"] = {name: statistics.median(t) for name, t in times.items()}
         result["peak"] = {name: peak_bytes(lambda call=call: call(*inputs)) / 2**20 for name, call in calls.items()}
-        from inductile.backends.compile_graph import REPORTS
+        from inductile.backends.compiled import REPORTS
 
         result["kernels"]["inductile"] = sum(sum(r.kernels.values()) for r in REPORTS)
         result["aten_calls"] = sum(sum(r.aten_calls.values()) for r in REPORTS)

@@ -51,7 +51,7 @@ def compile_and_compare(trace: str) -> None:
 
 def show_what_was_built() -> None:
     """Print kernels, ATen calls and stage times of the compiled graphs."""
-    from inductile.backends.compile_graph import REPORTS
+    from inductile.backends.compiled import REPORTS
 
     for report in REPORTS:
         print(f"\n{report}")
