@@ -8,14 +8,15 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import ArrayAttr, FusedLoc, ModuleOp, UnknownLoc
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel, loop
 from ...dialects.access import is_dynamic_name
 from ...dialects.sym import MapAttr, SymAttr, SymbolAttr, symbol
 from ...errors import UnsupportedError
+from ...passes.kernel.locations import merged
 from .kernel_builder import KernelBuilder, Operand
 from .memory import strided_view
 from .names import kernel_name
@@ -96,7 +97,7 @@ class FunctionLowering:
             result.replace_all_uses_with(buffers[position])
         symbols = self._symbols(builder.block)
         name = self._unique(kernel_name(builder.bodies.strong, builder.bodies.plain))
-        location = fusion.location if not isinstance(fusion.location, UnknownLoc) else _merged_location(fusion)
+        location = merged([fusion.location, *(member.location for member in fusion.members)])
         function = kernel.FuncOp.of(
             name, symbols, Region(builder.block), builder.bodies.errors, location=location
         )
@@ -176,14 +177,6 @@ def _replace(old: Operation, new: Operation, body: Block) -> None:
     body.insert_op_before(new, old)
     old.results[0].replace_all_uses_with(new.results[0])
     body.erase_op(old)
-
-
-def _merged_location(fusion: loop.FusionOp) -> Attribute:
-    """The locations of all members, each once."""
-    parts = dict.fromkeys(m.location for m in fusion.members if not isinstance(m.location, UnknownLoc))
-    if len(parts) > 1:
-        return FusedLoc(tuple(parts))
-    return next(iter(parts), fusion.location)
 
 
 def _collect_symbols(block: Block, used: set[str], axes: set[str]) -> None:

@@ -1,0 +1,77 @@
+"""Loops of a kernel and the axes that its expressions mention: lookup, substitution, fresh names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, Operation
+
+from ...dialects import kernel
+from ...dialects.sym import Expr, MapAttr, SymAttr, symbol
+
+Loop = kernel.ForOp | kernel.ReduceOp | kernel.ScanOp
+Bound = tuple[Expr, Expr]
+
+
+def is_loop(op: Operation) -> bool:
+    """Whether an op runs an axis."""
+    return isinstance(op, Loop)
+
+
+def loops_in(block: Block) -> Iterator[Loop]:
+    """All loops of a block, outer before inner."""
+    for op in block.ops:
+        if isinstance(op, Loop):
+            yield op
+            for region in op.regions:
+                yield from loops_in(region.block)
+
+
+def nested_axes(op: Loop) -> dict[str, Bound]:
+    """The axes of the loops inside a loop, without its own, with lower and upper bound."""
+    return {
+        inner.axis.data: (inner.lo.data, inner.hi.data) for region in op.regions for inner in loops_in(region.block)
+    }
+
+
+def kernel_names(function: kernel.FuncOp) -> set[str]:
+    """Every symbol and axis name of a kernel."""
+    return {s.data for s in function.symbols.data} | {op.axis.data for op in loops_in(function.body.block)}
+
+
+def fresh_axis(taken: set[str]) -> str:
+    """A new axis name `i0, i1, ...`; adds it to `taken`."""
+    number = 0
+    while (name := f"i{number}") in taken:
+        number += 1
+    taken.add(name)
+    return name
+
+
+def substitute_axes(block: Block, values: Mapping[str, Expr]) -> None:
+    """Replace axes by expressions in every access, index and bound of a block, nested loops included."""
+    for op in block.ops:
+        if isinstance(op, kernel.LoadOp | kernel.StoreOp):
+            index = op.map.data[0]
+            if not index.free_symbols.isdisjoint(values):
+                op.properties["map"] = MapAttr.of(index.subs(values))
+        elif isinstance(op, kernel.IndexOp):
+            op.properties["expr"] = SymAttr.of(op.expr.data.subs(values))
+        elif isinstance(op, Loop):
+            op.properties["lo"] = SymAttr.of(op.lo.data.subs(values))
+            op.properties["hi"] = SymAttr.of(op.hi.data.subs(values))
+            for region in op.regions:
+                substitute_axes(region.block, values)
+
+
+def rename_axes(op: Loop, names: Mapping[str, str]) -> None:
+    """Rename axes in a loop and everything inside."""
+    values = {old: symbol(new) for old, new in names.items()}
+    if op.axis.data in names:
+        op.properties["axis"] = StringAttr(names[op.axis.data])
+    for region in op.regions:
+        for inner in loops_in(region.block):
+            if inner.axis.data in names:
+                inner.properties["axis"] = StringAttr(names[inner.axis.data])
+        substitute_axes(region.block, values)

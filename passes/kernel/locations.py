@@ -1,0 +1,22 @@
+"""Locations of merged ops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, NoneAttr, UnknownLoc
+from xdsl.ir import Attribute
+
+
+def merged(locations: Iterable[Attribute]) -> Attribute:
+    """One location for ops that became one: each known part once."""
+    parts: dict[Attribute, None] = {}
+    for location in locations:
+        if isinstance(location, FusedLoc):
+            parts.update(dict.fromkeys(location.locations))
+        elif not isinstance(location, UnknownLoc):
+            parts[location] = None
+    known = tuple(parts)
+    if not known:
+        return UnknownLoc()
+    return known[0] if len(known) == 1 else FusedLoc(ArrayAttr(known), NoneAttr())

@@ -1,0 +1,132 @@
+"""Clean-up of straight-line code in a kernel's blocks: equal loads and pure ops once, stored values read directly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from xdsl.dialects import arith
+from xdsl.dialects.math import Math
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import Pure
+
+from ...dialects import kernel
+from ...dialects.scalar import Scalar
+
+_PURE_DIALECTS = frozenset((*arith.Arith.operations, *Math.operations, *Scalar.operations))
+Key = tuple[Any, ...]
+
+
+def is_pure(op: Operation) -> bool:
+    """Whether an op computes its results from its operands alone. Not every stock op says so itself."""
+    return type(op) in _PURE_DIALECTS or isinstance(op, kernel.IndexOp) or op.has_trait(Pure)
+
+
+def value_key(op: Operation) -> Key:
+    """What tells two ops without regions apart: name, operands, properties and result types."""
+    return (op.name, op._operands, tuple(op.properties.items()), tuple(r.type for r in op.results))  # pyright: ignore[reportPrivateUsage]
+
+
+class BlockSimplifier:
+    """Merges equal computations within a block and with those of enclosing blocks.
+
+    `written` are the buffers that the kernel writes anywhere. A load from any other buffer is as good as a pure op;
+    from a written one it can only be forwarded from a store in the same block with nothing in between.
+    """
+
+    def __init__(self, written: set[SSAValue]) -> None:
+        self.written = written
+        self.changed = False
+
+    def run(self, block: Block, outer: dict[Key, Operation] | None = None) -> None:
+        """Simplify a block and the blocks nested in it."""
+        known = dict(outer) if outer else {}
+        stored: dict[SSAValue, dict[Key, SSAValue]] = {}
+        for op in list(block.ops):
+            if op.regions:
+                for region in op.regions:
+                    self.run(region.block, known)
+                _forget(stored, op)
+            elif isinstance(op, kernel.StoreOp):
+                _note_store(stored, op)
+            elif isinstance(op, kernel.LoadOp):
+                self._load(block, op, known, stored)
+            elif is_pure(op):
+                self._merge(block, op, known)
+
+    def _load(
+        self, block: Block, op: kernel.LoadOp, known: dict[Key, Operation], stored: dict[SSAValue, dict[Key, SSAValue]]
+    ) -> None:
+        if op.buffer not in self.written:
+            self._merge(block, op, known)
+            return
+        value = stored.get(op.buffer, {}).get(_place(op)) if op.mask is None else None
+        if value is not None:
+            self._replace(block, op, (value,))
+
+    def _merge(self, block: Block, op: Operation, known: dict[Key, Operation]) -> None:
+        first = known.setdefault(value_key(op), op)
+        if first is not op:
+            self._replace(block, op, first.results)
+
+    def _replace(self, block: Block, op: Operation, values: Iterable[SSAValue]) -> None:
+        for old, new in zip(op.results, values, strict=True):
+            old.replace_all_uses_with(new)
+        block.erase_op(op)
+        self.changed = True
+
+
+def _place(op: kernel.LoadOp | kernel.StoreOp) -> Key:
+    return op.map, tuple(op.dynamic)
+
+
+def _note_store(stored: dict[SSAValue, dict[Key, SSAValue]], op: kernel.StoreOp) -> None:
+    """Remember what a plain store leaves; another place of the buffer may be the same one."""
+    plain = op.mask is None and op.kind.data == "set" and op.atomic is None
+    stored[op.buffer] = {_place(op): op.value} if plain else {}
+
+
+def _forget(stored: dict[SSAValue, dict[Key, SSAValue]], op: Operation) -> None:
+    """A nested loop may write what was remembered."""
+    for inner in op.walk():
+        if isinstance(inner, kernel.StoreOp):
+            stored.pop(inner.buffer, None)
+
+
+def remove_dead(block: Block) -> bool:
+    """Remove unused pure ops and loads, loops without effect, and local buffers that nothing reads; whether any."""
+    removed = False
+    for op in reversed(list(block.ops)):
+        for region in op.regions:
+            removed |= remove_dead(region.block)
+        if isinstance(op, kernel.LocalOp):
+            removed |= _remove_unread_local(block, op)
+        elif _is_dead(op):
+            block.erase_op(op)
+            removed = True
+    return removed
+
+
+def _is_dead(op: Operation) -> bool:
+    if any(result.first_use is not None for result in op.results):
+        return False
+    if op.regions:
+        last = op.regions[0].block.last_op
+        return isinstance(op, kernel.ForOp | kernel.ReduceOp) and _is_effect_free(op) and last is not None
+    return isinstance(op, kernel.LoadOp) or is_pure(op)
+
+
+def _is_effect_free(op: Operation) -> bool:
+    return not any(isinstance(inner, kernel.StoreOp | kernel.AssertOp) for inner in op.walk())
+
+
+def _remove_unread_local(block: Block, op: kernel.LocalOp) -> bool:
+    users = [use.operation for use in op.buffer.uses]
+    if not all(isinstance(user, kernel.StoreOp) for user in users):
+        return False
+    for user in users:
+        parent = user.parent
+        assert parent is not None
+        parent.erase_op(user)
+    block.erase_op(op)
+    return True
