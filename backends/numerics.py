@@ -1,4 +1,4 @@
-"""`--verify-each=numerics`: run the module before and after each pass and name the first pass that changed an answer."""
+"""`--verify-each=numerics`: run the module before and after each pass, name the first that changed an answer."""
 
 from __future__ import annotations
 

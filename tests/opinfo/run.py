@@ -86,9 +86,14 @@ def run_case(case: cases.Case, backend: str, limit: int | None, seconds: int) ->
         raised = any("compiled: " in f and "compiled: no error" not in f for f in faults)
         status = "error" if raised else "fail"
     return {
-        "case": case.name, "status": status, "samples": count, "faults": faults[:4], "aten": aten_calls(),
-        "kernels": sum(sum(r.kernels.values()) for r in graph_reports()), "seconds": round(time.perf_counter() - start, 2),
-    }  # fmt: skip
+        "case": case.name,
+        "status": status,
+        "samples": count,
+        "faults": faults[:4],
+        "aten": aten_calls(),
+        "kernels": sum(sum(r.kernels.values()) for r in graph_reports()),
+        "seconds": round(time.perf_counter() - start, 2),
+    }
 
 
 def compare_sample(case: cases.Case, function: Any, tensors: list[torch.Tensor], backend: str) -> list[str]:
