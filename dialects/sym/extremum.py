@@ -1,8 +1,8 @@
-"""Minimum and maximum in normal form: flat, without duplicates, at most one constant, ordered by text."""
+"""Minimum and maximum in normal form: flat, without duplicates, at most one constant, which comes last."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from . import polynomial as p
 from .errors import SymError
@@ -34,8 +34,10 @@ def extremum(kind: Literal["min", "max"], values: tuple[Expr | int, ...]) -> Exp
     return p.make_atom(kind, "", tuple(sorted(kept, key=_order))).expr
 
 
-def _order(expr: Expr) -> tuple[bool, str]:
-    return expr.is_constant, str(expr)
+def _order(expr: Expr) -> tuple[Any, ...]:
+    """Simple arguments first, the constant last."""
+    text = str(expr)
+    return expr.is_constant, expr.depth, p.natural(text), text
 
 
 def _insert(kind: Literal["min", "max"], kept: list[Expr], value: Expr) -> None:

@@ -20,7 +20,7 @@ from xdsl.utils.mlir_lexer import MLIRLexer
 from .division import ceildiv
 from .errors import SymError
 from .extremum import smax, smin
-from .polynomial import Expr, const, symbol
+from .polynomial import Expr, Monomial, accumulate, const, from_terms, symbol
 
 MAX_NESTING = 64
 """Deepest nesting of parentheses, calls and signs."""
@@ -64,14 +64,26 @@ def parse_text(text: str) -> Expr:
 def _sum(parser: BaseParser, depth: int) -> Expr:
     if depth > MAX_NESTING:
         parser.raise_error(f"symbolic expression is nested more than {MAX_NESTING} deep")
-    total = _product(parser, depth)
+    start = parser.pos
+    first = _product(parser, depth)
+    terms: dict[Monomial, int] = {}
+    sign = 0
     while True:
         if parser.parse_optional_punctuation("+"):
-            total = total + _product(parser, depth)
+            sign = 1
         elif parser.parse_optional_punctuation("-"):
-            total = total - _product(parser, depth)
+            sign = -1
         else:
-            return total
+            break
+        # One sum at the end: partial sums would cost quadratic time, and stay in the table of expressions.
+        accumulate(terms, _product(parser, depth), sign)
+    if not sign:
+        return first
+    accumulate(terms, first)
+    try:
+        return from_terms(terms)
+    except SymError as error:
+        parser.raise_error(str(error), start, parser.pos)
 
 
 def _product(parser: BaseParser, depth: int) -> Expr:

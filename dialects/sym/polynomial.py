@@ -22,7 +22,7 @@ MAX_DEPTH = 64
 """Deepest nesting of floordiv, mod, min and max."""
 MAX_DEGREE = 64
 """Largest number of atoms in one product."""
-MAX_TERMS = 4096
+MAX_TERMS = 1024
 """Largest number of terms in one sum."""
 
 RESERVED = frozenset({"floordiv", "mod", "ceildiv", "min", "max"})
@@ -217,7 +217,7 @@ def make_atom(kind: AtomKind, name: str, args: tuple[Expr, ...]) -> Atom:
     atom.kind, atom.name, atom.args, atom.depth, atom.quotient = kind, name, args, depth, None
     if kind == "symbol":
         atom.free_symbols = frozenset((name,))
-        atom.key = (0, _natural(name), name)
+        atom.key = (0, natural(name), name)
     else:
         atom.free_symbols = frozenset().union(*(arg.free_symbols for arg in args))
         atom.key = (1, _printing.atom_text(atom))
@@ -230,7 +230,7 @@ def _from_pairs(pairs: Iterable[tuple[Monomial, int]]) -> Expr:
     return intern(dict(pairs))
 
 
-def _natural(name: str) -> tuple[str | int, ...]:
+def natural(name: str) -> tuple[str | int, ...]:
     """Split digits from letters so that `s2` sorts before `s10`; strings and ints alternate."""
     return tuple(int(part) if part.isdigit() else part for part in _DIGITS.split(name))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import reduce
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from . import intervals
 from . import polynomial as p
@@ -145,7 +145,8 @@ def lower_expr(expr: Expr, ranges: Ranges) -> Expr | None:
     return None
 
 
-Side = Literal["lower", "upper"]
+Side: TypeAlias = Literal["lower", "upper"]
+Quantifier: TypeAlias = Callable[[Iterable[bool]], bool]
 
 
 class _Proof:
@@ -161,19 +162,23 @@ class _Proof:
             return True
         if hi is not None and hi < 0:
             return False
-        for atom in _factors(expr, self.ranges):
-            coefficient, rest = _linear(expr, atom)
-            side = _side(coefficient, self.ranges)
-            if side is None:
-                continue
-            quantifier, options = _replacements(atom, side, self.ranges)
-            if not options:
-                continue
-            self.steps += 1
-            if self.steps > _MAX_STEPS:
-                return False
-            return quantifier(self.nonneg(rest + coefficient * option) for option in options)
+        atoms = _factors(expr, self.ranges)
+        # A split into cases loses nothing, so it comes before a choice of bounds, which each case makes anew.
+        splits = [atom for atom in atoms if atom.kind in ("min", "max")]
+        for quantifiers, candidates in (((all,), splits), ((any, all), atoms)):
+            for atom in candidates:
+                coefficient, rest = _linear(expr, atom)
+                side = _side(coefficient, self.ranges)
+                if side is None:
+                    continue
+                quantifier, options = _replacements(atom, side, self.ranges)
+                if options and quantifier in quantifiers:
+                    return self._try(quantifier, [rest + coefficient * option for option in options])
         return False
+
+    def _try(self, quantifier: Quantifier, cases: list[Expr]) -> bool:
+        self.steps += 1
+        return self.steps <= _MAX_STEPS and quantifier(map(self.nonneg, cases))
 
 
 def _factors(expr: Expr, ranges: Ranges) -> list[Atom]:
@@ -208,10 +213,10 @@ def _side(coefficient: Expr, ranges: Ranges) -> Side | None:
     return "upper" if hi is not None and hi <= 0 else None
 
 
-def _replacements(atom: Atom, side: Side, ranges: Ranges) -> tuple[Callable[[Iterable[bool]], bool], list[Expr]]:
+def _replacements(atom: Atom, side: Side, ranges: Ranges) -> tuple[Quantifier, list[Expr]]:
     """What may stand for `atom`, with `any` where each alone is a bound and `all` where only together."""
     options: list[Expr] = []
-    quantifier: Callable[[Iterable[bool]], bool] = any
+    quantifier: Quantifier = any
     if atom.kind == "symbol":
         size = ranges.sizes.get(atom.name)
         if side == "upper" and size is not None:
