@@ -1,0 +1,234 @@
+"""`loop-inline`: producers move into the nests that read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.loop import GenerateOp, LoadOp, ReduceOp, ScatterOp
+from ...dialects.sym import ONE, AxesAttr, Expr, Ranges, prove_le
+from ..common.effects import Mutations
+from ..common.functions import functions, symbol_ranges
+from ..counters import counter
+from ..remarks import remark
+from ._accesses import access_of, loads_in, map_of
+from ._cost import BodyCost, body_cost
+from ._splice import Site, Splicer, zero
+
+
+@dataclass(frozen=True)
+class Inline(ModulePass):
+    """Compute elements of a producer where they are read, under a model of the cost of computing them again.
+
+    level:         loop
+    precondition:  `loop-eliminate-views`; no `loop.fusion` yet. `loop-cse` before makes loads of one element one.
+    guarantee:     a `loop.generate` is inlined into all loads of it, or into none. It is inlined when one holds:
+
+      - it is read at one site that evaluates no element twice: its region moves, whatever it costs. A body with a
+        reduction moves only to the top of the body of a generate or scatter;
+      - it is cheap (at most `cheap` weighted operations, no reduction, `_cost.py`), nothing but loads uses it, and
+        recomputing moves less memory: with n sites and r elements read for one, n*r < r + 1 + n, which is what
+        computing, writing and reading it n times costs. A site that evaluates elements repeatedly (broadcast,
+        gather, inside a reduction that it does not depend on) allows r <= 1 and a quarter of the operations;
+      - it reads nothing (constants, index arithmetic) and is cheap: then also when it is needed in memory anyway.
+
+    Never past an `aten.copy_` that writes what the body reads, nor, with a `loop.assert`, past any; the assert must be
+    evaluated for the same elements at the one site. A masked load pushes its mask into the loads of the body, which
+    must have no assert, reduction or integer division. A body grows to at most `max_ops` ops and `max_loads` loads.
+
+        %e = loop.generate (i0 in 4) { %v = loop.load %x[i0]  %w = math.exp %v : f32  loop.yield %w } : T
+        %y = loop.generate (i0 in 2) { %v = loop.load %e[2*i0]  loop.yield %v } : T
+    becomes
+        %y = loop.generate (i0 in 2) { %v = loop.load %x[2*i0]  %w = math.exp %v : f32  loop.yield %w } : T
+    """
+
+    name = "loop-inline"
+    level: ClassVar[str] = "loop"
+
+    cheap: int = 12
+    max_ops: int = 600
+    max_loads: int = 48
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run on every function of the module."""
+        for function, block in functions(op):
+            _Inliner(self, block, symbol_ranges(function)).run()
+
+
+@dataclass
+class _Uses:
+    """How a producer is used: the sites that load from it, and whether anything else needs it in memory."""
+
+    sites: list[Site]
+    escapes: bool
+
+
+class _Inliner:
+    """One sweep over a function: each producer is pushed into its readers, which come behind it."""
+
+    def __init__(self, options: Inline, block: Block, ranges: Ranges) -> None:
+        self.options = options
+        self.block = block
+        self.ranges = ranges
+        self.mutations = Mutations(block)
+        self.sizes: dict[Operation, tuple[int, int]] = {}
+
+    def run(self) -> None:
+        op = self.block.first_op
+        while op is not None:
+            following = op.next_op
+            if type(op) is GenerateOp:
+                self.visit(op)
+            op = following
+
+    def size(self, nest: Operation) -> tuple[int, int]:
+        """Ops and loads of a nest, counted once and then kept up to date."""
+        found = self.sizes.get(nest)
+        if found is None:
+            cost = body_cost(nest)
+            found = self.sizes[nest] = cost.ops, cost.loads
+        return found
+
+    def visit(self, producer: GenerateOp) -> None:
+        uses = uses_of(producer)
+        if not uses.sites:
+            return
+        cost = body_cost(producer)
+        reason = self.objection(producer, cost, uses)
+        if reason is not None:
+            remark("missed", "loop-inline", producer, reason, sites=len(uses.sites))
+        elif counter("loop-inline"):
+            remark("passed", "loop-inline", producer, "inlined", sites=len(uses.sites))
+            self.inline(producer, cost, uses)
+
+    def objection(self, producer: GenerateOp, cost: BodyCost, uses: _Uses) -> str | None:
+        """Why a producer is not inlined; None when it is."""
+        for site in uses.sites:
+            reason = self.illegal(producer, site, cost) or self.too_large(site, cost)
+            if reason is not None:
+                return reason
+        if cost.has_assert and (uses.escapes or len(uses.sites) > 1 or not covers(producer, uses.sites[0])):
+            return "its assert would be evaluated for other elements"
+        cheap = cost.arithmetic <= self.options.cheap and not cost.has_reduce
+        if uses.escapes:
+            return None if cheap and cost.loads == 0 else "it is needed in memory"
+        repeated = any(self.repeats(producer, site) for site in uses.sites)
+        if len(uses.sites) == 1 and not repeated:
+            return self.misplaced_reduce(uses.sites[0]) if cost.has_reduce else None
+        if not cheap or (repeated and cost.arithmetic * 4 > self.options.cheap):
+            return "too expensive to compute more than once"
+        n, r = len(uses.sites), cost.reads
+        return None if n * r < r + 1 + n and (r <= 1 or not repeated) else "recomputing would read more memory"
+
+    def illegal(self, producer: GenerateOp, site: Site, cost: BodyCost) -> str | None:
+        if site.access.mask is not None:
+            if cost.has_assert or cost.has_reduce or cost.divides:
+                return "its body cannot be evaluated under a mask"
+            if cost.loads and any(zero(load.results[0].type) is None for load in loads_in(producer)):
+                return "no constant of a loaded type for a masked load"
+        if self.mutations:
+            reader = nest_of(site.block)
+            sources: list[SSAValue] = [load.operands[0] for load in loads_in(producer)]
+            if self.mutations.moves_past_write(sources, producer, reader):
+                return "aten.copy_ writes what it reads before the reader"
+            if cost.has_assert and self.mutations.crosses_any(producer, reader):
+                return "its assert would move behind a write"
+        return None
+
+    def too_large(self, site: Site, cost: BodyCost) -> str | None:
+        ops, loads = self.size(nest_of(site.block))
+        if ops + cost.ops > self.options.max_ops or loads + cost.loads > self.options.max_loads:
+            return "the reader's body would grow too large"
+        return None
+
+    def misplaced_reduce(self, site: Site) -> str | None:
+        if type(site.block.parent_op()) in (GenerateOp, ScatterOp):
+            return None
+        return "a reduction would move into another or into a scan"
+
+    def repeats(self, producer: GenerateOp, site: Site) -> bool:
+        """Whether a site evaluates more points than the producer has elements."""
+        around = axes_around(site.block)
+        if site.access.mask is None:
+            return not _is_within(around, producer, self.ranges)
+        # How often the mask holds is not known; an axis that the index ignores repeats elements for sure.
+        seen = frozenset().union(*(e.free_symbols for e in site.index))
+        return any(name not in seen and size is not ONE for name, size in around)
+
+    def inline(self, producer: GenerateOp, cost: BodyCost, uses: _Uses) -> None:
+        last = len(uses.sites) - 1
+        for position, site in enumerate(uses.sites):
+            ops, loads = self.size(nest_of(site.block))
+            self.sizes[nest_of(site.block)] = ops + cost.ops, loads + cost.loads
+            scope = frozenset(name for name, _ in axes_around(site.block))
+            Splicer(producer, site, scope, move=position == last and not uses.escapes).run()
+        if not uses.escapes:
+            self.block.erase_op(producer)
+
+
+def uses_of(producer: GenerateOp) -> _Uses:
+    """The sites that load from a producer, equal accesses in one block as one."""
+    sites: dict[tuple, Site] = {}
+    escapes = False
+    for result in producer.results:
+        for use in result.uses:
+            load = use.operation
+            if type(load) is not LoadOp or use.index != 0:
+                escapes = True
+                continue
+            block = load.parent
+            assert block is not None
+            access, index = access_of(load), map_of(load).data
+            key = (block, access.dynamic, access.mask, index)
+            site = sites.get(key)
+            if site is None:
+                site = sites[key] = Site(block, access, index)
+            site.loads.append(load)
+    return _Uses(list(sites.values()), escapes)
+
+
+def nest_of(block: Block) -> Operation:
+    """The nest of the function that a block inside it belongs to."""
+    op = block.parent_op()
+    while type(op) is ReduceOp:
+        op = op.parent_op()
+    assert op is not None
+    return op
+
+
+def axes_around(block: Block) -> list[tuple[str, Expr]]:
+    """Axes that a body runs along, innermost op first."""
+    axes: list[tuple[str, Expr]] = []
+    op = block.parent_op()
+    while op is not None and (own := op.properties.get("axes")) is not None:
+        axes += cast(AxesAttr, own).data
+        op = op.parent_op() if type(op) is ReduceOp else None
+    return axes
+
+
+def covers(producer: GenerateOp, site: Site) -> bool:
+    """Whether a site evaluates exactly the elements of a producer, each once."""
+    sizes = dict(axes_around(site.block))
+    index = [e.as_atom for e in site.index]
+    names = [a.name if a is not None and a.kind == "symbol" else "" for a in index]
+    own = cast(AxesAttr, producer.properties["axes"]).sizes
+    return (
+        site.access.mask is None
+        and len(set(names)) == len(names) == len(sizes)
+        and all(sizes.get(name) is size for name, size in zip(names, own, strict=True))
+    )
+
+
+def _is_within(around: list[tuple[str, Expr]], producer: GenerateOp, ranges: Ranges) -> bool:
+    """Whether a domain has at most as many points as a producer has elements."""
+    points, elements = ONE, ONE
+    for _, size in around:
+        points = points * size
+    for size in cast(AxesAttr, producer.properties["axes"]).sizes:
+        elements = elements * size
+    return points is elements or prove_le(points, elements, ranges)
