@@ -1,0 +1,165 @@
+"""ATen ops and calls at every level, through `torch.ops` on real tensors."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, Operator, Reference, TensorType
+from ...dialects.sym import Expr
+from .errors import InterpretationError, describe
+from .precision import WIDER, actual_device, torch_dtype
+from .program import Handlers, Program, TakenOver
+
+#: ops that convert because the program says so: their results are rounded also when wide
+CASTS = frozenset({"aten._to_copy", "aten.to.dtype", "prims::convert_element_type"})
+
+#: namespaces whose ops compute in float64 when they are given float64
+_GENERIC = ("aten", "prims", "operator")
+
+
+def overload(name: str) -> Any:
+    """The callable of "aten::add.Tensor", "higher_order::cond" or "operator::ge". AttributeError when unknown."""
+    namespace, _, rest = name.partition("::")
+    packet, _, which = rest.partition(".")
+    if namespace == "operator":
+        return getattr(operator, packet)
+    found = getattr(getattr(torch.ops, namespace), packet)
+    return found if namespace == "higher_order" else getattr(found, which or "default")
+
+
+class _Arguments:
+    """Turns IR values into what torch takes."""
+
+    def __init__(self, program: Program, narrow: bool) -> None:
+        self.program = program
+        self.narrow = narrow
+
+    def value(self, value: Any) -> Any:
+        """A tensor, number, dtype, ... for an argument's value."""
+        if isinstance(value, SSAValue):
+            return self._operand(value)
+        if isinstance(value, Expr):
+            return self.program.size(value)
+        if isinstance(value, tuple | list):
+            return [self.value(item) for item in value]
+        if isinstance(value, dict):
+            return {key: self.value(item) for key, item in value.items()}
+        if isinstance(value, Attribute):
+            return torch_dtype(value) if self.narrow else self.program.machine.precision.stored(value)
+        if isinstance(value, Device):
+            return actual_device(value)
+        if isinstance(value, Layout | MemoryFormat):
+            return getattr(torch, value)
+        if isinstance(value, Operator):
+            return overload(value)
+        return self._reference(value) if isinstance(value, Reference) else value
+
+    def _reference(self, name: str) -> Any:
+        if name not in self.program.references:
+            raise InterpretationError(f"nothing is given for the reference @{name}")
+        return self.program.references[name]
+
+    def _operand(self, value: SSAValue) -> Any:
+        found = self.program.result(value)
+        if self.narrow and isinstance(value.type, TensorType):
+            return found.to(torch_dtype(value.type.element))
+        return found
+
+
+@contextmanager
+def _default_dtype(wide: bool) -> Iterator[None]:
+    """Ops that make floats of nothing, or of integers, make float64 when wide."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64 if wide else before)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _flatten(result: Any) -> list[Any]:
+    if isinstance(result, tuple | list):
+        return [leaf for item in result for leaf in _flatten(item)]
+    return [result]
+
+
+def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
+    arguments = _Arguments(program, narrow)
+    if isinstance(op, CallOp):
+        function, positional = overload(op.target), [arguments.value(a) for a in op.args()]
+        named = {key: arguments.value(a) for key, a in op.kwargs().items()}
+    else:
+        function, positional = overload(op.target.replace(".", "::", 1)), []
+        named = {key: arguments.value(value) for key, value in _spelled(op).items()}
+    wide = program.machine.precision.wide and not narrow
+    if wide and "half_to_float" in named:
+        named["half_to_float"] = False  # there is no half to convert
+    with _default_dtype(wide):
+        return _flatten(function(*positional, **named))
+
+
+def _spelled(op: AtenOp) -> Mapping[str, Any]:
+    """Arguments that the op gives, without those that have their default."""
+    return {
+        a.name: op.arg(a.name)
+        for a in op.schema.arguments
+        if a.is_tensor or a.name in op.properties or not a.may_be_left_out
+    }
+
+
+def call(program: Program, op: AtenOp | CallOp) -> None:
+    """Run an ATen op or a call of another operator."""
+    if isinstance(op, AtenOp) and op.target == "aten.copy_":
+        return _copy(program, op)
+    precision = program.machine.precision
+    narrow = isinstance(op, CallOp) and op.target.partition("::")[0] not in _GENERIC
+    try:
+        results = _invoke(program, op, narrow)
+    except (NotImplementedError, RuntimeError) as error:
+        # Some kernels exist for narrow floats only; all else is the program's own error.
+        if not precision.wide or narrow or "not implemented for 'Double'" not in str(error):
+            raise
+        results = _invoke(program, op, narrow=True)
+    if precision.wide and op.target in CASTS:
+        results = _rounded(op, results)
+    writes = isinstance(op, AtenOp) and op.schema.is_mutable
+    program.receive(op, _kept(op, results), op.binds, writes)
+
+
+def _kept(op: Operation, results: Sequence[Any]) -> list[Any]:
+    """Results that the op has; an op without results returns None or what is not wanted."""
+    if not op.results and results == [None]:
+        return []
+    return list(results)
+
+
+def _rounded(op: Operation, results: Sequence[Any]) -> list[Any]:
+    """Results rounded to the elements of the result types, in the dtypes they have when wide."""
+    rounded: list[Any] = []
+    for out, value in zip(op.results, results, strict=True):
+        assert isinstance(out.type, TensorType)
+        dtype = torch_dtype(out.type.element)
+        rounded.append(value.to(dtype).to(WIDER.get(dtype, dtype)))
+    return rounded
+
+
+def _copy(program: Program, op: AtenOp) -> None:
+    """`aten.copy_`: writes a graph input, whose memory may already hold the value."""
+    target = program.values[op.operands[0]]
+    if isinstance(target, TakenOver):
+        target = target.tensor
+    source, kind = program.tensor(op.operands[1]), op.operands[0].type
+    if not isinstance(kind, TensorType):
+        raise InterpretationError(f"{describe(op)}: writes {kind}")
+    target.copy_(source.to(torch_dtype(kind.element)))
+    if op.results:
+        program.values[op.results[0]] = target
+
+
+HANDLERS: Handlers = {AtenOp: call, CallOp: call}

@@ -1,0 +1,71 @@
+"""Combining what a body yields, for the reduces and scans of the loop and the kernel level."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from xdsl.ir import Operation
+
+from .errors import InterpretationError, describe
+from .frame import Frame, combine_region
+from .monoids import Combiner, Values, combined, fold, running, start
+
+
+def combiner_of(frame: Frame, op: Any) -> Combiner:
+    """The combiner of a reduce or scan; a custom one's identity is the op's `init`."""
+    names = [name.data for name in op.combiners]
+    if names != ["custom"]:
+        return combined(names)
+    init = tuple(frame.scalar(v) for v in op.init)
+    return Combiner(len(init), combine_region(frame, op.combine.block), lambda _: init)
+
+
+class Accumulator:
+    """A reduction over lanes of a frame, fed piece by piece in order."""
+
+    def __init__(self, frame: Frame, op: Any) -> None:
+        self.op: Operation = op
+        self.combiner = combiner_of(frame, op)
+        self.shape = frame.domain.shape
+        self.total: Values | None = None
+        precision = frame.machine.precision
+        self.empty: Values = tuple(
+            torch.empty(0, dtype=precision.scalar(r.type), device=frame.domain.device) for r in op.results
+        )
+
+    def add(self, inner: Frame, yielded: Values) -> None:
+        """Combine the lanes of an inner frame, whose domain has reduced axes in front of the enclosing lanes."""
+        values, identity = start(self.combiner, yielded, self.shape)
+        active = inner.domain.active
+        if active is not None:
+            values = tuple(torch.where(active, v, e) for v, e in zip(values, identity, strict=True))
+        flat = tuple(v.expand(inner.domain.shape).reshape(-1, *self.shape) for v in values)
+        part = fold(self.combiner, flat)
+        self.total = part if self.total is None else self.combiner.combine(self.total, part)
+
+    def result(self) -> Values:
+        """The reduction; the identity where nothing was added."""
+        _, identity = start(self.combiner, self.empty, self.shape)
+        if self.total is None:
+            values = identity
+        else:
+            values = self.combiner.combine(identity, self.total)
+            self._check_identity(values, self.total)
+        return tuple(v.to(e.dtype) for v, e in zip(values, self.empty, strict=True))
+
+    def _check_identity(self, combined: Values, total: Values) -> None:
+        for got, wanted in zip(combined, total, strict=True):
+            if not torch.allclose(got.double(), wanted.double(), rtol=1e-5, atol=0, equal_nan=True):
+                raise InterpretationError(f"{describe(self.op)}: init is not an identity of the combine region")
+
+
+def scan(frame: Frame, op: Any, elements: Values, shape: torch.Size) -> Values:
+    """Inclusive scan of elements along their leading dimension, in their own dtypes again."""
+    combiner = combiner_of(frame, op)
+    values, identity = start(combiner, elements, shape[1:])
+    lanes = tuple(v.expand(shape) for v in values)
+    if not shape[0]:
+        return tuple(v.expand(shape) for v in elements)
+    prefix = combiner.combine(identity, running(combiner, lanes))
+    return tuple(v.to(e.dtype) for v, e in zip(prefix, elements, strict=True))
