@@ -80,6 +80,8 @@ class ForOp(IRDLOperation):
     Iterations are independent unless the mapping is serial or unroll. With `tile`, the axis advances by blocks of
     that many values, and a scalar in the body stands for the block's values: lanes of a SIMD loop on the CPU, a block
     tensor in Triton; the last block is masked.
+    With `parallel` the tile is the grain instead: the smallest number of
+    iterations that a thread is given, one after the other.
     """
 
     name = "kernel.for"

@@ -1,0 +1,174 @@
+"""The one cost model of the kernel passes: trip counts, work, and how an access moves along an axis.
+
+The unit of work is one access to an element in cache; arithmetic is counted in the same unit. All figures steer
+choices only: no result depends on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.dialects.builtin import AnyFloat, IntegerType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects import kernel
+from ...dialects.sym import ZERO, Expr, symbol
+from .axes import Loop
+
+#: trip count assumed for a symbol of which no hint is known
+UNKNOWN_SIZE = 256
+#: work of an op that is not listed: one cheap instruction
+SIMPLE = 0.25
+_WORK: dict[str, float] = {
+    "kernel.load": 1.0, "kernel.store": 1.0, "arith.constant": 0.0, "kernel.index": 0.1, "arith.divf": 2.0,
+    "arith.divsi": 4.0, "arith.divui": 4.0, "arith.remsi": 4.0, "arith.remui": 4.0, "math.sqrt": 2.0, "math.rsqrt": 3.0,
+    "math.absf": 0.25, "math.fma": 0.25, "scalar.philox": 20.0, "scalar.cast": 0.5, "scalar.widen": 0.5,
+    "scalar.narrow": 0.5, "scalar.isnan": 0.25, "scalar.isinf": 0.25, "scalar.isfinite": 0.25, "scalar.signbit": 0.25,
+}  # fmt: skip
+#: work of a math or scalar function that is not listed
+FUNCTION = 8.0
+
+
+class Sizes:
+    """Estimates of expressions: constants are exact, symbols take their hint."""
+
+    def __init__(self, hints: Mapping[str, int] | None = None) -> None:
+        self.hints = hints or {}
+
+    def of(self, expr: Expr) -> int:
+        """An estimate of a size, at least 0."""
+        value = expr.as_int()
+        if value is None:
+            env = {name: self.hints.get(name, UNKNOWN_SIZE) for name in expr.free_symbols}
+            try:
+                value = int(expr.evaluate(env))
+            except ZeroDivisionError:
+                value = UNKNOWN_SIZE
+        return max(value, 0)
+
+    def trips(self, op: Loop) -> int:
+        """An estimate of how often a loop runs."""
+        return self.of(op.hi.data - op.lo.data)
+
+
+def work_of_op(op: Operation, sizes: Sizes) -> float:
+    """Work of an op with everything nested in it."""
+    if isinstance(op, Loop):
+        return sizes.trips(op) * sum(work_of_block(region.block, sizes) for region in op.regions)
+    known = _WORK.get(op.name)
+    if known is not None:
+        return known
+    return FUNCTION if op.name.startswith(("math.", "scalar.")) else SIMPLE
+
+
+def work_of_block(block: Block, sizes: Sizes) -> float:
+    """Work of one run of a block."""
+    return sum(work_of_op(op, sizes) for op in block.ops if not isinstance(op, kernel.YieldOp))
+
+
+@dataclass(frozen=True)
+class Access:
+    """One load or store in a nest.
+
+    index:    linear index, dynamic operands included as `d0, d1, ...`
+    varying:  axes on which the dynamic operands depend
+    loops:    the loops around it inside the nest, outermost first
+    bytes:    size of an element
+    """
+
+    op: kernel.LoadOp | kernel.StoreOp
+    index: Expr
+    varying: frozenset[str]
+    loops: tuple[Loop, ...]
+    bytes: int
+
+    def runs(self, sizes: Sizes) -> int:
+        """How often the access happens in one run of the nest."""
+        return prod(sizes.trips(op) for op in self.loops)
+
+    def stride(self, axis: str) -> Expr | None:
+        """Distance in elements between neighbours along an axis; None when there is no constant distance."""
+        if axis in self.varying:
+            return None
+        return self.index.coefficient(axis) if axis in self.index.free_symbols else ZERO
+
+
+@dataclass
+class Nest:
+    """The accesses of a loop nest."""
+
+    accesses: list[Access] = field(default_factory=list)
+    _axes: dict[SSAValue, frozenset[str]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(op: Loop) -> Nest:
+        """Collect the accesses below a loop, itself included."""
+        nest = Nest()
+        nest._loop(op, ())
+        return nest
+
+    def _loop(self, op: Loop, outer: tuple[Loop, ...]) -> None:
+        for region in op.regions:
+            self._block(region.block, (*outer, op))
+        below = frozenset().union(*(self._of(v) for v in _last_operands(op))) - {op.axis.data}
+        for result in op.results:
+            self._axes[result] = below
+
+    def _block(self, block: Block, loops: tuple[Loop, ...]) -> None:
+        for argument in block.args:
+            self._axes[argument] = frozenset(op.axis.data for op in loops)
+        for op in block.ops:
+            if isinstance(op, Loop):
+                self._loop(op, loops)
+                continue
+            axes = frozenset().union(*(self._of(v) for v in op.operands))
+            if isinstance(op, kernel.LoadOp | kernel.StoreOp):
+                index = op.map.data[0]
+                varying = frozenset().union(*(self._of(v) for v in op.dynamic))
+                self.accesses.append(Access(op, index, varying, loops, element_bytes(op.buffer.type)))
+                axes |= index.free_symbols
+            elif isinstance(op, kernel.IndexOp):
+                axes |= op.expr.data.free_symbols
+            for result in op.results:
+                self._axes[result] = axes
+
+    def _of(self, value: SSAValue) -> frozenset[str]:
+        return self._axes.get(value, frozenset())
+
+
+def _last_operands(op: Loop) -> tuple[SSAValue, ...]:
+    last = op.body.block.last_op
+    return tuple(last.operands) if last is not None else ()
+
+
+def element_bytes(type_: Attribute) -> int:
+    """Bytes of an element of a buffer, or of a scalar."""
+    element = type_.element if isinstance(type_, kernel.BufferType) else type_
+    if isinstance(element, AnyFloat):
+        return element.bitwidth // 8
+    if isinstance(element, IntegerType):
+        return max(element.width.data // 8, 1)
+    return 8
+
+
+def widest_scalar(op: Operation) -> int:
+    """Bytes of the widest scalar that an op and everything nested in it compute; index values do not count."""
+    widest = 1
+    for inner in op.walk():
+        for result in inner.results:
+            if not isinstance(result.type, kernel.BufferType) and not isinstance(inner, kernel.IndexOp):
+                widest = max(widest, element_bytes(result.type))
+    return widest
+
+
+def is_unit(stride: Expr | None) -> bool:
+    """Whether neighbours along an axis lie next to each other."""
+    return stride is not None and stride.as_int() == 1
+
+
+__all__ = [
+    "FUNCTION", "SIMPLE", "UNKNOWN_SIZE", "Access", "Nest", "Sizes", "element_bytes", "is_unit", "symbol",
+    "widest_scalar", "work_of_block", "work_of_op",
+]  # fmt: skip

@@ -1,0 +1,272 @@
+"""Schedules for CPUs: which axis runs in SIMD lanes, which loops in threads, what is blocked for the cache.
+
+Every decision compares numbers of `cost.py` for the nest at hand; there is no list of known kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...dialects import kernel
+from ...dialects.sym import ZERO
+from .axes import Loop, kernel_names, loops_in
+from .cost import Access, Nest, Sizes, is_unit, widest_scalar, work_of_block
+from .targets import CpuTarget
+from .transforms import (
+    Range,
+    block_range,
+    linearise,
+    perfect_chain,
+    range_of,
+    rebuild_chain,
+    set_mapping,
+    substitute_in,
+)
+
+# Costs of an access in a SIMD loop, relative to one whose neighbours lie side by side.
+BROADCAST = 0.25
+SCATTERED = 4.0
+#: what the elements of a scan cost, which wait for each other
+WAITING = 4.0
+#: edge of the square blocks of a transpose, in elements: a few cache lines a row
+BLOCK = 32
+#: accumulators of a vector reduction that keep the adders busy
+UNROLLED = 4
+
+
+def schedule(function: kernel.FuncOp, target: CpuTarget, sizes: Sizes) -> None:
+    """Choose mapping and tiles for all loops of a kernel, in place."""
+    names = kernel_names(function)
+    for op in list(function.body.block.ops):
+        if isinstance(op, kernel.ForOp):
+            _ForNest(op, target, sizes, names).run()
+        elif isinstance(op, Loop):
+            map_inner(op, target, sizes)
+
+
+def map_inner(op: Loop, target: CpuTarget, sizes: Sizes) -> None:
+    """Map a loop that no thread or lane outside of it takes part in: the innermost loops become SIMD loops."""
+    below = [inner for region in op.regions for inner in region.block.ops if isinstance(inner, Loop)]
+    for inner in below:
+        map_inner(inner, target, sizes)
+    if below or isinstance(op, kernel.ScanOp) or not _lanes_independent(op):
+        return
+    trips = op.hi.data - op.lo.data
+    if trips.as_int() in (0, 1):
+        return
+    lanes = target.vector_bytes // widest_scalar(op)
+    if isinstance(op, kernel.ReduceOp):
+        lanes *= max(UNROLLED // len(op.results), 1)
+    set_mapping(op, "vector", _at_most(lanes, trips.as_int()))
+
+
+def _at_most(lanes: int, trips: int | None) -> int:
+    """`lanes`, or the smallest power of two that covers a shorter axis."""
+    while trips is not None and lanes > 1 and lanes // 2 >= trips:
+        lanes //= 2
+    return lanes
+
+
+def _lanes_independent(op: Loop) -> bool:
+    """Whether the iterations of an innermost loop may run at once in lanes."""
+    if isinstance(op, kernel.ReduceOp) and op.combine is not None:
+        return False  # nothing says that a combination of the program's own commutes
+    stores = [inner for inner in op.body.block.ops if isinstance(inner, kernel.StoreOp)]
+    return all(_distinct_along(store, op.axis.data) for store in stores if _may_meet(store))
+
+
+def _may_meet(store: kernel.StoreOp) -> bool:
+    return store.atomic is not None or store.ordered is not None
+
+
+def _distinct_along(store: kernel.StoreOp, axis: str) -> bool:
+    """Whether a store writes another place for each value of an axis, all else equal."""
+    step = store.map.data[0].coefficient(axis)
+    return step is not None and step is not ZERO and not store.dynamic
+
+
+@dataclass
+class _ForNest:
+    """Schedules one outermost `for` nest."""
+
+    op: kernel.ForOp
+    target: CpuTarget
+    sizes: Sizes
+    names: set[str]
+    chain: list[kernel.ForOp] = field(init=False)
+
+    def run(self) -> None:
+        """Choose lanes, then blocks, then threads."""
+        self.chain = perfect_chain(self.op)
+        if any(_may_meet(op) for op in self.op.walk() if isinstance(op, kernel.StoreOp)):
+            self._serial()
+            return
+        self.nest = Nest.of(self.op)
+        self.body = self.chain[-1].body.block
+        self.flat = not any(True for _ in loops_in(self.body))
+        lane = self._choose_lane()
+        if lane is None:
+            for op in list(self.body.ops):
+                if isinstance(op, Loop):
+                    map_inner(op, self.target, self.sizes)
+            self._rebuild([range_of(loop) for loop in self.chain], None, 0)
+        else:
+            self._with_lane(lane)
+
+    def _serial(self) -> None:
+        """Iterations that may meet run one after the other; then nothing needs to be atomic."""
+        map_inner(self.op, self.target, self.sizes)
+        for op in self.op.walk():
+            if isinstance(op, kernel.StoreOp):
+                op.properties.pop("atomic", None)
+
+    def _choose_lane(self) -> kernel.ForOp | None:
+        """The loop of the chain whose axis runs in lanes; None: each innermost loop's own axis does."""
+        costs: dict[kernel.ForOp | None, float] = {}
+        for loop in reversed(self.chain):
+            costs[loop] = self._cost_of_lane(loop)
+        if not self.flat:
+            costs[None] = self._cost_of_inner()
+        best = min(costs.values())
+        # On a tie the innermost choice wins: it moves nothing.
+        order = [None, *reversed(self.chain)] if not self.flat else list(reversed(self.chain))
+        return next(loop for loop in order if costs[loop] <= best * 1.01)
+
+    def _cost_of_lane(self, loop: kernel.ForOp) -> float:
+        axis = loop.axis.data
+        cost = sum(access.runs(self.sizes) * self._along(access, axis) for access in self.nest.accesses)
+        row = self._row_bytes() * self._lanes()
+        if row > self.target.l2_bytes:
+            cost *= 2
+        return cost * self._waste(loop)
+
+    def _cost_of_inner(self) -> float:
+        cost = 0.0
+        for access in self.nest.accesses:
+            loop = access.loops[-1]
+            runs = access.runs(self.sizes)
+            if loop in self.chain:
+                cost += runs
+                continue
+            waiting = WAITING if isinstance(loop, kernel.ScanOp) else 1.0
+            cost += runs * max(self._along(access, loop.axis.data), waiting) * self._waste(loop)
+        return cost
+
+    def _along(self, access: Access, axis: str) -> float:
+        stride = access.stride(axis)
+        if is_unit(stride):
+            return 1.0
+        return BROADCAST if stride is ZERO else SCATTERED
+
+    def _waste(self, loop: Loop) -> float:
+        """How many lanes run for each one that is used."""
+        lanes = self._lanes()
+        return max(lanes / max(self.sizes.trips(loop), 1), 1.0)
+
+    def _lanes(self) -> int:
+        return self.target.vector_bytes // widest_scalar(self.op)
+
+    def _row_bytes(self) -> int:
+        locals_ = [op for op in self.op.walk() if isinstance(op, kernel.LocalOp)]
+        return sum(self.sizes.of(op.buffer.type.extent) * 4 for op in locals_)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def _with_lane(self, lane: kernel.ForOp) -> None:
+        others = [range_of(loop) for loop in self.chain if loop is not lane]
+        across = self._transposed(lane)
+        if across is not None:
+            self._blocked(lane, across)
+            return
+        trips = (lane.hi.data - lane.lo.data).as_int()
+        self._rebuild([*others, range_of(lane)], range_of(lane), _at_most(self._tile(), trips))
+
+    def _tile(self) -> int:
+        """Lanes of a tile: several registers where reductions run inside, as many as there is room for."""
+        lanes = self._lanes()
+        if self.flat:
+            return lanes
+        results = max((len(op.results) for op in loops_in(self.body)), default=1)
+        tile = lanes * max(min(UNROLLED, self.target.registers // max(results, 1)), 1)
+        while tile > lanes and self._row_bytes() * tile > self.target.l2_bytes // 2:
+            tile //= 2
+        return tile
+
+    def _transposed(self, lane: kernel.ForOp) -> kernel.ForOp | None:
+        """A loop along which accesses lie side by side that are far apart along the lanes; both long enough."""
+        if not self.flat or self.sizes.trips(lane) < BLOCK // 2:
+            return None
+        far = [a for a in self.nest.accesses if not is_unit(s := a.stride(lane.axis.data)) and s is not ZERO]
+        for loop in self.chain:
+            if loop is not lane and self.sizes.trips(loop) >= BLOCK // 2:
+                if any(is_unit(access.stride(loop.axis.data)) for access in far):
+                    return loop
+        return None
+
+    def _blocked(self, lane: kernel.ForOp, across: kernel.ForOp) -> None:
+        """Square blocks of both axes, so that every cache line that is touched is used up."""
+        others = [range_of(loop) for loop in self.chain if loop is not lane and loop is not across]
+        across_blocks, across_within = block_range(range_of(across), BLOCK, self.names)
+        lane_blocks, lane_within = block_range(range_of(lane), BLOCK, self.names)
+        ranges = [*others, across_blocks, lane_blocks, across_within, lane_within]
+        self._rebuild(ranges, lane_within, min(self._lanes(), BLOCK), free=len(others) + 2)
+
+    def _rebuild(self, ranges: list[Range], lane: Range | None, tile: int, free: int | None = None) -> None:
+        """Build the loops in the given order; the first `free` of them may run in threads."""
+        if free is None:
+            free = len(ranges) - (lane is not None)
+            if lane is not None and self._needs_blocks(ranges[:free], lane, tile):
+                blocks, within = block_range(lane, self._block_size(tile), self.names)
+                ranges = [*ranges[:free], blocks, within]
+                free += 1
+        count = self._parallel_loops(ranges[:free])
+        values = {}
+        if count > 1:
+            joined, values = linearise(ranges[:count], self.names)
+            ranges = [joined, *ranges[count:]]
+        loops = rebuild_chain(self.chain, ranges)
+        if values:
+            substitute_in(loops[0].body.block, values)
+        if lane is not None:
+            set_mapping(loops[-1], "vector", tile)
+        if count:
+            self._thread(loops[0])
+
+    def _units(self) -> int:
+        return 4 * self.target.cores
+
+    def _needs_blocks(self, outer: list[Range], lane: Range, tile: int) -> bool:
+        """Whether the loops outside of the lanes are too few for all cores while the axis of the lanes is long."""
+        count = 1
+        for _, lo, hi in outer:
+            count *= self.sizes.of(hi - lo)
+        length = lane[2] - lane[1]
+        size = self._block_size(tile)
+        exact = length.as_int()
+        return count < self._units() and (exact is None or exact >= 2 * size)
+
+    def _block_size(self, tile: int) -> int:
+        """Elements of the lanes' axis in one block: a fraction of a thread's share, in whole tiles."""
+        work = max(work_of_block(self.body, self.sizes), 0.5)
+        size = tile
+        while size * work < self.target.grain / 4:
+            size *= 2
+        return size
+
+    def _parallel_loops(self, ranges: list[Range]) -> int:
+        """How many leading loops to run in threads: enough of them to feed every core."""
+        count = 1
+        for position, (_, lo, hi) in enumerate(ranges):
+            if lo is not ZERO:
+                return position
+            count *= self.sizes.of(hi)
+            if count >= self._units():
+                return position + 1
+        return len(ranges)
+
+    def _thread(self, loop: kernel.ForOp) -> None:
+        """Run a loop in threads unless it is known to be too little work for two of them."""
+        work = max(work_of_block(loop.body.block, self.sizes), 0.5)
+        grain = max(int(self.target.grain / work), 1)
+        trips = (loop.hi.data - loop.lo.data).as_int()
+        if trips is not None and trips < 2 * grain:
+            return
+        set_mapping(loop, "parallel", grain if grain > 1 else None)

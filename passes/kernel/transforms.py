@@ -1,0 +1,98 @@
+"""Loop transformations that schedules are made of: interchange, blocking, linearisation. Each returns the new loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.ir import Block, Region
+
+from ...dialects import kernel
+from ...dialects.sym import ZERO, Expr, SymAttr, as_expr, ceildiv, smin, symbol
+from .axes import Loop, fresh_axis, substitute_axes
+
+
+def set_mapping(op: Loop, mapping: str, tile: int | None = None) -> None:
+    """Map an axis; `tile` as in `kernel.for`."""
+    op.properties["mapping"] = StringAttr(mapping)
+    if tile is None:
+        op.properties.pop("tile", None)
+    else:
+        op.properties["tile"] = IntegerAttr(tile, i64)
+
+
+def perfect_chain(op: kernel.ForOp) -> list[kernel.ForOp]:
+    """`op` and the `for` loops that are nested in it with nothing beside them, outermost first."""
+    chain = [op]
+    while True:
+        ops = list(chain[-1].body.block.ops)
+        if len(ops) != 2 or not isinstance(ops[0], kernel.ForOp):
+            return chain
+        chain.append(ops[0])
+
+
+Range = tuple[str, Expr, Expr]
+
+
+def range_of(op: Loop) -> Range:
+    """Axis, lower and upper bound."""
+    return op.axis.data, op.lo.data, op.hi.data
+
+
+def rebuild_chain(chain: Sequence[kernel.ForOp], ranges: Sequence[Range]) -> list[kernel.ForOp]:
+    """Run the body of a perfect chain inside other loops, outermost first; the old ones are gone.
+
+    All loops are serial at first. The caller answers for the body seeing the same iterations.
+    """
+    outer, body = chain[0], chain[-1].body.block
+    chain[-1].body.detach_block(body)
+    parent = outer.parent
+    assert parent is not None
+    loops: list[kernel.ForOp] = []
+    for position, (axis, lo, hi) in enumerate(reversed(ranges)):
+        loop = kernel.ForOp.of(axis, lo, hi, Region(body), location=outer.location)
+        loops.insert(0, loop)
+        if position < len(ranges) - 1:
+            body = Block([loop, kernel.YieldOp.create()])
+    parent.insert_op_before(loops[0], outer)
+    parent.erase_op(outer, safe_erase=False)
+    return loops
+
+
+def block_range(axis: Range, size: int, names: set[str]) -> tuple[Range, Range]:
+    """Split a range into blocks: (range of the blocks, range within a block). The last block may be shorter."""
+    name, lo, hi = axis
+    block = fresh_axis(names)
+    length = hi - lo
+    start = symbol(block) * size + lo
+    end = start + size
+    constant = length.as_int()
+    if constant is None or constant % size:
+        end = smin(end, hi)
+    return (block, ZERO, ceildiv(length, as_expr(size))), (name, start, end)
+
+
+def linearise(axes: Sequence[Range], names: set[str]) -> tuple[Range, dict[str, Expr]]:
+    """One axis for several that start at 0, and what the old axes are in terms of it."""
+    name = fresh_axis(names)
+    rest: Expr = symbol(name)
+    values: dict[str, Expr] = {}
+    total = as_expr(1)
+    for axis, _, size in reversed(axes[1:]):
+        values[axis] = rest % size
+        rest = rest // size
+        total = total * size
+    values[axes[0][0]] = rest
+    return (name, ZERO, total * axes[0][2]), values
+
+
+def substitute_in(block: Block, values: dict[str, Expr]) -> None:
+    """Replace axes in a block; a convenience for callers that linearise."""
+    substitute_axes(block, values)
+
+
+def set_range(op: Loop, axis: Range) -> None:
+    """Give a loop another range."""
+    op.properties["axis"] = StringAttr(axis[0])
+    op.properties["lo"] = SymAttr.of(axis[1])
+    op.properties["hi"] = SymAttr.of(axis[2])
