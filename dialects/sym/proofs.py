@@ -242,7 +242,11 @@ def _quotient_bounds(atom: Atom, side: Side, ranges: Ranges) -> list[Expr]:
         return []
     if atom.kind == "floordiv":
         end = upper_expr(dividend, ranges) if side == "upper" else lower_expr(dividend, ranges)
-        return [] if end is None or end is dividend else [end // divisor]
+        if end is None or end is dividend:
+            return []
+        from .simplification import divide  # simplification builds on proofs
+
+        return [divide(end, divisor, ranges)[0]]
     if side == "lower":
         return [p.ZERO]
     below_divisor = [] if divisor.is_constant else [divisor - 1]

@@ -8,7 +8,8 @@ For a positive divisor d and a positive common factor g of d, with d = g*h, the 
     (x mod (a*b)) floordiv a == (x floordiv a) mod b                                          if a, b > 0
     (y + c*(x mod m)) mod d == (y + c*x) mod d                                           if d divides c*m
 
-and g*(a floordiv h)-shaped sums recombine at construction, because floordiv and mod are split alike.
+    c*d*(x floordiv d) + c*(x mod d) == c*x
+    c*d*((x floordiv d) mod b) + c*(x mod d) == c*(x mod (d*b))                                   if d, b > 0
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ def _simplify_sum(expr: Expr, ranges: Ranges) -> Expr:
             replaced = p.multiply(replaced, p.intern({tuple(kept): 1}))
         p.accumulate(terms, replaced, coefficient)
     result = p.from_terms(terms) if changed else expr
-    return _cancel_exact(result, ranges) if ranges.divisors else result
+    if ranges.divisors:
+        result = _cancel_exact(result, ranges)
+    return _recombine(result, ranges) if result.has_mod and len(result.terms) > 1 else result
 
 
 def _simplify_atom(atom: Atom, ranges: Ranges) -> Expr:
@@ -133,14 +136,19 @@ def _divide_rest(rest: Expr, divisor: Expr, ranges: Ranges) -> tuple[Expr, Expr]
 
 def _floordiv_atom(dividend: Expr, divisor: Expr, ranges: Ranges) -> Expr:
     """floordiv that no range splits, except through an inner operation."""
-    atom = dividend.as_atom
-    if atom is not None and atom.kind in ("floordiv", "mod") and not divisor.is_constant:
+    for monomial, coefficient in dividend.terms:
+        atom = monomial[0] if coefficient == 1 and len(monomial) == 1 else None
+        if atom is None or atom.kind not in ("floordiv", "mod"):
+            continue
         inner = atom.args[1]
+        if divisor.is_constant and inner.is_constant:
+            continue  # the normal form has merged these
         if atom.kind == "floordiv" and is_positive(inner, ranges):
-            return divide(atom.args[0], inner * divisor, ranges)[0]
-        whole, rest = _split_multiples(inner, divisor, ranges)
-        if atom.kind == "mod" and rest is p.ZERO and is_positive(whole, ranges):
-            return divide(divide(atom.args[0], divisor, ranges)[0], whole, ranges)[1]
+            return divide((dividend - atom.expr) * inner + atom.args[0], inner * divisor, ranges)[0]
+        if atom.kind == "mod" and len(dividend.terms) == 1:
+            whole, rest = _split_multiples(inner, divisor, ranges)
+            if rest is p.ZERO and is_positive(whole, ranges):
+                return divide(divide(atom.args[0], divisor, ranges)[0], whole, ranges)[1]
     return floordiv(dividend, divisor)
 
 
@@ -241,6 +249,51 @@ def _cancel_exact(expr: Expr, ranges: Ranges) -> Expr:
                 others = p.intern({monomial[:position] + monomial[position + 1 :]: coefficient // k})
                 return _cancel_exact(expr - p.intern({monomial: coefficient}) + others * dividend, ranges)
     return expr
+
+
+def _recombine(expr: Expr, ranges: Ranges) -> Expr:
+    """Join remainders with what ranges have made of their quotients."""
+    for monomial, coefficient in expr.terms:
+        for position, atom in enumerate(monomial):
+            if atom.kind != "mod":
+                continue
+            others = p.intern({monomial[:position] + monomial[position + 1 :]: coefficient})
+            joined = _join_quotient(expr, others, atom, ranges) or _join_digit(expr, others, atom, ranges)
+            if joined is not None:
+                return _simplify_sum(joined, ranges)
+    return expr
+
+
+def _join_quotient(expr: Expr, others: Expr, atom: Atom, ranges: Ranges) -> Expr | None:
+    """`c*k*q + c*(x mod k) == c*x` where q is what `x floordiv k` simplifies to."""
+    dividend, divisor = atom.args
+    multiple = others * divisor * simplify(floordiv(dividend, divisor), ranges)
+    operations = [(m, c) for m, c in multiple.terms if any(factor.kind != "symbol" for factor in m)]
+    if not operations or any(expr.table.get(m) != c for m, c in operations):
+        return None
+    return expr - multiple + others * (dividend - atom.expr)
+
+
+def _join_digit(expr: Expr, others: Expr, atom: Atom, ranges: Ranges) -> Expr | None:
+    """`c*k*(y mod b) + c*(x mod k) == c*(x mod (k*b))` where y is `x floordiv k`, up to multiples of b."""
+    dividend, divisor = atom.args
+    scale = others * divisor
+    if len(scale.terms) != 1:
+        return None
+    ((wanted, coefficient),) = scale.terms
+    for monomial, value in expr.terms:
+        if value != coefficient or len(monomial) != len(wanted) + 1:
+            continue
+        for position, digit in enumerate(monomial):
+            if digit.kind != "mod" or monomial[:position] + monomial[position + 1 :] != wanted:
+                continue
+            if not is_positive(digit.args[1], ranges):
+                continue
+            quotient = simplify(floordiv(dividend, divisor), ranges)
+            if mod(quotient - digit.args[0], digit.args[1]) is p.ZERO:
+                product = divide(dividend, divisor * digit.args[1], ranges)[1]
+                return expr - p.intern({monomial: value}) + others * (product - atom.expr)
+    return None
 
 
 def _leading(expr: Expr) -> Factor:

@@ -42,6 +42,8 @@ def _grow(inner: st.SearchStrategy[Expr], divisors: st.SearchStrategy[Expr | int
         st.builds(lambda a, d: a // d, inner, divisors),
         st.builds(lambda a, d: a % d, inner, divisors),
         st.builds(lambda a, d: a // d * d + a % d, inner, divisors),
+        st.builds(lambda a, d, b: a // d % b * d + a % d, inner, divisors, divisors),
+        st.builds(lambda a, b: a * b, inner, inner),
         st.builds(smin, inner, inner),
         st.builds(smax, inner, inner),
     )

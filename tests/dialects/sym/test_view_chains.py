@@ -152,6 +152,35 @@ def _random_chains(count: int, symbolic: bool) -> list[tuple[Shape, list[tuple[t
     return chains
 
 
+def _random_shape(rng: random.Random, factors: list[Expr]) -> list[Expr]:
+    """Neighbouring factors multiplied together at random."""
+    shape = [ONE]
+    for factor in factors:
+        if rng.random() < 0.5:
+            shape.append(factor)
+        else:
+            shape[-1] = shape[-1] * factor
+    return shape
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 3, 4, 5, 8), (2, 2, 3, 4, 5, S0, S1)], ids=["static", "symbolic"])
+def test_reshapes_alone_leave_the_linear_index(sizes: tuple[Expr | int, ...]) -> None:
+    """However the dimensions are regrouped, the address of a contiguous buffer comes out as the plain sum."""
+    rng = random.Random(1)
+    for _ in range(200):
+        factors = [as_expr(rng.choice(sizes)) for _ in range(rng.randint(2, 6))]
+        shapes: list[list[Expr]] = []
+        for _ in range(rng.randint(2, 4)):
+            if rng.random() < 0.5:
+                rng.shuffle(factors)
+            shapes.append(_random_shape(rng, factors))
+        index, ranges = _axes(shapes[-1])
+        expected = simplify(_linearize(index, shapes[-1]), ranges)
+        for source, target in zip(reversed(shapes[:-1]), reversed(shapes[1:]), strict=True):
+            index = _reshape(index, source, target, ranges)
+        assert simplify(_linearize(index, shapes[0]), ranges) is expected, [list(map(str, s)) for s in shapes]
+
+
 def _strided(composed: list[Expr], source: Shape, ranges: Ranges) -> Expr:
     return simplify(_linearize(composed, source), ranges)
 
