@@ -247,7 +247,7 @@ def _append_tensors(
 def _define(name: str, schema: Schema) -> type[AtenOp]:
     tensors = schema.tensors
     others = [argument for argument in schema.arguments if not argument.is_tensor]
-    is_pure = not schema.is_mutable and not schema.is_random
+    is_pure = schema.is_pure
     members = {
         "__doc__": f"The ATen overload {schema.name}.",
         "__module__": __name__,

@@ -155,6 +155,11 @@ class Schema:
         return "nondeterministic_seeded" in self.tags
 
     @property
+    def is_pure(self) -> bool:
+        """Whether a call may be removed, merged and moved. A call without results is there for its effect: a check."""
+        return not self.is_mutable and not self.is_random and bool(self.returns)
+
+    @property
     def is_pointwise(self) -> bool:
         """Whether each element depends on elements of the (broadcast) arguments at the same index only."""
         return "pointwise" in self.tags

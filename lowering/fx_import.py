@@ -1,0 +1,165 @@
+"""From a functional FX graph of AOTAutograd to a module with one function at the aten level."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from ..dialects.aten import TensorType
+from ..dialects.sym import Expr, SymAttr, SymIntOp
+from ..errors import UnsupportedError
+from .fx_ops import NodeImporter
+from .fx_symbols import SymbolTable
+from .fx_types import INDEX, type_of
+
+
+@dataclass(frozen=True)
+class ResultSlot:
+    """Output of a graph that is a result of the function, by its number."""
+
+    number: int
+
+
+@dataclass
+class ImportedGraph:
+    """A graph as IR, with what IR does not hold.
+
+    `module` holds one function; `constants` are the values of its arguments behind those of the graph; `references`
+    are the graphs and objects that `aten.call` names; `output_structure` says for each output of the graph which
+    result of the function it is, or the Python constant (None, int) that it always is.
+    """
+
+    module: ModuleOp
+    constants: list[torch.Tensor] = field(default_factory=list)
+    references: dict[str, Any] = field(default_factory=dict)
+    output_structure: tuple[Any, ...] = ()
+
+    def arrange_outputs(self, results: Sequence[Any]) -> tuple[Any, ...]:
+        """The outputs of the graph from the results of the function."""
+        return tuple([results[o.number] if type(o) is ResultSlot else o for o in self.output_structure])
+
+
+def import_graph(
+    graph: GraphModule, inputs: Sequence[Any] | None = None, name: str = "forward", check_types: bool = False
+) -> ImportedGraph:
+    """Import a graph whose nodes carry `meta["val"]`, as AOTAutograd's do.
+
+    `inputs` are used for placeholders without it. With `check_types` every op's meta function is run again and its
+    result compared with the node's, which costs far more than the import.
+
+    Raises UnsupportedError for values that the aten level has no type for.
+    """
+    importer = _Importer(graph, list(inputs) if inputs is not None else [])
+    imported = importer.run(name)
+    if check_types:
+        from .fx_check import check_result_types
+
+        check_result_types(graph)
+    return imported
+
+
+class _Importer:
+    """State of one import."""
+
+    def __init__(self, graph: GraphModule, inputs: list[Any]) -> None:
+        self.graph = graph
+        self.inputs = inputs
+        self.block = Block()
+        self.symbols = SymbolTable()
+        self.nodes = NodeImporter(self.symbols)
+        self.constants: list[torch.Tensor] = []
+
+    def run(self, name: str) -> ImportedGraph:
+        """Import everything."""
+        nodes = list(self.graph.graph.nodes)
+        self._import_arguments([node for node in nodes if node.op == "placeholder"])
+        structure: tuple[Any, ...] = ()
+        for node in nodes:
+            if node.op == "call_function":
+                self._import_call(node)
+            elif node.op == "get_attr":
+                self._import_attribute(node)
+            elif node.op == "output":
+                structure = self._import_outputs(node)
+            elif node.op != "placeholder":
+                raise UnsupportedError(f"node {node.name} is a {node.op}: the graph is not functional")
+        self.block.add_ops(self.nodes.ops)
+        returned = self.block.last_op
+        assert returned is not None
+        types = FunctionType.from_lists([a.type for a in self.block.args], list(returned.operand_types))
+        function = FuncOp(name, types, Region(self.block))
+        function.attributes["symbols"] = ArrayAttr(self.symbols.declarations)
+        return ImportedGraph(ModuleOp([function]), self.constants, self.nodes.references, structure)
+
+    def _import_arguments(self, placeholders: list[Node]) -> None:
+        metas = [node.meta["val"] if "val" in node.meta else self.inputs[k] for k, node in enumerate(placeholders)]
+        self.symbols.declare_arguments(metas)
+        for node, meta in zip(placeholders, metas, strict=True):
+            argument = self._add_argument(type_of(meta, self.symbols), node.name)
+            is_integer = isinstance(meta, (int, torch.SymInt)) and not isinstance(meta, bool)
+            self.nodes.values[node] = self.symbols.expr(meta) if is_integer else argument
+
+    def _add_argument(self, type_: Attribute, name: str) -> SSAValue:
+        argument = self.block.insert_arg(type_, len(self.block.args))
+        argument.name_hint = name
+        if not isinstance(type_, TensorType):
+            self.nodes.numbers.add(argument)
+        return argument
+
+    def _import_attribute(self, node: Node) -> None:
+        """A tensor becomes an argument behind the graph's own; anything else is referred to by name."""
+        target = str(node.target)
+        held = operator.attrgetter(target)(self.graph)
+        if not isinstance(held, torch.Tensor):
+            self.nodes.values[node] = self.nodes.refer_to(target, held)
+            return
+        for number, constant in enumerate(self.constants):
+            if constant is held:
+                first = len(self.block.args) - len(self.constants)
+                self.nodes.values[node] = self.block.args[first + number]
+                return
+        self.constants.append(held)
+        self.nodes.values[node] = self._add_argument(type_of(held, self.symbols), node.name)
+
+    def _import_call(self, node: Node) -> None:
+        if node.target is operator.getitem:
+            container, key = node.args
+            value = self.nodes.values[container]  # pyright: ignore[reportArgumentType]
+            if isinstance(value, (tuple, dict)):
+                self.nodes.values[node] = value[key]  # pyright: ignore
+                return
+        self.nodes.import_call(node)
+
+    def _import_outputs(self, node: Node) -> tuple[Any, ...]:
+        """Emit the return; says for each output which result it is or which constant."""
+        outputs = self.nodes.value_of(node.args[0])
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        results: list[SSAValue] = []
+        structure: list[Any] = []
+        for output in outputs:
+            value = output
+            if isinstance(output, Expr):
+                constant = output.as_int()
+                if constant is not None:
+                    structure.append(constant)
+                    continue
+                number = SymIntOp.create(properties={"value": SymAttr.of(output)}, result_types=(INDEX,))
+                self.nodes.ops.append(number)
+                value = number.result
+            if isinstance(value, SSAValue):
+                structure.append(ResultSlot(len(results)))
+                results.append(value)
+            elif value is None or isinstance(value, (bool, int, float)):
+                structure.append(value)
+            else:
+                raise UnsupportedError(f"a graph returns {value!r}, which is no tensor and no number")
+        self.nodes.ops.append(ReturnOp.create(operands=results))
+        return tuple(structure)

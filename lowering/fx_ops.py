@@ -1,0 +1,250 @@
+"""Ops of the aten level from the call nodes of an FX graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.fx import Node
+from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ..dialects.aten import (
+    AtenOp,
+    CallOp,
+    Device,
+    Layout,
+    MemoryFormat,
+    Operator,
+    Reference,
+    TensorType,
+    op_class,
+)
+from ..dialects.sym import Expr
+from .fx_scalars import scalar_overload
+from .fx_sym import UnsupportedSymbol
+from .fx_symbols import SymbolTable
+from .fx_targets import callee_name, is_pure
+from .fx_types import device_name, dtype_element, location_of, type_of
+
+Value = Any
+"""What a node stands for: an SSA value, an `Expr` or Python number, a `Reference`, None, or a tuple or dict of such."""
+
+_PLAIN = frozenset({int, float, bool, complex, str, type(None)})
+_CONVERT: dict[type, Callable[[Any], Value]] = {
+    torch.dtype: dtype_element,
+    torch.device: lambda device: Device(device_name(device)),
+    torch.layout: lambda layout: Layout(str(layout).removeprefix("torch.")),
+    torch.memory_format: lambda memory_format: MemoryFormat(str(memory_format).removeprefix("torch.")),
+    torch._ops.OpOverload: lambda target: Operator(callee_name(target)),
+}
+
+#: overloads of other namespaces that say the same as an ATen overload: its name, and its arguments by position
+_SYNONYMS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "prims::convert_element_type": ("aten._to_copy", ("self", "dtype")),
+}
+_Overload = tuple[type[AtenOp], tuple[str, ...]] | None
+_OVERLOADS: dict[Any, _Overload] = {}
+
+
+def overload(target: Any) -> _Overload:
+    """The op class of a node's target and the names of its arguments by position; None when a call must do."""
+    try:
+        return _OVERLOADS[target]
+    except KeyError:
+        found = _OVERLOADS[target] = _find_overload(target)
+        return found
+
+
+def _find_overload(target: Any) -> _Overload:
+    if not isinstance(target, torch._ops.OpOverload):
+        return None
+    callee = callee_name(target)
+    name, names = _SYNONYMS.get(callee, (callee.replace("aten::", "aten."), ()))
+    cls = op_class(name)
+    if cls is None or not issubclass(cls, AtenOp):
+        return None
+    return cls, names or tuple(argument.name for argument in cls.schema.arguments)
+
+
+class NodeImporter:
+    """Turns call nodes into ops, appended to `ops`, and remembers what each node stands for in `values`."""
+
+    def __init__(self, symbols: SymbolTable) -> None:
+        self.symbols = symbols
+        self.values: dict[Node, Value] = {}
+        self.numbers: set[SSAValue] = set()
+        """SSA values that are no tensors."""
+        self.ops: list[Operation] = []
+        self.references: dict[str, Any] = {}
+
+    def import_call(self, node: Node) -> None:
+        """Import a call: as a number that is known, or as an op."""
+        meta = node.meta.get("val")
+        if not isinstance(meta, torch.Tensor) and "unbacked_bindings" not in node.meta:
+            number = self._known_number(meta)
+            if number is not None:
+                self.values[node] = number
+                return
+        binds = self._bind(node, meta)
+        types: list[Attribute] = []
+        if meta is not None:
+            self._collect_types(meta, types)
+        location = location_of(node.stack_trace)
+        found = overload(node.target)
+        if found is not None:
+            op = self._aten_op(*found, node, types, location, binds)
+        else:
+            op = self._call_op(node, types, location, binds)
+        self.ops.append(op)
+        for result in op.results:
+            result.name_hint = node.name
+        self.values[node] = self._value(meta, iter(op.results)) if meta is not None else None
+
+    def _known_number(self, meta: Any) -> Value:
+        """The integer, or tuple of integers, that a node computes from sizes; None for anything else."""
+        if isinstance(meta, (int, torch.SymInt)) and not isinstance(meta, bool):
+            try:
+                return self.symbols.expr(meta)
+            except UnsupportedSymbol:
+                return None  # an op computes it
+        if isinstance(meta, (tuple, list)) and meta:
+            numbers = [self._known_number(item) for item in meta]
+            return None if None in numbers else tuple(numbers)
+        return None
+
+    def _bind(self, node: Node, meta: Any) -> list[str]:
+        """Symbols that the node's results define."""
+        if "unbacked_bindings" in node.meta:
+            return self.symbols.declare_results(_leaves(meta))
+        return [
+            self.symbols.declare_number(leaf)
+            for leaf in _leaves(meta)
+            if type(leaf) is torch.SymInt and self._known_number(leaf) is None
+        ]
+
+    def _collect_types(self, meta: Any, types: list[Attribute]) -> None:
+        if isinstance(meta, torch.Tensor):
+            types.append(type_of(meta, self.symbols))
+        elif isinstance(meta, (tuple, list)):
+            for item in meta:
+                self._collect_types(item, types)
+        elif isinstance(meta, dict):
+            for item in meta.values():
+                self._collect_types(item, types)
+        else:
+            types.append(type_of(meta, self.symbols))
+
+    def _value(self, meta: Any, results: Iterator[SSAValue]) -> Value:
+        """What a node stands for: its results in the structure of its meta, integers as expressions."""
+        if isinstance(meta, torch.Tensor):
+            return next(results)
+        if isinstance(meta, (tuple, list)):
+            return tuple([self._value(item, results) for item in meta])
+        if isinstance(meta, dict):
+            return {key: self._value(item, results) for key, item in meta.items()}
+        result = next(results)
+        if isinstance(meta, (int, torch.SymInt)) and not isinstance(meta, bool):
+            return self.symbols.expr(meta)
+        if meta is None:
+            return None
+        self.numbers.add(result)
+        return result
+
+    def _aten_op(
+        self,
+        cls: type[AtenOp],
+        names: tuple[str, ...],
+        node: Node,
+        types: Sequence[Attribute],
+        location: LocationAttr,
+        binds: Sequence[str],
+    ) -> Operation:
+        args = {name: self.value_of(arg) for name, arg in zip(names, node.args, strict=False)}
+        for name, arg in node.kwargs.items():
+            args[name] = self.value_of(arg)
+        numbers = [a.name for a in cls.schema.tensors if self._is_number(args.get(a.name))]
+        if numbers:
+            other = scalar_overload(cls.schema.name, frozenset(numbers))
+            cls = other or cls
+            if other is None:
+                args |= {name: self._wrap_number(args[name], node, location) for name in numbers}
+        sizes = _result_sizes(node.meta.get("val")) if cls.schema.has_result_groups else ()
+        return cls.build(args, types, location, binds, sizes)
+
+    def _is_number(self, value: Value) -> bool:
+        """Whether a tensor argument was given a number."""
+        if isinstance(value, SSAValue):
+            return bool(self.numbers) and value in self.numbers
+        return isinstance(value, (Expr, int, float, complex))
+
+    def _wrap_number(self, number: Value, node: Node, location: LocationAttr) -> SSAValue:
+        """A 0-d tensor that promotes like the number does in this call."""
+        tensors = [t for t in _leaves([_meta_of(arg) for arg in node.all_input_nodes]) if isinstance(t, torch.Tensor)]
+        dtype = torch.result_type(torch.empty(0), number) if not tensors else tensors[0].dtype
+        sample = number if isinstance(number, (bool, int, float, complex)) else _SAMPLES.get(type(number), 1.0)
+        for tensor in tensors:
+            dtype = torch.promote_types(dtype, torch.result_type(torch.empty(1, dtype=tensor.dtype), sample))
+        device = device_name(tensors[0].device) if tensors else "cpu"
+        type_ = TensorType.get((), dtype_element(dtype), (), device)
+        args = {"size": (), "fill_value": number, "dtype": dtype_element(dtype), "device": Device(device)}
+        op = AtenOp.of("aten.full", args, (type_,), location)
+        self.ops.append(op)
+        return op.results[0]
+
+    def _call_op(
+        self, node: Node, types: Sequence[Attribute], location: LocationAttr, binds: Sequence[str]
+    ) -> Operation:
+        args = [self.value_of(arg) for arg in node.args]
+        kwargs = {name: self.value_of(arg) for name, arg in node.kwargs.items()}
+        callee = callee_name(node.target)
+        return CallOp.of(callee, args, kwargs, types, location, binds, pure=is_pure(node.target))
+
+    def value_of(self, arg: Any) -> Value:
+        """The value of an argument of a node; what IR cannot hold becomes a reference."""
+        kind = type(arg)
+        if kind is Node:
+            return self.values[arg]
+        if kind in _PLAIN:
+            return arg
+        if isinstance(arg, (list, tuple)):
+            return tuple([self.value_of(item) for item in arg])
+        convert = _CONVERT.get(kind)
+        if convert is not None:
+            return convert(arg)
+        if isinstance(arg, dict):
+            return {key: self.value_of(item) for key, item in arg.items()}
+        if kind is torch.SymInt:
+            return self.symbols.expr(arg)
+        if isinstance(arg, (int, float, str)):  # enumerations and the like
+            return kind.__base__(arg)
+        return self.refer_to(f"object_{len(self.references)}", arg)
+
+    def refer_to(self, name: str, held: Any) -> Reference:
+        """A reference to an object that travels beside the module."""
+        self.references[name] = held
+        return Reference(name)
+
+
+#: numbers of the promotion category of a value that is known only at run time
+_SAMPLES: dict[type, float] = {Expr: 1}
+
+
+def _meta_of(node: Node) -> Any:
+    return node.meta.get("val")
+
+
+def _leaves(meta: Any) -> Iterator[Any]:
+    """Tensors and numbers in a node's meta value."""
+    if isinstance(meta, (tuple, list)):
+        for item in meta:
+            yield from _leaves(item)
+    elif isinstance(meta, dict):
+        yield from _leaves(list(meta.values()))
+    else:
+        yield meta
+
+
+def _result_sizes(meta: Any) -> list[int]:
+    return [len(item) if isinstance(item, (tuple, list)) else 1 for item in meta]

@@ -1,0 +1,112 @@
+"""What inductile needs of torch beyond its public API, in one place; read in torch 2.11 to 2.14.
+
+Each function says which private name it uses. Where versions differ, the difference is handled here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[[list[Any]], Any]]
+
+
+def aot_backend(
+    forward: Compiler,
+    backward: Compiler,
+    inference: Compiler,
+    decompositions: Mapping[Any, Any] | Callable[[], Mapping[Any, Any]],
+    partition: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
+    """A Dynamo backend that hands functional graphs of ATen ops to the three compilers.
+
+    Each compiler takes a graph with fake inputs and returns a callable that takes one list and clears it. Writes to
+    inputs stay in inference graphs as `copy_`. Uses `torch._dynamo.backends.common.aot_autograd`.
+    """
+    from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    return aot_autograd(
+        fw_compiler=forward,
+        bw_compiler=backward,
+        inference_compiler=inference,
+        decompositions=decompositions,
+        partition_fn=partition or min_cut_rematerialization_partition,
+        keep_inference_input_mutations=True,
+    )
+
+
+def fake_mode_of(inputs: Iterable[Any]) -> Any:
+    """The FakeTensorMode of a graph's inputs, None when none is fake. Uses `torch._guards.detect_fake_mode`."""
+    from torch._guards import detect_fake_mode
+
+    return detect_fake_mode(list(inputs))
+
+
+def report_output_strides(strides: Sequence[tuple[Any, ...] | None]) -> None:
+    """Tell AOTAutograd the strides that a compiled forward really returns, one entry an output, None for no tensor.
+
+    Uses `torch._guards.TracingContext.output_strides`.
+    """
+    from torch._guards import TracingContext
+
+    context = TracingContext.try_get()
+    if context is not None and context.output_strides is not None:
+        context.output_strides.extend(strides)
+
+
+def shape_env_of(symbol: torch.SymInt | torch.SymFloat | torch.SymBool) -> Any:
+    """The ShapeEnv that a symbolic number belongs to."""
+    return symbol.node.shape_env
+
+
+def sympy_of(value: Any) -> Any:
+    """The SymPy expression of a torch.SymInt, SymFloat or SymBool, after replacements."""
+    return value.node.expr
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether a value is a SymInt, SymFloat or SymBool."""
+    return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))
+
+
+@dataclass(frozen=True)
+class SymbolFacts:
+    """What a ShapeEnv knows of a symbol: inclusive bounds (None: unbounded), a divisor, and the value it was
+    traced with."""
+
+    min: int | None = None
+    max: int | None = None
+    divisor: int = 1
+    hint: int | None = None
+
+
+def symbol_facts(shape_env: Any, symbol: Any) -> SymbolFacts:
+    """The facts of a SymPy symbol. Uses `ShapeEnv.var_to_range`, `divisible`, and the table of traced values."""
+    bounds = shape_env.var_to_range.get(symbol)
+    lower, upper = (None, None) if bounds is None else (_bound(bounds.lower), _bound(bounds.upper))
+    # the table was renamed in 2.13
+    values = getattr(shape_env, "backed_var_to_val", None) or getattr(shape_env, "var_to_val", {})
+    hint = values.get(symbol)
+    if hint is None:
+        hint = getattr(shape_env, "var_to_hint_override", {}).get(symbol)
+    divisor = math.lcm(*_divisors(shape_env, symbol))
+    return SymbolFacts(lower, upper, divisor, None if hint is None else int(hint))
+
+
+def _bound(value: Any) -> int | None:
+    """A bound as an int; torch writes infinity as `int_oo`, and a size's upper bound as the largest int64."""
+    if not getattr(value, "is_Integer", False) or abs(int(value)) >= 2**62:
+        return None
+    return int(value)
+
+
+def _divisors(shape_env: Any, symbol: Any) -> Iterator[int]:
+    """Divisors of a symbol that guards have established: `Mod(s0, 8)` is known to be 0."""
+    for expr in shape_env.divisible:
+        if type(expr).__name__ in ("Mod", "PythonMod") and expr.args[0] == symbol and expr.args[1].is_Integer:
+            yield int(expr.args[1])

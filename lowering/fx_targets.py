@@ -1,0 +1,73 @@
+"""Names of what an FX node calls: `namespace::name.overload`, and back to the callable."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from ..errors import UnsupportedError
+
+#: callables outside torch.ops that graphs hold, by the name under which IR may call them: numbers only, no effects
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{
+        f"operator::{name}": getattr(operator, name)
+        for name in (
+            "abs", "add", "and_", "eq", "floordiv", "ge", "gt", "invert", "le", "lshift", "lt", "mod", "mul", "ne",
+            "neg", "not_", "or_", "pos", "pow", "rshift", "sub", "truediv", "xor",
+        )
+    },
+    **{f"math::{name}": getattr(math, name) for name in ("ceil", "floor", "trunc", "sqrt", "pow")},
+    **{
+        f"torch::{name}": function
+        for name in (
+            "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sum", "_sym_sqrt", "_sym_cos",
+            "_sym_cosh", "_sym_sin", "_sym_sinh", "_sym_tan", "_sym_tanh", "_sym_asin", "_sym_acos", "_sym_atan",
+            "_sym_log2", "_sym_exp",
+        )
+        if (function := getattr(torch, name, None)) is not None
+    },
+    "builtins::round": round,
+}  # fmt: skip
+_NAMES = {function: name for name, function in FUNCTIONS.items()}
+
+
+@lru_cache(maxsize=4096)
+def callee_name(target: Any) -> str:
+    """The name of a node's target. Raises UnsupportedError for a function that IR has no name for."""
+    if isinstance(target, torch._ops.OpOverload):
+        overload = target._overloadname
+        name = target._schema.name
+        return name if overload == "default" else f"{name}.{overload}"
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return f"higher_order::{target.name()}"
+    name = _NAMES.get(target)
+    if name is None:
+        raise UnsupportedError(f"a graph calls {target}, which is no operator")
+    return name
+
+
+@lru_cache(maxsize=4096)
+def resolve(name: str) -> Callable[..., Any]:
+    """The callable of a name. Raises UnsupportedError when torch does not know it."""
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    namespace, _, rest = name.partition("::")
+    packet, _, overload = rest.partition(".")
+    try:
+        found = getattr(getattr(torch.ops, namespace), packet)
+        return found if namespace == "higher_order" else getattr(found, overload or "default")
+    except AttributeError as error:
+        raise UnsupportedError(f"this torch has no operator {name}") from error
+
+
+def is_pure(target: Any) -> bool:
+    """Whether a call may be removed, repeated and merged: no writes, no random numbers, no branches into graphs."""
+    if isinstance(target, torch._ops.OpOverload):
+        schema = target._schema
+        return not schema.is_mutable and torch.Tag.nondeterministic_seeded not in target.tags and bool(schema.returns)
+    return target in _NAMES

@@ -1,0 +1,90 @@
+"""IR types of torch values, and source locations of FX nodes."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+import torch
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    ComplexType,
+    FileLineColLoc,
+    Float64Type,
+    IndexType,
+    IntAttr,
+    IntegerType,
+    LocationAttr,
+    NoneType,
+    StringAttr,
+)
+from xdsl.ir import Attribute
+
+from ..dialects.aten import TensorType, element_type
+from ..dialects.sym import Expr, const
+from ..errors import UnsupportedError
+from .fx_symbols import SymbolTable
+
+INDEX = IndexType()
+F64 = Float64Type()
+I1 = IntegerType(1)
+NONE = NoneType()
+_NUMBERS: dict[type, Attribute] = {
+    int: INDEX, torch.SymInt: INDEX, float: F64, torch.SymFloat: F64, bool: I1, torch.SymBool: I1,
+    complex: ComplexType(F64), type(None): NONE,
+}  # fmt: skip
+_CONSTANTS = tuple(const(n) for n in range(4097))
+
+
+@lru_cache(maxsize=64)
+def dtype_element(dtype: torch.dtype) -> Attribute:
+    """The element type of a torch dtype."""
+    return element_type(str(dtype).removeprefix("torch."))
+
+
+@lru_cache(maxsize=64)
+def device_name(device: torch.device) -> str:
+    """The name of a device as tensor types write it; the current one when the index is open."""
+    return str(device)
+
+
+def type_of(value: Any, symbols: SymbolTable) -> Attribute:
+    """The type of a tensor, fake or real, a number or None.
+
+    Raises UnsupportedError for anything else: sparse and nested tensors have no strides to speak of.
+    """
+    if isinstance(value, torch.Tensor):
+        return tensor_type(value, symbols)
+    number = _NUMBERS.get(type(value))
+    if number is None:
+        raise UnsupportedError(f"a graph value of type {type(value).__name__} has no type at the aten level")
+    return number
+
+
+def tensor_type(tensor: torch.Tensor, symbols: SymbolTable) -> TensorType:
+    """The type of a strided tensor. Raises UnsupportedError for sparse and other layouts."""
+    if tensor.layout is not torch.strided:
+        raise UnsupportedError(f"a tensor of layout {tensor.layout} has no type at the aten level")
+    shape = tuple([_size(n, symbols) for n in tensor.shape])
+    strides = tuple([_size(n, symbols) for n in tensor.stride()])
+    return TensorType.get(shape, dtype_element(tensor.dtype), strides, device_name(tensor.device))
+
+
+def _size(value: int | torch.SymInt, symbols: SymbolTable) -> Expr:
+    if type(value) is int:
+        return _CONSTANTS[value] if 0 <= value <= 4096 else const(value)
+    return symbols.expr(value)
+
+
+_FRAME = re.compile(r'File "(.*)", line (\d+)')
+
+
+@lru_cache(maxsize=8192)
+def location_of(stack_trace: str | None) -> LocationAttr:
+    """File and line of the innermost frame of a node's `stack_trace`, which torch has cut to the user's code."""
+    frames = _FRAME.findall(stack_trace) if stack_trace else []
+    if not frames:
+        return UNKNOWN_LOC
+    file, line = frames[-1]
+    return FileLineColLoc(StringAttr(file), IntAttr(int(line)), IntAttr(0))
