@@ -137,6 +137,8 @@ def _verify_load(load: LoadOp, block: Block, placed: dict[str, str]) -> None:
         return
     axis_at = {fusion_axis: name for name, fusion_axis in placed.items()}
     for place, index in zip(producer.on or (), load.map.data, strict=False):
+        if place.data == "_":
+            continue
         reader = axis_at.get(place.data)
         if reader is None or index is not symbol(reader):
             raise VerifyException(

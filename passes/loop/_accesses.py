@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, cast
 
-from xdsl.dialects.builtin import DenseArrayBase
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.access import compact_dynamic, segments
@@ -31,7 +31,7 @@ def access_of(load: LoadOp) -> Access:
     operands = tuple(load.operands)
     if len(operands) == 1:
         return Access(operands[0], (), None, None)
-    sizes = cast(DenseArrayBase, load.properties["operandSegmentSizes"])
+    sizes = cast("DenseArrayBase[IntegerType]", load.properties["operandSegmentSizes"])
     masked = _masked.get(sizes)
     if masked is None:
         masked = _masked[sizes] = sizes.get_values()[2] == 1

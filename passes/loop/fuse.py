@@ -1,0 +1,198 @@
+"""`loop-fuse`: nests that share axes become one future kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block
+from xdsl.passes import ModulePass
+
+from ...dialects.sym import Expr, SymbolAttr
+from ..common.functions import functions
+from ..counters import counter
+from ..remarks import enabled, remark
+from ._alignment import Aligner, Alignment, MisalignedError
+from ._build_fusions import build_fusions
+from ._dependences import DependenceGraph, Node
+from ._groups import Group, Groups
+
+_TYPICAL_SIZE = 64
+"""Estimate of a size that nothing is known of."""
+_SIBLINGS = 3
+"""How many earlier readers of a value a nest is tried with."""
+
+
+@dataclass(frozen=True)
+class Fuse(ModulePass):
+    """Group nests into `loop.fusion` ops.
+
+    level:         loop
+    precondition:  `loop-eliminate-views`; `loop-inline` before leaves fewer nests
+    guarantee:     every generate, scan and scatter is inside a `loop.fusion`, single ones too. No fusion depends on
+                   itself through others, through an ATen call, or through an `aten.copy_` that writes what it reads.
+
+    Nests are visited in order. Each joins the groups that produce what it reads where every value is read at its
+    point; then groups that read the same values at the same points (siblings). A fusion keeps as parallel axes those
+    that all members have; joining is refused when
+
+      - fewer than `min_parallel` points would run in parallel although there is more than `small` to do, or each
+        would have more than `max_row` points inside and more than it had before;
+      - it would have more than `max_members` members or `max_arguments` tensors.
+
+        %m = loop.generate (i0 in 8) { loop.reduce max (r0 in 64) { ... %x[i0, r0] ... } ... } : T
+        %e = loop.generate (i0 in 8, i1 in 64) { ... %x[i0, i1] ... %m[i0] ... } : U
+    becomes
+        %e = loop.fusion (a0 in 8 | a1 in 64) {
+          %m = loop.generate (i0 in 8) on (a0) { loop.reduce max (r0 in 64) on (a1) { ... } ... } : T
+          %e = loop.generate (i0 in 8, i1 in 64) on (a0, a1) { ... } : U
+          loop.yield %e
+        } : U
+    """
+
+    name = "loop-fuse"
+    level: ClassVar[str] = "loop"
+
+    max_members: int = 64
+    max_arguments: int = 40
+    min_parallel: int = 16
+    small: int = 8192
+    max_row: int = 32768
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run on every function of the module."""
+        for function, block in functions(op):
+            _Fuser(self, function, block).run()
+
+
+class _Fuser:
+    """Forms the groups of one function."""
+
+    def __init__(self, options: Fuse, function: FuncOp, block: Block) -> None:
+        self.options = options
+        self.block = block
+        self.groups = Groups(DependenceGraph(block))
+        self.estimates: dict[Expr, int] = {}
+        symbols = cast("ArrayAttr[SymbolAttr]", function.attributes.get("symbols", ArrayAttr([])))
+        self.hints = {
+            s.data.name: s.data.hint or max(s.data.min or 0, min(s.data.max or _TYPICAL_SIZE, _TYPICAL_SIZE))
+            for s in symbols
+        }
+        #: by value, positions of the nodes that read it last
+        self.readers: dict[object, list[int]] = {}
+
+    def run(self) -> None:
+        for node in self.groups.graph.nodes:
+            group = self.groups.add(node)
+            if node.is_nest:
+                group.points = self.points_of(node)
+                self.join_producers(node)
+                self.join_siblings(node)
+        build_fusions(self.groups, self.block)
+
+    def join_producers(self, node: Node) -> None:
+        for position in sorted(node.preds, reverse=True):
+            if self.groups.graph.nodes[position].is_nest:
+                self.try_merge(position, node, siblings=False)
+
+    def join_siblings(self, node: Node) -> None:
+        tried: set[int] = set()
+        for read in node.reads:
+            known = self.readers.setdefault(read.source, [])
+            for position in known:
+                group = self.groups.group(position)
+                if group.number not in tried:
+                    tried.add(group.number)
+                    self.try_merge(position, node, siblings=True)
+            if not known or known[-1] != node.position:
+                known.append(node.position)
+                del known[:-_SIBLINGS]
+
+    def try_merge(self, position: int, node: Node, siblings: bool) -> None:
+        left, right = self.groups.group(position), self.groups.group(node.position)
+        if left is right:
+            return
+        reason, alignment = self.objection(left, right, siblings)
+        if reason is not None:
+            if enabled():
+                kind = "beside a reader of the same value" if siblings else "with what it reads"
+                remark("missed", "loop-fuse", node.op, f"not fused {kind}: {reason}")
+            return
+        if not counter("loop-fuse"):
+            return
+        assert alignment is not None
+        merged = self.groups.merge(left, right, alignment.pairs, alignment.parallel)
+        remark("passed", "loop-fuse", node.op, "fused", members=len(merged.nodes))
+
+    def objection(self, left: Group, right: Group, siblings: bool) -> tuple[str | None, Alignment | None]:
+        """Why two groups are not merged, or how their axes are aligned."""
+        options = self.options
+        if len(left.nodes) + len(right.nodes) > options.max_members:
+            return "too many members", None
+        if self.groups.makes_cycle(left, right):
+            return "something between them depends on one and feeds the other", None
+        try:
+            alignment = Aligner(self.groups, left, right).run()
+        except MisalignedError as error:
+            return str(error), None
+        if siblings and not alignment.reuses:
+            return "they read it at different points", None
+        if self.arguments(left, right) > options.max_arguments:
+            return "too many tensors", None
+        return self.loss(left, right, alignment), alignment
+
+    def arguments(self, left: Group, right: Group) -> int:
+        """Upper bound on the tensors that a merged group reads and writes."""
+        sources = left.reads.keys() | right.reads.keys()
+        own = {left, right}
+        producer = self.groups.graph.producer
+        outside = sum(1 for v in sources if v not in producer or self.groups.group(producer[v].position) not in own)
+        return outside + sum(len(node.op.results) for group in own for node in group.nodes)
+
+    def loss(self, left: Group, right: Group, alignment: Alignment) -> str | None:
+        """Why sharing only these parallel axes would be slower."""
+        options = self.options
+        alone = self.product(left.parallel), self.product(right.parallel)
+        together = self.product(alignment.parallel)
+        points = max(left.points, right.points)
+        if together >= max(alone) or points <= options.small:
+            return None
+        if together < options.min_parallel:
+            return f"only {together} points would run in parallel"
+        before = max(left.points // max(alone[0], 1), right.points // max(alone[1], 1))
+        inside = points // max(together, 1)
+        if inside > max(options.max_row, before):
+            return f"each of {together} parallel points would have {inside} to do"
+        return None
+
+    def product(self, axes: Iterable[int]) -> int:
+        total = 1
+        for axis in axes:
+            total *= self.estimate(self.groups.sizes[axis])
+        return total
+
+    def points_of(self, node: Node) -> int:
+        """Estimated points of the largest domain of a node."""
+        domains = {frozenset(range(node.rank)), *(read.around for read in node.reads)}
+        most = 1
+        for axes in domains:
+            total = 1
+            for axis in axes:
+                total *= self.estimate(node.sizes[axis])
+            most = max(most, total)
+        return most
+
+    def estimate(self, size: Expr) -> int:
+        """A likely value of a size."""
+        known = size.as_int()
+        if known is not None:
+            return known
+        found = self.estimates.get(size)
+        if found is None:
+            values = {name: self.hints.get(name, _TYPICAL_SIZE) for name in size.free_symbols}
+            found = self.estimates[size] = max(int(size.evaluate(values)), 1)
+        return found
