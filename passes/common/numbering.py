@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ...dialects.effects import is_pure
 from ...dialects.loop import AssertOp
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, symbol
-from .effects import is_repeatable
 
 Key: TypeAlias = tuple[Any, ...]
 Scope: TypeAlias = "list[dict[Key, Operation]]"
@@ -123,7 +123,7 @@ class NestNumbering:
 
     def _merged(self, op: Operation, key: Key, scope: Scope, block: Block) -> bool:
         """Replace `op` by an equal one that dominates it."""
-        if not self.merge or not (op.regions or type(op) is AssertOp or is_repeatable(op)):
+        if not self.merge or not (op.regions or type(op) is AssertOp or is_pure(op)):
             return False
         for known in scope:
             equal = known.get(key)

@@ -8,9 +8,10 @@ from typing import cast
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...dialects.effects import has_side_effect
 from ...dialects.loop import LoadOp, ReduceOp, ScanOp, ScatterOp
 from ...dialects.sym import AxesAttr, Expr
-from ..common.effects import NESTS, is_removable, roots, written_value
+from ..common.memory import NESTS, roots, written_value
 from ._accesses import map_of
 
 NO_AXIS = -1
@@ -101,7 +102,7 @@ class _MemoryOrder:
     def visit(self, position: int, op: Operation, values: list[SSAValue]) -> set[int]:
         """Positions of the ops that must stay before `op`, which reads `values`."""
         before: set[int] = set()
-        if type(op) not in NESTS and not is_removable(op) and written_value(op) is None:
+        if type(op) not in NESTS and has_side_effect(op) and written_value(op) is None:
             before |= {self.last_effect} if self.last_effect is not None else set()
             self.last_effect = position
         if not self.written:

@@ -10,9 +10,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ...dialects.effects import is_pure
 from ...dialects.loop import FusionOp, ScatterOp
-from ..common.effects import NESTS, Mutations, escaping, has_assert, is_repeatable
 from ..common.functions import functions
+from ..common.memory import NESTS, Mutations, escaping, has_assert
 from ..common.numbering import AttributeTokens, Key, NestNumbering
 from ._accesses import loads_in
 
@@ -63,7 +64,7 @@ class _Merger:
     def key(self, op: Operation) -> Key | None:
         """The key under which an op may merge, None for one that may not. Numbers its body either way."""
         is_nest = type(op) in NESTS
-        if not is_nest and type(op) is not FusionOp and (op.regions or not op.results or not is_repeatable(op)):
+        if not is_nest and type(op) is not FusionOp and (op.regions or not op.results or not is_pure(op)):
             return None
         key = NestNumbering(self.tokens, merge=type(op) is not FusionOp).key(op, [])
         if type(op) is FusionOp:

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
+from ...dialects.effects import has_side_effect
 from ...dialects.loop import (
     MONOIDS,
     AssertOp,
@@ -21,7 +22,6 @@ from ...dialects.loop import (
     YieldOp,
     combiner_attr,
 )
-from ..common.effects import is_removable
 from ..common.functions import functions
 
 
@@ -62,7 +62,7 @@ def sweep(block: Block) -> None:
 def _visit(op: Operation, block: Block) -> None:
     used = [result.first_use is not None for result in op.results]
     if not any(used):
-        if type(op) is not AssertOp and is_removable(op):
+        if type(op) is not AssertOp and not has_side_effect(op):
             block.erase_op(op)
             return
     elif not all(used) and (prune := _PRUNE.get(type(op))) is not None:

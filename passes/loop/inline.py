@@ -12,8 +12,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects.loop import GenerateOp, LoadOp, ReduceOp, ScatterOp
 from ...dialects.sym import ONE, AxesAttr, Expr, Ranges, prove_le
-from ..common.effects import Mutations
 from ..common.functions import functions, symbol_ranges
+from ..common.memory import Mutations
 from ..counters import counter
 from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of

@@ -1,4 +1,4 @@
-"""What ops do besides giving results, and which values share memory, for passes over functions."""
+"""Which values of a function share memory, and what `aten.copy_` does to it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from collections.abc import Iterable, Sequence
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from ...dialects.loop import AssertOp, EmptyOp, FusionOp, GenerateOp, ReduceOp, ScanOp, ScatterOp, ViewOp, yielded
-from ...dialects.sym import SymIntOp
+from ...dialects.aten.ops import AtenOp
+from ...dialects.loop import AssertOp, FusionOp, GenerateOp, ScanOp, ScatterOp, ViewOp, yielded
 
 NESTS = frozenset((GenerateOp, ScanOp, ScatterOp))
 """Ops that a kernel computes; a `loop.fusion` groups them."""
-
-_WITH_BODIES = frozenset((*NESTS, ReduceOp, FusionOp))
-_WITHOUT_EFFECT = frozenset((ViewOp, EmptyOp, SymIntOp))
-_SCALAR_DIALECTS = ("arith.", "math.", "scalar.", "loop.load", "loop.index")
 
 
 def has_assert(op: Operation) -> bool:
@@ -26,22 +22,6 @@ def has_assert(op: Operation) -> bool:
                 if type(inner) is AssertOp or (inner.regions and has_assert(inner)):
                     return True
     return False
-
-
-def is_removable(op: Operation) -> bool:
-    """Whether an op may be dropped when no result of it is used."""
-    kind = type(op)
-    if kind in _WITH_BODIES:
-        return "in_place" not in op.properties and not has_assert(op)
-    return kind in _WITHOUT_EFFECT or is_repeatable(op)
-
-
-def is_repeatable(op: Operation) -> bool:
-    """Whether an op without a body gives equal results for equal operands at unchanged memory, and does only that."""
-    if op.name.startswith(_SCALAR_DIALECTS) or type(op) in (ViewOp, SymIntOp):
-        return True
-    schema = getattr(op, "schema", None)
-    return schema is not None and not schema.is_mutable and not schema.is_random
 
 
 def written_value(op: Operation) -> SSAValue | None:
@@ -76,8 +56,8 @@ def roots_in_fusion(value: SSAValue, fusion: FusionOp) -> tuple[SSAValue, ...]:
 
 def may_return_alias(op: Operation) -> bool:
     """Whether a result of an ATen call may share memory with an operand."""
-    schema = getattr(op, "schema", None)
-    return schema is None or schema.is_view or schema.is_mutable
+    # a custom op must not return its inputs, torch says
+    return isinstance(op, AtenOp) and (op.schema.is_view or op.schema.is_mutable)
 
 
 def escaping(block: Block) -> set[SSAValue]:
