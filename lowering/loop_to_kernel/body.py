@@ -99,9 +99,7 @@ class BodyLowering:
         if error not in self.errors:
             self.errors.append(error)
         code = SymAttr.of(self.errors.index(error) + 1)
-        block.add_op(
-            kernel.AssertOp.create(operands=(op.condition,), properties={"code": code}, location=op.location)
-        )
+        block.add_op(kernel.AssertOp.create(operands=(op.condition,), properties={"code": code}, location=op.location))
 
     def _reduce(self, op: loop.ReduceOp, scope: Scope, block: Block) -> None:
         places = set(scope.places)
@@ -113,9 +111,7 @@ class BodyLowering:
         for old, new in zip(op.results, values, strict=True):
             old.replace_all_uses_with(new)
 
-    def _reduce_nest(
-        self, op: loop.ReduceOp, axes: list[Axis], scope: Scope, block: Block
-    ) -> tuple[SSAValue, ...]:
+    def _reduce_nest(self, op: loop.ReduceOp, axes: list[Axis], scope: Scope, block: Block) -> tuple[SSAValue, ...]:
         """One loop an axis. Every combiner is a monoid on what the body yields, so the partial results of an inner
         loop are values that the outer one combines; an argmax's indices are those of the whole domain throughout."""
         if not axes:

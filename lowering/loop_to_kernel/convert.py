@@ -98,9 +98,7 @@ class FunctionLowering:
         symbols = self._symbols(builder.block)
         name = self._unique(kernel_name(builder.bodies.strong, builder.bodies.plain))
         location = merged([fusion.location, *(member.location for member in fusion.members)])
-        function = kernel.FuncOp.of(
-            name, symbols, Region(builder.block), builder.bodies.errors, location=location
-        )
+        function = kernel.FuncOp.of(name, symbols, Region(builder.block), builder.bodies.errors, location=location)
         self.module.insert_op_before(function, self.function)
         values = MapAttr.of(*(symbol(s) for s in symbols))
         body.insert_op_before(host.LaunchOp.of(name, buffers, values, location), fusion)
@@ -144,9 +142,7 @@ class FunctionLowering:
         """`aten.copy_(%arg, %value)`; nothing is to do when a scatter made the value in the argument's memory."""
         target, value = copy.operands[0], copy.operands[1]
         if value is not target:
-            body.insert_op_before(
-                host.CopyOp.create(operands=(value, target), location=copy.location), copy
-            )
+            body.insert_op_before(host.CopyOp.create(operands=(value, target), location=copy.location), copy)
         for result in copy.results:
             result.replace_all_uses_with(target)
         body.erase_op(copy)

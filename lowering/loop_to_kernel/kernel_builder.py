@@ -264,9 +264,16 @@ class KernelBuilder:
         ordered = not unique and (kind == "set" or member.deterministic is not None)
         block.add_op(
             kernel.StoreOp.of(
-                values[0], buffer, index, member.dynamic, mask, kind,
-                atomic=not unique and not ordered, ordered=ordered, location=member.location,
-            )  # fmt: skip
+                values[0],
+                buffer,
+                index,
+                member.dynamic,
+                mask,
+                kind,
+                atomic=not unique and not ordered,
+                ordered=ordered,
+                location=member.location,
+            )
         )
 
     def _scan(self, member: loop.ScanOp, scope: Scope, inner: list[Axis]) -> None:
@@ -288,9 +295,16 @@ class KernelBuilder:
         init = [self.bodies.hoisted(value, block) for value in member.init]
         block.add_op(
             kernel.ScanOp.of(
-                along, as_expr(0), self.sizes[along], names, Region(body), Region(then),
-                init=init, combine=combine, location=member.location,
-            )  # fmt: skip
+                along,
+                as_expr(0),
+                self.sizes[along],
+                names,
+                Region(body),
+                Region(then),
+                init=init,
+                combine=combine,
+                location=member.location,
+            )
         )
 
 

@@ -16,7 +16,8 @@ _PLAIN: dict[type[Operation], str] = {
     arith.MaximumfOp: "max", arith.MinimumfOp: "min", arith.CmpfOp: "compare", arith.CmpiOp: "compare",
     arith.AndIOp: "and", arith.OrIOp: "or", arith.XOrIOp: "xor", arith.SelectOp: "where", CastOp: "cast",
 }  # fmt: skip
-_FUNCTIONS: dict[type[Operation], str] = {op: name for name, op in FUNCTION_OPS.items()} | {PhiloxOp: "random"}
+_FUNCTIONS: dict[type[Operation], str] = {PhiloxOp: "random"}
+_FUNCTIONS.update((op, name) for name, op in FUNCTION_OPS.items())
 
 #: what a kernel that computes these, in this order, is called
 _KNOWN: tuple[tuple[tuple[str, ...], str], ...] = (

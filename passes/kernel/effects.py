@@ -66,9 +66,7 @@ def conflicts(first: Effects, second: Effects) -> list[tuple[kernel.LoadOp | ker
     return pairs
 
 
-def same_iteration(
-    first: Loop, second: Loop, pair: tuple[kernel.LoadOp | kernel.StoreOp, ...]
-) -> bool:
+def same_iteration(first: Loop, second: Loop, pair: tuple[kernel.LoadOp | kernel.StoreOp, ...]) -> bool:
     """Whether two accesses, one in each of two loops over one range, meet only at equal values of the loops' axes.
 
     An index is `c*axis + rest` with the same c on both sides; iterations stay apart when the rests are equal and
@@ -78,17 +76,16 @@ def same_iteration(
     if left.dynamic or right.dynamic:
         return False
     axis = first.axis.data
-    own, other = left.map.data[0], right.map.data[0]
-    if second.axis.data != axis:
-        other = other.subs({second.axis.data: symbol(axis)})
+    axes, others = nested_axes(first), nested_axes(second)
+    apart = {name: symbol(_other_name(name)) for name in others}
+    own = left.map.data[0]
+    other = right.map.data[0].subs({**apart, second.axis.data: symbol(axis)})
     step = own.coefficient(axis)
     if step is None or step is ZERO or other.coefficient(axis) is not step:
         return False
     own, other = own - step * symbol(axis), other - step * symbol(axis)
-    axes, others = nested_axes(first), nested_axes(second)
     if own is other and own.free_symbols.isdisjoint(axes):
         return True
-    other = other.subs({name: symbol(_other_name(name)) for name in others})
     ranges = _ranges(axes | {_other_name(name): bound for name, bound in others.items()})
     return ranges is not None and _within(own - other, step, ranges)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, NoneAttr, UnknownLoc
-from xdsl.ir import Attribute
 
 
-def merged(locations: Iterable[Attribute]) -> Attribute:
+def merged(locations: Iterable[LocationAttr]) -> LocationAttr:
     """One location for ops that became one: each known part once."""
-    parts: dict[Attribute, None] = {}
+    parts: dict[LocationAttr, None] = {}
     for location in locations:
         if isinstance(location, FusedLoc):
-            parts.update(dict.fromkeys(location.locations))
+            assert isinstance(location.locations, ArrayAttr)
+            parts.update(dict.fromkeys(location.locations.data))
         elif not isinstance(location, UnknownLoc):
             parts[location] = None
     known = tuple(parts)

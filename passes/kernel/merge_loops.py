@@ -156,10 +156,9 @@ class _Grouping:
 
 
 def _same_range(first: Operation, second: Operation) -> bool:
-    loops = kernel.ForOp | kernel.ReduceOp
     return (
-        isinstance(first, loops)
-        and isinstance(second, loops)
+        isinstance(first, kernel.ForOp | kernel.ReduceOp)
+        and isinstance(second, kernel.ForOp | kernel.ReduceOp)
         and (first.lo, first.hi, first.mapping, first.tile) == (second.lo, second.hi, second.mapping, second.tile)
     )
 

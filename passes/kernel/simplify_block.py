@@ -24,7 +24,8 @@ def is_pure(op: Operation) -> bool:
 
 def value_key(op: Operation) -> Key:
     """What tells two ops without regions apart: name, operands, properties and result types."""
-    return (op.name, op._operands, tuple(op.properties.items()), tuple(r.type for r in op.results))  # pyright: ignore[reportPrivateUsage]
+    types = tuple(r.type for r in op.results)
+    return op.name, tuple(op.operands), tuple(op.properties.items()), types
 
 
 class BlockSimplifier:

@@ -6,6 +6,7 @@ Every decision compares numbers of `cost.py` for the nest at hand; there is no l
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO
@@ -104,6 +105,8 @@ class _ForNest:
         self.nest = Nest.of(self.op)
         self.body = self.chain[-1].body.block
         self.flat = not any(True for _ in loops_in(self.body))
+        self.body_work = max(work_of_block(self.body, self.sizes), 0.5)
+        self.total_work = self.body_work * prod(self.sizes.trips(loop) for loop in self.chain)
         lane = self._choose_lane()
         if lane is None:
             for op in list(self.body.ops):
@@ -196,9 +199,9 @@ class _ForNest:
             return None
         far = [a for a in self.nest.accesses if not is_unit(s := a.stride(lane.axis.data)) and s is not ZERO]
         for loop in self.chain:
-            if loop is not lane and self.sizes.trips(loop) >= BLOCK // 2:
-                if any(is_unit(access.stride(loop.axis.data)) for access in far):
-                    return loop
+            long = loop is not lane and self.sizes.trips(loop) >= BLOCK // 2
+            if long and any(is_unit(access.stride(loop.axis.data)) for access in far):
+                return loop
         return None
 
     def _blocked(self, lane: kernel.ForOp, across: kernel.ForOp) -> None:
@@ -235,9 +238,7 @@ class _ForNest:
 
     def _needs_blocks(self, outer: list[Range], lane: Range, tile: int) -> bool:
         """Whether the loops outside of the lanes are too few for all cores while the axis of the lanes is long."""
-        count = 1
-        for _, lo, hi in outer:
-            count *= self.sizes.of(hi - lo)
+        count = prod(self.sizes.of(hi - lo) for _, lo, hi in outer)
         length = lane[2] - lane[1]
         size = self._block_size(tile)
         exact = length.as_int()
@@ -245,9 +246,8 @@ class _ForNest:
 
     def _block_size(self, tile: int) -> int:
         """Elements of the lanes' axis in one block: a fraction of a thread's share, in whole tiles."""
-        work = max(work_of_block(self.body, self.sizes), 0.5)
         size = tile
-        while size * work < self.target.grain / 4:
+        while size * self.body_work < self.target.grain / 4:
             size *= 2
         return size
 
@@ -264,8 +264,7 @@ class _ForNest:
 
     def _thread(self, loop: kernel.ForOp) -> None:
         """Run a loop in threads unless it is known to be too little work for two of them."""
-        work = max(work_of_block(loop.body.block, self.sizes), 0.5)
-        grain = max(int(self.target.grain / work), 1)
+        grain = max(int(self.target.grain * self.sizes.trips(loop) / max(self.total_work, 1)), 1)
         trips = (loop.hi.data - loop.lo.data).as_int()
         if trips is not None and trips < 2 * grain:
             return

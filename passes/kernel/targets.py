@@ -1,6 +1,6 @@
 """What the tiling passes know of the machines they schedule for: data, one descriptor a target.
 
-A target is named `cpp` (the CPU of this process's machine family) or `cuda:90`, `hip:gfx942`. A new machine is a new line.
+A target is named `cpp`, `cuda:90`, `hip:gfx942`. A new machine is a new line.
 """
 
 from __future__ import annotations

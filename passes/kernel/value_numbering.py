@@ -1,0 +1,82 @@
+"""A kernel's body as a key that names, locations and the order of properties do not touch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects import kernel
+from ...dialects.sym import Expr, MapAttr, SymAttr, symbol
+from .axes import Loop
+
+Key = tuple[Any, ...]
+_NAMES = frozenset(("sym_name", "axis", "target"))
+
+
+def kernel_key(function: kernel.FuncOp) -> Key:
+    """Equal for two kernels exactly if one is the other with other names of symbols, axes and values."""
+    numbering = _Numbering([s.data for s in function.symbols])
+    buffers = tuple(numbering.buffer(argument) for argument in function.body.block.args)
+    return function.target, function.errors, buffers, numbering.block(function.body.block)
+
+
+class _Numbering:
+    def __init__(self, symbols: Iterable[str]) -> None:
+        self.rename = {name: f"s.{position}" for position, name in enumerate(symbols)}
+        self.numbers: dict[SSAValue, int] = {}
+        self.pairs: tuple[tuple[str, str], ...] = tuple(self.rename.items())
+
+    def buffer(self, argument: SSAValue) -> Key:
+        type_ = argument.type
+        assert isinstance(type_, kernel.BufferType)
+        self._number(argument)
+        return type_.element, self._expr(type_.extent), type_.local
+
+    def block(self, block: Block) -> Key:
+        return tuple(self._op(op) for op in block.ops)
+
+    def _op(self, op: Operation) -> Key:
+        if isinstance(op, Loop):
+            self.rename[op.axis.data] = f"a.{len(self.rename)}"
+            self.pairs = tuple(self.rename.items())
+        operands = tuple(self.numbers[value] for value in op.operands)
+        properties = tuple(
+            (name, self._attribute(value)) for name, value in sorted(op.properties.items()) if name not in _NAMES
+        )
+        regions: list[Key] = []
+        for region in op.regions:
+            for argument in region.block.args:
+                self._number(argument)
+            regions.append(self.block(region.block))
+        for result in op.results:
+            self._number(result)
+        types = tuple(self._type(result.type) for result in op.results)
+        return op.name, operands, types, properties, tuple(regions)
+
+    def _number(self, value: SSAValue) -> None:
+        self.numbers[value] = len(self.numbers)
+
+    def _type(self, type_: Attribute) -> Any:
+        if isinstance(type_, kernel.BufferType):
+            return type_.element, self._expr(type_.extent), type_.local
+        return type_
+
+    def _attribute(self, attribute: Attribute) -> Any:
+        if isinstance(attribute, MapAttr):
+            return tuple(self._expr(expr) for expr in attribute.data)
+        if isinstance(attribute, SymAttr):
+            return self._expr(attribute.data)
+        return attribute
+
+    def _expr(self, expr: Expr) -> Expr:
+        if not expr.free_symbols:
+            return expr
+        return _renamed(expr, self.pairs)
+
+
+@lru_cache(maxsize=8192)
+def _renamed(expr: Expr, pairs: tuple[tuple[str, str], ...]) -> Expr:
+    return expr.subs({old: symbol(new) for old, new in pairs})

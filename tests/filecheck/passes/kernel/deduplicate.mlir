@@ -1,0 +1,82 @@
+// RUN: inductile-opt %s --split-input-file --verify-each -p kernel-deduplicate | filecheck %s
+
+// Names of kernels, symbols, axes and values do not tell kernels apart.
+
+kernel.func @exp_0(%x: !kernel.buffer<f32, 4*s0>, %y: !kernel.buffer<f32, 4*s0>) symbols (s0) {
+  kernel.for i0 in 0 to 4*s0 {
+    %v = kernel.load %x[i0]
+    %w = math.exp %v : f32
+    kernel.store %w, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @exp_1(%a: !kernel.buffer<f32, 4*s7>, %b: !kernel.buffer<f32, 4*s7>) symbols (s7) {
+  kernel.for j in 0 to 4*s7 {
+    %e = kernel.load %a[j]
+    %f = math.exp %e : f32
+    kernel.store %f, %b[j]
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @f(%x: !aten.tensor<(s0)x4xf32>, %z: !aten.tensor<(s7)x4xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0>, #sym.symbol<s7, arg = 1, dim = 0>] {
+  %y = host.empty : !aten.tensor<(s0)x4xf32>
+  %w = host.empty : !aten.tensor<(s7)x4xf32>
+  host.launch @exp_0(%x, %y) [s0]
+  host.launch @exp_1(%z, %w) [s7]
+  host.return %y, %w
+}
+
+// CHECK:     kernel.func @exp_0
+// CHECK-NOT: kernel.func
+// CHECK:     host.launch @exp_0(%x, %y) [s0]
+// CHECK:     host.launch @exp_0(%z, %w) [s7]
+
+// -----
+
+// Which buffer an op reads, the sign of a zero, a cast's type and a combiner do.
+
+kernel.func @read_first(%x: !kernel.buffer<f32, 1>, %y: !kernel.buffer<f32, 1>, %z: !kernel.buffer<f32, 1>) {
+  %v = kernel.load %x[0]
+  kernel.store %v, %z[0]
+  kernel.yield
+}
+kernel.func @read_second(%x: !kernel.buffer<f32, 1>, %y: !kernel.buffer<f32, 1>, %z: !kernel.buffer<f32, 1>) {
+  %v = kernel.load %y[0]
+  kernel.store %v, %z[0]
+  kernel.yield
+}
+kernel.func @zero(%z: !kernel.buffer<f32, 1>) {
+  %v = arith.constant 0.0 : f32
+  kernel.store %v, %z[0]
+  kernel.yield
+}
+kernel.func @minus_zero(%z: !kernel.buffer<f32, 1>) {
+  %v = arith.constant -0.0 : f32
+  kernel.store %v, %z[0]
+  kernel.yield
+}
+kernel.func @sum(%x: !kernel.buffer<f32, 8>, %z: !kernel.buffer<f32, 1>) {
+  %s = kernel.reduce sum i0 in 0 to 8 {
+    %v = kernel.load %x[i0]
+    kernel.yield %v
+  }
+  kernel.store %s, %z[0]
+  kernel.yield
+}
+kernel.func @max(%x: !kernel.buffer<f32, 8>, %z: !kernel.buffer<f32, 1>) {
+  %s = kernel.reduce max i0 in 0 to 8 {
+    %v = kernel.load %x[i0]
+    kernel.yield %v
+  }
+  kernel.store %s, %z[0]
+  kernel.yield
+}
+
+// CHECK: kernel.func @read_first
+// CHECK: kernel.func @read_second
+// CHECK: kernel.func @zero
+// CHECK: kernel.func @minus_zero
+// CHECK: kernel.func @sum
+// CHECK: kernel.func @max

@@ -1,0 +1,291 @@
+// RUN: inductile-opt %s --split-input-file --verify-each -p "kernel-tile{target=cpp}" | filecheck %s
+
+// One long axis: blocks for threads, lanes inside.
+
+kernel.func @add1d(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1048576>) {
+  kernel.for i0 in 0 to 1048576 {
+    %v = kernel.load %x[i0]
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @add1d(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1048576>) target "cpp" {
+// CHECK-NEXT:     kernel.for i1 in 0 to 64 map parallel tile 4 {
+// CHECK-NEXT:       kernel.for i0 in 16384*i1 to 16384*i1 + 16384 map vector tile 16 {
+// CHECK-NEXT:         %v = kernel.load %x[i0]
+// CHECK-NEXT:         kernel.store %v, %y[i0]
+// CHECK-NEXT:         kernel.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// Too little work for threads.
+
+kernel.func @small(%x: !kernel.buffer<f32, 1000>, %y: !kernel.buffer<f32, 1000>) {
+  kernel.for i0 in 0 to 1000 {
+    %v = kernel.load %x[i0]
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @small(%x: !kernel.buffer<f32, 1000>, %y: !kernel.buffer<f32, 1000>) target "cpp" {
+// CHECK-NEXT:     kernel.for i0 in 0 to 1000 map vector tile 16 {
+// CHECK-NEXT:       %v = kernel.load %x[i0]
+// CHECK-NEXT:       kernel.store %v, %y[i0]
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// Unknown sizes: threads only above a grain, which is decided when the program runs.
+
+kernel.func @dyn(%x: !kernel.buffer<f32, s0*s1>, %y: !kernel.buffer<f32, s0*s1>, %b: !kernel.buffer<f32, s1>) symbols (s0, s1) {
+  kernel.for i0 in 0 to s0 {
+  kernel.for i1 in 0 to s1 {
+    %v = kernel.load %x[s1*i0 + i1]
+    %c = kernel.load %b[i1]
+    %d = arith.addf %v, %c : f32
+    kernel.store %d, %y[s1*i0 + i1]
+    kernel.yield
+  }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @dyn(%x: !kernel.buffer<f32, s0*s1>, %y: !kernel.buffer<f32, s0*s1>, %b: !kernel.buffer<f32, s1>) symbols (s0, s1) target "cpp" {
+// CHECK-NEXT:     kernel.for i0 in 0 to s0 map parallel tile 157 {
+// CHECK-NEXT:       kernel.for i1 in 0 to s1 map vector tile 16 {
+// CHECK-NEXT:         %v = kernel.load %x[i0*s1 + i1]
+// CHECK-NEXT:         %c = kernel.load %b[i1]
+// CHECK-NEXT:         %d = arith.addf %v, %c : f32
+// CHECK-NEXT:         kernel.store %d, %y[i0*s1 + i1]
+// CHECK-NEXT:         kernel.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// A sum over rows: neighbours are columns, so columns run in lanes and the sum stays serial inside.
+
+kernel.func @colsum(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1024>) {
+  kernel.for i0 in 0 to 1024 {
+    %s = kernel.reduce sum i1 in 0 to 1024 {
+      %v = kernel.load %x[1024*i1 + i0]
+      kernel.yield %v
+    }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @colsum(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1024>) target "cpp" {
+// CHECK-NEXT:     kernel.for i2 in 0 to 16 map parallel {
+// CHECK-NEXT:       kernel.for i0 in 64*i2 to 64*i2 + 64 map vector tile 64 {
+// CHECK-NEXT:         %s = kernel.reduce sum i1 in 0 to 1024 {
+// CHECK-NEXT:           %v = kernel.load %x[1024*i1 + i0]
+// CHECK-NEXT:           kernel.yield %v
+// CHECK-NEXT:         }
+// CHECK-NEXT:         kernel.store %s, %y[i0]
+// CHECK-NEXT:         kernel.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// Neighbours along different axes: square blocks.
+
+kernel.func @transpose(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1048576>) {
+  kernel.for i0 in 0 to 1024 {
+   kernel.for i1 in 0 to 1024 {
+    %v = kernel.load %x[1024*i1 + i0]
+    %w = kernel.load %x[1024*i0 + i1]
+    %a = arith.addf %v, %w : f32
+    kernel.store %a, %y[1024*i0+i1]
+    kernel.yield
+   }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @transpose(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1048576>) target "cpp" {
+// CHECK-NEXT:     kernel.for i4 in 0 to 1024 map parallel tile 39 {
+// CHECK-NEXT:       kernel.for i0 in 32*(i4 floordiv 32) to 32*(i4 floordiv 32) + 32 {
+// CHECK-NEXT:         kernel.for i1 in 32*(i4 mod 32) to 32*(i4 mod 32) + 32 map vector tile 16 {
+// CHECK-NEXT:           %v = kernel.load %x[1024*i1 + i0]
+// CHECK-NEXT:           %w = kernel.load %x[1024*i0 + i1]
+// CHECK-NEXT:           %a = arith.addf %v, %w : f32
+// CHECK-NEXT:           kernel.store %a, %y[1024*i0 + i1]
+// CHECK-NEXT:           kernel.yield
+// CHECK-NEXT:         }
+// CHECK-NEXT:         kernel.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// A sum over everything.
+
+kernel.func @total(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1>) {
+  %s = kernel.reduce sum i0 in 0 to 1024 {
+   %t = kernel.reduce sum i1 in 0 to 1024 {
+    %v = kernel.load %x[1024*i0 + i1]
+    kernel.yield %v
+   }
+    kernel.yield %t
+  }
+  kernel.store %s, %y[0]
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @total(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1>) target "cpp" {
+// CHECK-NEXT:     %s = kernel.reduce sum i0 in 0 to 1024 {
+// CHECK-NEXT:       %t = kernel.reduce sum i1 in 0 to 1024 map vector tile 64 {
+// CHECK-NEXT:         %v = kernel.load %x[1024*i0 + i1]
+// CHECK-NEXT:         kernel.yield %v
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield %t
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.store %s, %y[0]
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// Rows shorter than the lanes: the rows themselves run in lanes.
+
+kernel.func @three(%x: !kernel.buffer<f32, 3000000>, %y: !kernel.buffer<f32, 1000000>) {
+  kernel.for i0 in 0 to 1000000 {
+   %t = kernel.reduce sum i1 in 0 to 3 {
+    %v = kernel.load %x[3*i0 + i1]
+    kernel.yield %v
+   }
+   kernel.store %t, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @three(%x: !kernel.buffer<f32, 3000000>, %y: !kernel.buffer<f32, 1000000>) target "cpp" {
+// CHECK-NEXT:     kernel.for i2 in 0 to 123 map parallel tile 4 {
+// CHECK-NEXT:       kernel.for i0 in 8192*i2 to min(8192*i2 + 8192, 1000000) map vector tile 64 {
+// CHECK-NEXT:         %t = kernel.reduce sum i1 in 0 to 3 {
+// CHECK-NEXT:           %v = kernel.load %x[3*i0 + i1]
+// CHECK-NEXT:           kernel.yield %v
+// CHECK-NEXT:         }
+// CHECK-NEXT:         kernel.store %t, %y[i0]
+// CHECK-NEXT:         kernel.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// A scan along rows: its elements wait for each other, columns do not.
+
+kernel.func @cumsum0(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1048576>) {
+  kernel.for i0 in 0 to 1024 {
+    kernel.scan sum i1 in 0 to 1024 {
+      %v = kernel.load %x[1024*i1 + i0]
+      kernel.yield %v
+    } then {
+    ^bb0(%c: f32):
+      kernel.store %c, %y[1024*i1 + i0]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @cumsum0(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1048576>) target "cpp" {
+// CHECK-NEXT:     kernel.for i2 in 0 to 16 map parallel {
+// CHECK-NEXT:       kernel.for i0 in 64*i2 to 64*i2 + 64 map vector tile 64 {
+// CHECK-NEXT:         kernel.scan sum i1 in 0 to 1024 {
+// CHECK-NEXT:           %v = kernel.load %x[1024*i1 + i0]
+// CHECK-NEXT:           kernel.yield %v
+// CHECK-NEXT:         } then {
+// CHECK-NEXT:         ^bb0(%c: f32):
+// CHECK-NEXT:           kernel.store %c, %y[1024*i1 + i0]
+// CHECK-NEXT:           kernel.yield
+// CHECK-NEXT:         }
+// CHECK-NEXT:         kernel.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// Elements that may meet run one after the other and need not be atomic.
+
+kernel.func @scatter(%x: !kernel.buffer<f32, 1000>, %i: !kernel.buffer<i64, 1000>, %y: !kernel.buffer<f32, 10>) {
+  kernel.for i0 in 0 to 1000 {
+      %j = kernel.load %i[i0]
+      %v = kernel.load %x[i0]
+      kernel.store add atomic %v, %y[d0] (d0 = %j)
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @scatter(%x: !kernel.buffer<f32, 1000>, %i: !kernel.buffer<i64, 1000>, %y: !kernel.buffer<f32, 10>) target "cpp" {
+// CHECK-NEXT:     kernel.for i0 in 0 to 1000 {
+// CHECK-NEXT:       %j = kernel.load %i[i0]
+// CHECK-NEXT:       %v = kernel.load %x[i0]
+// CHECK-NEXT:       kernel.store add %v, %y[d0] (d0 = %j)
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
