@@ -1,0 +1,267 @@
+"""Reductions over dimensions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute, SSAValue
+
+from ....dialects.aten.types import ELEMENT_TYPES, TensorType
+from ....dialects.sym import Expr, as_expr
+from ..dtypes import BOOL, I32, I64, accumulation_type, computation_type, is_float, kind
+from ..nests import LoopBuilder, Shape, normalize_dims, shape_of, type_of
+from ..pointwise import operand_as
+from ..reshape import linearize
+from ..rules import Call, Replacement, add_rule, lowers
+from ..scalar import Scalar
+from ..scalar_builder import ScalarBuilder
+
+
+def reduced_dims(call: Call, rank: int) -> list[int]:
+    """The dimensions that an op reduces; all where it names none."""
+    return normalize_dims(call["dim"] if "dim" in call.op.schema.by_name else None, rank)  # pyright: ignore
+
+
+def size_of(shape: Shape, dims: list[int]) -> Expr:
+    """How many elements each reduction takes."""
+    size = as_expr(1)
+    for d in dims:
+        size = size * shape[d]
+    return size
+
+
+def _same(s: ScalarBuilder, value: Scalar) -> Scalar:
+    return value
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A reduction to one value: prepare an element, combine, finish with the number of elements.
+
+    Elements arrive in the type of computation of the result, or as they are when `own`.
+    """
+
+    combiner: str
+    prepare: Callable[[ScalarBuilder, Scalar], Scalar] = _same
+    finish: Callable[[ScalarBuilder, Scalar, Expr], Scalar] | None = None
+    own: bool = False
+
+
+def fold(b: LoopBuilder, call: Call, how: Fold) -> Replacement:
+    """Lower a reduction to one value."""
+    s = b.s
+    source = call.tensor("self")
+    shape = shape_of(source)
+    dims = reduced_dims(call, len(shape))
+    element = call.type.element
+
+    def body(index: tuple[Expr, ...]) -> Scalar:
+        value = s.load(source, index)
+        return how.prepare(s, s.widen(value) if how.own else operand_as(s, value, element))
+
+    def finish(value: Scalar) -> Scalar:
+        return value if how.finish is None else how.finish(s, value, size_of(shape, dims))
+
+    return b.reduce([how.combiner], shape, dims, body, call.type, finish=finish)
+
+
+def _mean(s: ScalarBuilder, value: Scalar, size: Expr) -> Scalar:
+    return value / s.number(size, value.element)
+
+
+_FOLDS = {
+    "sum sum.dim_IntList": Fold("sum"),
+    "mean mean.dim": Fold("sum", finish=_mean),
+    "prod prod.dim_int": Fold("prod"),
+    "nansum": Fold("sum", lambda s, x: s.where(s.isnan(x), s.constant(0, x.element), x) if is_float(x.element) else x),
+    "any any.dim any.dims _is_any_true": Fold("any", lambda s, x: s.truthy(x), own=True),
+    "all all.dim all.dims _is_all_true": Fold("all", lambda s, x: s.truthy(x), own=True),
+    "count_nonzero count_nonzero.dim_IntList": Fold("sum", lambda s, x: s.truthy(x).to(I64), own=True),
+}
+for _names, _how in _FOLDS.items():
+    add_rule(_names, lambda b, call, how=_how: fold(b, call, how))
+
+
+# extrema
+
+
+def ordered_type(element: Attribute) -> Attribute:
+    """A type whose signed order is that of the element type, which signless monoids need."""
+    if kind(element) in ("unsigned", "bool"):
+        return I32 if element == BOOL else I64
+    return computation_type(element)
+
+
+def ordered(s: ScalarBuilder, value: Scalar) -> Scalar:
+    """In the type of `ordered_type`."""
+    return s.widen(value).to(ordered_type(value.element))
+
+
+def reject_wide_unsigned(call: Call) -> str | None:
+    """uint64 has no wider signed type to be ordered in."""
+    if type_of(call.tensor("self")).element == ELEMENT_TYPES["uint64"]:
+        return "the order of uint64"
+    return None
+
+
+def _extremum(combiner: str) -> Callable[[LoopBuilder, Call], Replacement]:
+    return lambda b, call: fold(b, call, Fold(combiner, ordered, own=True))
+
+
+def _indexed_extremum(combiner: str, with_value: bool) -> Callable[[LoopBuilder, Call], Replacement]:
+    """The position, in the reduced dimensions, of the extremum; before it the value itself where asked."""
+
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        s = b.s
+        source = call.tensor("self")
+        shape = shape_of(source)
+        dims = reduced_dims(call, len(shape))
+
+        def body(index: tuple[Expr, ...]) -> list[Scalar]:
+            position = linearize([index[d] for d in dims], [shape[d] for d in dims])
+            return [ordered(s, s.load(source, index)), s.index(position)]
+
+        def finish(value: Scalar, position: Scalar) -> list[Scalar]:
+            return [value, position] if with_value else [position]
+
+        return b.reduce([combiner], shape, dims, body, *call.types, finish=finish)
+
+    return lower
+
+
+for _name, _side in (("max", "max"), ("min", "min")):
+    add_rule(f"{_side} a{_side}", _extremum(_side), reject_wide_unsigned)
+    add_rule(f"{_side}.dim", _indexed_extremum(f"arg{_side}", with_value=True), reject_wide_unsigned)
+    add_rule(f"arg{_side}", _indexed_extremum(f"arg{_side}", with_value=False), reject_wide_unsigned)
+
+
+@lowers("aminmax", reject_wide_unsigned)
+def _aminmax(b: LoopBuilder, call: Call) -> Replacement:
+    source = call.tensor("self")
+    shape = shape_of(source)
+    dims = reduced_dims(call, len(shape))
+
+    def body(index: tuple[Expr, ...]) -> list[Scalar]:
+        value = ordered(b.s, b.s.load(source, index))
+        return [value, value]
+
+    return b.reduce(["min", "max"], shape, dims, body, *call.types)
+
+
+# moments
+
+
+def moments(
+    b: LoopBuilder,
+    shape: Shape,
+    dims: list[int],
+    element: Callable[[tuple[Expr, ...]], Scalar],
+    type_: TensorType,
+) -> list[SSAValue]:
+    """The mean and the sum of squared deviations from it, in two passes, as tensors of `type_`.
+
+    `element` gives the value at an index of the domain, in the element type of `type_`.
+    """
+    s = b.s
+    size = size_of(shape, dims)
+    keepdim = len(type_.shape) == len(shape)
+    (mean,) = b.reduce(["sum"], shape, dims, element, type_, finish=lambda total: _mean(s, total, size))
+
+    def deviation(index: tuple[Expr, ...]) -> Scalar:
+        row = [part for d, part in enumerate(index) if keepdim or d not in dims]
+        difference = element(index) - b.at(mean, row)
+        return difference * difference
+
+    return [mean, *b.reduce(["sum"], shape, dims, deviation, type_)]
+
+
+def _correction(call: Call) -> float | int:
+    names = call.op.schema.by_name  # pyright: ignore
+    if "unbiased" in names:
+        return int(call["unbiased"])
+    given = call["correction"]
+    return 1 if given is None else given
+
+
+def _variance(root: bool, with_mean: bool) -> Callable[[LoopBuilder, Call], Replacement]:
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        s = b.s
+        source = call.tensor("self")
+        shape = shape_of(source)
+        dims = reduced_dims(call, len(shape))
+        wide = accumulation_type(call.type.element, call.type.device, wide=True)
+        stats = TensorType.get(call.type.shape, wide, None, call.type.device)
+        mean, squares = moments(b, shape, dims, lambda i: s.widen(s.load(source, i)).to(wide), stats)
+        size = size_of(shape, dims)
+
+        def finish(total: Scalar) -> Scalar:
+            divisor = s.number(size, wide) - s.constant(_correction(call), wide)
+            variance = total / s.max(divisor, 0)
+            return s.sqrt(variance) if root else variance
+
+        result = b.pointwise(finish, call.type, squares)
+        return [result, b.pointwise(lambda m: m, call.types[1], mean)] if with_mean else result
+
+    return lower
+
+
+for _packet, _root in (("var", False), ("std", True)):
+    add_rule(f"{_packet} {_packet}.dim {_packet}.correction", _variance(_root, with_mean=False))
+    add_rule(
+        f"{_packet}_mean {_packet}_mean.dim {_packet}_mean.correction", _variance(_root, with_mean=True)
+    )
+
+
+# norms
+
+
+def _norm(b: LoopBuilder, call: Call) -> Replacement:
+    names = call.op.schema.by_name  # pyright: ignore
+    order = call["ord" if "ord" in names else "p"]
+    return fold(b, call, _norm_fold(2.0 if order is None else float(order)))
+
+
+def _norm_fold(order: float) -> Fold:
+    if math.isinf(order):
+        return Fold("max" if order > 0 else "min", lambda s, x: s.abs(x))
+    if order == 0:
+        return Fold("sum", lambda s, x: x.ne(0).to(x.element))
+    if order == 1:
+        return Fold("sum", lambda s, x: s.abs(x))
+    if order == 2:
+        return Fold("sum", lambda s, x: x * x, lambda s, total, _: s.sqrt(total))
+    return Fold("sum", lambda s, x: s.pow(s.abs(x), order), lambda s, total, _: s.pow(total, 1.0 / order))
+
+
+add_rule("linalg_vector_norm norm.Scalar norm.ScalarOpt_dim norm.ScalarOpt_dtype norm.ScalarOpt_dim_dtype", _norm)
+
+
+@lowers("logsumexp")
+def _logsumexp(b: LoopBuilder, call: Call) -> Replacement:
+    """max + log(sum(exp(x - max))), where an infinite max counts as 0."""
+    s = b.s
+    source = call.tensor("self")
+    shape = shape_of(source)
+    dims = reduced_dims(call, len(shape))
+    element = call.type.element
+    type_ = TensorType.get(call.type.shape, accumulation_type(element, call.type.device), None, call.type.device)
+
+    def value(index: tuple[Expr, ...]) -> Scalar:
+        return operand_as(s, s.load(source, index), element)
+
+    def finite(most: Scalar) -> Scalar:
+        return s.where(s.isinf(most), s.constant(0, most.element), most)
+
+    (shift,) = b.reduce(["max"], shape, dims, value, type_, finish=finite)
+    keepdim = len(type_.shape) == len(shape)
+
+    def shifted(index: tuple[Expr, ...]) -> Scalar:
+        row = [part for d, part in enumerate(index) if keepdim or d not in dims]
+        return s.exp(value(index) - b.at(shift, row))
+
+    (total,) = b.reduce(["sum"], shape, dims, shifted, type_)
+    return b.pointwise(lambda t, m: s.log(t) + m, call.type, total, shift)
+
+

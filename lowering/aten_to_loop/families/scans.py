@@ -1,0 +1,63 @@
+"""Cumulative reductions along a dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....dialects.sym import Expr
+from ..dtypes import I64, computation_type
+from ..nests import LoopBuilder, normalize_dim, row_major, shape_of
+from ..pointwise import operand_as
+from ..rules import Call, Replacement, add_rule
+from ..scalar import Scalar
+from .reductions import ordered, ordered_type, reject_wide_unsigned
+
+
+def _cumulative(combiner: str) -> Callable[[LoopBuilder, Call], Replacement]:
+    """A running sum or product, in float32 for low precision."""
+
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        source = call.tensor("self")
+        type_ = call.type
+        shape = type_.shape
+
+        def body(index: tuple[Expr, ...]) -> Scalar:
+            return operand_as(b.s, b.s.load(source, index), type_.element)
+
+        if not shape:
+            return b.generate(body, type_)
+        wide = type_.with_(element=computation_type(type_.element))
+        results = b.scan([combiner], shape, normalize_dim(call["dim"], len(shape)), body, wide)
+        return results if wide == type_ else [b.pointwise(lambda x: x, type_, *results)]
+
+    return lower
+
+
+def _running_extremum(combiner: str) -> Callable[[LoopBuilder, Call], Replacement]:
+    """The running extremum and its last position; positions are negated, as the monoid prefers the lower one."""
+
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        s = b.s
+        source = call.tensor("self")
+        shape = shape_of(source)
+        type_, index_type = call.types
+        dim = normalize_dim(call["dim"], len(shape))
+        if not shape:
+            return [*b.generate(lambda _: s.load(source, ()), type_), *b.generate(lambda _: s.index(0), index_type)]
+
+        def body(index: tuple[Expr, ...]) -> list[Scalar]:
+            return [ordered(s, s.load(source, index)), s.index(-index[dim])]
+
+        wide = row_major(shape, ordered_type(type_.element), type_.device)
+        values, places = b.scan(
+            [combiner], shape, dim, body, wide, row_major(shape, I64, type_.device)
+        )
+        return [b.pointwise(lambda x: x, type_, values), b.pointwise(lambda x: -x, index_type, places)]
+
+    return lower
+
+
+add_rule("cumsum", _cumulative("sum"))
+add_rule("cumprod", _cumulative("prod"))
+add_rule("cummax", _running_extremum("argmax"), reject_wide_unsigned)
+add_rule("cummin", _running_extremum("argmin"), reject_wide_unsigned)

@@ -1,0 +1,101 @@
+"""The pass `lower-aten-to-loop`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.sym import Ranges, SymbolAttr
+from . import families  # noqa: F401 - fills the table of rules
+from .nests import LoopBuilder
+from .rules import RULES, Call
+from .support import unmet
+
+
+@dataclass(frozen=True)
+class LowerAtenToLoop(ModulePass):
+    """Rebuild each function with ATen ops as loop nests and views.
+
+    Before: functional `aten` ops. After: a pointwise op is a `loop.generate` of its own, a reduction a generate whose
+    body is a `loop.reduce`, a view a `loop.view`; what has no lowering (see `unlowered_reason`) is still there and
+    will be an ATen call. Results keep their types, so their strides. Locations are passed on.
+
+        %0 = aten.add.Tensor(%x, %y) : !aten.tensor<4x3xf32>
+        ==>
+        %0 = loop.generate (i0 in 4, i1 in 3) {
+          %1 = loop.load %x[i0, i1]
+          %2 = loop.load %y[i1]
+          %3 = arith.addf %1, %2 : f32
+          loop.yield %3
+        } : !aten.tensor<4x3xf32>
+    """
+
+    name = "lower-aten-to-loop"
+    level: ClassVar[str] = "aten -> loop"
+
+    emulate_precision_casts: bool = False
+    """Round low-precision results between ops as eager does, instead of keeping them in float32 inside a kernel."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Lower every function of the module in place."""
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp):
+                ranges = _ranges(function)
+                for block in function.body.blocks:
+                    lower_block(block, ranges, self.emulate_precision_casts)
+
+
+def _ranges(function: FuncOp) -> Ranges:
+    """What the function declares of its symbols."""
+    declared = function.attributes.get("symbols")
+    if not isinstance(declared, ArrayAttr):
+        return Ranges()
+    return Ranges.of_symbols(each.data for each in declared.data if isinstance(each, SymbolAttr))
+
+
+def lower_block(block: Block, ranges: Ranges, emulate_precision_casts: bool = False) -> None:
+    """Replace the lowerable ATen ops of a function's block; the others stay the same objects."""
+    ops = list(block.ops)
+    for op in ops:
+        op.detach()
+    builder = LoopBuilder(block, ranges, emulate_precision_casts)
+    values: dict[SSAValue, SSAValue] = {}
+    lowered: list[Operation] = []
+    for op in ops:
+        if _lower(builder, op, values):
+            lowered.append(op)
+        else:
+            _keep(block, op, values)
+    for op in reversed(lowered):
+        op.erase()
+
+
+def _lower(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]) -> bool:
+    """Append what the op lowers to and record the values of its results; False when it stays."""
+    rule = RULES.get(op.name)
+    if rule is None or unmet(rule, op) is not None:
+        return False
+    call = Call(op, values)
+    builder.s.location = op.location
+    builder.s.device = call.type.device
+    result = rule.lower(builder, call)
+    replacements = (result,) if isinstance(result, SSAValue) else result
+    for old, new in zip(op.results, replacements, strict=True):
+        values[old] = new
+        if new.name_hint is None:
+            new.name_hint = old.name_hint
+    return True
+
+
+def _keep(block: Block, op: Operation, values: dict[SSAValue, SSAValue]) -> None:
+    """Append the op itself, with replaced operands, also inside its regions."""
+    for each in op.walk():
+        if any(operand in values for operand in each.operands):
+            each.operands = [values.get(operand, operand) for operand in each.operands]
+    block.add_op(op)

@@ -1,0 +1,134 @@
+"""Tables of pointwise ops: overload names -> a function of scalars.
+
+A function's parameters are named like the schema's arguments, behind the builder `s`. Tensors arrive as the scalars
+of the element, converted as the table's policy says; so do numbers in a tensor's place (`OPERANDS`). Options stay
+Python values.
+
+| policy     | tensors are converted to                                            |
+|------------|---------------------------------------------------------------------|
+| `RESULT`   | the result's element type, low precision computed in float32        |
+| `PROMOTED` | the common type of the operands, low precision computed in float32  |
+| `OWN`      | nothing, low precision computed in float32                          |
+| `MOVED`    | the result's element type, as stored: elements are moved            |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from typing import Any
+
+from xdsl.ir import Attribute, SSAValue
+
+from .dtypes import LOW_PRECISION, common_type, computation_type, is_float
+from .nests import LoopBuilder, broadcast_map, type_of
+from .rules import Call, Reject, Replacement, add_rule
+from .scalar import Scalar
+from .scalar_builder import ScalarBuilder
+
+Function = Callable[..., Scalar]
+
+
+class Policy(Enum):
+    """Which element type operands are converted to."""
+
+    RESULT = auto()
+    PROMOTED = auto()
+    OWN = auto()
+    MOVED = auto()
+
+
+#: arguments that stand in a tensor's place when they are numbers
+OPERANDS = frozenset({"self", "other", "exponent", "end", "value", "fill_value", "values", "x"})
+
+#: arguments that choose between elements; each arrives as a bool, whatever its dtype
+CONDITIONS = frozenset({"condition", "mask"})
+
+
+def add_pointwise(
+    table: Mapping[str, Function], policy: Policy = Policy.RESULT, reject: Reject | None = None
+) -> None:
+    """Enter the rules of a table; a key holds overload names separated by spaces."""
+    for names, function in table.items():
+        code = function.__code__  # pyright: ignore[reportFunctionMemberAccess]
+        parameters = code.co_varnames[1 : code.co_argcount]
+        refuse = _reject_numbers(parameters, reject)
+        add_rule(names, _lowering(function, parameters, policy), refuse)
+
+
+def _lowering(
+    function: Function, parameters: tuple[str, ...], policy: Policy
+) -> Callable[[LoopBuilder, Call], Replacement]:
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        type_ = call.type
+        arguments = [call.argument(name) for name in parameters]
+        element = _operand_element(policy, type_.element, parameters, arguments)
+        rank = len(type_.shape)
+        s = b.s
+
+        def body(_: object) -> Scalar:
+            values = [
+                _operand(s, value, name, element, rank, policy)
+                for name, value in zip(parameters, arguments, strict=True)
+            ]
+            return function(s, *values)
+
+        return b.generate(body, type_)
+
+    return lower
+
+
+def _operand_element(
+    policy: Policy, result: Attribute, parameters: tuple[str, ...], arguments: list[Any]
+) -> Attribute | None:
+    """The element type that operands are converted to; None: each keeps its own."""
+    if policy is Policy.OWN:
+        return None
+    if policy is not Policy.PROMOTED:
+        return result
+    return common_type(
+        type_of(value) if isinstance(value, SSAValue) else value
+        for name, value in zip(parameters, arguments, strict=True)
+        if value is not None and (isinstance(value, SSAValue) or name in OPERANDS)
+    )
+
+
+def _operand(
+    s: ScalarBuilder, value: Any, name: str, element: Attribute | None, rank: int, policy: Policy
+) -> Any:
+    """What a table's function gets for an argument."""
+    if isinstance(value, SSAValue):
+        type_ = type_of(value)
+        loaded = s.load_map(value, broadcast_map(type_.shape, rank))
+        if name in CONDITIONS:
+            return s.truthy(s.widen(loaded))
+        if policy is Policy.MOVED:
+            return s.store(loaded, element or type_.element)
+        return s.widen(loaded) if element is None else operand_as(s, loaded, element)
+    if name in OPERANDS and value is not None and element is not None and not isinstance(value, str):
+        return s.number(value, element if policy is Policy.MOVED else computation_type(element))
+    return value
+
+
+def operand_as(s: ScalarBuilder, value: Scalar, element: Attribute) -> Scalar:
+    """A loaded element in the type that computes `element`: what eager's promotion of operands does.
+
+    Floats go straight to the type of computation, which keeps the digits of a 0-d operand, as eager's kernels do;
+    integers are rounded to the low-precision type first.
+    """
+    target = computation_type(element)
+    if value.element in LOW_PRECISION:
+        return s.cast(s.widen(value), target)
+    if element in LOW_PRECISION and not is_float(value.element):
+        return s.widen(s.cast(value, element))
+    return s.cast(value, target)
+
+
+def _reject_numbers(parameters: tuple[str, ...], reject: Reject | None) -> Reject:
+    def refuse(call: Call) -> str | None:
+        for name in parameters:
+            if type(call[name]) is complex:
+                return "a complex number is computed with by ATen only"
+        return None if reject is None else reject(call)
+
+    return refuse

@@ -1,0 +1,97 @@
+"""The one table of lowerings, and how a lowering sees the op it lowers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.aten.types import TensorType
+from .nests import LoopBuilder
+
+#: replacement values of an op's results; a single one needs no list
+Replacement: TypeAlias = "SSAValue | Sequence[SSAValue]"
+
+
+class Call:
+    """An ATen op with its tensors as they are in the function that is being built."""
+
+    __slots__ = ("_values", "op")
+
+    def __init__(self, op: Operation, values: dict[SSAValue, SSAValue]) -> None:
+        self.op = op
+        self._values = values
+
+    def __getitem__(self, name: str) -> Any:
+        """The value of an argument that is no tensor: number, symbolic integer, element type, string, None, tuple."""
+        return self.op.arg(name)  # pyright: ignore
+
+    def argument(self, name: str) -> Any:
+        """The value of any argument; tensors are replaced ones."""
+        value = self.op.arg(name)  # pyright: ignore
+        return self._values.get(value, value) if isinstance(value, SSAValue) else value
+
+    def tensor(self, name: str) -> SSAValue:
+        """A tensor argument."""
+        value = self.op.arg(name)  # pyright: ignore
+        return self._values.get(value, value)
+
+    def optional(self, name: str) -> SSAValue | None:
+        """A tensor argument that may be None."""
+        value = self.op.arg(name)  # pyright: ignore
+        return None if value is None else self._values.get(value, value)
+
+    def tensors(self, name: str) -> list[SSAValue | None]:
+        """The items of a list of tensors, some of which may be None."""
+        return [v if v is None else self._values.get(v, v) for v in self.op.arg(name)]  # pyright: ignore
+
+    @property
+    def type(self) -> TensorType:
+        """The type of the first result."""
+        return self.op.results[0].type  # pyright: ignore[reportReturnType]
+
+    @property
+    def types(self) -> tuple[TensorType, ...]:
+        """The types of the results."""
+        return tuple(result.type for result in self.op.results)  # pyright: ignore[reportReturnType]
+
+
+Lowering: TypeAlias = Callable[[LoopBuilder, Call], Replacement]
+Reject: TypeAlias = Callable[[Call], "str | None"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How an overload is lowered.
+
+    `reject` gives the reason why a particular op stays an ATen call, or None. `moves` says that elements are only
+    moved, so that any dtype will do.
+    """
+
+    lower: Lowering
+    reject: Reject | None = None
+    moves: bool = False
+
+
+#: op name ("aten.add.Tensor") -> rule
+RULES: dict[str, Rule] = {}
+
+
+def add_rule(names: str, lower: Lowering, reject: Reject | None = None, moves: bool = False) -> None:
+    """Enter a rule for overloads given by their names without the dialect, separated by spaces."""
+    made = Rule(lower, reject, moves)
+    for name in names.split():
+        assert f"aten.{name}" not in RULES, name
+        RULES[f"aten.{name}"] = made
+
+
+def lowers(names: str, reject: Reject | None = None, moves: bool = False) -> Callable[[Lowering], Lowering]:
+    """Decorator form of `add_rule`."""
+
+    def enter(lower: Lowering) -> Lowering:
+        add_rule(names, lower, reject, moves)
+        return lower
+
+    return enter

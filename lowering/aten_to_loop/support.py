@@ -1,0 +1,36 @@
+"""Which ATen ops are lowered; the others stay and become ATen calls."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.aten.types import TensorType, torch_name
+from .dtypes import kind
+from .rules import RULES, Call, Rule
+
+
+def unlowered_reason(op: Operation) -> str | None:
+    """Why an ATen op stays as it is, for remarks; None when `lower-aten-to-loop` lowers it."""
+    rule = RULES.get(op.name)
+    if rule is None:
+        return f"{op.name} has no lowering"
+    return unmet(rule, op)
+
+
+def unmet(rule: Rule, op: Operation) -> str | None:
+    """Why a rule does not apply to an op with its name, or None."""
+    devices: set[str] = set()
+    for value in (*op.operands, *op.results):
+        type_ = value.type
+        if not isinstance(type_, TensorType):
+            return f"a number that another op computes is an operand of {op.name}"
+        if kind(type_.element) is None and not rule.moves:
+            return f"{torch_name(type_.element)} is computed by ATen only"
+        if type_.shape or isinstance(value.owner, Operation) and value.owner is op:
+            devices.add(type_.device)
+    if len(devices) > 1:
+        return f"tensors on several devices: {', '.join(sorted(devices))}"
+    return rule.reject(Call(op, _NO_VALUES)) if rule.reject is not None else None
+
+
+_NO_VALUES: dict[SSAValue, SSAValue] = {}
