@@ -21,6 +21,7 @@ from ..dialects.aten import (
     TensorType,
     op_class,
 )
+from ..dialects.aten.values import SSA_CLASSES
 from ..dialects.sym import Expr
 from .fx_scalars import scalar_overload
 from .fx_sym import UnsupportedSymbol
@@ -161,7 +162,7 @@ class NodeImporter:
         location: LocationAttr,
         binds: Sequence[str],
     ) -> Operation:
-        args = {name: self.value_of(arg) for name, arg in zip(names, node.args, strict=False)}
+        args = dict(zip(names, map(self.value_of, node.args), strict=False))
         for name, arg in node.kwargs.items():
             args[name] = self.value_of(arg)
         numbers = [a.name for a in cls.schema.tensors if self._is_number(args.get(a.name))]
@@ -175,7 +176,7 @@ class NodeImporter:
 
     def _is_number(self, value: Value) -> bool:
         """Whether a tensor argument was given a number."""
-        if isinstance(value, SSAValue):
+        if type(value) in SSA_CLASSES:
             return bool(self.numbers) and value in self.numbers
         return isinstance(value, (Expr, int, float, complex))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..dialects.sym import Expr, SymbolAttr, SymbolDeclaration, symbol
+from ..dialects.sym import Expr, SymbolAttr, SymbolDeclaration, const, symbol
 from .fx_private import shape_env_of, symbol_facts, sympy_of
 from .fx_sym import UnsupportedSymbol, from_symint, from_sympy
 
@@ -26,6 +26,8 @@ class SymbolTable:
         """Symbols that no argument carries by itself, by what they are computed from."""
         self._named: dict[Any, Expr] = {}
         """SymPy expressions that have a symbol of their own."""
+        self._known: dict[Any, Expr] = {}
+        """Expressions that were asked for, by the SymPy expression."""
 
     @property
     def declarations(self) -> list[SymbolAttr]:
@@ -34,22 +36,24 @@ class SymbolTable:
 
     def expr(self, value: int | torch.SymInt) -> Expr:
         """The expression of an integer of torch. Raises UnsupportedSymbol when there is none."""
-        if not self._named:
-            expr = from_symint(value)
+        if isinstance(value, int):
+            return const(value)
+        key = sympy_of(value)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._expr_of(value, key)
+        return known
+
+    def _expr_of(self, value: torch.SymInt, expression: Any) -> Expr:
+        if self._named:
+            expression = expression.xreplace({key: _sympy_symbol(e) for key, e in self._named.items()})
+            expr = from_sympy(expression).subs(self._solved)
         else:
-            expr = from_symint(value) if isinstance(value, int) else self._expr_of(sympy_of(value))
-        if self._solved:
-            expr = expr.subs(self._solved)
+            expr = from_symint(value).subs(self._solved)
         for name in expr.free_symbols:
             if name not in self._declared:
                 raise UnsupportedSymbol(value, f"no argument and no op before gives {name}")
         return expr
-
-    def _expr_of(self, expression: Any) -> Expr:
-        known = self._named.get(expression)
-        if known is not None:
-            return known
-        return from_sympy(expression.xreplace({key: _sympy_symbol(e) for key, e in self._named.items()}))
 
     def declare_arguments(self, values: Iterable[Any]) -> None:
         """Declare what the function's arguments (fake tensors and numbers) carry: integers, sizes, then strides."""
@@ -97,6 +101,7 @@ class SymbolTable:
             name = self._fresh_name()
             self._declared[name] = replace(source, name=name)
             known = self._named[expression] = symbol(name)
+            self._known.clear()
         return known
 
     def _fresh_name(self) -> str:

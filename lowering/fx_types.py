@@ -34,7 +34,6 @@ _NUMBERS: dict[type, Attribute] = {
     int: INDEX, torch.SymInt: INDEX, float: F64, torch.SymFloat: F64, bool: I1, torch.SymBool: I1,
     complex: ComplexType(F64), type(None): NONE,
 }  # fmt: skip
-_CONSTANTS = tuple(const(n) for n in range(4097))
 
 
 @lru_cache(maxsize=64)
@@ -62,19 +61,27 @@ def type_of(value: Any, symbols: SymbolTable) -> Attribute:
     return number
 
 
+_STATIC: dict[tuple[Any, ...], TensorType] = {}
+
+
 def tensor_type(tensor: torch.Tensor, symbols: SymbolTable) -> TensorType:
     """The type of a strided tensor. Raises UnsupportedError for sparse and other layouts."""
-    if tensor.layout is not torch.strided:
-        raise UnsupportedError(f"a tensor of layout {tensor.layout} has no type at the aten level")
-    shape = tuple([_size(n, symbols) for n in tensor.shape])
-    strides = tuple([_size(n, symbols) for n in tensor.stride()])
-    return TensorType.get(shape, dtype_element(tensor.dtype), strides, device_name(tensor.device))
+    shape = tensor.shape
+    try:
+        strides = tensor.stride()
+    except RuntimeError as error:
+        raise UnsupportedError(f"a tensor of layout {tensor.layout} has no type at the aten level") from error
+    if tensor._has_symbolic_sizes_strides:  # symbolic sizes do not hash
+        return _intern([symbols.expr(n) for n in shape], [symbols.expr(n) for n in strides], tensor)
+    key = (shape, strides, tensor.dtype, tensor.device)
+    found = _STATIC.get(key)
+    if found is None:
+        found = _STATIC[key] = _intern([const(n) for n in shape], [const(n) for n in strides], tensor)
+    return found
 
 
-def _size(value: int | torch.SymInt, symbols: SymbolTable) -> Expr:
-    if type(value) is int:
-        return _CONSTANTS[value] if 0 <= value <= 4096 else const(value)
-    return symbols.expr(value)
+def _intern(shape: list[Expr], strides: list[Expr], tensor: torch.Tensor) -> TensorType:
+    return TensorType.get(tuple(shape), dtype_element(tensor.dtype), tuple(strides), device_name(tensor.device))
 
 
 _FRAME = re.compile(r'File "(.*)", line (\d+)')

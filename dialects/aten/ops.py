@@ -26,7 +26,7 @@ from .attributes import NONE, PresenceAttr
 from .op_syntax import parse_op, print_op
 from .schema import Argument, Schema
 from .table import schema_of
-from .values import Value, decode
+from .values import SSA_CLASSES, Value, decode
 from .verification import verify_op
 
 SEGMENTS = "operandSegmentSizes"
@@ -224,7 +224,7 @@ def _append_tensors(
     argument: Argument, value: Value, operands: list[SSAValue], properties: dict[str, Attribute]
 ) -> int:
     """Append the operands of a tensor argument; returns how many."""
-    if isinstance(value, SSAValue):
+    if type(value) in SSA_CLASSES:
         operands.append(value)
         return 1
     if value is None:
@@ -238,7 +238,7 @@ def _append_tensors(
     present = [item for item in value if item is not None]
     if len(present) < len(value):
         properties[argument.name] = PresenceAttr(tuple(item is not None for item in value))
-    if not all(isinstance(item, SSAValue) for item in present):
+    if not all(type(item) in SSA_CLASSES for item in present):
         raise TypeError(f"argument '{argument.name}' must be a list of tensor values, not {value!r}")
     operands += present
     return len(present)

@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
 from ..sym import Expr, MapAttr, SymAttr, as_expr
 from .attributes import (
@@ -78,6 +78,8 @@ class Reference(str):
     __slots__ = ()
 
 
+#: what SSA values are; `isinstance` with their abstract base costs ten times as much
+SSA_CLASSES = frozenset({OpResult, BlockArgument})
 _F64 = Float64Type()
 _FLOATS: dict[bytes, FloatAttr[Float64Type]] = {}
 _OPERANDS = tuple(OperandAttr(k) for k in range(16))
@@ -108,11 +110,11 @@ def encode(value: Value, dynamic: list[SSAValue]) -> Attribute:
     encoder = _ENCODERS.get(type(value))
     if encoder is not None:
         return encoder(value)
-    if isinstance(value, Attribute):
-        return value
-    if isinstance(value, SSAValue):
+    if type(value) in SSA_CLASSES:
         dynamic.append(value)
         return operand_attr(len(dynamic) - 1)
+    if isinstance(value, Attribute):
+        return value
     if isinstance(value, dict):
         return DictionaryAttr({str(key): encode(item, dynamic) for key, item in value.items()})
     if isinstance(value, Sequence):
