@@ -1,0 +1,108 @@
+"""The compile cache on disk: files named by content, written atomically, checked when read.
+
+A library is stored as `<sha256 of its bytes>.so`; an entry `<key>.json` says which library holds a kernel. Any number
+of processes may use one folder: nothing is changed in place, and an entry is written after its library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+
+from ...errors import UserError
+
+_VARIABLE = "INDUCTILE_CACHE_DIR"
+
+
+def cache_dir(part: str) -> Path:
+    """The folder `part` of the cache: under INDUCTILE_CACHE_DIR, or ~/.cache/inductile. Made when it is absent.
+
+    Code is loaded from there, so the folder must belong to this user and be writable by nobody else; UserError
+    otherwise. Where none can be made, a private temporary folder serves this process.
+    """
+    return _checked(os.environ.get(_VARIABLE) or os.path.join("~", ".cache", "inductile"), part)
+
+
+@cache
+def _checked(root: str, part: str) -> Path:
+    folder = Path(root).expanduser() / part
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        temporary = Path(tempfile.mkdtemp(prefix="inductile-")) / part
+        temporary.mkdir()
+        warnings.warn(f"no compile cache: {error}; set {_VARIABLE} to a folder that can be written", stacklevel=3)
+        return temporary
+    for each in (folder, folder.parent):
+        _check_owner(each)
+    return folder
+
+
+def _check_owner(folder: Path) -> None:
+    status = folder.stat()
+    if status.st_uid != os.geteuid():
+        raise UserError(
+            f"the compile cache {folder} belongs to another user", f"set {_VARIABLE} to a folder of your own"
+        )
+    if status.st_mode & 0o022:
+        folder.chmod(status.st_mode & 0o755)
+
+
+def digest(data: bytes) -> str:
+    """Hash that names content in the cache."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Make `path` hold `data`; a reader sees all of it or what was there before."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def store_library(folder: Path, built: Path) -> Path:
+    """Move a library that was built inside `folder`'s file system to the name of its content."""
+    path = folder / f"{digest(built.read_bytes())}.so"
+    os.replace(built, path)
+    return path
+
+
+def write_entry(folder: Path, key: str, library: Path, symbol: str) -> None:
+    """Record that `library` holds the kernel `key` under the C name `symbol`."""
+    entry = {"library": library.name, "symbol": symbol}
+    write_atomically(folder / f"{key}.json", json.dumps(entry).encode())
+
+
+def find_entry(folder: Path, key: str, trusted: set[Path]) -> tuple[Path, str] | None:
+    """Library and C name of a kernel, None when it is not there or damaged; damage is warned of and removed.
+
+    Libraries in `trusted` were checked before by this process; those checked now are added.
+    """
+    path = folder / f"{key}.json"
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        entry = json.loads(text)
+        library, symbol = folder / Path(entry["library"]).name, str(entry["symbol"])
+        if library in trusted or digest(library.read_bytes()) == library.stem:
+            trusted.add(library)
+            return library, symbol
+        library.unlink(missing_ok=True)
+        reason = f"{library.name} is damaged"
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+    path.unlink(missing_ok=True)
+    warnings.warn(f"compile cache entry {path.name} is built anew ({reason})", stacklevel=4)
+    return None

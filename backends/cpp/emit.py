@@ -1,0 +1,79 @@
+"""One `kernel.func` to one C++ function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...dialects import kernel
+from .code import Code
+from .context import Buffer, Context, location_lines
+from .loops import LoopEmitter
+from .types import storage_ctype
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """A kernel as C++.
+
+    name:     of the C function
+    text:     the function; it needs the prelude sections `sections` above it
+    parameter_types: C++ types of the parameters, pointers first, then an int64_t for each symbol
+    errors:   what status k (from 1) means
+    rest:     a last argument in terms of the entry's array `a`; empty for kernels
+    """
+
+    name: str
+    text: str
+    sections: tuple[str, ...]
+    parameter_types: tuple[str, ...]
+    errors: tuple[str, ...]
+    rest: str = ""
+
+
+def emit_kernel(function: kernel.FuncOp) -> KernelSource:
+    """Write a kernel as a function that returns 0, or the number of the error that an assert found.
+
+    Raises UnsupportedError for types and ops that C++ kernels do not have.
+    """
+    context = Context()
+    name = context.name(function.sym_name.data)
+    types, names = _parameters(context, function)
+    parameters = ", ".join(f"{ctype} {name}" for ctype, name in zip(types, names, strict=True))
+    asserts = any(isinstance(op, kernel.AssertOp) for op in function.walk())
+    out = context.out
+    out.line(f"// {name}: {_summary(function)}")
+    with out.block(f'extern "C" __attribute__((noinline)) int {name}({parameters})'):
+        if asserts:
+            out.line("uint32_t failed = 0;  // bit k - 1: an assert with error code k")
+        LoopEmitter(context).block(function.body.block)
+        out.line("return __builtin_ffs(failed);" if asserts else "return 0;")
+    return KernelSource(
+        name,
+        "\n".join(out.lines) + "\n",
+        tuple(context.sections),
+        tuple(ctype.replace(" __restrict", "") for ctype in types),
+        tuple(e.data for e in function.errors or ()),
+    )
+
+
+def _parameters(context: Context, function: kernel.FuncOp) -> tuple[list[str], list[str]]:
+    """C++ types and names of the parameters; buffers that are only read are const."""
+    written = {op.buffer for op in function.walk() if isinstance(op, kernel.StoreOp)}
+    types: list[str] = []
+    names: list[str] = []
+    for position, argument in enumerate(function.body.block.args):
+        assert isinstance(argument.type, kernel.BufferType)
+        names.append(context.name(argument.name_hint or f"b{position}"))
+        context.buffers[argument] = Buffer(names[-1], argument.type.element)
+        const = "" if argument in written else "const "
+        types.append(f"{const}{storage_ctype(argument.type.element)}* __restrict")
+    for symbol in function.symbols:
+        names.append(context.name(symbol.data))
+        context.symbols[symbol.data] = Code(names[-1])
+        types.append("int64_t")
+    return types, names
+
+
+def _summary(function: kernel.FuncOp) -> str:
+    lines = dict.fromkeys(line for op in function.walk() for line in location_lines(op.location))
+    return ", ".join(list(lines)[:8]) or "no source lines known"

@@ -1,0 +1,163 @@
+"""SIMD over a tile: the body of a vector axis runs once for all lanes, statement group by statement group.
+
+The body is cut at its inner loops. Each straight piece becomes one `omp simd` loop over the lanes; an inner loop
+runs once, with such pieces inside; values that cross from piece to piece are small arrays, one entry a lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from typing_extensions import override
+from xdsl.dialects import arith
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import kernel
+from . import memory
+from .code import Code
+from .context import Context
+from .reductions import Accumulators
+from .statements import Statements, is_loop
+from .types import scalar_ctype
+
+#: gets the values that a body yields, inside the loop over lanes
+OnYield = Callable[[Sequence[Code]], None]
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The axis whose values are lanes: lane `lane` stands for `axis == tile + lane`, below `count` lanes.
+
+    width: length of the arrays, an upper bound of `count`
+    """
+
+    axis: str
+    axis_text: str
+    tile: str
+    count: str
+    width: int
+
+
+class LaneEmitter(Statements):
+    """Writes a body for all lanes of one tile."""
+
+    def __init__(self, context: Context, lanes: Lanes) -> None:
+        super().__init__(context)
+        self.lanes = lanes
+        self._group: set[Operation] = set()
+        self._arrays: dict[SSAValue, str] = {}
+
+    def block(self, block: Block, on_yield: OnYield) -> None:
+        """Write a body; `on_yield` writes what happens with the yielded values of a lane."""
+        group: list[Operation] = []
+        for op in block.ops:
+            if isinstance(op, kernel.LocalOp):
+                memory.declare_local(self.context, op, self.lanes.width)
+            elif is_loop(op):
+                self._write_group(group, on_yield)
+                group = []
+                self._loop(op)
+            else:
+                group.append(op)
+        self._write_group(group, on_yield)
+
+    def _write_group(self, ops: list[Operation], on_yield: OnYield) -> None:
+        context = self.context
+        self._group, self._arrays = set(ops), {}
+        outer_touched, context.touched = context.touched, set()
+        with context.out.apart(inner=1) as lines:
+            for op in ops:
+                if isinstance(op, kernel.YieldOp):
+                    on_yield([context.value(v) for v in op.values])
+                else:
+                    self.emit(op)
+        uses_axis = self.lanes.axis in context.touched
+        context.touched |= outer_touched
+        for value, array in self._arrays.items():
+            context.out.line(f"{scalar_ctype(value.type)} {array}[{self.lanes.width}];")
+            context.values[value] = Code(f"{array}[lane]")
+        if not lines:
+            return
+        simd_pragma(context, ops)
+        with self._each_lane():
+            if uses_axis:
+                context.out.line(f"const int64_t {self.lanes.axis_text} = {self.lanes.tile} + lane;")
+            context.out.extend(lines)
+
+    def _each_lane(self):  # noqa: ANN202
+        return self.context.out.block(f"for (int64_t lane = 0; lane < {self.lanes.count}; ++lane)")
+
+    @override
+    def define(self, value: SSAValue, code: Code, op: Operation, inline: bool) -> None:
+        if all(use.operation in self._group for use in value.uses):
+            return super().define(value, code, op, inline)
+        context = self.context
+        array = self._arrays[value] = context.name(f"{context.temporary()}_lanes")
+        context.comment(op)
+        context.out.line(f"{array}[lane] = {code};")
+        context.values[value] = Code(f"{array}[lane]")
+
+    @override
+    def _used_once_here(self, value: SSAValue, op: Operation) -> bool:
+        use = value.get_user_of_unique_use()
+        return use is not None and use in self._group
+
+    def _loop(self, op: Operation) -> None:
+        """An inner loop, run once for all lanes."""
+        context = self.context
+        assert isinstance(op, kernel.ForOp | kernel.ReduceOp | kernel.ScanOp)
+        context.comment(op)
+        if isinstance(op, kernel.ForOp):
+            with serial_loop(context, op):
+                self.block(op.body.block, lambda values: None)
+            return
+        accumulators = Accumulators(context, op, self.lanes.width)
+        accumulators.declare()
+        with serial_loop(context, op):
+            self.block(op.body.block, accumulators.accumulate)
+            if isinstance(op, kernel.ScanOp):
+                for argument, name in zip(op.then.block.args, accumulators.elements(), strict=True):
+                    context.values[argument] = name
+                self.block(op.then.block, lambda values: None)
+        if isinstance(op, kernel.ReduceOp):
+            for result, name in zip(op.outs, accumulators.elements(), strict=True):
+                context.values[result] = name
+
+
+def simd_pragma(context: Context, ops: Sequence[Operation]) -> None:
+    """Ask for vectorisation, unless an op excludes it."""
+    if any(isinstance(op, kernel.StoreOp) and op.atomic is not None and context.in_parallel for op in ops):
+        return
+    asserts = any(isinstance(op, kernel.AssertOp) for op in ops)
+    context.out.pragma(f"omp simd{' reduction(|: failed)' if asserts else ''}")
+
+
+def serial_loop(context: Context, op: kernel.ForOp | kernel.ReduceOp | kernel.ScanOp):  # noqa: ANN201
+    """A plain loop over an op's axis, as a context manager for its body."""
+    from contextlib import ExitStack
+
+    stack = ExitStack()
+    name = context.name(op.axis.data)
+    lo, hi = context.index(op.lo.data), context.index(op.hi.data)
+    if op.mapping.data == "unroll":
+        context.out.pragma(f"GCC unroll {min((op.hi.data - op.lo.data).as_int() or 8, 64)}")
+    stack.enter_context(context.out.block(f"for (int64_t {name} = {lo}; {name} < {hi.at(3)}; ++{name})"))
+    stack.enter_context(context.axis(op.axis.data, name, op.lo.data, op.hi.data))
+    return stack
+
+
+def fits_lanes(op: Operation, axis: str) -> bool:
+    """Whether the inner loops of an op run over the same range for every value of `axis`."""
+    for inner in op.walk():
+        if inner is op or not is_loop(inner):
+            continue
+        assert isinstance(inner, kernel.ForOp | kernel.ReduceOp | kernel.ScanOp)
+        if axis in inner.lo.data.free_symbols | inner.hi.data.free_symbols:
+            return False
+        if isinstance(inner, kernel.ReduceOp | kernel.ScanOp) and inner.combine is not None:
+            return False
+    return True
+
+
+__all__ = ["LaneEmitter", "Lanes", "arith", "fits_lanes", "serial_loop", "simd_pragma"]

@@ -1,0 +1,144 @@
+"""Launching C++ kernels from Python: a run of launches costs one foreign call.
+
+A kernel's entry takes one array of 64-bit pointers and integers, which Python makes with one `struct.pack`; that is
+half the price of a ctypes call with as many arguments. Several launches in a row go through `launch_all`, which picks
+each kernel's arguments out of the array.
+"""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+
+from ...dialects import kernel
+from ..host.constants import Constants
+from ..host.launchers import Launch, Launcher
+from .emit import KernelSource, emit_kernel
+from .library import LoadedKernel, compile_kernels, source_text
+
+#: most arguments of a kernel that `launch_all` calls
+MAX_ARGUMENTS = 256
+
+_LAUNCH_ALL = KernelSource(
+    name="launch_all",
+    text=f"""\
+// Runs kernels one after the other until one fails. a[0]: the launches; a[1]: how many; then the values that `places`
+// of a launch index. Returns 0, or {{number of the launch}} * 64 + its status.
+struct Launch {{
+  int (*entry)(const int64_t*);
+  int64_t count;
+  const int64_t* places;
+}};
+extern "C" int launch_all(const Launch* launches, int64_t count, const int64_t* values) {{
+  int64_t arguments[{MAX_ARGUMENTS}];
+  for (int64_t k = 0; k < count; ++k) {{
+    for (int64_t n = 0; n < launches[k].count; ++n) arguments[n] = values[launches[k].places[n]];
+    const int status = launches[k].entry(arguments);
+    if (status != 0) return int(k) * 64 + status;
+  }}
+  return 0;
+}}
+""",
+    sections=(),
+    parameter_types=("const Launch*", "int64_t"),
+    errors=(),
+    rest="a + 2",
+)
+
+_EXCEPTIONS = frozenset(
+    {"IndexError", "RuntimeError", "ZeroDivisionError", "ValueError", "TypeError", "AssertionError", "OverflowError"}
+)
+
+
+def kernel_error(text: str) -> Exception:
+    """The exception of an entry of `errors`, "IndexError: index out of range"; RuntimeError when none is named."""
+    kind, separator, message = text.partition(": ")
+    if separator and kind in _EXCEPTIONS:
+        return getattr(builtins, kind)(message)
+    return RuntimeError(text)
+
+
+class _Entry:
+    """A foreign function of one array; calling it releases the interpreter lock."""
+
+    def __init__(self, address: int) -> None:
+        self.call: Callable[[bytes], int] = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(address)
+
+
+class CppLauncher:
+    """Compiles the C++ kernels of one program and writes its launches."""
+
+    needs_tensors = False
+
+    def __init__(self) -> None:
+        self._kernels: dict[str, LoadedKernel] = {}
+        self._launch_all: LoadedKernel | None = None
+
+    def compile(self, functions: Sequence[kernel.FuncOp]) -> None:
+        """Emit, compile and load kernels."""
+        sources = [emit_kernel(function) for function in functions]
+        *loaded, self._launch_all = compile_kernels([*sources, _LAUNCH_ALL])
+        for function, each in zip(functions, loaded, strict=True):
+            self._kernels[function.sym_name.data] = each
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """All kernels as one C++ file."""
+        return {"kernels.cpp": source_text([each.source for each in self._kernels.values()])}
+
+    def write(self, launches: Sequence[Launch], constants: Constants) -> list[str]:
+        """Lines that run the launches."""
+        kernels = [self._kernels[launch.function.sym_name.data] for launch in launches]
+        names = ", ".join(each.source.name for each in kernels)
+        if len(launches) == 1:
+            arguments = [*launches[0].pointers, *launches[0].integers]
+            call = constants.bind("launch", _Entry(kernels[0].entry).call)
+        else:
+            arguments, call = self._run(launches, kernels, constants)
+        pack = constants.bind("pack", struct.Struct(f"{len(arguments)}q").pack)
+        line = f"{call}({pack}({', '.join(arguments)}))"
+        comment = f"  # {names}" if len(names) < 80 else f"  # {len(kernels)} kernels"
+        if not any(each.source.errors for each in kernels):
+            return [line + comment]
+        fail = constants.bind("fail", _failure(kernels))
+        return [f"if status := {line}:{comment}", f"    {fail}(status)"]
+
+    def _run(
+        self, launches: Sequence[Launch], kernels: Sequence[LoadedKernel], constants: Constants
+    ) -> tuple[list[str], str]:
+        """Arguments and name of the call that runs several launches; each distinct value is passed once."""
+        values: dict[str, int] = {}
+        places = [
+            [values.setdefault(text, len(values)) for text in (*launch.pointers, *launch.integers)]
+            for launch in launches
+        ]
+        assert self._launch_all is not None
+        table = constants.bind("table", _table(kernels, places))
+        call = constants.bind("launch_all", _Entry(self._launch_all.entry).call)
+        address = constants.bind("address", ctypes.addressof(constants.namespace[table][0]))
+        return [address, str(len(launches)), *values], call
+
+
+def _table(kernels: Sequence[LoadedKernel], places: Sequence[Sequence[int]]) -> tuple[object, ...]:
+    """The array of `Launch` records in memory, and what it points to."""
+    arrays = [(ctypes.c_int64 * max(len(p), 1))(*p) for p in places]
+    records = (ctypes.c_int64 * (3 * len(kernels)))()
+    for position, (each, array, place) in enumerate(zip(kernels, arrays, places, strict=True)):
+        records[3 * position : 3 * position + 3] = [each.entry, len(place), ctypes.addressof(array)]
+    return records, tuple(arrays)
+
+
+def _failure(kernels: Sequence[LoadedKernel]) -> Callable[[int], None]:
+    errors = [each.source.errors for each in kernels]
+
+    def fail(status: int) -> None:
+        raise kernel_error(errors[status // 64][status % 64 - 1])
+
+    return fail
+
+
+def make_launcher() -> Launcher:
+    """A launcher for the kernels of one program."""
+    return CppLauncher()

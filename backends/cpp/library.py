@@ -1,0 +1,122 @@
+"""Kernels from source to callable code: grouped, compiled in parallel, cached on disk, loaded."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .cache import cache_dir, digest, find_entry, store_library, write_entry
+from .emit import KernelSource
+from .prelude import prelude_text
+from .toolchain import Compiler, compile_sources, find_compiler
+
+_COMMENT = re.compile(r"^\s*//.*\n", re.M)
+_LIBRARIES: dict[Path, ctypes.CDLL] = {}
+_CHECKED: set[Path] = set()
+
+
+@dataclass(frozen=True)
+class LoadedKernel:
+    """A kernel in memory. `entry` is the address of `int entry(const int64_t* arguments)`, pointers and integers
+    in the order of the parameters; it returns 0 or the number of an error."""
+
+    source: KernelSource
+    entry: int
+
+
+def compile_kernels(sources: Sequence[KernelSource]) -> list[LoadedKernel]:
+    """Compile and load kernels, or load them from the cache. Equal kernels are compiled once.
+
+    Raises CompilerNotFoundError without a compiler and KernelCompileError when it rejects a kernel.
+    """
+    compiler = find_compiler()
+    folder = cache_dir("cpp")
+    keys = [_key(source, compiler) for source in sources]
+    found = {key: find_entry(folder, key, _CHECKED) for key in dict.fromkeys(keys)}
+    missing = {key: source for key, source in zip(keys, sources, strict=True) if found[key] is None}
+    if missing:
+        found.update(_build(missing, compiler, folder))
+    return [_load(source, found[key]) for key, source in zip(keys, sources, strict=True)]
+
+
+def _key(source: KernelSource, compiler: Compiler) -> str:
+    """Comments do not count, so equal code from other lines of a program is found."""
+    code = _COMMENT.sub("", source.text)
+    return digest("\n".join((compiler.identity, prelude_text(source.sections), code)).encode())
+
+
+def _build(
+    missing: dict[str, KernelSource], compiler: Compiler, folder: Path
+) -> dict[str, tuple[Path, str] | None]:
+    groups = _groups(missing)
+    outputs = compile_sources(compiler, [_unit([missing[key] for key in group]) for group in groups], folder)
+    found: dict[str, tuple[Path, str] | None] = {}
+    for group, output in zip(groups, outputs, strict=True):
+        library = store_library(folder, output)
+        _CHECKED.add(library)
+        for key in group:
+            symbol = entry_name(missing[key])
+            write_entry(folder, key, library, symbol)
+            found[key] = library, symbol
+    shutil.rmtree(outputs[0].parent, ignore_errors=True)
+    return found
+
+
+def _groups(missing: dict[str, KernelSource]) -> list[list[str]]:
+    """Keys for each compiler process: as many as there are cores, with about equal text and distinct names."""
+    count = min(len(missing), os.cpu_count() or 1)
+    groups: list[list[str]] = [[] for _ in range(count)]
+    names: list[set[str]] = [set() for _ in range(count)]
+    sizes = [0] * count
+    for key, source in sorted(missing.items(), key=lambda item: -len(item[1].text)):
+        free = [k for k in range(len(groups)) if source.name not in names[k]]
+        if not free:
+            groups.append([])
+            names.append(set())
+            sizes.append(0)
+            free = [len(groups) - 1]
+        smallest = min(free, key=lambda k: sizes[k])
+        groups[smallest].append(key)
+        names[smallest].add(source.name)
+        sizes[smallest] += len(source.text)
+    return [group for group in groups if group]
+
+
+def entry_name(source: KernelSource) -> str:
+    """C name of the function that takes a kernel's arguments as one array."""
+    return f"{source.name}__entry"
+
+
+def source_text(sources: Sequence[KernelSource]) -> str:
+    """The C++ of several kernels as one file, support code first."""
+    sections = [section for source in sources for section in source.sections]
+    return "\n".join([prelude_text(sections), *(source.text for source in sources)])
+
+
+def _unit(sources: Sequence[KernelSource]) -> str:
+    return source_text(sources) + "\n" + "\n".join(map(_entry, sources))
+
+
+def _entry(source: KernelSource) -> str:
+    arguments = [f"({ctype})a[{k}]" for k, ctype in enumerate(source.parameter_types)]
+    if source.rest:
+        arguments.append(source.rest)
+    export = 'extern "C" __attribute__((visibility("default")))'
+    call = f"{source.name}({', '.join(arguments)})"
+    return f"{export} int {entry_name(source)}(const int64_t* a) {{ return {call}; }}\n"
+
+
+def _load(source: KernelSource, place: tuple[Path, str] | None) -> LoadedKernel:
+    assert place is not None
+    path, symbol = place
+    library = _LIBRARIES.get(path)
+    if library is None:
+        library = _LIBRARIES[path] = ctypes.CDLL(str(path))
+    address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
+    assert address is not None
+    return LoadedKernel(source, address)

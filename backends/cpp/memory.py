@@ -1,0 +1,126 @@
+"""Loads, stores, local buffers and asserts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from ...dialects import kernel
+from ...dialects.aten.types import is_unsigned, scalar_type
+from ...dialects.sym import Expr, symbol
+from ...errors import UnsupportedError
+from .code import Code, conditional
+from .context import Buffer, Context
+from .conversions import cast, from_storage, to_storage
+from .monoids import STORE_MONOIDS, combine
+from .types import half_name, is_float, item_bytes, storage_ctype
+
+#: Local buffers up to this many bytes, all of one kernel together, live on the stack.
+STACK_BYTES = 64 * 1024
+#: the index of a lane, as a symbol of index expressions
+LANE = "lane"
+#: bits of the status word
+MAX_ERRORS = 32
+
+
+def element(context: Context, buffer: Buffer, index: Expr, dynamic: Sequence[SSAValue]) -> Code:
+    """The place in memory that a linear index addresses."""
+    if buffer.lanes > 1:
+        index = index * buffer.lanes + symbol(LANE)
+    return Code(f"{buffer.name}[{context.index(index, tuple(dynamic))}]")
+
+
+def load(context: Context, op: kernel.LoadOp) -> Code:
+    """The expression that reads an element; under a mask nothing else is read."""
+    buffer = context.buffers[op.buffer]
+    place = element(context, buffer, op.map.data[0], op.dynamic)
+    value = from_storage(buffer.element, place, context.need)
+    if op.mask is None or op.other is None:
+        return value
+    return conditional(context.value(op.mask), value, context.value(op.other))
+
+
+def store(context: Context, op: kernel.StoreOp) -> None:
+    """Write the statements of a store."""
+    context.comment(op)
+    if op.mask is None:
+        _store(context, op)
+        return
+    with context.out.block(f"if ({context.value(op.mask)})"):
+        _store(context, op)
+
+
+def _store(context: Context, op: kernel.StoreOp) -> None:
+    out, buffer = context.out, context.buffers[op.buffer]
+    place = element(context, buffer, op.map.data[0], op.dynamic)
+    atomic = op.atomic is not None and context.in_parallel
+    if op.kind.data == "set":
+        if atomic:
+            out.pragma("omp atomic write")
+        out.line(f"{place} = {to_storage(buffer.element, context.value(op.value), context.need)};")
+        return
+    if _has_operator(op, buffer, atomic):
+        if atomic:
+            out.pragma("omp atomic")
+        value = to_storage(buffer.element, context.value(op.value), context.need)
+        out.line(f"{place} {'+' if op.kind.data == 'add' else '*'}= {value};")
+    elif atomic:
+        context.need("atomic")
+        ctype = storage_ctype(buffer.element)
+        updated = _combined(context, op, buffer, Code("old"))
+        out.line(f"atomic_update(&{place}, [&]({ctype} old) {{ return {ctype}({updated}); }});")
+    else:
+        name = context.name("place")
+        out.line(f"{storage_ctype(buffer.element)}& {name} = {place};")
+        out.line(f"{name} = {_combined(context, op, buffer, Code(name))};")
+
+
+def _has_operator(op: kernel.StoreOp, buffer: Buffer, atomic: bool) -> bool:
+    """Whether `+=` or `*=` does what the store says; on integers only an atomic one wraps."""
+    if op.kind.data not in ("add", "mul") or half_name(buffer.element) is not None:
+        return False
+    return is_float(buffer.element) or (atomic and item_bytes(buffer.element) >= 4)
+
+
+def _combined(context: Context, op: kernel.StoreOp, buffer: Buffer, old: Code) -> Code:
+    """What memory holds after combining `old`, read from there, with the stored value."""
+    kind, value, unsigned = STORE_MONOIDS[op.kind.data], context.value(op.value), is_unsigned(buffer.element)
+    if unsigned:
+        value = cast(storage_ctype(buffer.element), value)
+    else:
+        old = from_storage(buffer.element, old, context.need)
+    result = combine(kind, old, value, scalar_type(buffer.element), context.need, unsigned)
+    return result if unsigned else to_storage(buffer.element, result, context.need)
+
+
+def check(context: Context, op: kernel.AssertOp) -> None:
+    """Write an assert: one bit of `failed` for each error, so that threads and lanes combine by `or`."""
+    code = op.code.data.as_int()
+    if code is None or not 1 <= code <= MAX_ERRORS:
+        raise UnsupportedError(f"error code {op.code.data} of a kernel is not in 1 .. {MAX_ERRORS}")
+    context.comment(op)
+    context.out.line(f"failed |= {context.value(op.condition).at(3)} ? 0u : {1 << (code - 1)}u;")
+
+
+def on_stack(op: kernel.LocalOp, lanes: int = 1) -> bool:
+    """Whether a local buffer is small enough for the stack."""
+    assert isinstance(op.buffer.type, kernel.BufferType)
+    extent = op.buffer.type.extent.as_int()
+    return extent is not None and extent * lanes * item_bytes(op.buffer.type.element) <= STACK_BYTES
+
+
+def declare_local(context: Context, op: kernel.LocalOp, lanes: int = 1) -> None:
+    """Write the declaration of a local buffer at this place."""
+    assert isinstance(op.buffer.type, kernel.BufferType)
+    local = op.buffer.type
+    name = context.name(op.buffer.name_hint or "local")
+    ctype = storage_ctype(local.element)
+    extent = context.index(local.extent * lanes)
+    if on_stack(op, lanes):
+        context.out.line(f"alignas(64) {ctype} {name}[{extent}];")
+    else:
+        context.need("scratch")
+        context.out.line(f"const Scratch<{ctype}> {name}_memory({extent});")
+        context.out.line(f"{ctype}* __restrict const {name} = {name}_memory.data;")
+    context.buffers[op.buffer] = Buffer(name, local.element, lanes)

@@ -1,0 +1,219 @@
+// Support code of generated kernels. A kernel's source starts with `base` and the sections that it uses, in this
+// order. A section is headed by `//@ name` or `//@ name: sections it needs`; `prelude.py` reads these lines.
+// Everything here keeps IEEE semantics (NaN, infinities, signed zeros) and avoids C++ library headers, which would
+// take longer to compile than the kernels.
+
+//@ base
+#include <stdint.h>
+#define INLINE __attribute__((always_inline))
+
+//@ simd_math
+// Lets the compiler call glibc's vector math library (libmvec) without -ffast-math.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
+#define VECTOR_MATH __attribute__((simd("notinbranch"), const, nothrow))
+#else
+#define VECTOR_MATH __attribute__((const, nothrow))
+#endif
+#if defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 35)
+#define VECTOR_MATH_2_35 VECTOR_MATH
+#endif
+#endif
+#ifndef VECTOR_MATH_2_35
+#define VECTOR_MATH_2_35 __attribute__((const, nothrow))
+#endif
+
+//@ tiles
+// Calls f(first, count) for tiles of N values from lo to hi; the count of a whole tile is a compile-time constant.
+template <int64_t N> struct Lanes {
+  constexpr operator int64_t() const { return N; }
+};
+template <int64_t N, class F> INLINE inline void for_whole_tiles(int64_t lo, int64_t hi, F&& f) {
+  for (; lo < hi; lo += N) f(lo, Lanes<N>{});
+}
+template <int64_t N, class F> INLINE inline void for_tiles(int64_t lo, int64_t hi, F&& f) {
+  for (; lo + N <= hi; lo += N) f(lo, Lanes<N>{});
+  if (lo < hi) f(lo, hi - lo);
+}
+
+//@ nan_minmax
+// Minimum and maximum that are NaN if either argument is, as torch.minimum and amax.
+template <class T> inline T max_nan(T a, T b) { return (a > b) | (a != a) ? a : b; }
+template <class T> inline T min_nan(T a, T b) { return (a < b) | (a != a) ? a : b; }
+
+//@ num_minmax
+// Minimum and maximum that ignore a NaN, as torch.fmin and fmax.
+template <class T> inline T max_num(T a, T b) { return (a > b) | (b != b) ? a : b; }
+template <class T> inline T min_num(T a, T b) { return (a < b) | (b != b) ? a : b; }
+
+//@ int_minmax
+template <class T> inline T max_int(T a, T b) { return a > b ? a : b; }
+template <class T> inline T min_int(T a, T b) { return a < b ? a : b; }
+
+//@ unsigned
+// The unsigned type of the same width, at least as wide as int, so that arithmetic in it wraps.
+template <class T> struct Unsigned;
+template <> struct Unsigned<bool> { using same = bool; using wide = uint32_t; };
+template <> struct Unsigned<int8_t> { using same = uint8_t; using wide = uint32_t; };
+template <> struct Unsigned<int16_t> { using same = uint16_t; using wide = uint32_t; };
+template <> struct Unsigned<int32_t> { using same = uint32_t; using wide = uint32_t; };
+template <> struct Unsigned<int64_t> { using same = uint64_t; using wide = uint64_t; };
+
+//@ wrap: unsigned
+// Two's complement arithmetic: overflow wraps, as in torch.
+template <class T> inline T wrap_add(T a, T b) { using U = typename Unsigned<T>::wide; return T(U(a) + U(b)); }
+template <class T> inline T wrap_sub(T a, T b) { using U = typename Unsigned<T>::wide; return T(U(a) - U(b)); }
+template <class T> inline T wrap_mul(T a, T b) { using U = typename Unsigned<T>::wide; return T(U(a) * U(b)); }
+template <class T> inline T wrap_abs(T a) { return a < 0 ? wrap_sub(T(0), a) : a; }
+
+//@ shift: unsigned
+// Shifts by a count outside the width give what infinitely many single shifts would.
+template <class T> inline bool in_width(T n) { return n >= 0 && n < T(8 * sizeof(T)); }
+template <class T> inline T shift_left(T a, T n) {
+  using U = typename Unsigned<T>::wide;
+  return in_width(n) ? T(U(a) << n) : T(0);
+}
+template <class T> inline T shift_right(T a, T n) { return T(a >> (in_width(n) ? n : T(8 * sizeof(T) - 1))); }
+template <class T> inline T shift_right_logical(T a, T n) {
+  return in_width(n) ? T(typename Unsigned<T>::same(a) >> n) : T(0);
+}
+
+//@ int_division: wrap
+// Integer division that cannot trap: by zero it gives 0 (an assert of the kernel reports it), and the smallest
+// integer divided by -1 wraps.
+template <class T> inline T div_trunc(T a, T b) { return b == 0 ? T(0) : b == -1 ? wrap_sub(T(0), a) : T(a / b); }
+template <class T> inline T rem_trunc(T a, T b) { return b == 0 || b == -1 ? T(0) : T(a % b); }
+template <class T> inline T div_unsigned(T a, T b) {
+  using U = typename Unsigned<T>::same;
+  return b == 0 ? T(0) : T(U(a) / U(b));
+}
+template <class T> inline T rem_unsigned(T a, T b) {
+  using U = typename Unsigned<T>::same;
+  return b == 0 ? T(0) : T(U(a) % U(b));
+}
+
+//@ floor_division: int_division
+// Python's // and % on integers.
+template <class T> inline T rem_floor(T a, T b) {
+  const T r = rem_trunc(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? T(r + b) : r;
+}
+template <class T> inline T div_floor(T a, T b) {
+  const T q = div_trunc(a, b);
+  return rem_trunc(a, b) != 0 && (a < 0) != (b < 0) ? T(q - 1) : q;
+}
+template <class T> inline T div_ceil(T a, T b) {
+  const T q = div_trunc(a, b);
+  return rem_trunc(a, b) != 0 && (a < 0) == (b < 0) ? T(q + 1) : q;
+}
+
+//@ bits
+template <class To, class From> inline To bit_cast(From from) {
+  static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the width");
+  To to;
+  __builtin_memcpy(&to, &from, sizeof(to));
+  return to;
+}
+
+//@ bf16: bits
+// bfloat16 in memory; rounding is to nearest even, a NaN becomes the quiet NaN 0x7fc0 as in torch.
+inline float from_bf16(uint16_t x) { return bit_cast<float>(uint32_t(x) << 16); }
+inline uint16_t to_bf16(float x) {
+  const uint32_t u = bit_cast<uint32_t>(x);
+  return x != x ? uint16_t(0x7fc0) : uint16_t((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+}
+inline float round_bf16(float x) { return from_bf16(to_bf16(x)); }
+
+//@ f16: bits
+// IEEE half precision in memory, rounded to nearest even.
+inline float from_f16(uint16_t x) {
+  // Exponent and mantissa moved into place scale by 2^112, also for subnormal numbers; infinities and NaN apart.
+  const uint32_t magnitude = uint32_t(x & 0x7fffu) << 13;
+  const uint32_t sign = uint32_t(x & 0x8000u) << 16;
+  const uint32_t finite = bit_cast<uint32_t>(bit_cast<float>(magnitude) * 0x1p112f);
+  return bit_cast<float>(sign | (magnitude >= 0x0f800000u ? magnitude | 0x7f800000u : finite));
+}
+inline uint16_t to_f16(float x) {
+  const uint32_t u = bit_cast<uint32_t>(x);
+  const uint32_t magnitude = u & 0x7fffffffu;
+  // Adding 2^(e+13) rounds a subnormal result at its last place; a normal one is rounded in integers.
+  const uint32_t subnormal = bit_cast<uint32_t>(bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
+  const uint32_t normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+  const uint32_t finite = magnitude < 0x38800000u ? subnormal : normal < 0x7c00u ? normal : 0x7c00u;
+  const uint32_t half = magnitude > 0x7f800000u ? 0x7e00u : magnitude == 0x7f800000u ? 0x7c00u : finite;
+  return uint16_t(half | ((u >> 16) & 0x8000u));
+}
+inline float round_f16(float x) { return from_f16(to_f16(x)); }
+
+//@ scratch
+// Heap memory for a local buffer that is too large for the stack, one per thread.
+extern "C" void* aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__);
+extern "C" void free(void*);
+template <class T> struct Scratch {
+  T* data;
+  explicit Scratch(int64_t n) : data((T*)aligned_alloc(64, (n * int64_t(sizeof(T)) + 63) / 64 * 64 + 64)) {
+    if (data == nullptr) __builtin_trap();
+  }
+  ~Scratch() { free(data); }
+  Scratch(const Scratch&) = delete;
+};
+
+//@ atomic: bits
+// Replaces *place by update(*place) without interference by other threads.
+template <class T, class F> inline void atomic_update(T* place, F update) {
+  T old;
+  __atomic_load(place, &old, __ATOMIC_RELAXED);
+  for (;;) {
+    T next = update(old);
+    if (__atomic_compare_exchange(place, &old, &next, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
+  }
+}
+
+//@ same
+// A parameter type that does not take part in template deduction.
+template <class T> struct SameType {
+  using type = T;
+};
+template <class T> using Same = typename SameType<T>::type;
+
+//@ combine_arg: same
+// (value, index) pairs: NaN wins, ties go to the lower index.
+template <class T> inline bool arg_tie(T a, int64_t i, T b, int64_t j) {
+  return ((a == b) | ((a != a) & (b != b))) & (j < i);
+}
+template <class T> inline void combine_argmax(T& a, int64_t& i, Same<T> b, int64_t j) {
+  const bool take = (b > a) | ((b != b) & (a == a)) | arg_tie(a, i, b, j);
+  a = take ? b : a;
+  i = take ? j : i;
+}
+template <class T> inline void combine_argmin(T& a, int64_t& i, Same<T> b, int64_t j) {
+  const bool take = (b < a) | ((b != b) & (a == a)) | arg_tie(a, i, b, j);
+  a = take ? b : a;
+  i = take ? j : i;
+}
+
+//@ combine_welford: same
+// Chan, Golub, LeVeque: means, sums of squared deviations and counts of two sets to those of their union.
+template <class T> inline void combine_welford(T& mean, T& m2, T& count, Same<T> mean_b, Same<T> m2_b, Same<T> count_b) {
+  const T total = count + count_b;
+  const T share = total == T(0) ? T(0) : count_b / total;
+  const T delta = mean_b - mean;
+  mean = mean + delta * share;
+  m2 = m2 + m2_b + delta * delta * count * share;
+  count = total;
+}
+
+//@ combine_logsumexpf: libm_expf
+inline void combine_logsumexp(float& m, float& s, float m_b, float s_b) {
+  const float largest = m > m_b || m != m ? m : m_b;
+  // Equal maxima need no scaling; two infinities would give inf - inf.
+  s = (m == largest ? s : s * expf(m - largest)) + (m_b == largest ? s_b : s_b * expf(m_b - largest));
+  m = largest;
+}
+
+//@ combine_logsumexp: libm_exp
+inline void combine_logsumexp(double& m, double& s, double m_b, double s_b) {
+  const double largest = m > m_b || m != m ? m : m_b;
+  s = (m == largest ? s : s * exp(m - largest)) + (m_b == largest ? s_b : s_b * exp(m_b - largest));
+  m = largest;
+}

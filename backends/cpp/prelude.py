@@ -1,0 +1,120 @@
+"""Support code that generated kernels include: sections of the header files here, and declarations of libm."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+#: header files in the order in which their sections appear in a source
+HEADERS = ("prelude.h",)
+
+#: Vector variants in libmvec: (function, arity, whether they need glibc 2.35 or later). Without an entry a libm
+#: function is called one element at a time.
+VECTOR_FUNCTIONS: dict[str, tuple[int, bool]] = {
+    **{name: (1, False) for name in ("cos", "exp", "log", "sin")},
+    **{
+        name: (1, True)
+        for name in (
+            "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cosh", "erf", "erfc", "exp2", "expm1",
+            "log10", "log1p", "log2", "sinh", "tan", "tanh",
+        )
+    },
+    "pow": (2, False),
+    "atan2": (2, True),
+    "hypot": (2, True),
+}  # fmt: skip
+
+#: libm functions without vector variants
+SCALAR_FUNCTIONS: dict[str, int] = {
+    "fmod": 2, "lgamma": 1, "nextafter": 2, "j0": 1, "j1": 1, "y0": 1, "y1": 1,
+}  # fmt: skip
+
+_HEADING = re.compile(r"//@ (\w+)(?:: (\w+(?:, \w+)*))?$")
+_LIBM = "libm_"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a header: its text and the names of the sections that it builds on."""
+
+    name: str
+    needs: tuple[str, ...]
+    text: str
+
+
+def libm_section(function: str) -> str:
+    """Name of the section that declares a libm function (`expf`, `exp`)."""
+    return _LIBM + function
+
+
+@cache
+def sections() -> dict[str, Section]:
+    """All sections of the headers by name, in order."""
+    found: dict[str, Section] = {}
+    for header in HEADERS:
+        text = files(__package__).joinpath(header).read_text()
+        name, needs, lines = "", (), []
+        for line in [*text.splitlines(), "//@ end"]:
+            heading = _HEADING.match(line)
+            if heading is None:
+                lines.append(line)
+                continue
+            if name:
+                found[name] = Section(name, needs, "\n".join(lines).strip() + "\n")
+            name, needs, lines = heading[1], tuple((heading[2] or "").split(", ")) if heading[2] else (), []
+    return found
+
+
+_DEFINED = re.compile(r"#define (\w+)|struct (\w+)|^(?:template <.*> |INLINE |static |extern \"C\" )*[\w:*]+[ *]+(\w+)\(", re.M)
+_TYPES = frozenset(f"{sign}int{width}_t" for sign in ("", "u") for width in (8, 16, 32, 64))
+
+
+def reserved_names() -> frozenset[str]:
+    """Identifiers that the prelude may define, which a kernel's own names must avoid."""
+    names = set(_TYPES)
+    for section in sections().values():
+        for groups in _DEFINED.findall(section.text):
+            names.update(filter(None, groups))
+    for function in (*VECTOR_FUNCTIONS, *SCALAR_FUNCTIONS):
+        names |= {function, function + "f"}
+    return frozenset(names)
+
+
+def prelude_text(used: Iterable[str]) -> str:
+    """The text of `base` and the given sections with all they need, each once, in the order of the headers."""
+    known = sections()
+    wanted: set[str] = set()
+
+    def want(name: str) -> None:
+        if name in wanted:
+            return
+        wanted.add(name)
+        for need in known[name].needs if name in known else ("simd_math",):
+            want(need)
+
+    for name in ("base", *used):
+        want(name)
+    functions = sorted(name.removeprefix(_LIBM) for name in wanted if name.startswith(_LIBM))
+    parts: list[str] = []
+    for name in known:
+        if name in wanted:
+            parts.append(known[name].text)
+        if name == "simd_math" and functions:
+            parts.append("".join(map(_declaration, functions)))
+    return "\n".join(parts)
+
+
+def _declaration(function: str) -> str:
+    """Declaration of a libm function; the suffix f means float."""
+    base, scalar = function, "double"
+    if function not in VECTOR_FUNCTIONS and function not in SCALAR_FUNCTIONS:
+        base, scalar = function.removesuffix("f"), "float"
+    if base in VECTOR_FUNCTIONS:
+        arity, recent = VECTOR_FUNCTIONS[base]
+        attribute = "VECTOR_MATH_2_35" if recent else "VECTOR_MATH"
+    else:
+        arity, attribute = SCALAR_FUNCTIONS[base], "__attribute__((const, nothrow))"
+    return f'extern "C" {attribute} {scalar} {function}({", ".join([scalar] * arity)});\n'

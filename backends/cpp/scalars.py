@@ -1,0 +1,368 @@
+"""C++ expressions of the pure scalar ops: arith, math and scalar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Attribute, Operation
+
+from ...dialects import scalar
+from ...errors import UnsupportedError
+from . import conversions
+from .code import (
+    LOOSE,
+    PRODUCT,
+    SUM,
+    UNARY,
+    Code,
+    binary,
+    call,
+    compare,
+    conditional,
+    float_literal,
+    int_literal,
+)
+from .conversions import Need, cast, is_bool
+from .prelude import libm_section
+from .types import half_name, int_width, is_double, scalar_ctype
+
+Rule: TypeAlias = Callable[[Operation, list[Code], Need], Code]
+
+
+def scalar_code(op: Operation, operands: list[Code], need: Need) -> Code:
+    """The expression of a pure scalar op. Raises UnsupportedError for one that no rule covers."""
+    rule = RULES.get(type(op))
+    if rule is None:
+        raise UnsupportedError(f"no C++ for {op.name}")
+    code = rule(op, operands, need)
+    half = half_name(op.results[0].type)
+    if half is None or type(op) in _EXACT:
+        return code
+    need(half)
+    return call(f"round_{half}", code)
+
+
+def _infix(operator: str, level: int) -> Rule:
+    return lambda op, v, need: binary(operator, level, v[0], v[1])
+
+
+def _integer(function: str, section: str, boolean: str = "") -> Rule:
+    """A prelude template on integers, or a bitwise operator for i1."""
+
+    def rule(op: Operation, v: list[Code], need: Need) -> Code:
+        if boolean and is_bool(op.results[0].type):
+            return compare(boolean, v[0], v[1])
+        need(section)
+        return call(f"{function}<{scalar_ctype(op.results[0].type)}>", *v)
+
+    return rule
+
+
+def _bitwise(operator: str) -> Rule:
+    def rule(op: Operation, v: list[Code], need: Need) -> Code:
+        code = compare(operator, v[0], v[1])
+        return cast(scalar_ctype(op.results[0].type), code) if 1 < int_width(op.results[0].type) < 32 else code
+
+    return rule
+
+
+def _template(function: str, section: str) -> Rule:
+    """A prelude function of floats."""
+
+    def rule(op: Operation, v: list[Code], need: Need) -> Code:
+        need(section)
+        return call(function, *v)
+
+    return rule
+
+
+def _unsigned_extremum(function: str) -> Rule:
+    def rule(op: Operation, v: list[Code], need: Need) -> Code:
+        need("int_minmax")
+        ctype = scalar_ctype(op.results[0].type)
+        if ctype == "bool":
+            return compare("|" if function == "max_int" else "&", v[0], v[1])
+        return cast(ctype, call(f"{function}<u{ctype}>", *v))
+
+    return rule
+
+
+def _suffix(op: Operation) -> str:
+    return "" if is_double(op.operands[0].type) else "f"
+
+
+def builtin(name: str) -> Rule:
+    """A GCC builtin that becomes an instruction; the suffix f means float."""
+    return lambda op, v, need: call(f"__builtin_{name}{_suffix(op)}", *v)
+
+
+def libm(name: str) -> Rule:
+    """A libm function, with its vector variant where there is one."""
+
+    def rule(op: Operation, v: list[Code], need: Need) -> Code:
+        function = name + _suffix(op)
+        need(libm_section(function))
+        return call(function, *v)
+
+    return rule
+
+
+def by_width(single: Rule, double: Rule) -> Rule:
+    """One rule for f64, another for narrower floats."""
+    return lambda op, v, need: (double if is_double(op.operands[0].type) else single)(op, v, need)
+
+
+def special(function: str, section: str) -> Rule:
+    """A function that the headers implement in double."""
+
+    def rule(op: Operation, v: list[Code], need: Need) -> Code:
+        need(section)
+        code = call(function, *v)
+        return code if is_double(op.results[0].type) else cast("float", code)
+
+    return rule
+
+
+def _constant(op: Operation, v: list[Code], need: Need) -> Code:
+    assert isinstance(op, arith.ConstantOp)
+    value: Attribute = op.value
+    if isinstance(value, FloatAttr):
+        return float_literal(value.value.data, is_double(value.type))
+    assert isinstance(value, IntegerAttr)
+    return int_literal(value.value.data, int_width(value.type))
+
+
+_SIGNED = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
+
+
+def _cmpi(op: Operation, v: list[Code], need: Need) -> Code:
+    assert isinstance(op, arith.CmpiOp)
+    predicate = op.predicate.value.data
+    ctype = scalar_ctype(op.lhs.type)
+    if predicate >= 6 and ctype != "bool":
+        v = [cast(f"u{ctype}", x) for x in v]
+    elif 2 <= predicate < 6 and ctype == "bool":  # signed i1: true is -1
+        v = v[::-1]
+    return compare(_SIGNED[predicate], v[0], v[1])
+
+
+#: predicate -> (operator, whether the result is negated): an unordered comparison is a negated ordered one
+_FLOAT_PREDICATES = {
+    1: ("==", False), 2: (">", False), 3: (">=", False), 4: ("<", False), 5: ("<=", False),
+    9: ("<=", True), 10: ("<", True), 11: (">=", True), 12: (">", True), 13: ("!=", False),
+}  # fmt: skip
+
+
+def _cmpf(op: Operation, v: list[Code], need: Need) -> Code:
+    assert isinstance(op, arith.CmpfOp)
+    predicate = op.predicate.value.data
+    if predicate in (0, 15):
+        return Code("true" if predicate else "false")
+    if predicate in (6, 8):  # less or greater, and its negation
+        one = Code(f"({compare('<', *v)}) | ({compare('>', *v)})", LOOSE)
+        return one if predicate == 6 else Code(f"!({one})", UNARY)
+    if predicate in (7, 14):
+        unordered = call("__builtin_isunordered", *v)
+        return unordered if predicate == 14 else Code(f"!{unordered}", UNARY)
+    operator, negated = _FLOAT_PREDICATES[predicate]
+    code = compare(operator, *v)
+    return Code(f"!({code})", UNARY) if negated else code
+
+
+def _select(op: Operation, v: list[Code], need: Need) -> Code:
+    return conditional(*v)
+
+
+def _negf(op: Operation, v: list[Code], need: Need) -> Code:
+    return Code(f"-{v[0].at(0)}", UNARY)
+
+
+def _static_cast(source_unsigned: bool = False, target_unsigned: bool = False) -> Rule:
+    """arith's conversions: extensions, truncations, int to float and back."""
+
+    def rule(op: Operation, v: list[Code], need: Need) -> Code:
+        source, target = scalar_ctype(op.operands[0].type), scalar_ctype(op.results[0].type)
+        if target == "bool":  # the lowest bit
+            return Code(f"({v[0].at(SUM)} & 1) != 0", LOOSE)
+        code = v[0]
+        if source_unsigned and source != "bool":
+            code = cast(f"u{source}", code)
+        if target_unsigned:
+            code = cast(f"u{target}", code)
+        if source == target and code is v[0]:
+            return code
+        return cast(target, code)
+
+    return rule
+
+
+def _sign_extend(op: Operation, v: list[Code], need: Need) -> Code:
+    """A signed conversion to a wider type, in which a true i1 is -1."""
+    code = cast(scalar_ctype(op.results[0].type), v[0])
+    return Code(f"-{code.text}", UNARY) if is_bool(op.operands[0].type) else code
+
+
+def _bitcast(op: Operation, v: list[Code], need: Need) -> Code:
+    for value in (op.operands[0], op.results[0]):
+        half = half_name(value.type)
+        if half is not None:
+            return _half_bitcast(op, v, need)
+    need("bits")
+    return call(f"bit_cast<{scalar_ctype(op.results[0].type)}>", *v)
+
+
+def _half_bitcast(op: Operation, v: list[Code], need: Need) -> Code:
+    source, target = half_name(op.operands[0].type), half_name(op.results[0].type)
+    for half in filter(None, (source, target)):
+        need(half)
+    bits = call(f"to_{source}", *v) if source else cast("uint16_t", v[0])
+    return call(f"from_{target}", bits) if target else cast("int16_t", bits)
+
+
+def _conversion(op: Operation, v: list[Code], need: Need) -> Code:
+    assert isinstance(op, scalar.CastOp | scalar.WidenOp | scalar.NarrowOp)
+    return conversions.convert(v[0], op.source_element, op.target_element, need)
+
+
+def _count_zeros(name: str) -> Rule:
+    def rule(op: Operation, v: list[Code], need: Need) -> Code:
+        need("bit_counts")
+        return call(f"{name}<{scalar_ctype(op.results[0].type)}>", *v)
+
+    return rule
+
+
+def _isinf(op: Operation, v: list[Code], need: Need) -> Code:
+    suffix = _suffix(op)
+    return compare("==", call(f"__builtin_fabs{suffix}", *v), Code(f"__builtin_inf{suffix}()"))
+
+
+def _isfinite(op: Operation, v: list[Code], need: Need) -> Code:
+    suffix = _suffix(op)
+    return compare("<", call(f"__builtin_fabs{suffix}", *v), Code(f"__builtin_inf{suffix}()"))
+
+
+def _rsqrt(op: Operation, v: list[Code], need: Need) -> Code:
+    one = float_literal(1.0, is_double(op.operands[0].type))
+    return binary("/", PRODUCT, one, builtin("sqrt")(op, v, need))
+
+
+def _signbit(op: Operation, v: list[Code], need: Need) -> Code:
+    return compare("!=", call(f"__builtin_signbit{_suffix(op)}", *v), Code("0"))
+
+
+def _isnan(op: Operation, v: list[Code], need: Need) -> Code:
+    return call("__builtin_isnan", *v)
+
+
+def _philox(op: Operation, v: list[Code], need: Need) -> Code:
+    need("philox")
+    return call("philox", *v)
+
+
+_ARITH: dict[type[Operation], Rule] = {
+    arith.ConstantOp: _constant,
+    arith.AddfOp: _infix("+", SUM),
+    arith.SubfOp: _infix("-", SUM),
+    arith.MulfOp: _infix("*", PRODUCT),
+    arith.DivfOp: _infix("/", PRODUCT),
+    arith.NegfOp: _negf,
+    arith.MaximumfOp: _template("max_nan", "nan_minmax"),
+    arith.MinimumfOp: _template("min_nan", "nan_minmax"),
+    arith.MaxnumfOp: _template("max_num", "num_minmax"),
+    arith.MinnumfOp: _template("min_num", "num_minmax"),
+    arith.AddiOp: _integer("wrap_add", "wrap", "^"),
+    arith.SubiOp: _integer("wrap_sub", "wrap", "^"),
+    arith.MuliOp: _integer("wrap_mul", "wrap", "&"),
+    arith.DivSIOp: _integer("div_trunc", "int_division"),
+    arith.RemSIOp: _integer("rem_trunc", "int_division"),
+    arith.DivUIOp: _integer("div_unsigned", "int_division"),
+    arith.RemUIOp: _integer("rem_unsigned", "int_division"),
+    arith.FloorDivSIOp: _integer("div_floor", "floor_division"),
+    arith.CeilDivSIOp: _integer("div_ceil", "floor_division"),
+    arith.MaxSIOp: _integer("max_int", "int_minmax", "&"),
+    arith.MinSIOp: _integer("min_int", "int_minmax", "|"),
+    arith.MaxUIOp: _unsigned_extremum("max_int"),
+    arith.MinUIOp: _unsigned_extremum("min_int"),
+    arith.AndIOp: _bitwise("&"),
+    arith.OrIOp: _bitwise("|"),
+    arith.XOrIOp: _bitwise("^"),
+    arith.ShLIOp: _integer("shift_left", "shift"),
+    arith.ShRSIOp: _integer("shift_right", "shift"),
+    arith.ShRUIOp: _integer("shift_right_logical", "shift"),
+    arith.CmpiOp: _cmpi,
+    arith.CmpfOp: _cmpf,
+    arith.SelectOp: _select,
+    arith.ExtFOp: _static_cast(),
+    arith.TruncFOp: _static_cast(),
+    arith.TruncIOp: _static_cast(),
+    arith.ExtSIOp: _sign_extend,
+    arith.ExtUIOp: _static_cast(source_unsigned=True),
+    arith.SIToFPOp: _sign_extend,
+    arith.UIToFPOp: _static_cast(source_unsigned=True),
+    arith.FPToSIOp: _static_cast(),
+    arith.FPToUIOp: _static_cast(target_unsigned=True),
+    arith.IndexCastOp: _static_cast(),
+    arith.BitcastOp: _bitcast,
+}
+
+_MATH: dict[type[Operation], Rule] = {
+    **{
+        op: libm(name)
+        for op, name in (
+            (math.AcosOp, "acos"), (math.AcoshOp, "acosh"), (math.AsinOp, "asin"), (math.AsinhOp, "asinh"),
+            (math.AtanOp, "atan"), (math.AtanhOp, "atanh"), (math.Atan2Op, "atan2"), (math.CbrtOp, "cbrt"),
+            (math.CosOp, "cos"), (math.CoshOp, "cosh"), (math.ExpOp, "exp"), (math.Exp2Op, "exp2"),
+            (math.ExpM1Op, "expm1"), (math.LogOp, "log"), (math.Log10Op, "log10"), (math.Log1pOp, "log1p"),
+            (math.Log2Op, "log2"), (math.PowFOp, "pow"), (math.SinOp, "sin"), (math.SinhOp, "sinh"),
+            (math.TanOp, "tan"), (math.TanhOp, "tanh"),
+        )
+    },
+    math.AbsFOp: builtin("fabs"),
+    math.CeilOp: builtin("ceil"),
+    math.CopySignOp: builtin("copysign"),
+    math.FloorOp: builtin("floor"),
+    math.FmaOp: builtin("fma"),
+    math.RoundEvenOp: builtin("rint"),
+    math.SqrtOp: builtin("sqrt"),
+    math.TruncOp: builtin("trunc"),
+    math.RsqrtOp: _rsqrt,
+    math.RoundOp: _template("round_away", "round_away"),
+    math.ErfOp: by_width(_template("erf_f32", "erf_f32"), libm("erf")),
+    math.AbsIOp: _integer("wrap_abs", "wrap"),
+    math.CountLeadingZerosOp: _count_zeros("leading_zeros"),
+    math.CountTrailingZerosOp: _count_zeros("trailing_zeros"),
+    math.CtPopOp: _count_zeros("count_ones"),
+    math.FPowIOp: _template("pow_int", "pow_int"),
+    math.IPowIOp: _integer("wrap_pow", "wrap_pow"),
+}  # fmt: skip
+
+_FUNCTIONS: dict[str, Rule] = {
+    "isnan": _isnan,
+    "isinf": _isinf,
+    "isfinite": _isfinite,
+    "signbit": _signbit,
+}
+
+RULES: dict[type[Operation], Rule] = {
+    **_ARITH,
+    **_MATH,
+    **{scalar.FUNCTION_OPS[name]: rule for name, rule in _FUNCTIONS.items()},
+    scalar.CastOp: _conversion,
+    scalar.WidenOp: _conversion,
+    scalar.NarrowOp: _conversion,
+    scalar.PhiloxOp: _philox,
+}
+"""op class -> its C++"""
+
+#: ops whose result a half type can represent when it can represent the operands, or that round themselves
+_EXACT: frozenset[type[Operation]] = frozenset(
+    {
+        arith.BitcastOp, arith.NegfOp, arith.SelectOp, arith.MaximumfOp, arith.MinimumfOp, arith.MaxnumfOp,
+        arith.MinnumfOp, math.AbsFOp, math.CeilOp, math.CopySignOp, math.FloorOp, math.RoundEvenOp, math.TruncOp,
+        scalar.CastOp, scalar.WidenOp, scalar.NarrowOp,
+    }
+)  # fmt: skip

@@ -1,0 +1,119 @@
+"""The C++ compiler: finding it, its flags, and running several of it at once."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ...errors import CompilerNotFoundError, InductileError, UserError
+from .cache import digest
+
+#: tried in this order unless the environment variable CXX names one
+CANDIDATES = ("g++", "clang++", "c++")
+_PACKAGE = "g++"
+
+#: Everything that keeps IEEE semantics: no -ffast-math, no contraction of a*b + c into one rounding.
+FLAGS = (
+    "-O3", "-std=c++17", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fopenmp", "-fPIC", "-shared",
+    "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden",
+)  # fmt: skip
+LIBRARIES = ("-lm",)
+
+
+class KernelCompileError(InductileError):
+    """The C++ compiler rejected generated code: a bug of ours. Names the source file and the command."""
+
+    def __init__(self, source: str, command: str, messages: str) -> None:
+        super().__init__(source, command, messages)
+        self.source, self.command, self.messages = source, command, messages
+
+    def __str__(self) -> str:
+        return f"the C++ compiler failed on {self.source}; repeat it with: {self.command}\n{self.messages}"
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C++ compiler: the command with its flags, and text that identifies what it generates."""
+
+    command: tuple[str, ...]
+    libraries: tuple[str, ...]
+    identity: str
+
+    def arguments(self, source: Path, output: Path) -> list[str]:
+        """The command line that makes a shared library."""
+        return [*self.command, str(source), "-o", str(output), *self.libraries]
+
+
+def find_compiler() -> Compiler:
+    """The compiler named by CXX, else the first of `CANDIDATES`. CompilerNotFoundError when there is none."""
+    return _find_compiler(os.environ.get("CXX", ""), os.environ.get("PATH", ""))
+
+
+@cache
+def _find_compiler(wanted: str, path: str) -> Compiler:
+    words = shlex.split(wanted)
+    if words:
+        program = shutil.which(words[0], path=path)
+        if program is None:
+            raise UserError(f"CXX names {words[0]!r}, which is not there", f"install {_PACKAGE}, or unset CXX")
+        return _describe((program, *words[1:]))
+    for candidate in CANDIDATES:
+        program = shutil.which(candidate, path=path)
+        if program is not None:
+            return _describe((program,))
+    raise CompilerNotFoundError("C++ compiler", _PACKAGE)
+
+
+def _describe(command: tuple[str, ...]) -> Compiler:
+    try:
+        result = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise CompilerNotFoundError(f"working C++ compiler ({command[0]} --version: {error})", _PACKAGE) from error
+    version = result.stdout.partition("\n")[0]
+    flags, libraries = [*FLAGS], [*LIBRARIES]
+    flags.append("-march=native" if platform.machine() in ("x86_64", "AMD64") else "-mcpu=native")
+    if platform.machine() == "x86_64" and platform.libc_ver()[0] == "glibc":
+        libraries.insert(0, "-lmvec")
+        if "clang" in version:
+            flags.append("-fveclib=libmvec")
+    identity = "\n".join((version, *command, *flags, *libraries, _processor()))
+    return Compiler((*command, *flags), tuple(libraries), digest(identity.encode()))
+
+
+def _processor() -> str:
+    """Instruction sets of this machine, which -march=native depends on; folders may be shared between machines."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    wanted = ("flags", "Features", "model name", "CPU part")
+    found = {line.partition(":")[0].strip(): line for line in reversed(lines)}
+    return "\n".join(found[name] for name in wanted if name in found)
+
+
+def compile_sources(compiler: Compiler, sources: Sequence[str], folder: Path) -> list[Path]:
+    """Compile each text to a library in a fresh folder inside `folder`, all at the same time; the libraries.
+
+    On failure the source stays there for the KernelCompileError.
+    """
+    workplace = Path(tempfile.mkdtemp(prefix="build-", dir=folder))
+    jobs: list[tuple[Path, Path, list[str], subprocess.Popen[str]]] = []
+    for number, text in enumerate(sources):
+        source, output = workplace / f"kernels{number}.cpp", workplace / f"kernels{number}.so"
+        source.write_text(text)
+        arguments = compiler.arguments(source, output)
+        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        jobs.append((source, output, arguments, process))
+    messages = [process.communicate()[0] for _, _, _, process in jobs]
+    for (source, _, arguments, process), message in zip(jobs, messages, strict=True):
+        if process.returncode:
+            raise KernelCompileError(str(source), shlex.join(arguments), message[:4000])
+    return [output for _, output, _, _ in jobs]

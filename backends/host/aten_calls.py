@@ -1,0 +1,101 @@
+"""ATen ops and calls of other operators as Python text: the callable and its arguments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, Operator, Reference
+from ...dialects.sym import Expr
+from ...errors import UnsupportedError
+from ...lowering.fx_targets import resolve
+from .constants import Constants
+from .expressions import expression
+from .runtime import torch_dtype
+
+
+class ArgumentPrinter:
+    """Prints argument values.
+
+    variable:   gives the variable of an SSA value
+    symbols:    variables of the symbols that are known so far
+    references: what travels beside the module: graphs of branches and other objects
+    """
+
+    def __init__(
+        self,
+        constants: Constants,
+        variable: Callable[[SSAValue], str],
+        symbols: Mapping[str, str],
+        references: Mapping[str, Any],
+    ) -> None:
+        self.constants = constants
+        self.variable = variable
+        self.symbols = symbols
+        self.references = references
+
+    def call(self, op: AtenOp | CallOp) -> str:
+        """The call expression. Defaults of ATen's arguments are left out."""
+        if isinstance(op, CallOp):
+            function = resolve(op.target)
+            arguments = [self.print(value) for value in op.args()]
+            arguments += [self._named(name, value) for name, value in op.kwargs().items()]
+        else:
+            function, arguments = resolve(op.target.replace(".", "::", 1)), self._spelled(op)
+        return f"{self.constants.bind('call', function)}({', '.join(arguments)})"
+
+    def _spelled(self, op: AtenOp) -> list[str]:
+        arguments: list[str] = []
+        by_name = False
+        for argument in op.schema.arguments:
+            given = argument.is_tensor or argument.name in op.properties or not argument.may_be_left_out
+            if not given:
+                by_name = True
+                continue
+            by_name |= argument.kwarg_only
+            value = op.arg(argument.name)
+            arguments.append(self._named(argument.name, value) if by_name else self.print(value))
+        return arguments
+
+    def _named(self, name: str, value: Any) -> str:
+        if not name.isidentifier():
+            raise UnsupportedError(f"{name!r} is not the name of an argument")
+        # `from`, an argument of random ops, is a keyword of Python
+        return f"**{{{name!r}: {self.print(value)}}}" if name in ("from", "lambda") else f"{name}={self.print(value)}"
+
+    def print(self, value: Any) -> str:
+        """One argument value as text."""
+        if isinstance(value, SSAValue):
+            return self.variable(value)
+        if isinstance(value, Expr):
+            return expression(value, self.symbols)
+        if isinstance(value, tuple | list):
+            return f"[{', '.join(map(self.print, value))}]"
+        if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+            return repr(value)
+        if isinstance(value, dict):
+            items = (f"{self.constants.bind('text', key)}: {self.print(item)}" for key, item in value.items())
+            return f"{{{', '.join(items)}}}"
+        return self._constant(value)
+
+    def _constant(self, value: Any) -> str:
+        bind = self.constants.bind
+        if isinstance(value, Attribute):
+            return bind("dtype", torch_dtype(value))
+        if isinstance(value, Device):
+            return bind("device", torch.device(str(value)))
+        if isinstance(value, Layout | MemoryFormat):
+            return bind("format", getattr(torch, str(value)))
+        if isinstance(value, Operator):
+            return bind("call", resolve(str(value)))
+        if isinstance(value, Reference):
+            if str(value) not in self.references:
+                raise UnsupportedError(f"nothing is given for the reference @{value}")
+            return bind("object", self.references[str(value)])
+        if isinstance(value, str):
+            return bind("text", value)
+        return bind("number", value)

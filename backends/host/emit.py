@@ -1,0 +1,267 @@
+"""A `host.func` as the source of a Python function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import host, kernel
+from ...dialects.aten import AtenOp, CallOp, TensorType
+from ...dialects.aten.types import ITEM_SIZES, torch_name
+from ...dialects.sym import Expr, SymIntOp
+from ...errors import UnsupportedError
+from . import runtime
+from .aten_calls import ArgumentPrinter
+from .constants import Constants
+from .expressions import expression, expressions
+from .launchers import Launch, Launcher, generator_of
+
+
+class HostEmitter:
+    """Writes one function. Every name is of our own numbering: a0 (argument), t0 (tensor), s0 (symbol), ...
+
+    kernels:   the module's kernels by name
+    launchers: by code generator, with their kernels compiled
+    """
+
+    def __init__(
+        self,
+        function: host.FuncOp,
+        kernels: Mapping[str, kernel.FuncOp],
+        launchers: Mapping[str, Launcher],
+        references: Mapping[str, Any],
+    ) -> None:
+        self.function = function
+        self.kernels = kernels
+        self.launchers = launchers
+        self.constants = Constants()
+        self.lines: list[str] = []
+        self.symbols: dict[str, str] = {}
+        self.variables: dict[SSAValue, str] = {}
+        self.pointers: dict[SSAValue, str] = {}
+        """Addresses of tensors that only launches use; no tensor object is made for them."""
+        self._printer = ArgumentPrinter(self.constants, self._variable, self.symbols, references)
+        self._pending: list[Launch] = []
+        self._freed: list[str] = []
+
+    def source(self) -> str:
+        """The function `run(args)`: takes one list of inputs, clears it, returns a list."""
+        self._arguments()
+        for op in self.function.body.block.ops:
+            self._op(op)
+        body = "".join(f"    {line}\n" for line in self.lines)
+        return f"def run(args):\n{body}"
+
+    def _arguments(self) -> None:
+        names: list[str] = []
+        for position, argument in enumerate(self.function.body.block.args):
+            names.append(f"a{position}")
+            self.variables[argument] = names[-1]
+        if names:
+            self.lines.append(f"{', '.join(names)}, = args")
+        self.lines.append("args.clear()")
+        for attribute in self.function.symbols:
+            declared = attribute.data
+            if declared.arg is None:
+                continue
+            name, source = self._symbol(declared.name), f"a{declared.arg}"
+            if declared.dim is not None:
+                source += f".size({declared.dim})"
+            elif declared.stride is not None:
+                source += f".stride({declared.stride})"
+            self.lines.append(f"{name} = {source}")
+
+    def _symbol(self, name: str) -> str:
+        return self.symbols.setdefault(name, f"s{len(self.symbols)}")
+
+    def _fresh(self, value: SSAValue) -> str:
+        name = self.variables[value] = f"t{len(self.variables)}"
+        return name
+
+    def _variable(self, value: SSAValue) -> str:
+        name = self.variables.get(value)
+        if name is None:
+            raise UnsupportedError(f"a host program uses {value} before it is made")
+        return name
+
+    def _expr(self, expr: Expr) -> str:
+        return expression(expr, self.symbols)
+
+    # Launches that follow each other are collected, so that Python pays once for all of them. Allocations and views
+    # in between move before them, frees behind them; an allocation after a free starts a new run, so that the
+    # memory that was freed can serve it.
+
+    def _op(self, op: Operation) -> None:
+        if isinstance(op, host.LaunchOp):
+            self._launch(op)
+        elif isinstance(op, host.FreeOp):
+            self._free(op)
+        elif isinstance(op, host.EmptyOp):
+            if self._freed:
+                self._flush()
+            self._empty(op)
+        elif isinstance(op, host.ViewOp):
+            self._view(op)
+        elif isinstance(op, SymIntOp):
+            self.lines.append(f"{self._fresh(op.result)} = {self._expr(op.value.data)}")
+        else:
+            self._flush()
+            self._statement(op)
+
+    def _statement(self, op: Operation) -> None:
+        if isinstance(op, host.ReturnOp):
+            self.lines.append(f"return [{', '.join(map(self._variable, op.values))}]")
+        elif isinstance(op, host.CopyOp):
+            self.lines.append(f"{self._variable(op.target)}.copy_({self._variable(op.source)})")
+        elif isinstance(op, AtenOp | CallOp):
+            self._call(op)
+        else:
+            raise UnsupportedError(f"no host program for {op.name}")
+
+    def _launch(self, op: host.LaunchOp) -> None:
+        function = self.kernels.get(op.kernel.root_reference.data)
+        if function is None:
+            raise UnsupportedError(f"the module has no kernel @{op.kernel.root_reference.data}")
+        buffers = tuple(op.buffers)
+        if len(buffers) != len(function.body.block.args) or len(op.symbols.data) != len(function.symbols.data):
+            raise UnsupportedError(f"a launch of @{function.sym_name.data} has the wrong number of arguments")
+        if self._pending and generator_of(self._pending[0].function) != generator_of(function):
+            self._flush()
+        needs_tensors = self.launchers[generator_of(function)].needs_tensors
+        tensors = tuple(map(self._variable, buffers)) if needs_tensors else ()
+        pointers = () if needs_tensors else tuple(map(self._pointer, buffers))
+        integers = tuple(map(self._expr, op.symbols.data))
+        self._pending.append(Launch(function, buffers, tensors, pointers, integers))
+
+    def _flush(self) -> None:
+        """Write the launches that wait, then the frees behind them."""
+        if self._pending:
+            launcher = self.launchers[generator_of(self._pending[0].function)]
+            self.lines += launcher.write(self._pending, self.constants)
+            self._pending = []
+        if self._freed:
+            self.lines.append(f"del {', '.join(self._freed)}")
+            self._freed = []
+
+    def _free(self, op: host.FreeOp) -> None:
+        names = [self.variables[value] for value in op.values if value in self.variables]
+        self._freed += names
+        if not self._pending:
+            self._flush()
+
+    def _pointer(self, value: SSAValue) -> str:
+        known = self.pointers.get(value)
+        return known if known is not None else f"{self._variable(value)}.data_ptr()"
+
+    def _empty(self, op: host.EmptyOp) -> None:
+        kind = _tensor_type(op.out)
+        layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
+        dtype = self._dtype(kind)
+        if op.offset is not None:
+            offset = self._expr(op.offset.data)
+            if self._only_launched(op.out):
+                self._set_pointer(op.out, f"{self._pointer(op.pool[0])} + {offset}")
+                return
+            self.constants.fixed("in_pool", runtime.in_pool)
+            pool = self._variable(op.pool[0])
+            self.lines.append(f"{self._fresh(op.out)} = in_pool({pool}, {offset}, {layout}, {dtype})")
+        elif kind.device == "cpu":
+            self.constants.fixed("empty", runtime.empty_cpu)
+            self.lines.append(f"{self._fresh(op.out)} = empty({layout}, {dtype})")
+        else:
+            self.constants.fixed("empty_strided", torch.empty_strided)
+            device = self.constants.bind("device", torch.device(kind.device))
+            self.lines.append(f"{self._fresh(op.out)} = empty_strided({layout}, dtype={dtype}, device={device})")
+
+    def _view(self, op: host.ViewOp) -> None:
+        kind, offset = _tensor_type(op.out), self._expr(op.offset.data)
+        if self._only_launched(op.out):
+            base, item = self._pointer(op.source), _item_size(kind)
+            self._set_pointer(op.out, base if offset == "0" else f"{base} + {item}*({offset})")
+            return
+        self.constants.fixed("strided", runtime.strided)
+        source = self._variable(op.source)
+        layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
+        self.lines.append(f"{self._fresh(op.out)} = strided({source}, {layout}, {offset})")
+
+    def _set_pointer(self, value: SSAValue, text: str) -> None:
+        if "+" not in text:
+            self.pointers[value] = text
+            return
+        name = self.pointers[value] = f"p{len(self.pointers)}"
+        self.lines.append(f"{name} = {text}")
+
+    def _only_launched(self, value: SSAValue) -> bool:
+        """Whether an address is all that is needed of a tensor."""
+        for use in value.uses:
+            user = use.operation
+            if isinstance(user, host.FreeOp):
+                continue
+            if isinstance(user, host.ViewOp) and self._only_launched(user.out):
+                continue
+            if not isinstance(user, host.LaunchOp):
+                return False
+            function = self.kernels.get(user.kernel.root_reference.data)
+            if function is None or self.launchers[generator_of(function)].needs_tensors:
+                return False
+        return True
+
+    def _call(self, op: AtenOp | CallOp) -> None:
+        call = self._printer.call(op)
+        names = [self._fresh(out) for out in op.results]
+        if not names:
+            self.lines.append(call)
+            return
+        if _returns_one(op):
+            self.lines.append(f"{names[0]} = {call}")
+        else:
+            flatten = self.constants.fixed("flatten", runtime.flatten)
+            self.lines.append(f"{', '.join(names)}, = {flatten}({call})")
+        self._bind_symbols(op)
+        for name, out in zip(names, op.results, strict=True):
+            if isinstance(out.type, TensorType) and _is_launched(out):
+                fit = self.constants.fixed("fit", runtime.fit)
+                layout = [expressions(e, self.symbols) for e in (out.type.shape, out.type.strides)]
+                self.lines.append(f"{name} = {fit}({name}, {', '.join(layout)})")
+
+    def _bind_symbols(self, op: AtenOp | CallOp) -> None:
+        """Values of the symbols that an op defines: sizes of its tensors, or its integers in order."""
+        unbound = [name for name in op.binds if name not in self.symbols]
+        for out in op.results:
+            if isinstance(out.type, TensorType):
+                for dim, size in enumerate(out.type.shape):
+                    atom = size.as_atom
+                    if atom is not None and atom.name in unbound:
+                        unbound.remove(atom.name)
+                        self.lines.append(f"{self._symbol(atom.name)} = {self.variables[out]}.size({dim})")
+            elif isinstance(out.type, IndexType) and unbound:
+                self.lines.append(f"{self._symbol(unbound.pop(0))} = {self.variables[out]}")
+
+    def _dtype(self, kind: TensorType) -> str:
+        return self.constants.bind("dtype", runtime.torch_dtype(kind.element))
+
+
+def _tensor_type(value: SSAValue) -> TensorType:
+    assert isinstance(value.type, TensorType)
+    return value.type
+
+
+def _item_size(kind: TensorType) -> int:
+    return ITEM_SIZES[torch_name(kind.element)]
+
+
+def _returns_one(op: AtenOp | CallOp) -> bool:
+    """Whether the Python call returns the one result itself instead of a list or tuple."""
+    if len(op.results) != 1 or isinstance(op, CallOp):
+        return False
+    returns = op.schema.returns
+    return len(returns) == 1 and not returns[0].is_list
+
+
+def _is_launched(value: SSAValue) -> bool:
+    users: Sequence[Operation] = [use.operation for use in value.uses]
+    return any(isinstance(user, host.LaunchOp | host.ViewOp) for user in users)

@@ -1,0 +1,69 @@
+"""Executable programs from modules at kernel + host level."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects import host, kernel
+from ...errors import UserError
+from .emit import HostEmitter
+from .launchers import Launcher, generator_of, make_launcher
+
+_NUMBERS = itertools.count()
+
+
+class HostProgram:
+    """A compiled `host.func`.
+
+    source:  the Python text of the program
+    sources: file name -> text, of the program and of its kernels
+    """
+
+    def __init__(self, source: str, namespace: dict[str, Any], sources: Mapping[str, str]) -> None:
+        self.source = source
+        self.sources = {"program.py": source, **sources}
+        filename = f"<inductile program {next(_NUMBERS)}>"
+        # tracebacks and debuggers show the generated lines
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        # all names and words of the text are our own; see HostEmitter
+        exec(compile(source, filename, "exec"), namespace)
+        self._run: Callable[[list[Any]], list[Any]] = namespace["run"]
+
+    def __call__(self, args: list[Any]) -> list[Any]:
+        """Run on a list of inputs, which is cleared; the list of outputs."""
+        return self._run(args)
+
+
+def build(module: ModuleOp, config: Any = None, references: Mapping[str, Any] | None = None) -> HostProgram:
+    """Compile the module's kernels and its one `host.func`.
+
+    `references` holds what calls refer to beside the module. Raises UserError when the module has not exactly one
+    host function, UnsupportedError for what no code generator handles, and errors of the compilers.
+    """
+    functions = [op for op in module.ops if isinstance(op, host.FuncOp)]
+    if len(functions) != 1:
+        raise UserError(f"the module has {len(functions)} host functions", "keep the one that is to run")
+    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, kernel.FuncOp)}
+    launchers = _compile(functions[0], kernels)
+    emitter = HostEmitter(functions[0], kernels, launchers, references or {})
+    source = emitter.source()
+    sources = {name: text for launcher in launchers.values() for name, text in launcher.sources.items()}
+    return HostProgram(source, emitter.constants.namespace, sources)
+
+
+def _compile(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp]) -> dict[str, Launcher]:
+    """Compile the kernels that the function launches, each by its code generator."""
+    launched = {op.kernel.root_reference.data for op in function.walk() if isinstance(op, host.LaunchOp)}
+    groups: dict[str, list[kernel.FuncOp]] = {}
+    for name, each in kernels.items():
+        if name in launched:
+            groups.setdefault(generator_of(each), []).append(each)
+    launchers = {generator: make_launcher(generator) for generator in groups}
+    for generator, group in groups.items():
+        launchers[generator].compile(group)
+    return launchers
