@@ -1,0 +1,75 @@
+"""The pass `host-free`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects import host
+from .lifetimes import Lifetimes, verify_frees
+
+
+@dataclass(frozen=True)
+class HostFree(ModulePass):
+    """Level: host.
+
+    Precondition: nothing is freed yet; allocations that nothing uses may be there and are removed.
+    Guarantee: every tensor that is not returned, arguments included, is in one `host.free` right behind the last op
+    that uses it or a view of it. A view is freed no later than its source.
+
+        %y = host.empty : T
+        host.launch @k(%x, %y)
+        %z = aten.mm(%y, %w) : U
+        host.return %z
+    becomes
+        %y = host.empty : T
+        host.launch @k(%x, %y)
+        host.free %x
+        %z = aten.mm(%y, %w) : U
+        host.free %y, %w
+        host.return %z
+    """
+
+    name = "host-free"
+    level: ClassVar[str] = "host"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """End lives in every host function."""
+        for function in op.body.block.ops:
+            if isinstance(function, host.FuncOp):
+                insert_frees(function.body.block)
+
+
+def insert_frees(block: Block) -> None:
+    """Insert the frees of one function."""
+    _remove_unused(block)
+    lifetimes = Lifetimes(block)
+    ending: dict[int, list[SSAValue]] = {}
+    for value in lifetimes.values:
+        if not lifetimes.escapes(value):
+            ending.setdefault(lifetimes.last[value], []).append(value)
+    for position, op in enumerate(list(block.ops)):
+        values = ending.get(position)
+        if values:
+            block.insert_op_after(host.FreeOp.create(operands=_views_first(values, lifetimes)), op)
+    arguments = ending.get(-1)
+    first = block.first_op
+    if arguments and first is not None:
+        block.insert_op_before(host.FreeOp.create(operands=arguments), first)
+    verify_frees(block)
+
+
+def _remove_unused(block: Block) -> None:
+    for op in reversed(list(block.ops)):
+        if isinstance(op, host.EmptyOp | host.ViewOp) and op.out.first_use is None:
+            block.erase_op(op)
+
+
+def _views_first(values: list[SSAValue], lifetimes: Lifetimes) -> list[SSAValue]:
+    """Latest definition first: what is a view of another goes before it."""
+    return sorted(values, key=lifetimes.start, reverse=True)

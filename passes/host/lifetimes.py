@@ -1,0 +1,102 @@
+"""Which values of a host function share memory, and between which ops each lives. Derived from the IR every time."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import host
+from ...dialects.aten.types import TensorType
+from ...errors import InductileError
+from ..common.memory import may_return_alias
+
+
+class LifetimeError(InductileError):
+    """A value is used behind the end of its life, or two values that live at once share memory."""
+
+
+def is_tensor(value: SSAValue) -> bool:
+    """Whether a value has memory."""
+    return isinstance(value.type, TensorType)
+
+
+def sources(value: SSAValue) -> tuple[SSAValue, ...]:
+    """The values that `value` may be a view of, one step up; empty when its memory is its own."""
+    owner = value.owner
+    if isinstance(owner, Block):
+        return ()
+    if isinstance(owner, host.ViewOp):
+        return (owner.source,)
+    if isinstance(owner, host.EmptyOp):
+        return tuple(owner.pool)
+    if owner.name.startswith("aten.") and may_return_alias(owner):
+        return tuple(operand for operand in owner.operands if is_tensor(operand))
+    return ()
+
+
+class Lifetimes:
+    """Positions of ops in a host function, and the last use of each value's memory.
+
+    last[value] is the position of the last op that uses a value or anything that may be a view of it; `end` for what
+    the function returns. A `host.free` is no use.
+    """
+
+    def __init__(self, block: Block) -> None:
+        ops = list(block.ops)
+        self.position: dict[Operation, int] = {op: position for position, op in enumerate(ops)}
+        self.end = len(ops) - 1
+        self.last: dict[SSAValue, int] = {}
+        self.values: list[SSAValue] = [a for a in block.args if is_tensor(a)]
+        for op in ops:
+            self.values.extend(result for result in op.results if is_tensor(result))
+        self._roots: dict[SSAValue, frozenset[SSAValue]] = {}
+        # Views come behind their sources, so that going backwards each last use is final when it is handed up.
+        for value in reversed(self.values):
+            own = max((self.position[u.operation] for u in value.uses if _is_use(u.operation)), default=-1)
+            self.last[value] = max(own, self.last.get(value, -1), self.start(value))
+            for source in sources(value):
+                self.last[source] = max(self.last.get(source, -1), self.last[value])
+
+    def start(self, value: SSAValue) -> int:
+        """Position of the op that makes a value; -1 for an argument."""
+        owner = value.owner
+        return -1 if isinstance(owner, Block) else self.position[owner]
+
+    def roots(self, value: SSAValue) -> frozenset[SSAValue]:
+        """The values whose own memory `value` may lie in."""
+        found = self._roots.get(value)
+        if found is None:
+            above = sources(value)
+            found = frozenset().union(*(self.roots(s) for s in above)) if above else frozenset((value,))
+            self._roots[value] = found
+        return found
+
+    def escapes(self, value: SSAValue) -> bool:
+        """Whether a value or a view of it is returned."""
+        return self.last[value] >= self.end
+
+
+def _is_use(op: Operation) -> bool:
+    return not isinstance(op, host.FreeOp)
+
+
+def verify_frees(block: Block) -> None:
+    """Check that nothing is used behind its `host.free`, by itself or through a view, nor freed twice.
+
+    Raises LifetimeError.
+    """
+    freed: dict[SSAValue, Operation] = {}
+    for op in block.ops:
+        for operand in op.operands:
+            if operand in freed or any(source in freed for source in _views_up(operand)):
+                raise LifetimeError(f"{op.name} uses %{operand.name_hint or '?'} behind its host.free")
+        if isinstance(op, host.FreeOp):
+            freed.update((value, op) for value in op.values)
+
+
+def _views_up(value: SSAValue) -> list[SSAValue]:
+    """The sources of a `host.view`, all the way up: memory that a reference to the view does not keep."""
+    found: list[SSAValue] = []
+    while isinstance(value.owner, host.ViewOp):
+        value = value.owner.source
+        found.append(value)
+    return found
