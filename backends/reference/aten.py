@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, Operator, Reference, TensorType
+from ...dialects.aten import Argument, AtenOp, CallOp, Device, Layout, MemoryFormat, Operator, Reference, TensorType
 from ...dialects.sym import Expr
 from .errors import InterpretationError, describe
 from .precision import WIDER, actual_device, torch_dtype
-from .program import Handlers, Program, TakenOver
+from .program import Handlers, Program
 
 #: ops that convert because the program says so: their results are rounded also when wide
 CASTS = frozenset({"aten._to_copy", "aten.to.dtype", "prims::convert_element_type"})
@@ -40,14 +40,14 @@ class _Arguments:
         self.program = program
         self.narrow = narrow
 
-    def value(self, value: Any) -> Any:
+    def value(self, value: Any, is_read: bool = True) -> Any:
         """A tensor, number, dtype, ... for an argument's value."""
         if isinstance(value, SSAValue):
-            return self._operand(value)
+            return self._operand(value, is_read)
         if isinstance(value, Expr):
             return self.program.size(value)
         if isinstance(value, tuple | list):
-            return [self.value(item) for item in value]
+            return [self.value(item, is_read) for item in value]
         if isinstance(value, dict):
             return {key: self.value(item) for key, item in value.items()}
         if isinstance(value, Attribute):
@@ -65,11 +65,11 @@ class _Arguments:
             raise InterpretationError(f"nothing is given for the reference @{name}")
         return self.program.references[name]
 
-    def _operand(self, value: SSAValue) -> Any:
-        found = self.program.result(value)
-        if self.narrow and isinstance(value.type, TensorType):
-            return found.to(torch_dtype(value.type.element))
-        return found
+    def _operand(self, value: SSAValue, is_read: bool) -> Any:
+        if not isinstance(value.type, TensorType):
+            return self.program.result(value)
+        found = self.program.tensor(value) if is_read else self.program.target(value)
+        return found.to(torch_dtype(value.type.element)) if self.narrow else found
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
         named = {key: arguments.value(a) for key, a in op.kwargs().items()}
     else:
         function, positional = overload(op.target.replace(".", "::", 1)), []
-        named = {key: arguments.value(value) for key, value in _spelled(op).items()}
+        named = {a.name: arguments.value(op.arg(a.name), not _is_output(a)) for a in _spelled(op)}
     wide = program.machine.precision.wide and not narrow
     if wide and "half_to_float" in named:
         named["half_to_float"] = False  # there is no half to convert
@@ -104,13 +104,14 @@ def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
         return _flatten(function(*positional, **named))
 
 
-def _spelled(op: AtenOp) -> Mapping[str, Any]:
+def _spelled(op: AtenOp) -> list[Argument]:
     """Arguments that the op gives, without those that have their default."""
-    return {
-        a.name: op.arg(a.name)
-        for a in op.schema.arguments
-        if a.is_tensor or a.name in op.properties or not a.may_be_left_out
-    }
+    return [a for a in op.schema.arguments if a.is_tensor or a.name in op.properties or not a.may_be_left_out]
+
+
+def _is_output(argument: Argument) -> bool:
+    """Whether an argument is written without being read: the `out` of an out variant."""
+    return argument.writes and argument.kwarg_only
 
 
 def call(program: Program, op: AtenOp | CallOp) -> None:
@@ -128,8 +129,21 @@ def call(program: Program, op: AtenOp | CallOp) -> None:
         results = _invoke(program, op, narrow=True)
     if precision.wide and op.target in CASTS:
         results = _rounded(op, results)
-    writes = isinstance(op, AtenOp) and op.schema.is_mutable
-    program.receive(op, _kept(op, results), op.binds, writes)
+    program.receive(op, _kept(op, results), op.binds, bool(_written(op)))
+    for value in _written(op):
+        program.wrote(value)
+
+
+def _written(op: AtenOp | CallOp) -> list[SSAValue]:
+    """Tensors that the op writes."""
+    if isinstance(op, CallOp):
+        return []
+    found: list[SSAValue] = []
+    for argument in op.schema.arguments:
+        if argument.writes:
+            value = op.arg(argument.name)
+            found.extend(v for v in (value if isinstance(value, tuple) else (value,)) if v is not None)
+    return found
 
 
 def _kept(op: Operation, results: Sequence[Any]) -> list[Any]:
@@ -151,15 +165,13 @@ def _rounded(op: Operation, results: Sequence[Any]) -> list[Any]:
 
 def _copy(program: Program, op: AtenOp) -> None:
     """`aten.copy_`: writes a graph input, whose memory may already hold the value."""
-    target = program.values[op.operands[0]]
-    if isinstance(target, TakenOver):
-        target = target.tensor
-    source, kind = program.tensor(op.operands[1]), op.operands[0].type
+    target, source, kind = op.operands[0], program.tensor(op.operands[1]), op.operands[0].type
     if not isinstance(kind, TensorType):
         raise InterpretationError(f"{describe(op)}: writes {kind}")
-    target.copy_(source.to(torch_dtype(kind.element)))
+    program.target(target).copy_(source.to(torch_dtype(kind.element)))
+    program.wrote(target)
     if op.results:
-        program.values[op.results[0]] = target
+        program.receive(op, [program.target(target)], (), writes=True)
 
 
 HANDLERS: Handlers = {AtenOp: call, CallOp: call}

@@ -23,6 +23,9 @@ class OutOfBoundsError(InterpretationError):
 class RaceError(InterpretationError):
     """Two iterations that may run at once meet in one place, and one of them writes without `atomic`."""
 
+    log: object = None
+    """The record of the loop whose iterations they are."""
+
 
 class UninitialisedReadError(InterpretationError):
     """Memory is read, or returned, that nothing wrote."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
 from xdsl.dialects import arith
@@ -41,7 +41,7 @@ class Frame:
     HANDLERS: ClassVar[Mapping[type[Operation], Callable[[Any, Any], None]]] = {}
     """What each op that is no scalar op does to a frame."""
 
-    def inside(self, domain: Domain) -> Frame:
+    def inside(self, domain: Domain) -> Self:
         """A frame for an inner body; what it defines is forgotten with it."""
         return replace(self, domain=domain, values=ChainMap({}, self.values))
 
@@ -96,16 +96,25 @@ class Frame:
         values = {dynamic_name(k): self.scalar(v).to(torch.int64) for k, v in enumerate(dynamic)}
         return [self.domain.tensor(self.domain.evaluate(e, values)) for e in exprs]
 
+    def wanted(self, mask: torch.Tensor | None) -> torch.Tensor | None:
+        """Lanes that exist and where a mask holds; None: all."""
+        active = self.domain.active
+        if mask is None or active is None:
+            return active if mask is None else mask
+        return mask & active
+
     def check_indices(
-        self, op: Operation, indices: Sequence[torch.Tensor], sizes: Sequence[int], wanted: torch.Tensor | None
+        self,
+        op: Operation,
+        indices: Sequence[torch.Tensor],
+        sizes: Sequence[int | torch.Tensor],
+        wanted: torch.Tensor | None,
     ) -> list[torch.Tensor]:
         """Indices with 0 in place of those that are not `wanted` or whose lane does not exist.
 
         Raises OutOfBoundsError where one that is wanted is not in [0, size), unless bounds are not checked.
         """
-        lanes = self.domain.active
-        if wanted is not None:
-            lanes = wanted if lanes is None else lanes & wanted
+        lanes = self.wanted(wanted)
         checked: list[torch.Tensor] = []
         for dim, (index, size) in enumerate(zip(indices, sizes, strict=True)):
             if self.machine.check_bounds:

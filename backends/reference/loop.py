@@ -16,6 +16,7 @@ from ...dialects.sym import AxesAttr
 from .domain import LANES, Domain, pieces
 from .errors import LifetimeError, RaceError, describe, exception
 from .frame import Frame, evaluate_index
+from .places import combine_at, last_at
 from .program import Handlers, Program, TakenOver
 from .reductions import Accumulator, scan
 
@@ -171,36 +172,15 @@ def _linear_index(
 def written(op: loop.ScatterOp, dest: torch.Tensor, linear: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     """The destination, contiguous, after values are combined into it at linear indices."""
     flat = dest.reshape(-1).clone()
-    order = torch.arange(len(linear), device=linear.device)
-    last = torch.full((dest.numel(),), -1, dtype=torch.int64, device=linear.device)
-    last = last.scatter_reduce(0, linear, order, "amax")
-    winners = last[linear] == order
-    if op.unique is not None and not bool(winners.all()):
-        place_ = int(linear[~winners][0])
-        raise RaceError(f"{describe(op)}: promises unique places, but writes element {place_} twice")
+    last = last_at(linear, dest.numel())
+    if op.unique is not None and not bool(last.all()):
+        twice = int(linear[~last][0])
+        raise RaceError(f"{describe(op)}: promises unique places, but writes element {twice} twice")
     if op.kind.data == "set":
-        flat[linear[winners]] = value[winners]
-        return flat.reshape(dest.shape)
-    return combine_at(flat, linear, value, op.kind.data).reshape(dest.shape)
-
-
-_REDUCTIONS = {"mul": "prod", "amin": "amin", "amax": "amax"}
-
-
-def combine_at(flat: torch.Tensor, linear: torch.Tensor, value: torch.Tensor, kind: str) -> torch.Tensor:
-    """`flat` with values added, multiplied, ... at indices that may repeat; floats round once, at the end."""
-    dtype = flat.dtype
-    if dtype == torch.bool:  # as ATen: add and amax are or, mul and amin are and
-        dtype, wide = dtype, torch.uint8
-        kind = {"add": "amax", "mul": "amin"}.get(kind, kind)
-    elif dtype.is_floating_point:
-        wide = torch.float64
+        flat[linear[last]] = value[last]
     else:
-        wide = dtype if dtype.is_complex or dtype.is_signed or dtype == torch.uint8 else torch.int64
-    target, source = flat.to(wide), value.to(wide)
-    if kind == "add":
-        return target.index_add(0, linear, source).to(dtype)
-    return target.scatter_reduce(0, linear, source, _REDUCTIONS[kind], include_self=True).to(dtype)
+        flat = combine_at(flat, linear, value, op.kind.data)
+    return flat.reshape(dest.shape)
 
 
 def view(program: Program, op: loop.ViewOp) -> None:

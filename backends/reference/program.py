@@ -74,6 +74,14 @@ class Program:
             raise LifetimeError(f"read after its memory was taken over by {describe(found.by)}")
         return found
 
+    def target(self, value: SSAValue) -> torch.Tensor:
+        """The tensor that an op writes without reading it."""
+        found = self.values[value]
+        return found.tensor if isinstance(found, TakenOver) else found
+
+    def wrote(self, value: SSAValue) -> None:
+        """Be told that an op has written a whole tensor."""
+
     def take_over(self, value: SSAValue, op: Operation) -> None:
         """Forbid further reads of a value that `op` has overwritten. An argument may be read: it is then new."""
         if isinstance(value.owner, Operation):

@@ -21,6 +21,15 @@ def combiner_of(frame: Frame, op: Any) -> Combiner:
     return Combiner(len(init), combine_region(frame, op.combine.block), lambda _: init)
 
 
+def _elements(combiner: Combiner, inner: Frame, yielded: Values, shape: tuple[int, ...]) -> Values:
+    """What an inner frame yields, one dimension in front of `shape`; the identity in lanes that do not exist."""
+    values, identity = start(combiner, yielded, shape)
+    active = inner.domain.active
+    if active is not None:
+        values = tuple(torch.where(active, v, e) for v, e in zip(values, identity, strict=True))
+    return tuple(v.expand(inner.domain.shape).reshape(-1, *shape) for v in values)
+
+
 class Accumulator:
     """A reduction over lanes of a frame, fed piece by piece in order."""
 
@@ -36,12 +45,7 @@ class Accumulator:
 
     def add(self, inner: Frame, yielded: Values) -> None:
         """Combine the lanes of an inner frame, whose domain has reduced axes in front of the enclosing lanes."""
-        values, identity = start(self.combiner, yielded, self.shape)
-        active = inner.domain.active
-        if active is not None:
-            values = tuple(torch.where(active, v, e) for v, e in zip(values, identity, strict=True))
-        flat = tuple(v.expand(inner.domain.shape).reshape(-1, *self.shape) for v in values)
-        part = fold(self.combiner, flat)
+        part = fold(self.combiner, _elements(self.combiner, inner, yielded, self.shape))
         self.total = part if self.total is None else self.combiner.combine(self.total, part)
 
     def result(self) -> Values:
@@ -69,3 +73,21 @@ def scan(frame: Frame, op: Any, elements: Values, shape: torch.Size) -> Values:
         return tuple(v.expand(shape) for v in elements)
     prefix = combiner.combine(identity, running(combiner, lanes))
     return tuple(v.to(e.dtype) for v, e in zip(prefix, elements, strict=True))
+
+
+class Scanner:
+    """An inclusive scan over lanes of a frame, fed piece by piece in order."""
+
+    def __init__(self, frame: Frame, op: Any) -> None:
+        self.combiner = combiner_of(frame, op)
+        self.shape = frame.domain.shape
+        self.carry: Values | None = None
+
+    def add(self, inner: Frame, yielded: Values) -> Values:
+        """Running values in the lanes of an inner frame, whose domain has the scanned axis in front."""
+        if self.carry is None:
+            _, self.carry = start(self.combiner, yielded, self.shape)
+        elements = _elements(self.combiner, inner, yielded, self.shape)
+        prefix = self.combiner.combine(self.carry, running(self.combiner, elements))
+        self.carry = tuple(v[-1] for v in prefix)
+        return tuple(v.to(y.dtype) for v, y in zip(prefix, yielded, strict=True))

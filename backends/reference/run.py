@@ -10,20 +10,22 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import Attribute, Block
 
-from ...dialects import host
+from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import SymbolAttr
 from . import aten, loop
+from . import host as host_
 from . import program as program_
 from .binding import Border, bind_symbols, check_inputs
 from .errors import InputError
 from .frame import Machine
+from .host import HostProgram
 from .precision import Precision, torch_dtype
 from .program import Handlers, Program
 
 Function = func.FuncOp | host.FuncOp
 
-HANDLERS: Handlers = {**program_.HANDLERS, **aten.HANDLERS, **loop.HANDLERS}
+HANDLERS: Handlers = {**program_.HANDLERS, **aten.HANDLERS, **loop.HANDLERS, **host_.HANDLERS}
 
 
 def functions(module: ModuleOp) -> dict[str, Function]:
@@ -80,7 +82,7 @@ def run_module(
     symbols = bind_symbols([s.data for s in declarations(chosen)], inputs)
     check_inputs([a.type for a in block.args], inputs, symbols)
     machine = Machine(Precision(wide), check_bounds, strict)
-    program = Program(machine, HANDLERS, symbols, references=references or {})
+    program = _program(module, chosen, machine, symbols, references or {})
     if not wide:
         return _execute(program, block, inputs)
     border = Border()
@@ -88,6 +90,19 @@ def run_module(
     results = _execute(program, block, entered)
     border.write_back()
     return [_leave(border, v, kind) for v, kind in zip(results, _result_types(chosen), strict=True)]
+
+
+def _program(
+    module: ModuleOp,
+    function: Function,
+    machine: Machine,
+    symbols: dict[str, int],
+    references: Mapping[str, Any],
+) -> Program:
+    if not isinstance(function, host.FuncOp):
+        return Program(machine, HANDLERS, symbols, references=references)
+    kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, kernel.FuncOp)}
+    return HostProgram(machine, HANDLERS, symbols, references=references, kernels=kernels)
 
 
 def _execute(program: Program, block: Block, inputs: Sequence[Any]) -> list[Any]:

@@ -56,3 +56,8 @@ def mismatch(
 def same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether two tensors share a storage."""
     return a.untyped_storage()._cdata == b.untyped_storage()._cdata
+
+
+def first_element(tensor: torch.Tensor) -> int:
+    """Number of a tensor's first element in its storage."""
+    return int(tensor.storage_offset())
