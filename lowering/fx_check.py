@@ -9,7 +9,7 @@ from torch.fx import GraphModule, Node
 from torch.utils._pytree import tree_leaves
 
 from ..errors import InductileError
-from .fx_private import fake_mode_of
+from .fx_private import fake_mode_of, known_true
 
 
 class MetaMismatchError(InductileError):
@@ -39,8 +39,8 @@ def _check(node: Node) -> int:
         return 0
     actual = node.target(*args, **kwargs)  # pyright: ignore[reportCallIssue]
     for old, new in zip(tree_leaves(recorded), tree_leaves(actual), strict=True):
-        if isinstance(old, torch.Tensor) and _facts(old) != _facts(new):
-            raise MetaMismatchError(f"{node.name} ({node.target}) is {_facts(old)}, its op gives {_facts(new)}")
+        if isinstance(old, torch.Tensor) and _differ(old, new):
+            raise MetaMismatchError(f"{node.name} ({node.target}) is {_text(old)}, its op gives {_text(new)}")
     return 1
 
 
@@ -48,6 +48,15 @@ def _value(node: Node) -> Any:
     return node.meta.get("val", node)
 
 
-def _facts(tensor: torch.Tensor) -> tuple[Any, ...]:
-    strides = [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size != 1]
-    return tensor.dtype, tuple(tensor.shape), tuple(strides), tensor.device
+def _differ(old: torch.Tensor, new: torch.Tensor) -> bool:
+    """Whether two fake tensors are known to differ; strides of dimensions of size 1 do not count."""
+    if (old.dtype, old.device, old.dim()) != (new.dtype, new.device, new.dim()):
+        return True
+    strides = zip(old.shape, old.stride(), new.stride(), strict=True)
+    return any(known_true(a != b) for a, b in zip(old.shape, new.shape, strict=True)) or any(
+        known_true(size != 1) and known_true(a != b) for size, a, b in strides
+    )
+
+
+def _text(tensor: torch.Tensor) -> str:
+    return f"{tensor.dtype} {list(tensor.shape)} with strides {list(tensor.stride())} on {tensor.device}"

@@ -69,9 +69,11 @@ def sympy_of(value: Any) -> Any:
     return value.node.expr
 
 
-def is_symbolic(value: Any) -> bool:
-    """Whether a value is a SymInt, SymFloat or SymBool."""
-    return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))
+def known_true(condition: bool | torch.SymBool) -> bool:
+    """Whether a condition holds for all values of its symbols; adds no guard."""
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    return statically_known_true(condition)
 
 
 @dataclass(frozen=True)
