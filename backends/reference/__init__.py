@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .compare import compare_modules, differences, random_inputs
 from .errors import (
     InputError,
     InterpretationError,
@@ -19,5 +20,8 @@ __all__ = [
     "OutOfBoundsError",
     "RaceError",
     "UninitialisedReadError",
+    "compare_modules",
+    "differences",
+    "random_inputs",
     "run_module",
 ]

@@ -1,0 +1,165 @@
+"""Comparing what two modules do to the same inputs, and making inputs for a module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from xdsl.dialects.builtin import ModuleOp
+
+from .errors import InputError, InterpretationError
+from .inputs import random_inputs
+from .run import run_module
+from .tensors import same_memory, same_strides
+
+__all__ = ["clone_inputs", "compare_modules", "differences", "random_inputs"]
+
+#: dtype -> relative and absolute tolerance of values computed in their own type in another order
+_NARROW: dict[torch.dtype, tuple[float, float]] = {
+    torch.float16: (1e-3, 1e-5),
+    torch.bfloat16: (1.6e-2, 1e-5),
+    torch.float32: (1.3e-6, 1e-5),
+    torch.complex64: (1.3e-6, 1e-5),
+}
+_DOUBLE = (1e-7, 1e-7)
+_WIDE_ATOL = 1e-7
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What a run left: results, or the error that the program raised, and the inputs afterwards."""
+
+    results: list[Any]
+    inputs: list[Any]
+    error: Exception | None = None
+
+
+def clone_inputs(inputs: Sequence[Any]) -> list[Any]:
+    """Copies with the same layouts; inputs that share memory share the copy's."""
+    copies: dict[int, torch.Tensor] = {}
+    cloned: list[Any] = []
+    for value in inputs:
+        if not isinstance(value, torch.Tensor):
+            cloned.append(value)
+            continue
+        key = value.untyped_storage()._cdata
+        if key not in copies:
+            count = value.untyped_storage().nbytes() // value.element_size()
+            copies[key] = value.as_strided((count,), (1,), 0).clone()
+        base = copies[key] if copies[key].dtype == value.dtype else copies[key].view(value.dtype)
+        cloned.append(base.as_strided(value.shape, value.stride(), value.storage_offset()))
+    return cloned
+
+
+def compare_modules(
+    before: ModuleOp,
+    after: ModuleOp,
+    inputs: Sequence[torch.Tensor | int],
+    *,
+    function: str | None = None,
+    wide: bool = False,
+    values: bool = True,
+) -> list[str]:
+    """How `after` differs from `before` on inputs, one line a difference; the inputs are left alone.
+
+    Compared are results (dtype, shape, strides, values, NaN, infinities, the sign of zero), inputs afterwards,
+    aliases among results and inputs, and what the program raises. `wide` computes floats in float64 with the
+    program's casts, so that two orders of the same operations agree closely. Without `values` only the rest.
+
+    Raises what `run_module` raises for inputs that do not fit, or when `before` has no meaning.
+    """
+    expected = _run(before, inputs, function, wide)
+    if isinstance(expected.error, InputError | InterpretationError):
+        raise expected.error
+    got = _run(after, inputs, function, wide)
+    if expected.error is not None or got.error is not None:
+        return _error_differences(expected.error, got.error)
+    found: list[str] = []
+    if len(expected.results) != len(got.results):
+        return [f"{len(expected.results)} results -> {len(got.results)}"]
+    for number, pair in enumerate(zip(expected.results, got.results, strict=True)):
+        found += [f"result {number}: {d}" for d in differences(*pair, values=values, wide=wide)]
+    for number, pair in enumerate(zip(expected.inputs, got.inputs, strict=True)):
+        found += [f"input {number} afterwards: {d}" for d in differences(*pair, values=values, wide=wide)]
+    return found + _alias_differences(_aliases(expected), _aliases(got))
+
+
+def _run(module: ModuleOp, inputs: Sequence[Any], function: str | None, wide: bool) -> _Outcome:
+    own = clone_inputs(inputs)
+    torch.manual_seed(0)
+    try:
+        return _Outcome(run_module(module, own, function, wide=wide), own)
+    except Exception as error:  # an exception is part of what the program does
+        return _Outcome([], own, error)
+
+
+def _error_differences(before: Exception | None, after: Exception | None) -> list[str]:
+    texts = [f"{type(e).__name__}: {e}" if e else "no error" for e in (before, after)]
+    same = type(before) is type(after) and not isinstance(after, InterpretationError)
+    return [] if same else [f"{texts[0]} -> {texts[1]}"]
+
+
+def differences(expected: Any, got: Any, *, values: bool = True, wide: bool = False) -> list[str]:
+    """How one value differs from another, in words; empty when it does not.
+
+    Floats are compared with torch's usual tolerances for their dtype, the absolute one times the largest magnitude;
+    for results of a `wide` run the absolute one is smaller.
+    """
+    if not isinstance(expected, torch.Tensor) or not isinstance(got, torch.Tensor):
+        same = type(expected) is type(got) and (expected == got or (expected != expected and got != got))
+        return [] if same else [f"{expected!r} -> {got!r}"]
+    if expected.dtype != got.dtype:
+        return [f"dtype {expected.dtype} -> {got.dtype}"]
+    if expected.shape != got.shape:
+        return [f"shape {tuple(expected.shape)} -> {tuple(got.shape)}"]
+    found: list[str] = []
+    if not same_strides(got, expected.stride()):
+        found.append(f"strides {expected.stride()} -> {got.stride()}")
+    if values and expected.numel():
+        found += _value_differences(expected, got.to(expected.device), wide)
+    return found
+
+
+def _value_differences(expected: torch.Tensor, got: torch.Tensor, wide: bool) -> list[str]:
+    if not (expected.is_floating_point() or expected.is_complex()):
+        return _report("values", expected, got, expected != got)
+    dtype = torch.complex128 if expected.is_complex() else torch.float64
+    rtol, atol = _NARROW.get(expected.dtype, _DOUBLE)
+    atol = min(atol, _WIDE_ATOL) if wide else atol
+    x, y = expected.to(dtype), got.to(dtype)
+    magnitude = x[x.isfinite()].abs()
+    scale = max(1.0, float(magnitude.max())) if magnitude.numel() else 1.0
+    close = torch.isclose(y, x, rtol=rtol, atol=atol * scale, equal_nan=True)
+    found = _report("values", expected, got, ~close)
+    if not expected.is_complex():
+        zeros = (x == 0) & (y == 0)
+        found += _report("signs of zero", expected, got, zeros & (x.signbit() != y.signbit()))
+    return found
+
+
+def _report(what: str, expected: torch.Tensor, got: torch.Tensor, wrong: torch.Tensor) -> list[str]:
+    count = int(wrong.sum())
+    if not count:
+        return []
+    at = tuple(wrong.nonzero()[0].tolist())
+    pair = f"{expected[at].item()} -> {got[at].item()}"
+    return [f"{what} at {list(at)}: {pair} ({count} of {expected.numel()} elements)"]
+
+
+def _aliases(outcome: _Outcome) -> set[tuple[str, str]]:
+    named = [(f"input {k}", v) for k, v in enumerate(outcome.inputs)]
+    named += [(f"result {k}", v) for k, v in enumerate(outcome.results)]
+    tensors = [(name, v) for name, v in named if isinstance(v, torch.Tensor) and v.numel()]
+    return {
+        (a, b)
+        for k, (a, x) in enumerate(tensors)
+        for b, y in tensors[k + 1 :]
+        if same_memory(x, y) and b.startswith("result")
+    }
+
+
+def _alias_differences(before: set[tuple[str, str]], after: set[tuple[str, str]]) -> list[str]:
+    lost = [f"{a} and {b} no longer share memory" for a, b in sorted(before - after)]
+    return lost + [f"{a} and {b} share memory now" for a, b in sorted(after - before)]
