@@ -233,8 +233,15 @@ class ScalarBuilder:
 
     def clamp(self, value: Scalar, low: Number | None, high: Number | None) -> Scalar:
         """Bounded from below, then from above; NaN stays."""
-        value = value if low is None else self.max(value, low)
-        return value if high is None else self.min(value, high)
+        value = value if low is None else self._bounded(value, low, "lt", "max")
+        return value if high is None else self._bounded(value, high, "gt", "min")
+
+    def _bounded(self, value: Scalar, bound: Number, beyond: str, otherwise: str) -> Scalar:
+        """By a choice where the bound is a known number: it keeps -0.0 at a bound of 0.0, as eager does."""
+        limit = self.number(bound, value.element)
+        if limit.known is None or limit.known != limit.known or not is_float(value.element):
+            return self.binary(otherwise, value, limit)
+        return self.where(self.compare(beyond, value, limit), limit, value)
 
     def negate(self, value: Scalar) -> Scalar:
         """-x; integers wrap."""

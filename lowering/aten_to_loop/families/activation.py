@@ -60,7 +60,8 @@ def elu_gradient(
 
 def softshrink(s: ScalarBuilder, x: Scalar, lambd: float) -> Scalar:
     """x moved towards 0 by lambd, 0 within; NaN stays."""
-    return s.where(x > lambd, x - lambd, s.where(x < -lambd, x + lambd, x * 0.0))
+    inside = s.where(s.isnan(x), x, s.constant(0, x.element))
+    return s.where(x > lambd, x - lambd, s.where(x < -lambd, x + lambd, inside))
 
 
 def softplus(s: ScalarBuilder, x: Scalar, beta: float, threshold: float) -> Scalar:
@@ -136,7 +137,7 @@ def _prelu_kernel_backward(b: LoopBuilder, call: Call) -> Replacement:
 
 
 add_pointwise({
-    "relu": lambda s, self: s.max(self, 0),
+    "relu": lambda s, self: s.clamp(self, 0, None),
     "relu6": lambda s, self: s.clamp(self, 0, 6),
     "hardtanh": lambda s, self, min_val, max_val: s.clamp(self, min_val, max_val),
     "sigmoid": lambda s, self: s.sigmoid(self),
@@ -164,14 +165,14 @@ add_pointwise({
     "leaky_relu_backward": lambda s, grad_output, self, negative_slope:
         s.where(self > 0, grad_output, grad_output * float(negative_slope)),
     "hardtanh_backward": lambda s, grad_output, self, min_val, max_val:
-        zero_where(s, (self <= min_val) | (self >= max_val), grad_output),
+        s.where((self > min_val) & (self < max_val), grad_output, 0),
     "hardsigmoid_backward": lambda s, grad_output, self:
         s.where((self > -3.0) & (self < 3.0), grad_output / 6.0, 0.0),
     "hardswish_backward": lambda s, grad_output, self: hardswish_gradient(s, grad_output, self),
     "hardshrink_backward": lambda s, grad_out, self, lambd:
-        zero_where(s, (self >= -lambd) & (self <= lambd), grad_out),
+        s.where((self > lambd) | (self < -lambd), grad_out, 0),
     "softshrink_backward": lambda s, grad_output, self, lambd:
-        zero_where(s, (self >= -lambd) & (self <= lambd), grad_output),
+        s.where((self > lambd) | (self < -lambd), grad_output, 0),
     "softplus_backward": lambda s, grad_output, self, beta, threshold:
         softplus_gradient(s, grad_output, self, beta, threshold),
     "threshold_backward": lambda s, grad_output, self, threshold: zero_where(s, self <= threshold, grad_output),

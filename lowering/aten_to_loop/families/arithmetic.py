@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..dtypes import BOOL, F64, I64, is_float, kind
+from ..dtypes import BOOL, F64, I32, I64, is_float, kind
 from ..pointwise import add_pointwise
 from ..scalar import Number, Scalar
 from ..scalar_builder import ScalarBuilder
@@ -57,7 +57,9 @@ def integer_power(s: ScalarBuilder, base: Scalar, exponent: Scalar) -> Scalar:
         return base | ~exponent
     if known in (1, 2, 3):
         return _repeated_product(base, int(known))
-    if kind(base.element) == "unsigned" or (known is not None and known >= 0):
+    if kind(base.element) == "unsigned":  # the op takes its operands as signed; the low bits agree
+        return s.pow(base.to(I64), exponent.to(I64)).to(base.element)
+    if known is not None and known >= 0:
         return s.pow(base, exponent)
     one, zero = s.constant(1, base.element), s.constant(0, base.element)
     odd = (exponent & 1).ne(0)
@@ -114,19 +116,19 @@ def gcd(s: ScalarBuilder, left: Scalar, right: Scalar) -> Scalar:
 
 
 def lcm(s: ScalarBuilder, left: Scalar, right: Scalar) -> Scalar:
-    """Least common multiple, 0 if either is 0."""
-    divisor = gcd(s, left, right)
-    zero = divisor.eq(0)
-    safe = s.where(zero, s.constant(1, left.element), divisor)
-    product = s.abs(s.binary("quotient", left, safe) * right)
-    return s.where(zero, s.constant(0, left.element), product)
+    """Least common multiple, 0 if either is 0; in 32 bits at least, as C++ promotes."""
+    element = left.element
+    if element not in (I32, I64):
+        left, right = left.to(I32), right.to(I32)
+    divisor = s.function("gcd", left, right)
+    safe = s.where(divisor.eq(0), s.constant(1, left.element), divisor)
+    return s.abs(s.binary("quotient", left, safe) * right).to(element)
 
 
 add_pointwise({
     "add.Tensor add.Scalar": lambda s, self, other, alpha: self + scaled(s, other, alpha),
     "sub.Tensor sub.Scalar": lambda s, self, other, alpha: self - scaled(s, other, alpha),
     "rsub.Tensor rsub.Scalar": lambda s, self, other, alpha: other - scaled(s, self, alpha),
-    "_add_relu.Tensor _add_relu.Scalar": lambda s, self, other, alpha: s.max(self + scaled(s, other, alpha), 0),
     "mul.Tensor mul.Scalar": lambda s, self, other: self * other,
     "div.Tensor div.Scalar true_divide.Tensor true_divide.Scalar": lambda s, self, other: self / other,
     "div.Tensor_mode div.Scalar_mode":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..dtypes import BOOL, F64, is_float
+from ..dtypes import BOOL, F32, is_float
 from ..pointwise import Policy, add_pointwise
 from ..scalar import Scalar
 from ..scalar_builder import ScalarBuilder
@@ -14,13 +14,14 @@ def isclose(s: ScalarBuilder, left: Scalar, right: Scalar, rtol: float, atol: fl
     if not is_float(left.element):
         if rtol == 0 and atol == 0:
             return close
-        return close | (s.abs(left - right).to(F64) <= s.abs(right).to(F64) * rtol + atol)
+        left, right = left.to(F32), right.to(F32)
+        return close | (s.abs(left - right) <= s.abs(right * rtol) + atol)
     if equal_nan:
         close = close | (s.isnan(left) & s.isnan(right))
     if rtol == 0 and atol == 0:
         return close
     difference = s.abs(left - right)
-    return close | (s.isfinite(difference) & (difference <= s.abs(right) * rtol + atol))
+    return close | (s.isfinite(difference) & (difference <= s.abs(right * rtol) + atol))
 
 
 def predicate(s: ScalarBuilder, name: str, value: Scalar) -> Scalar:

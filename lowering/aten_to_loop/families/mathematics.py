@@ -41,7 +41,7 @@ def logaddexp(s: ScalarBuilder, left: Scalar, right: Scalar, binary: bool) -> Sc
     """log(exp(left) + exp(right)), or in base 2: the larger one and a correction; equal infinities stay."""
     difference = -s.abs(left - right)
     if binary:
-        correction = s.log1p(s.exp2(difference)) * (1.0 / math.log(2.0))
+        correction = s.log2(s.exp2(difference) + 1.0)
     else:
         correction = s.log1p(s.exp(difference))
     same_infinity = s.isinf(left) & left.eq(right)
@@ -71,8 +71,25 @@ def polygamma(s: ScalarBuilder, n: int, value: Scalar) -> Scalar:
     """The n-th derivative of digamma: (-1)**(n + 1) * n! * zeta(n + 1, x)."""
     if n == 0:
         return s.function("digamma", value)
+    if n == 1:
+        return trigamma(s, value)
     factor = math.factorial(n) * (1.0 if n % 2 else -1.0)
     return s.function("zeta", s.constant(n + 1, value.element), value) * factor
+
+
+def trigamma(s: ScalarBuilder, value: Scalar) -> Scalar:
+    """The second derivative of log(gamma), as eager has it: reflected below 0.5, shifted by 6, then asymptotic."""
+    reflected = value < 0.5
+    sine = s.sin(value * math.pi)
+    x = s.where(reflected, 1.0 - value, value)
+    total = s.where(reflected, -(math.pi * math.pi) / (sine * sine), s.constant(0, value.element))
+    for _ in range(6):
+        total = total + 1.0 / (x * x)
+        x = x + 1.0
+    inverse = 1.0 / (x * x)
+    series = 1.0 / (x * 2.0) + 1.0 + inverse * (1.0 / 6.0 - inverse * (1.0 / 30.0 - inverse * (1.0 / 42.0)))
+    total = total + series / x
+    return s.where(reflected, -total, total)
 
 
 def angle(s: ScalarBuilder, value: Scalar) -> Scalar:
