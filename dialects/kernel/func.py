@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Region
 from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def
 from xdsl.parser import Parser
@@ -26,7 +26,8 @@ class FuncOp(IRDLOperation):
         }
 
     `symbols` are integer parameters that index expressions use. `errors` lists what `kernel.assert` codes mean.
-    `target` names the backend that the mapping was chosen for ("cpp", "triton cuda:90", ...); absent before tiling.
+    `target` names the machine that the mapping was chosen for ("cpp", "cuda:90", ...); absent before tiling. On a GPU
+    `num_warps 8` behind it is a part of the schedule: the warps that run one program.
     Which buffers are written follows from the stores. Buffers do not overlap, except that one buffer may be both
     read and written.
     """
@@ -36,6 +37,7 @@ class FuncOp(IRDLOperation):
     symbols = prop_def(ArrayAttr[StringAttr])
     errors = opt_prop_def(ArrayAttr[StringAttr])
     target = opt_prop_def(StringAttr)
+    num_warps = opt_prop_def(IntegerAttr)
     body = region_def("single_block")
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
 
@@ -60,14 +62,16 @@ class FuncOp(IRDLOperation):
         return FuncOp.create(properties=properties, regions=(body,), location=location)  # pyright: ignore
 
     def verify_(self) -> None:
-        """Check that parameters are buffers that are not local."""
+        """Check that parameters are buffers that are not local, and that the number of warps is a power of two."""
+        if self.num_warps is not None and (w := self.num_warps.value.data) & (w - 1) | (w < 1):
+            raise VerifyException(f"a program has 1, 2, 4, ... warps, not {w}")
         for argument in self.body.block.args:
             if not isinstance(argument.type, BufferType) or argument.type.local:
                 raise VerifyException(f"a kernel takes buffers, not {argument.type}")
 
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:
-        """Parse `@name(%x: T, ...) symbols (s0) errors [...] target "..." { ... }`."""
+        """Parse `@name(%x: T, ...) symbols (s0) errors [...] target "..." num_warps 4 { ... }`."""
         sym_name = parser.parse_symbol_name().data
         arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
         symbols: list[str] = []
@@ -77,8 +81,12 @@ class FuncOp(IRDLOperation):
         if parser.parse_optional_keyword("errors") is not None:
             errors = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
         target = parser.parse_str_literal() if parser.parse_optional_keyword("target") is not None else None
+        warps = parser.parse_integer() if parser.parse_optional_keyword("num_warps") is not None else None
         body = parser.parse_region(arguments)
-        return FuncOp.of(sym_name, symbols, body, errors, target)
+        function = FuncOp.of(sym_name, symbols, body, errors, target)
+        if warps is not None:
+            function.properties["num_warps"] = IntegerAttr(warps, i64)
+        return function
 
     def print(self, printer: Printer) -> None:
         """Print what `parse` reads."""
@@ -96,5 +104,7 @@ class FuncOp(IRDLOperation):
         if self.target is not None:
             printer.print_string(" target ")
             printer.print_string_literal(self.target.data)
+        if self.num_warps is not None:
+            printer.print_string(f" num_warps {self.num_warps.value.data}")
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)

@@ -1,0 +1,199 @@
+"""Axes of a kernel in Triton: program ids, lanes of a tile, and Python loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ...dialects import kernel
+from ...dialects.sym import ZERO, Expr, Ranges, bounds, ceildiv, simplify
+from ...errors import UnsupportedError
+from .context import Context, Lanes
+from .index import Code
+from .names import identifier
+from .values import Value
+
+Loop = kernel.ForOp | kernel.ReduceOp | kernel.ScanOp
+
+
+def is_tiled(op: Loop) -> bool:
+    """Whether the axis is a dimension of the program's tile."""
+    return op.tile is not None and op.tile.value.data > 1
+
+
+def is_grid(op: object) -> bool:
+    """Whether the axis is spread over programs."""
+    return isinstance(op, Loop) and op.mapping.data == "grid"
+
+
+def tile_of(op: Loop) -> int:
+    """Elements of the axis that one step takes. UnsupportedError unless it is a power of two."""
+    tile = 1 if op.tile is None else op.tile.value.data
+    if tile & (tile - 1):
+        raise UnsupportedError(f"axis {op.axis.data} has a tile of {tile}; Triton's blocks are powers of two")
+    return tile
+
+
+def extent_of(op: Loop) -> Expr:
+    """Length of the axis."""
+    return op.hi.data - op.lo.data
+
+
+def is_persistent(op: Loop, ranges: Ranges) -> bool:
+    """Whether one tile covers the axis, so that nothing loops."""
+    _, most = bounds(extent_of(op), ranges)
+    return is_tiled(op) and not is_grid(op) and most is not None and most <= tile_of(op)
+
+
+def divides(op: Loop, ranges: Ranges) -> bool:
+    """Whether all tiles are full."""
+    return simplify(extent_of(op) % tile_of(op), ranges) is ZERO
+
+
+def programs(op: Loop) -> Expr:
+    """Programs along a grid axis."""
+    return ceildiv(extent_of(op), tile_of(op))
+
+
+def tile_rank(op: Loop) -> int:
+    """Dimensions of the tile of a loop with all that is nested in it."""
+    inner = [
+        tile_rank(nested) for region in op.regions for nested in region.block.ops if isinstance(nested, Loop)
+    ]  # fmt: skip
+    return is_tiled(op) + max(inner, default=0)
+
+
+class Axes:
+    """Brings axes into scope. `constexprs` collects the block sizes: name -> elements."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.constexprs: dict[str, int] = {}
+        self._blocks: dict[tuple[int, Expr, Expr], str] = {}
+        self._ids: dict[str, str] = {}
+
+    def block(self, op: Loop) -> str:
+        """Name of the block size of a tiled axis. Axes that are alike share it, so that their lanes are one value."""
+        key = (tile_of(op), op.lo.data, op.hi.data)
+        if key not in self._blocks:
+            name = self.context.names.fresh(f"BLOCK_{identifier(op.axis.data).upper()}")
+            self._blocks[key] = name
+            self.constexprs[name] = key[0]
+        return self._blocks[key]
+
+    def decompose_program_id(self, grid: list[kernel.ForOp]) -> None:
+        """Number the programs along each grid axis; the last one runs fastest."""
+        context = self.context
+        wide = "" if context.width is None else f".to({context.width})"
+        rest = f"tl.program_id(0){wide}"
+        if len(grid) > 1:
+            name = context.names.fresh("pid")
+            context.out.line(f"{name} = {rest}")
+            rest = name
+        for op in reversed(grid[1:]):
+            count = self._count(op)
+            self._ids[op.axis.data] = f"{rest} % {count.closed}"
+            rest = f"{rest} // {count.closed}"
+        if grid:
+            self._ids[grid[0].axis.data] = rest
+
+    def _count(self, op: Loop) -> Code:
+        count = programs(op).as_int()
+        if count is not None:
+            return Code(str(count))
+        extent = self.context.index(extent_of(op))
+        return Code(f"tl.cdiv({extent.text}, {self.block(op)})") if is_tiled(op) else extent
+
+    @contextmanager
+    def on_grid(self, op: kernel.ForOp) -> Iterator[None]:
+        """The axis stands for the elements of this program."""
+        context, name = self.context, op.axis.data
+        text = self._ids[name]
+        if not is_tiled(op):
+            text = self._from(op, text)
+            self._bind(op, context.define(text, self._dtype, (), name))
+            yield
+            return
+        block = self.block(op)
+        if " " in text:
+            text = f"({text})"
+        with self._lanes(op, self._from(op, f"{text} * {block}"), ""):
+            yield
+
+    @contextmanager
+    def covered(self, op: Loop) -> Iterator[None]:
+        """One tile covers the axis."""
+        with self._lanes(op, self._from(op, ""), "" if self.context.width is None else f".to({self.context.width})"):
+            yield
+
+    @contextmanager
+    def looped(self, op: Loop) -> Iterator[None]:
+        """A Python loop over the axis, by tiles where it has some. The body is a scope."""
+        context, name = self.context, op.axis.data
+        lo, hi = context.index(op.lo.data).text, context.index(op.hi.data).text
+        step = context.names.fresh(f"{name}_start" if is_tiled(op) else name)
+        function, tail = "range", f", {self.block(op)}" if is_tiled(op) else ""
+        if op.mapping.data == "unroll" and op.lo.data.is_constant and op.hi.data.is_constant:
+            function = "tl.static_range"
+        head = hi if lo == "0" and not tail else f"{lo}, {hi}{tail}"
+        context.out.line(f"for {step} in {function}({head}):")
+        with context.scope():
+            if is_tiled(op):
+                wide = "" if context.width is None else f".to({context.width})"
+                with self._lanes(op, step, wide):
+                    yield
+                return
+            value = Value(step, self._dtype)
+            if context.width is not None:
+                value = context.define(f"tl.cast({step}, {context.width})", self._dtype, (), name)
+            self._bind(op, value)
+            yield
+
+    @contextmanager
+    def _lanes(self, op: Loop, start: str, wide: str) -> Iterator[None]:
+        context = self.context
+        dim, block = len(context.lanes), self.block(op)
+        if dim >= context.rank:
+            raise UnsupportedError(f"axis {op.axis.data} is tiled deeper than the tile has dimensions")
+        lanes = context.along(f"tl.arange(0, {block}){wide}", dim)
+        text = f"{start} + {lanes}" if start else lanes
+        value = context.define(text, self._dtype, (dim,), op.axis.data)
+        self._bind(op, value)
+        mask = None
+        if not divides(op, context.ranges) and not self._exactly_covered(op):
+            limit = context.index(op.hi.data)
+            mask = context.define(f"{value} < {limit.closed}", "int1", (dim,), f"{op.axis.data}_mask")
+        with context.lane(Lanes(op.axis.data, dim, block, mask)):
+            yield
+
+    def _exactly_covered(self, op: Loop) -> bool:
+        return extent_of(op).as_int() == tile_of(op)
+
+    def _from(self, op: Loop, text: str) -> str:
+        """Add the axis' lower bound."""
+        if op.lo.data is ZERO:
+            return text
+        lo = self.context.index(op.lo.data).closed
+        return f"{lo} + {text}" if text else lo
+
+    @property
+    def _dtype(self) -> str:
+        return "int32" if self.context.width is None else "int64"
+
+    def _bind(self, op: Loop, value: Value) -> None:
+        context, name = self.context, op.axis.data
+        context.symbols[name] = value
+        context.ranges = _with_axis(context.ranges, name, op.lo.data, op.hi.data)
+
+
+def _with_axis(ranges: Ranges, name: str, lo: Expr, hi: Expr) -> Ranges:
+    """`ranges` and `lo <= name < hi`."""
+    if lo is ZERO:
+        return Ranges.of_axes(((name, hi),), ranges)
+    least, _ = bounds(lo, ranges)
+    _, most = bounds(hi, ranges)
+    known = {**ranges.intervals, name: (least, None if most is None else most - 1)}
+    return Ranges(known, ranges.divisors, ranges.sizes)
+
+
+__all__ = ["Axes", "extent_of", "is_grid", "is_persistent", "is_tiled", "programs", "tile_of", "tile_rank"]

@@ -1,0 +1,167 @@
+"""State of the emission of one kernel: lines, names, the values of SSA values, the tile, and what is known there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects.access import dynamic_name
+from ...dialects.sym import Expr, Ranges
+from ...errors import UnsupportedError
+from .dtypes import is_plain_literal, typed_constant
+from .index import Code, IndexPrinter
+from .names import Names
+from .values import Dims, Value, union
+from .writer import Writer
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """A tiled axis in scope.
+
+    dim:   the dimension of the tile that it runs along
+    block: text of the tile's extent
+    mask:  which lanes are inside of the axis; None where all are
+    """
+
+    axis: str
+    dim: int
+    block: str
+    mask: Value | None
+
+
+@dataclass
+class Context:
+    """One for each kernel.
+
+    rank:   dimensions of the tile: the deepest nesting of tiled axes
+    ranges: facts about symbols and the axes in scope
+    width:  text of the integer type of indices, or None where plain 32-bit arithmetic is enough
+    """
+
+    rank: int
+    ranges: Ranges
+    width: str | None = None
+    out: Writer = field(default_factory=Writer)
+    names: Names = field(default_factory=Names)
+    values: dict[SSAValue, Value] = field(default_factory=dict)
+    buffers: dict[SSAValue, str] = field(default_factory=dict)
+    symbols: dict[str, Value] = field(default_factory=dict)
+    """Values of symbols and of the axes in scope."""
+    lanes: list[Lanes] = field(default_factory=list)
+    rows: dict[SSAValue, dict[str, Value]] = field(default_factory=dict)
+    """Local buffers: text of an index -> the register tile that holds those elements."""
+    guards: list[Value] = field(default_factory=list)
+    """Conditions that `kernel.assert` checked in the scope: where one fails no dynamic index is followed."""
+    dirty: set[SSAValue] = field(default_factory=set)
+    """Buffers that were stored to since the last barrier."""
+    written: frozenset[SSAValue] = frozenset()
+    """Buffers that the kernel stores to anywhere."""
+    _known: list[dict[str, Value]] = field(default_factory=lambda: [{}])
+    _location: Attribute | None = None
+
+    # scopes
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """The body of a Python loop: what is defined inside is unknown behind it."""
+        guards = len(self.guards)
+        rows = {buffer: dict(found) for buffer, found in self.rows.items()}
+        self._known.append({})
+        try:
+            with self.out.indented():
+                yield
+        finally:
+            self._known.pop()
+            self.rows = rows
+            del self.guards[guards:]
+
+    @contextmanager
+    def lane(self, lanes: Lanes) -> Iterator[None]:
+        """A tiled axis is in scope."""
+        guards = len(self.guards)
+        self.lanes.append(lanes)
+        try:
+            yield
+        finally:
+            self.lanes.pop()
+            del self.guards[guards:]
+
+    # values
+
+    def define(self, text: str, dtype: str, dims: Dims, hint: str, pure: bool = True) -> Value:
+        """Bind an expression to a name, or find the name that it has already in scope."""
+        if pure:
+            for known in reversed(self._known):
+                found = known.get(text)
+                if found is not None:
+                    return found
+        value = Value(self.names.fresh(hint), dtype, dims)
+        self.out.line(f"{value.text} = {text}")
+        if pure:
+            self._known[-1][text] = value
+        return value
+
+    def value(self, value: SSAValue) -> Value:
+        """The Triton value of an SSA value that was emitted."""
+        return self.values[value]
+
+    def tensor(self, value: Value) -> str:
+        """Text of a value as a tensor of its dtype, also where it is a literal that Triton would read as another."""
+        if value.literal and not is_plain_literal(value.dtype):
+            return typed_constant(value.text, value.dtype)
+        return value.text
+
+    def typed(self, value: Value) -> str:
+        """Text of a value that is a tensor in any case."""
+        return typed_constant(value.text, value.dtype) if value.literal else value.text
+
+    def index(self, expr: Expr, dynamic: Sequence[SSAValue] = ()) -> Code:
+        """An index expression; `d0, d1, ...` are the values `dynamic`."""
+        names = {dynamic_name(k): self.values[v] for k, v in enumerate(dynamic)}
+
+        def lookup(name: str) -> Value:
+            return names[name] if name in names else self.symbols[name]
+
+        return IndexPrinter(lookup, self.ranges).print(expr)
+
+    # the tile
+
+    def block_of(self, dim: int) -> str:
+        """Text of the extent of a dimension of the tile."""
+        for lanes in self.lanes:
+            if lanes.dim == dim:
+                return lanes.block
+        raise UnsupportedError(f"no axis in scope runs along dimension {dim} of the tile")
+
+    def shape(self, dims: Dims) -> str:
+        """The shape of a value that varies along `dims`."""
+        if not dims:
+            return "[]"
+        return f"[{', '.join(self.block_of(d) if d in dims else '1' for d in range(self.rank))}]"
+
+    def along(self, text: str, dim: int) -> str:
+        """A one-dimensional block as a block of the tile's rank."""
+        if self.rank == 1:
+            return text
+        places = ", ".join(":" if d == dim else "None" for d in range(self.rank))
+        return f"{text}[{places}]"
+
+    @property
+    def scope_dims(self) -> Dims:
+        """All dimensions along which an axis in scope runs."""
+        return tuple(sorted(lanes.dim for lanes in self.lanes))
+
+    def mask(self, dims: Dims, *conditions: Value | None) -> Value | None:
+        """Where all lanes along `dims` are inside of their axes and the conditions hold; None for everywhere."""
+        parts = [lanes.mask for lanes in self.lanes if lanes.dim in dims]
+        kept = list(dict.fromkeys(p for p in (*parts, *conditions) if p is not None and p.text != "True"))
+        if not kept:
+            return None
+        if len(kept) == 1:
+            return kept[0]
+        text = " & ".join(self.tensor(k) for k in kept)
+        return self.define(text, "int1", union(*kept), "mask")

@@ -1,0 +1,94 @@
+"""How scalar ops are spelled in Triton: one table, a text with places for the operands.
+
+`{0}`, `{1}` are operands that may be literals beside a tensor, `{0t}` ones that are tensors of their dtype in any
+case. A table entry may differ by dtype. Functions of `libdevice` exist for CUDA and HIP alike, except where noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects import arith
+from xdsl.dialects import math as math_dialect
+from xdsl.ir import Operation
+
+from ...dialects.scalar import FUNCTION_OPS
+
+Spelling = str | Mapping[str, str]
+
+#: infix operators on values of any sign
+INFIX: dict[type[Operation], str] = {
+    arith.AddfOp: "+", arith.SubfOp: "-", arith.MulfOp: "*", arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*",
+    arith.AndIOp: "&", arith.OrIOp: "|", arith.XOrIOp: "^", arith.ShLIOp: "<<",
+}  # fmt: skip
+
+#: operations that read the operands' bits as signed or as unsigned
+SIGNED: dict[type[Operation], str] = {
+    arith.DivSIOp: "{0t} // {1t}", arith.RemSIOp: "{0t} % {1t}", arith.ShRSIOp: "{0t} >> {1t}",
+    arith.MaxSIOp: "tl.maximum({0t}, {1t})", arith.MinSIOp: "tl.minimum({0t}, {1t})",
+    FUNCTION_OPS["floordivi"]: "prelude.floor_divide({0t}, {1t})",
+    FUNCTION_OPS["remainderi"]: "prelude.floor_modulo({0t}, {1t})",
+    FUNCTION_OPS["gcd"]: "prelude.gcd({0t}, {1t})",
+    math_dialect.IPowIOp: "prelude.integer_power({0t}, {1t})", math_dialect.AbsIOp: "tl.abs({0t})",
+}  # fmt: skip
+UNSIGNED: dict[type[Operation], str] = {
+    arith.DivUIOp: "{0t} // {1t}", arith.RemUIOp: "{0t} % {1t}", arith.ShRUIOp: "{0t} >> {1t}",
+    arith.MaxUIOp: "tl.maximum({0t}, {1t})", arith.MinUIOp: "tl.minimum({0t}, {1t})",
+}  # fmt: skip
+
+_LIBDEVICE = {
+    math_dialect.ExpOp: "exp", math_dialect.Exp2Op: "exp2", math_dialect.ExpM1Op: "expm1", math_dialect.LogOp: "log",
+    math_dialect.Log2Op: "log2", math_dialect.Log10Op: "log10", math_dialect.Log1pOp: "log1p",
+    math_dialect.SinOp: "sin", math_dialect.CosOp: "cos", math_dialect.TanOp: "tan", math_dialect.AsinOp: "asin",
+    math_dialect.AcosOp: "acos", math_dialect.AtanOp: "atan", math_dialect.SinhOp: "sinh", math_dialect.CoshOp: "cosh",
+    math_dialect.TanhOp: "tanh", math_dialect.AsinhOp: "asinh", math_dialect.AcoshOp: "acosh",
+    math_dialect.AtanhOp: "atanh", math_dialect.ErfOp: "erf", math_dialect.RsqrtOp: "rsqrt",
+    math_dialect.TruncOp: "trunc", math_dialect.RoundEvenOp: "nearbyint",
+    **{FUNCTION_OPS[name]: name for name in ("erfc", "erfinv", "erfcx", "lgamma")},
+    FUNCTION_OPS["i0"]: "cyl_bessel_i0", FUNCTION_OPS["i1"]: "cyl_bessel_i1",
+    FUNCTION_OPS["bessel_j0"]: "j0", FUNCTION_OPS["bessel_j1"]: "j1", FUNCTION_OPS["bessel_y0"]: "y0",
+    FUNCTION_OPS["bessel_y1"]: "y1",
+}  # fmt: skip
+_LIBDEVICE_BINARY = {
+    math_dialect.PowFOp: "pow", math_dialect.Atan2Op: "atan2", math_dialect.CopySignOp: "copysign",
+    FUNCTION_OPS["fmod"]: "fmod", FUNCTION_OPS["hypot"]: "hypot", FUNCTION_OPS["nextafter"]: "nextafter",
+}  # fmt: skip
+
+#: the rest: floats, comparisons are apart
+FLOAT: dict[type[Operation], Spelling] = {
+    **{op: f"libdevice.{name}({{0t}})" for op, name in _LIBDEVICE.items()},
+    **{op: f"libdevice.{name}({{0t}}, {{1t}})" for op, name in _LIBDEVICE_BINARY.items()},
+    # Triton's own division and square root of float32 are approximate; on float64 these names do not exist
+    arith.DivfOp: {"float32": "tl.div_rn({0t}, {1t})", "": "{0t} / {1t}"},
+    math_dialect.SqrtOp: {"float32": "tl.sqrt_rn({0t})", "": "tl.sqrt({0t})"},
+    arith.NegfOp: "prelude.negate({0t})",
+    arith.MaximumfOp: "prelude.maximum({0t}, {1t})",
+    arith.MinimumfOp: "prelude.minimum({0t}, {1t})",
+    arith.MaxnumfOp: "tl.maximum({0t}, {1t})",
+    arith.MinnumfOp: "tl.minimum({0t}, {1t})",
+    math_dialect.AbsFOp: "tl.abs({0t})",
+    math_dialect.CeilOp: "tl.ceil({0t})",
+    math_dialect.FloorOp: "tl.floor({0t})",
+    math_dialect.FmaOp: "tl.fma({0t}, {1t}, {2t})",
+    FUNCTION_OPS["isnan"]: "{0t} != {0t}",
+    FUNCTION_OPS["isinf"]: 'tl.abs({0t}) == float("inf")',
+    FUNCTION_OPS["isfinite"]: 'tl.abs({0t}) < float("inf")',
+    FUNCTION_OPS["signbit"]: "prelude.signbit({0t})",
+    FUNCTION_OPS["floordivf"]: "prelude.float_floor_divide({0t}, {1t})",
+    FUNCTION_OPS["remainderf"]: "prelude.float_modulo({0t}, {1t})",
+    FUNCTION_OPS["i0e"]: "libdevice.cyl_bessel_i0({0t}) * libdevice.exp(-tl.abs({0t}))",
+    FUNCTION_OPS["i1e"]: "libdevice.cyl_bessel_i1({0t}) * libdevice.exp(-tl.abs({0t}))",
+}
+
+#: number of the predicate -> operator; `ord`, `uno` and the unordered ones are spelled out
+CMPF: dict[int, str] = {
+    0: "({0t} != {0t}) & False", 1: "{0} == {1}", 2: "{0} > {1}", 3: "{0} >= {1}", 4: "{0} < {1}", 5: "{0} <= {1}",
+    6: "({0} < {1}) | ({0} > {1})", 7: "({0} == {0}) & ({1} == {1})", 8: "~(({0} < {1}) | ({0} > {1}))",
+    9: "~({0} <= {1})", 10: "~({0} < {1})", 11: "~({0} >= {1})", 12: "~({0} > {1})", 13: "{0} != {1}",
+    14: "({0} != {0}) | ({1} != {1})",
+}  # fmt: skip
+#: predicate -> (operator, whether it reads the bits as unsigned; None where that does not matter)
+CMPI: dict[int, tuple[str, bool | None]] = {
+    0: ("==", None), 1: ("!=", None), 2: ("<", False), 3: ("<=", False), 4: (">", False), 5: (">=", False),
+    6: ("<", True), 7: ("<=", True), 8: (">", True), 9: (">=", True),
+}  # fmt: skip

@@ -1,0 +1,105 @@
+"""Running kernels on CPU tensors with Triton's interpreter, which needs TRITON_INTERPRET=1 before Triton is imported.
+
+The interpreter lacks the functions of `libdevice`, and reduces with custom functions one element at a time; both are
+mended here. Meant for tests and for looking at kernels where there is no GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from .kernel import TritonKernel
+from .loading import load_functions
+
+_UNARY: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    name: getattr(torch, name)
+    for name in (
+        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+        "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "erfinv", "rsqrt", "trunc", "lgamma",
+    )
+} | {
+    "nearbyint": torch.round, "erfcx": torch.special.erfcx, "j0": torch.special.bessel_j0,
+    "j1": torch.special.bessel_j1, "y0": torch.special.bessel_y0, "y1": torch.special.bessel_y1,
+    "cyl_bessel_i0": torch.special.i0, "cyl_bessel_i1": torch.special.i1,
+}  # fmt: skip
+_BINARY: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "pow": torch.pow, "atan2": torch.atan2, "copysign": torch.copysign, "fmod": torch.fmod, "hypot": torch.hypot,
+    "nextafter": torch.nextafter,
+}  # fmt: skip
+
+
+def _libdevice_function(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
+    import triton.language as tl
+    from triton.runtime.interpreter import TensorHandle, interpreter_semantic
+
+    def call(*arguments: Any) -> Any:
+        values = [interpreter_semantic.to_tensor(a) for a in arguments]
+        result = function(*(torch.from_numpy(np.ascontiguousarray(v.handle.data)) for v in values)).numpy()
+        dtype = values[0].dtype
+        shaped = any(v.type.is_block() for v in values)
+        return tl.tensor(TensorHandle(result, dtype), tl.block_type(dtype, list(result.shape)) if shaped else dtype)
+
+    return call
+
+
+def _tree_reduce(self: Any, inputs: Sequence[Any]) -> list[Any]:
+    """Reduce by combining neighbours, all pairs at once; every extent is a power of two."""
+    import triton.language as tl
+    from triton.runtime.interpreter import TensorHandle
+
+    whole = self.axis is None
+    axis = 0 if whole else self.axis
+    arrays = [v.handle.data.reshape(-1) if whole else v.handle.data for v in inputs]
+    dtypes = [v.dtype for v in inputs]
+
+    def block(array: np.ndarray, dtype: Any) -> Any:
+        return tl.tensor(TensorHandle(array, dtype), tl.block_type(dtype, list(array.shape)))
+
+    while arrays[0].shape[axis] > 1:
+        left = [block(a.take(range(0, a.shape[axis], 2), axis), d) for a, d in zip(arrays, dtypes, strict=True)]
+        right = [block(a.take(range(1, a.shape[axis], 2), axis), d) for a, d in zip(arrays, dtypes, strict=True)]
+        result = self.combine_fn.fn(*left, *right)
+        parts = result if isinstance(result, tuple) else (result,)
+        arrays = [p.handle.data for p in parts]
+    if whole and self.keep_dims:
+        arrays = [a.reshape((1,) * inputs[0].handle.data.ndim) for a in arrays]
+    elif not self.keep_dims:
+        arrays = [a.squeeze(axis) for a in arrays]
+    return [self.to_tensor(a if a.ndim else a.item(), d) for a, d in zip(arrays, dtypes, strict=True)]
+
+
+def install() -> None:
+    """Give Triton's interpreter what it lacks; does nothing the second time."""
+    from triton.language.extra import libdevice
+    from triton.runtime.interpreter import ReduceOps
+
+    if ReduceOps.generic_reduce is _tree_reduce:
+        return
+    ReduceOps.generic_reduce = _tree_reduce
+    for name, function in {**_UNARY, **_BINARY}.items():
+        setattr(libdevice, name, _libdevice_function(function))
+
+
+def run_interpreted(
+    kernel: TritonKernel, buffers: Sequence[torch.Tensor], symbols: Mapping[str, int]
+) -> list[str]:
+    """Run a kernel on CPU tensors, in place. Returns the errors that it reported."""
+    import triton.language as tl
+
+    install()
+    function = load_functions([kernel])[kernel.name]
+    status = [torch.zeros(1, dtype=torch.int32)] if kernel.errors else []
+    constants: dict[str, Any] = dict(kernel.constexprs)
+    if kernel.chooses_index:
+        constants["INDEX"] = tl.int64 if kernel.needs_wide_index(symbols) else tl.int32
+    programs = kernel.programs(symbols)
+    if programs:
+        function[(programs,)](*buffers, *(symbols[s] for s in kernel.symbols), *status, **constants)
+    code = int(status[0].item()) if status else 0
+    return [kernel.errors[code - 1]] if code else []
+
+

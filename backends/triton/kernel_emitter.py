@@ -1,0 +1,196 @@
+"""Emits one `kernel.func` as a `@triton.jit` function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, NameLoc
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects import kernel
+from ...dialects.sym import ONE, Expr, Ranges, bounds
+from ...errors import UnsupportedError
+from . import memory, scalars
+from .axes import Axes, Loop, is_grid, programs, tile_rank
+from .context import Context
+from .custom import combine_function
+from .dtypes import pointer_name
+from .kernel import MAX_INDEX, TritonKernel
+from .loops import Loops
+from .names import comment
+from .values import Value
+
+_WARPS = 4
+
+
+def emit_kernel(function: kernel.FuncOp, ranges: Ranges) -> TritonKernel:
+    """The Triton source of a kernel whose axes are mapped for a GPU; `ranges` are facts about its symbols.
+
+    UnsupportedError for what Triton cannot express, or for a schedule that does not suit it.
+    """
+    return _KernelEmitter(function, ranges).run()
+
+
+class _KernelEmitter:
+    def __init__(self, function: kernel.FuncOp, ranges: Ranges) -> None:
+        self.function = function
+        block = function.body.block
+        rank = max((tile_rank(op) for op in block.ops if isinstance(op, Loop)), default=0)
+        self.extents = tuple(a.type.extent for a in block.args)  # pyright: ignore[reportAttributeAccessIssue]
+        self.context = Context(rank, ranges, _index_width(self.extents, ranges), written=_written(block))
+        self.axes = Axes(self.context)
+        self.loops = Loops(self.context, self.axes, self.body, self.custom)
+        self.functions: list[str] = []
+        self._location: Attribute | None = None
+
+    def run(self) -> TritonKernel:
+        """Emit."""
+        context, function = self.context, self.function
+        name = context.names.fresh(function.sym_name.data)
+        signature = self._arguments()
+        errors = () if function.errors is None else tuple(e.data for e in function.errors)
+        if errors:
+            signature[context.names.fresh("status")] = "*i32"
+        if context.width == "INDEX":
+            context.names.fresh("INDEX")
+        grid = _grid_axes(function.body.block)
+        self._widen_symbols()
+        self.axes.decompose_program_id(grid)
+        self.body(function.body.block)
+        total = ONE
+        for op in grid:
+            total = total * programs(op)
+        constants = dict(self.axes.constexprs)
+        signature |= dict.fromkeys(constants, "constexpr")
+        if context.width == "INDEX":
+            signature["INDEX"] = "constexpr"
+        warps = _WARPS if function.num_warps is None else function.num_warps.value.data
+        head = comment(f"grid {total}, num_warps {warps}")
+        return TritonKernel(
+            name=name,
+            source="\n\n\n".join([*self.functions, "\n".join([head, *self._function(name, signature)])]),
+            signature=signature,
+            constexprs=constants,
+            grid=total,
+            symbols=tuple(s.data for s in function.symbols),
+            buffers=len(function.body.block.args),
+            errors=errors,
+            extents=self.extents if context.width == "INDEX" else (),
+            num_warps=warps,
+            divisors={n: d for n, d in context.ranges.divisors.items() if n in signature},
+        )
+
+    def _arguments(self) -> dict[str, str]:
+        context = self.context
+        signature: dict[str, str] = {}
+        for position, argument in enumerate(self.function.body.block.args):
+            name = context.names.fresh(argument.name_hint or f"buffer{position}")
+            context.buffers[argument] = name
+            signature[name] = pointer_name(argument.type.element)  # pyright: ignore[reportAttributeAccessIssue]
+        for symbol in self.function.symbols:
+            name = context.names.fresh(symbol.data)
+            context.symbols[symbol.data] = Value(name, "int32")
+            signature[name] = "i32"
+        return signature
+
+    def _widen_symbols(self) -> None:
+        """Products of symbols must not overflow before they meet an axis."""
+        context = self.context
+        if context.width is None:
+            return
+        for symbol, value in list(context.symbols.items()):
+            text = f"tl.cast({value}, {context.width})"
+            context.symbols[symbol] = context.define(text, "int64", (), f"{value}_wide")
+
+    def _function(self, name: str, signature: dict[str, str]) -> list[str]:
+        arguments = [f"{n}: tl.constexpr" if t == "constexpr" else n for n, t in signature.items()]
+        head = f"def {name}({', '.join(arguments)}):"
+        lines = ["@triton.jit", head]
+        if len(head) > 100:
+            lines = ["@triton.jit", f"def {name}(", *(f"    {a}," for a in arguments), "):"]
+        return [*lines, *(self.context.out.lines or ["    pass"])]
+
+    def body(self, block: Block) -> None:
+        """Emit the ops of a block, in order, without its terminator."""
+        for op in block.ops:
+            handler = _HANDLERS.get(type(op))
+            self._comment(op)
+            if handler is None:
+                scalars.emit(self.context, op)
+            else:
+                handler(self, op)
+
+    def custom(self, op: kernel.ReduceOp | kernel.ScanOp) -> str:
+        """Name of a function for a combine region."""
+        name = self.context.names.fresh("combine")
+        assert op.combine is not None
+        self.functions.append(combine_function(name, op.combine.block))
+        return name
+
+    def _comment(self, op: Operation) -> None:
+        """Say which of the user's lines the following comes from, where that changes."""
+        if op.location == self._location or isinstance(op, kernel.YieldOp):
+            return
+        text = location_text(op.location)
+        if text:
+            self._location = op.location
+            self.context.out.line(comment(text))
+
+
+def location_text(location: Attribute) -> str:
+    """Names, files and lines of a location; "" for an unknown one."""
+    if isinstance(location, FileLineColLoc):
+        return f"{location.filename.data}:{location.line.data}"
+    if isinstance(location, NameLoc):
+        return location.name.data  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(location, FusedLoc):
+        parts = map(location_text, location.locations.data)  # pyright: ignore[reportAttributeAccessIssue]
+        return ", ".join(dict.fromkeys(p for p in parts if p))
+    return ""
+
+
+def _index_width(extents: tuple[Expr, ...], ranges: Ranges) -> str | None:
+    """None where all offsets fit 32 bits, tl.int64 where one surely does not, INDEX where the launch decides."""
+    known = [bounds(extent, ranges) for extent in extents]
+    if all(most is not None and most <= MAX_INDEX for _, most in known):
+        return None
+    constant = all(extent.is_constant for extent in extents)
+    return "tl.int64" if constant or any(least is not None and least > MAX_INDEX for least, _ in known) else "INDEX"
+
+
+def _written(block: Block) -> frozenset[SSAValue]:
+    return frozenset(op.buffer for op in block.walk() if isinstance(op, kernel.StoreOp))
+
+
+def _grid_axes(block: Block) -> list[kernel.ForOp]:
+    """The grid axes, outermost first. UnsupportedError unless each is nested in the one before."""
+    found = [op for op in block.ops if is_grid(op)]
+    if len(found) > 1:
+        raise UnsupportedError("a kernel has one nest of grid axes")
+    if not found:
+        return []
+    (axis,) = found
+    if not isinstance(axis, kernel.ForOp):
+        raise UnsupportedError("only a kernel.for runs on the grid")
+    return [axis, *_grid_axes(axis.body.block)]
+
+
+def _local(emitter: _KernelEmitter, op: kernel.LocalOp) -> None:
+    """A register tile comes into being when it is stored."""
+
+
+def _end(emitter: _KernelEmitter, op: kernel.YieldOp) -> None:
+    """What a loop does with the yielded values is the loop's matter."""
+
+
+_HANDLERS: dict[type[Operation], Callable[..., None]] = {
+    kernel.ForOp: lambda emitter, op: emitter.loops.for_(op),
+    kernel.ReduceOp: lambda emitter, op: emitter.loops.reduce(op),
+    kernel.ScanOp: lambda emitter, op: emitter.loops.scan(op),
+    kernel.LoadOp: lambda emitter, op: memory.load(emitter.context, op),
+    kernel.StoreOp: lambda emitter, op: memory.store(emitter.context, op),
+    kernel.AssertOp: lambda emitter, op: memory.check(emitter.context, op),
+    kernel.LocalOp: _local,
+    kernel.YieldOp: _end,
+}
+

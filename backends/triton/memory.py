@@ -1,0 +1,198 @@
+"""Loads, stores, local rows and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import SSAValue
+
+from ...dialects import kernel, scalar
+from ...dialects.sym import Expr
+from ...errors import UnsupportedError
+from .context import Context
+from .dtypes import dtype_name, is_float, signed, typed_constant
+from .index import Code
+from .monoids import STORE_MONOIDS, identity, reduce_text
+from .values import Dims, Value, union
+
+
+def load(context: Context, op: kernel.LoadOp) -> None:
+    """Emit a load; one whose only use widens it is written with the conversion."""
+    mask = None if op.mask is None else context.value(op.mask)
+    other = None if op.other is None else context.value(op.other)
+    if op.buffer.type.local:  # pyright: ignore[reportAttributeAccessIssue]
+        context.values[op.value] = _load_row(context, op, mask, other)
+        return
+    dtype = dtype_name(op.buffer.type.element)  # pyright: ignore[reportAttributeAccessIssue]
+    place = _index(context, op.map.data[0], op.dynamic)
+    dims = union(place.dims, *(v for v in (mask, other) if v is not None))
+    _barrier(context, op.buffer)
+    arguments = [_pointer(context, op.buffer, place, dims)]
+    guards = context.guards if op.dynamic else []
+    condition = context.mask(dims, mask, *guards)
+    if condition is not None:
+        arguments.append(f"mask={condition}")
+        if other is not None:
+            arguments.append(f"other={context.tensor(other)}")
+    text = f"tl.load({', '.join(arguments)})"
+    widen = op.value.get_user_of_unique_use()
+    if isinstance(widen, scalar.WidenOp):
+        dtype = dtype_name(widen.target_element)
+        text += f".to(tl.{dtype})"
+        result = widen.results[0]
+    else:
+        result = op.value
+    pure = op.buffer not in context.written
+    value = context.define(text, dtype, dims, _hint(result, context.buffers[op.buffer]), pure)
+    context.values[op.value] = value
+    if result is not op.value:
+        context.values[result] = value
+
+
+def _hint(value: SSAValue, buffer: str) -> str:
+    return value.name_hint or f"{buffer}_value"
+
+
+def _index(context: Context, expr: Expr, dynamic: Sequence[SSAValue]) -> Code:
+    return context.index(expr, dynamic)
+
+
+def _pointer(context: Context, buffer: SSAValue, place: Code, dims: Dims) -> str:
+    name = context.buffers[buffer]
+    text = name if place.text == "0" else f"{name} + {place.closed if place.level > 1 else place.text}"
+    return text if place.dims == dims else f"tl.broadcast_to({text}, {context.shape(dims)})"
+
+
+def _barrier(context: Context, buffer: SSAValue) -> None:
+    """Make what other threads of the program stored visible. A program of scalars is run alike by all its threads."""
+    if buffer in context.dirty and context.rank:
+        context.out.line("tl.debug_barrier()")
+        context.dirty.clear()
+
+
+def store(context: Context, op: kernel.StoreOp) -> None:
+    """Emit a store, plain, combining or atomic."""
+    value = context.value(op.value)
+    mask = None if op.mask is None else context.value(op.mask)
+    if op.buffer.type.local:  # pyright: ignore[reportAttributeAccessIssue]
+        _store_row(context, op, value, mask)
+        return
+    place = _index(context, op.map.data[0], op.dynamic)
+    kind = op.kind.data
+    varying = [v for v in (value, mask) if v is not None]
+    if kind == "set":
+        dims = union(place.dims, *varying)
+    else:
+        value, mask, dims = _combined_lanes(context, kind, value, mask, place)
+    guards = context.guards if op.dynamic else []
+    condition = context.mask(dims, mask, *guards)
+    pointer = _pointer(context, op.buffer, place, dims)
+    tail = "" if condition is None else f", mask={condition}"
+    element = dtype_name(op.buffer.type.element)  # pyright: ignore[reportAttributeAccessIssue]
+    if kind == "set":
+        context.out.line(f"tl.store({pointer}, {_stored(context, value, element)}{tail})")
+    elif op.atomic is not None:
+        _atomic(context, kind, pointer, value, element, dims, tail)
+    else:
+        _barrier(context, op.buffer)
+        old = Value(f"tl.load({pointer}{tail})", signed(element), dims)
+        new = STORE_MONOIDS[kind].combine(context, (old,), (_as(context, value, signed(element)),))[0]
+        context.out.line(f"tl.store({pointer}, {_stored(context, Value(new, element, dims), element)}{tail})")
+    context.dirty.add(op.buffer)
+
+
+def _stored(context: Context, value: Value, element: str) -> str:
+    """Text of the value as the buffer holds it: integers by their bits, whatever their sign."""
+    if value.literal:
+        return context.typed(Value(value.text, value.dtype, (), True))
+    return value.text
+
+
+def _as(context: Context, value: Value, dtype: str) -> Value:
+    if value.dtype == dtype or value.literal:
+        return Value(value.text, dtype, value.dims, value.literal)
+    return Value(f"{value.text}.to(tl.{dtype})", dtype, value.dims)
+
+
+def _combined_lanes(
+    context: Context, kind: str, value: Value, mask: Value | None, place: Code
+) -> tuple[Value, Value | None, Dims]:
+    """Combine over the lanes that share one place before memory is touched, because each of them counts once."""
+    shared = tuple(d for d in context.scope_dims if d not in place.dims)
+    dims = union(place.dims, context.scope_dims)
+    if not shared:
+        return value, mask, dims
+    monoid = STORE_MONOIDS[kind]
+    inside = context.mask(dims, mask)
+    neutral = identity(monoid.name, value.dtype)[0]
+    text = context.typed(value)
+    if inside is not None:
+        text = f"tl.where({inside}, {text}, {context.tensor(neutral)})"
+        if union(value, inside) != dims:
+            text = f"tl.broadcast_to({text}, {context.shape(dims)})"
+    else:
+        text = f"tl.broadcast_to({text}, {context.shape(dims)})"
+    for position, dim in enumerate(shared):
+        rest = tuple(d for d in dims if d not in shared[: position + 1])
+        name = context.define(text, value.dtype, rest, "part", pure=False)
+        text = reduce_text(monoid, (name,), dim, keep=bool(rest))
+    combined = context.define(text, value.dtype, place.dims, "combined", pure=False)
+    return combined, None, place.dims
+
+
+_ATOMICS = {"add": "atomic_add", "amax": "atomic_max", "amin": "atomic_min"}
+
+
+def _atomic(
+    context: Context, kind: str, pointer: str, value: Value, element: str, dims: Dims, tail: str
+) -> None:
+    function = _ATOMICS.get(kind)
+    if function is None or (is_float(element) and kind != "add"):
+        raise UnsupportedError(f"Triton has no atomic {kind} on {element}; its loops have to be serial")
+    text = context.typed(_as(context, value, element))
+    if union(value) != dims:
+        text = f"tl.broadcast_to({text}, {context.shape(dims)})"
+    context.out.line(f'tl.{function}({pointer}, {text}{tail}, sem="relaxed")')
+
+
+# local rows
+
+
+def _row_key(context: Context, op: kernel.LoadOp | kernel.StoreOp) -> str:
+    return _index(context, op.map.data[0], op.dynamic).text
+
+
+def _load_row(context: Context, op: kernel.LoadOp, mask: Value | None, other: Value | None) -> Value:
+    value = context.rows.get(op.buffer, {}).get(_row_key(context, op))
+    if value is None:
+        raise UnsupportedError(
+            f"a local buffer is read at [{op.map.data[0]}], where no register tile of this program was stored"
+        )
+    if mask is None or other is None:
+        return value
+    text = f"tl.where({context.typed(mask)}, {context.typed(value)}, {context.tensor(other)})"
+    return context.define(text, value.dtype, union(mask, value, other), "v")
+
+
+def _store_row(context: Context, op: kernel.StoreOp, value: Value, mask: Value | None) -> None:
+    if mask is not None or op.kind.data != "set":
+        raise UnsupportedError("a register tile is stored as a whole")
+    context.rows.setdefault(op.buffer, {})[_row_key(context, op)] = value
+
+
+# checks
+
+
+def check(context: Context, op: kernel.AssertOp) -> None:
+    """Emit a check; dynamic indices are followed only where it holds."""
+    condition = context.value(op.condition)
+    assert isinstance(op.condition.type, IntegerType)
+    if condition.literal:
+        condition = context.define(typed_constant(condition.text, "int1"), "int1", (), "ok")
+    failed = context.define(f"~{condition}", "int1", condition.dims, "failed")
+    # lanes outside of the domain compute from nothing and must not report
+    inside = context.mask(condition.dims, failed)
+    assert inside is not None
+    context.out.line(f"prelude.report(status, {inside}, {op.code.data})")
+    context.guards.append(condition)

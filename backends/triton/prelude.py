@@ -1,0 +1,207 @@
+"""Device functions that generated kernels call as `prelude.name`: combiners of reductions, and arithmetic with
+PyTorch's meaning that Triton lacks.
+
+Each works for scalars and for block tensors. Integer `//` and `%` truncate in Triton.
+"""
+
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+# combiners, for tl.reduce, tl.associative_scan and accumulators
+
+
+@triton.jit
+def add(a, b):
+    """x + y"""
+    return a + b
+
+
+@triton.jit
+def multiply(a, b):
+    """x * y"""
+    return a * b
+
+
+@triton.jit
+def maximum(a, b):
+    """The larger; NaN if either is NaN."""
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def minimum(a, b):
+    """The smaller; NaN if either is NaN."""
+    return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def bit_or(a, b):
+    """x | y"""
+    return a | b
+
+
+@triton.jit
+def bit_and(a, b):
+    """x & y"""
+    return a & b
+
+
+@triton.jit
+def bit_xor(a, b):
+    """x ^ y"""
+    return a ^ b
+
+
+@triton.jit
+def argmax(value, index, other_value, other_index):
+    """The larger of two (value, index): NaN wins, ties go to the lower index."""
+    tie = (value == other_value) | ((value != value) & (other_value != other_value))
+    first = (value > other_value) | ((value != value) & (other_value == other_value))
+    first = first | (tie & (index < other_index))
+    return tl.where(first, value, other_value), tl.where(first, index, other_index)
+
+
+@triton.jit
+def argmin(value, index, other_value, other_index):
+    """The smaller of two (value, index): NaN wins, ties go to the lower index."""
+    tie = (value == other_value) | ((value != value) & (other_value != other_value))
+    first = (value < other_value) | ((value != value) & (other_value == other_value))
+    first = first | (tie & (index < other_index))
+    return tl.where(first, value, other_value), tl.where(first, index, other_index)
+
+
+@triton.jit
+def welford(mean, m2, count, other_mean, other_m2, other_count):
+    """(mean, sum of squared deviations, count) of two parts together; an empty part changes nothing.
+
+    Chan, Golub, LeVeque, Updating formulae and a pairwise algorithm for computing sample variances, 1979.
+    """
+    total = count + other_count
+    share = tl.where(total == 0, 0.0, other_count / total)
+    delta = other_mean - mean
+    return mean + delta * share, m2 + other_m2 + delta * delta * count * share, total
+
+
+@triton.jit
+def logsumexp(highest, total, other_highest, other_total):
+    """(m, s) standing for m + log(s), of two parts together; equal infinite maxima add their sums."""
+    m = maximum(highest, other_highest)
+    left = tl.where(highest == m, 1.0, tl.exp(highest - m))
+    right = tl.where(other_highest == m, 1.0, tl.exp(other_highest - m))
+    # an empty part is (-inf, 0), whose weight must not turn 0 into NaN
+    return m, tl.where(total == 0, 0.0, total * left) + tl.where(other_total == 0, 0.0, other_total * right)
+
+
+# arithmetic
+
+
+@triton.jit
+def floor_divide(a, b):
+    """x // y on signed integers, rounded to -inf; y != 0."""
+    quotient = a // b
+    return tl.where((a % b != 0) & ((a < 0) != (b < 0)), quotient - 1, quotient)
+
+
+@triton.jit
+def floor_modulo(a, b):
+    """x - y * floor(x / y) on signed integers: the sign of y; y != 0."""
+    rest = a % b
+    return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+
+
+@triton.jit
+def float_divide(a, b):
+    """x / y on floats, correctly rounded; Triton's own division of float32 is not."""
+    if a.dtype == tl.float32:
+        return tl.div_rn(a, b)
+    else:
+        return a / b
+
+
+@triton.jit
+def float_floor_divide(a, b):
+    """Python's x // y on floats; x / y for y == 0."""
+    rest = libdevice.fmod(a, b)
+    quotient = float_divide(a - rest, b)
+    quotient = tl.where((rest != 0) & ((b < 0) != (rest < 0)), quotient - 1.0, quotient)
+    floor = tl.floor(quotient)
+    floor = tl.where(quotient - floor > 0.5, floor + 1.0, floor)
+    exact = float_divide(a, b)
+    floor = tl.where(quotient == 0, copysign_zero(exact), floor)
+    return tl.where(b == 0, exact, floor)
+
+
+@triton.jit
+def copysign_zero(x):
+    """A zero with the sign of x."""
+    return tl.where(signbit(x), -0.0, 0.0).to(x.dtype)
+
+
+@triton.jit
+def float_modulo(a, b):
+    """Python's x % y on floats: the sign of y."""
+    rest = libdevice.fmod(a, b)
+    return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+
+
+@triton.jit
+def negate(x):
+    """-x on floats, also for zero: Triton before 3.7 computes 0 - x."""
+    return x * -1.0
+
+
+@triton.jit
+def signbit(x):
+    """Whether the sign bit of a float is set."""
+    if x.dtype == tl.float64:
+        return x.to(tl.int64, bitcast=True) < 0
+    else:
+        return x.to(tl.int32, bitcast=True) < 0
+
+
+@triton.jit
+def integer_power(base, exponent):
+    """base ** exponent on integers, which wrap; of a negative exponent what is left after truncation."""
+    one = base * 0 + 1
+    result = one
+    factor = base
+    left = tl.where(exponent < 0, exponent * 0, exponent)
+    for _ in tl.static_range(6):
+        result = tl.where(left & 1 != 0, result * factor, result)
+        factor = factor * factor
+        left = left >> 1
+    small = tl.where(base == 1, one, tl.where(base == -1, tl.where(exponent & 1 != 0, -one, one), base * 0))
+    return tl.where(exponent < 0, small, result)
+
+
+@triton.jit
+def gcd(a, b):
+    """Greatest common divisor of integers, not negative."""
+    a = tl.abs(a)
+    b = tl.abs(b)
+    while tl.max(tl.abs(b + tl.zeros([1], b.dtype)), axis=None) != 0:
+        rest = tl.where(b == 0, a, a % tl.where(b == 0, b + 1, b))
+        a = tl.where(b == 0, a, b)
+        b = tl.where(b == 0, b, rest)
+    return a
+
+
+@triton.jit
+def philox(seed, offset):
+    """Draw number `offset` of the stream of `seed`: Philox 4x32 with 10 rounds, four draws a block; int64 both."""
+    block = offset >> 2
+    zero = (block * 0).to(tl.uint32)
+    low = (block & 0xFFFFFFFF).to(tl.uint32)
+    high = ((block >> 32) & 0xFFFFFFFF).to(tl.uint32)
+    first, second, third, fourth = tl.philox(seed, low, high, zero, zero)
+    word = offset & 3
+    bits = tl.where(word == 0, first, tl.where(word == 1, second, tl.where(word == 2, third, fourth)))
+    return bits.to(tl.int32, bitcast=True)
+
+
+@triton.jit
+def report(status, failed, code: tl.constexpr):
+    """Raise the status word of a kernel to `code` where an element failed its check."""
+    places = status + failed.to(tl.int32) * 0
+    tl.atomic_max(places, failed.to(tl.int32) * code, mask=failed, sem="relaxed")
