@@ -1,0 +1,221 @@
+"""`loop-simplify-indices`: ranges of axes and symbols simplify index maps and decide masks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i1, i64
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.access import compact_dynamic, dynamic_name
+from ...dialects.loop import AssertOp, FusionOp, IndexOp, LoadOp, ReduceOp, ScatterOp, ViewOp, yielded
+from ...dialects.sym import AxesAttr, Expr, MapAttr, Ranges, SymAttr, const, simplify
+from ..common.functions import functions, symbol_ranges
+from ..common.memory import NESTS
+from ._accesses import access_of, body_ops, map_of, set_access
+from ._integer_folding import ARITHMETIC, decide, is_small
+
+
+@dataclass(frozen=True)
+class SimplifyIndices(ModulePass):
+    """Simplify index expressions, and what bodies compute of indices, with the ranges of axes and symbols.
+
+    level:         loop
+    precondition:  none; behind `loop-eliminate-views` more is seen
+    guarantee:     maps and `loop.index` are simplified for the points of their domain. Integer arithmetic on indices
+                   and constants is a `loop.index`; comparisons that ranges decide are constants; so are `select`s,
+                   masks and asserts on them. A dynamic index that is an expression is part of the map.
+
+        %i = loop.index i0
+        %zero = arith.constant 0 : i64
+        %inside = arith.cmpi sge, %i, %zero : i64
+        %v = loop.load %x[d0, i1 mod 4] (d0 = %i) if %inside else %other    // i1 in 4
+    becomes
+        %v = loop.load %x[i0, i1]
+    """
+
+    name = "loop-simplify-indices"
+    level: ClassVar[str] = "loop"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run on every function of the module."""
+        for function, block in functions(op):
+            ranges = symbol_ranges(function)
+            for inner in block.ops:
+                _visit(inner, ranges)
+
+
+def _visit(op: Operation, ranges: Ranges) -> None:
+    if type(op) in NESTS:
+        _Body(ranges).run(op)
+    elif type(op) is FusionOp:
+        for member in op.members:
+            _Body(ranges).run(member)
+    elif type(op) is ViewOp:
+        inside = Ranges.of_axes(op.axes.data, ranges)
+        op.properties["map"] = MapAttr.of(*(simplify(e, inside) for e in op.map.data))
+
+
+class _Body:
+    """One sweep over the body of a nest. `known` has the values that are index expressions or constants."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        self.ranges = ranges
+        self.known: dict[SSAValue, Expr] = {}
+
+    def run(self, nest: Operation) -> None:
+        """Simplify the bodies of a nest, then the map of a scatter."""
+        outer = self.ranges
+        axes = nest.properties["axes"]
+        self.ranges = Ranges.of_axes(cast(AxesAttr, axes).data, outer)
+        for region in nest.regions:
+            block = region.blocks.first
+            for op in body_ops(block):
+                rule = _RULES.get(type(op))
+                if rule is not None:
+                    rule(self, op)
+        if type(nest) is ScatterOp:
+            self.scatter(nest)
+        self.ranges = outer
+
+    def reduce(self, op: Operation) -> None:
+        self.run(op)
+
+    def constant(self, op: Operation) -> None:
+        value = op.properties["value"]
+        if isinstance(value, IntegerAttr) and value.type in (i64, i1):
+            self.known[op.results[0]] = const(value.value.data & 1 if value.type == i1 else value.value.data)
+
+    def index(self, op: Operation) -> None:
+        exprs, dynamic = self.fold_dynamic((cast(SymAttr, op.properties["expr"]).data,), tuple(op.operands))
+        expr = exprs[0]
+        if len(dynamic) != len(op.operands):
+            op.operands = dynamic
+        op.properties["expr"] = SymAttr.of(expr)
+        if not dynamic:
+            self.known[op.results[0]] = expr
+
+    def arithmetic(self, op: Operation) -> None:
+        x, y = (self.known.get(v) for v in op.operands)
+        if x is None or y is None or op.results[0].type != i64:
+            return
+        expr = ARITHMETIC[type(op)](x, y, self.ranges)
+        if expr is not None and is_small(expr):
+            self.replace(op, simplify(expr, self.ranges))
+
+    def logic(self, op: Operation) -> None:
+        """`x and true == x`, `x and false == false`, and so on, on i1."""
+        left, right = op.operands
+        if left.type != i1:
+            return
+        for value, other in ((left, right), (right, left)):
+            known = self.known.get(value)
+            if known is None:
+                continue
+            absorbing = type(op) is arith.OrIOp
+            self.forward(op, value if bool(known.as_int()) == absorbing else other)
+            return
+
+    def compare(self, op: Operation) -> None:
+        x, y = (self.known.get(v) for v in op.operands)
+        if x is None or y is None or op.operands[0].type != i64:
+            return
+        predicate = cast(IntegerAttr, op.properties["predicate"]).value.data
+        truth = decide(predicate, x, y, self.ranges)
+        if truth is not None:
+            self.replace(op, const(truth))
+
+    def select(self, op: Operation) -> None:
+        condition, x, y = op.operands
+        known = self.known.get(condition)
+        if known is not None:
+            self.forward(op, x if known.as_int() else y)
+        elif x is y:
+            self.forward(op, x)
+
+    def check(self, op: Operation) -> None:
+        known = self.known.get(op.operands[0])
+        if known is not None and known.as_int():
+            _erase(op)
+
+    def load(self, op: Operation) -> None:
+        assert isinstance(op, LoadOp)
+        access, exprs = access_of(op), map_of(op).data
+        mask = self.known.get(access.mask) if access.mask is not None else None
+        if mask is not None and access.other is not None and not mask.as_int():
+            self.forward(op, access.other)
+            return
+        exprs, dynamic = self.fold_dynamic(exprs, access.dynamic)
+        if mask is not None or len(dynamic) != len(access.dynamic):
+            access = access._replace(dynamic=dynamic, **({} if mask is None else {"mask": None, "other": None}))
+            set_access(op, access, MapAttr.of(*exprs))
+        else:
+            op.properties["map"] = MapAttr.of(*exprs)
+
+    def scatter(self, op: ScatterOp) -> None:
+        values = yielded(op.body)
+        dynamic = op.dynamic
+        exprs, kept = self.fold_dynamic(op.map.data, dynamic)
+        mask = values[1 + len(dynamic) :]
+        known = self.known.get(mask[0]) if mask else None
+        if known is not None and known.as_int():
+            mask = ()
+            del op.properties["masked"]
+        last = op.body.block.last_op
+        assert last is not None
+        last.operands = (values[0], *kept, *mask)
+        op.properties["map"] = MapAttr.of(*exprs)
+
+    def fold_dynamic(
+        self, exprs: tuple[Expr, ...], dynamic: tuple[SSAValue, ...]
+    ) -> tuple[tuple[Expr, ...], tuple[SSAValue, ...]]:
+        """Simplified index expressions in which dynamic indices that are expressions stand for themselves."""
+        known = {dynamic_name(k): self.known[v] for k, v in enumerate(dynamic) if v in self.known}
+        if known:
+            index_map, dynamic = compact_dynamic(tuple(e.subs(known) for e in exprs), dynamic)
+            exprs = index_map.data
+        return tuple(simplify(e, self.ranges) for e in exprs), dynamic
+
+    def replace(self, op: Operation, expr: Expr) -> None:
+        """Replace an integer op by an expression, which is a constant or a `loop.index`."""
+        value, type_ = expr.as_int(), op.results[0].type
+        if value is not None:
+            attribute = IntegerAttr(value, i1 if type_ == i1 else i64)
+            new: Operation = arith.ConstantOp.create(properties={"value": attribute}, result_types=(type_,))
+        else:
+            new = IndexOp.create(properties={"expr": SymAttr.of(expr)}, result_types=(i64,))
+        new.location = op.location
+        block = op.parent
+        assert isinstance(block, Block)
+        block.insert_op_before(new, op)
+        self.known[new.results[0]] = expr
+        self.forward(op, new.results[0])
+
+    def forward(self, op: Operation, value: SSAValue) -> None:
+        op.results[0].replace_all_uses_with(value)
+        _erase(op)
+
+
+def _erase(op: Operation) -> None:
+    block = op.parent
+    assert isinstance(block, Block)
+    block.erase_op(op)
+
+
+_RULES: dict[type[Operation], Callable[[_Body, Operation], None]] = {
+    arith.ConstantOp: _Body.constant,
+    arith.CmpiOp: _Body.compare,
+    arith.SelectOp: _Body.select,
+    arith.AndIOp: _Body.logic,
+    arith.OrIOp: _Body.logic,
+    AssertOp: _Body.check,
+    IndexOp: _Body.index,
+    LoadOp: _Body.load,
+    ReduceOp: _Body.reduce,
+    **dict.fromkeys(ARITHMETIC, _Body.arithmetic),
+}

@@ -1,0 +1,162 @@
+// RUN: inductile-opt %s -p loop-inline,loop-fuse | filecheck %s
+
+func.func @softmax(%x: !aten.tensor<(s0)x4096xf32>, %b: !aten.tensor<4096xf32>) -> !aten.tensor<(s0)x4096xf32> attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0, min = 2>]} {
+  %a = loop.generate (i0 in s0, i1 in 4096) {
+    %v = loop.load %x[i0, i1]
+    %w = loop.load %b[i1]
+    %s = arith.addf %v, %w : f32
+    loop.yield %s
+  } : !aten.tensor<(s0)x4096xf32>
+  %m = loop.generate (i0 in s0, i1 in 1) {
+    %r = loop.reduce max (r0 in 4096) {
+      %v = loop.load %a[i0, r0]
+      loop.yield %v
+    }
+    loop.yield %r
+  } : !aten.tensor<(s0)x1xf32>
+  %d = loop.generate (i0 in s0, i1 in 4096) {
+    %v = loop.load %a[i0, i1]
+    %mm = loop.load %m[i0, 0]
+    %d = arith.subf %v, %mm : f32
+    loop.yield %d
+  } : !aten.tensor<(s0)x4096xf32>
+  %e = loop.generate (i0 in s0, i1 in 4096) {
+    %v = loop.load %d[i0, i1]
+    %x1 = math.exp %v : f32
+    loop.yield %x1
+  } : !aten.tensor<(s0)x4096xf32>
+  %s = loop.generate (i0 in s0, i1 in 1) {
+    %r = loop.reduce sum (r0 in 4096) {
+      %v = loop.load %e[i0, r0]
+      loop.yield %v
+    }
+    loop.yield %r
+  } : !aten.tensor<(s0)x1xf32>
+  %o = loop.generate (i0 in s0, i1 in 4096) {
+    %v = loop.load %e[i0, i1]
+    %ss = loop.load %s[i0, 0]
+    %q = arith.divf %v, %ss : f32
+    loop.yield %q
+  } : !aten.tensor<(s0)x4096xf32>
+  func.return %o : !aten.tensor<(s0)x4096xf32>
+}
+// A reduction moves to a reader at the top; its axis gets another name where it is taken.
+func.func @moved(%x: !aten.tensor<4x6xf32>) -> !aten.tensor<4x2xf32> {
+  %s = loop.generate (i0 in 4) {
+    %r = loop.reduce sum (r0 in 6) {
+      %v = loop.load %x[i0, r0]
+      loop.yield %v
+    }
+    loop.yield %r
+  } : !aten.tensor<4xf32>
+  %y = loop.generate (r0 in 4) {
+    %v = loop.load %s[r0]
+    %e = math.exp %v : f32
+    loop.yield %e
+  } : !aten.tensor<4xf32>
+  %z = loop.generate (i0 in 4, i1 in 2) {
+    %v = loop.load %y[i0]
+    loop.yield %v
+  } : !aten.tensor<4x2xf32>
+  func.return %z : !aten.tensor<4x2xf32>
+}
+// padding: the mask is pushed
+func.func @pad(%x: !aten.tensor<4xf32>, %j: !aten.tensor<6xi64>) -> !aten.tensor<6xf32> {
+  %s = loop.generate (i0 in 4) {
+    %v = loop.load %x[i0]
+    %e = math.exp %v : f32
+    loop.yield %e
+  } : !aten.tensor<4xf32>
+  %y = loop.generate (i0 in 6) {
+    %k = loop.load %j[i0]
+    %i = loop.index d0 - 1 (d0 = %k)
+    %zero = arith.constant 0 : i64
+    %one = arith.constant 1.0 : f32
+    %ok = arith.cmpi sge, %i, %zero : i64
+    %v = loop.load %s[d0 - 1] (d0 = %k) if %ok else %one
+    loop.yield %v
+  } : !aten.tensor<6xf32>
+  func.return %y : !aten.tensor<6xf32>
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   func.func @softmax(%x: !aten.tensor<(s0)x4096xf32>, %b: !aten.tensor<4096xf32>) -> !aten.tensor<(s0)x4096xf32> attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0, min = 2>]} {
+// CHECK-NEXT:     %o = loop.fusion (a0 in s0 | a1 in 4096) {
+// CHECK-NEXT:       %m = loop.generate (i0 in s0, i1 in 1) on (a0, _) {
+// CHECK-NEXT:         %r = loop.reduce max (r0 in 4096) on (a1) {
+// CHECK-NEXT:           %v = loop.load %x[i0, r0]
+// CHECK-NEXT:           %w = loop.load %b[r0]
+// CHECK-NEXT:           %s = arith.addf %v, %w : f32
+// CHECK-NEXT:           loop.yield %s
+// CHECK-NEXT:         }
+// CHECK-NEXT:         loop.yield %r
+// CHECK-NEXT:       } : !aten.tensor<(s0)x1xf32>
+// CHECK-NEXT:       %e = loop.generate (i0 in s0, i1 in 4096) on (a0, a1) {
+// CHECK-NEXT:         %v_1 = loop.load %x[i0, i1]
+// CHECK-NEXT:         %w_1 = loop.load %b[i1]
+// CHECK-NEXT:         %s_1 = arith.addf %v_1, %w_1 : f32
+// CHECK-NEXT:         %mm = loop.load %m[i0, 0]
+// CHECK-NEXT:         %d = arith.subf %s_1, %mm : f32
+// CHECK-NEXT:         %x1 = math.exp %d : f32
+// CHECK-NEXT:         loop.yield %x1
+// CHECK-NEXT:       } : !aten.tensor<(s0)x4096xf32>
+// CHECK-NEXT:       %s_2 = loop.generate (i0 in s0, i1 in 1) on (a0, _) {
+// CHECK-NEXT:         %r_1 = loop.reduce sum (r0 in 4096) on (a1) {
+// CHECK-NEXT:           %v_2 = loop.load %e[i0, r0]
+// CHECK-NEXT:           loop.yield %v_2
+// CHECK-NEXT:         }
+// CHECK-NEXT:         loop.yield %r_1
+// CHECK-NEXT:       } : !aten.tensor<(s0)x1xf32>
+// CHECK-NEXT:       %o_1 = loop.generate (i0 in s0, i1 in 4096) on (a0, a1) {
+// CHECK-NEXT:         %v_3 = loop.load %e[i0, i1]
+// CHECK-NEXT:         %ss = loop.load %s_2[i0, 0]
+// CHECK-NEXT:         %q = arith.divf %v_3, %ss : f32
+// CHECK-NEXT:         loop.yield %q
+// CHECK-NEXT:       } : !aten.tensor<(s0)x4096xf32>
+// CHECK-NEXT:       loop.yield %o_1
+// CHECK-NEXT:     } : !aten.tensor<(s0)x4096xf32>
+// CHECK-NEXT:     func.return %o : !aten.tensor<(s0)x4096xf32>
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @moved(%x: !aten.tensor<4x6xf32>) -> !aten.tensor<4x2xf32> {
+// CHECK-NEXT:     %z = loop.fusion (a0 in 4 | a1 in 2, a2 in 6) {
+// CHECK-NEXT:       %y = loop.generate (r0 in 4) on (a0) {
+// CHECK-NEXT:         %r = loop.reduce sum (r1 in 6) on (a2) {
+// CHECK-NEXT:           %v = loop.load %x[r0, r1]
+// CHECK-NEXT:           loop.yield %v
+// CHECK-NEXT:         }
+// CHECK-NEXT:         %e = math.exp %r : f32
+// CHECK-NEXT:         loop.yield %e
+// CHECK-NEXT:       } : !aten.tensor<4xf32>
+// CHECK-NEXT:       %z_1 = loop.generate (i0 in 4, i1 in 2) on (a0, a1) {
+// CHECK-NEXT:         %v_1 = loop.load %y[i0]
+// CHECK-NEXT:         loop.yield %v_1
+// CHECK-NEXT:       } : !aten.tensor<4x2xf32>
+// CHECK-NEXT:       loop.yield %z_1
+// CHECK-NEXT:     } : !aten.tensor<4x2xf32>
+// CHECK-NEXT:     func.return %z : !aten.tensor<4x2xf32>
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @pad(%x: !aten.tensor<4xf32>, %j: !aten.tensor<6xi64>) -> !aten.tensor<6xf32> {
+// CHECK-NEXT:     %s = loop.fusion (a0 in 4) {
+// CHECK-NEXT:       %s_1 = loop.generate (i0 in 4) on (a0) {
+// CHECK-NEXT:         %v = loop.load %x[i0]
+// CHECK-NEXT:         %e = math.exp %v : f32
+// CHECK-NEXT:         loop.yield %e
+// CHECK-NEXT:       } : !aten.tensor<4xf32>
+// CHECK-NEXT:       loop.yield %s_1
+// CHECK-NEXT:     } : !aten.tensor<4xf32>
+// CHECK-NEXT:     %y = loop.fusion (a0 in 6) {
+// CHECK-NEXT:       %y_1 = loop.generate (i0 in 6) on (a0) {
+// CHECK-NEXT:         %k = loop.load %j[i0]
+// CHECK-NEXT:         %i = loop.index d0 - 1 (d0 = %k)
+// CHECK-NEXT:         %zero = arith.constant 0 : i64
+// CHECK-NEXT:         %one = arith.constant 1.000000e+00 : f32
+// CHECK-NEXT:         %ok = arith.cmpi sge, %i, %zero : i64
+// CHECK-NEXT:         %v_1 = loop.load %s[d0 - 1] (d0 = %k) if %ok else %one
+// CHECK-NEXT:         loop.yield %v_1
+// CHECK-NEXT:       } : !aten.tensor<6xf32>
+// CHECK-NEXT:       loop.yield %y_1
+// CHECK-NEXT:     } : !aten.tensor<6xf32>
+// CHECK-NEXT:     func.return %y : !aten.tensor<6xf32>
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
