@@ -9,10 +9,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from ...dialects import host, kernel
-from ...dialects.aten.types import TensorType
+from ...dialects import kernel
 from . import strategy_cpu, strategy_gpu
 from .cost import Sizes
+from .launches import cpu_kernels, launch_sizes
 from .targets import CpuTarget, Target, target_named
 
 
@@ -40,11 +40,12 @@ class KernelTile(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Schedule every kernel that has no target yet."""
         target = target_named(self.target)
-        calls = _launches(op)
+        sizes, on_cpu = launch_sizes(op), cpu_kernels(op)
         for function in op.body.block.ops:
             if isinstance(function, kernel.FuncOp) and function.target is None:
-                on_cpu, hints = calls.get(function.sym_name.data, (False, {}))
-                schedule(function, target_named("cpp") if on_cpu else target, Sizes(hints))
+                name = function.sym_name.data
+                chosen = target_named("cpp") if name in on_cpu else target
+                schedule(function, chosen, sizes.get(name, Sizes()))
 
 
 def schedule(function: kernel.FuncOp, target: Target, sizes: Sizes) -> None:
@@ -54,28 +55,3 @@ def schedule(function: kernel.FuncOp, target: Target, sizes: Sizes) -> None:
     else:
         strategy_gpu.schedule(function, target, sizes)
     function.properties["target"] = StringAttr(target.name)
-
-
-def _launches(module: ModuleOp) -> dict[str, tuple[bool, dict[str, int]]]:
-    """For each kernel that is launched: whether on CPU tensors only, and hints of its symbols' values."""
-    symbols: dict[str, list[str]] = {}
-    for function in module.body.block.ops:
-        if isinstance(function, kernel.FuncOp):
-            symbols[function.sym_name.data] = [s.data for s in function.symbols]
-    calls: dict[str, tuple[bool, dict[str, int]]] = {}
-    for function in module.body.block.ops:
-        if not isinstance(function, host.FuncOp):
-            continue
-        hints = {s.data.name: s.data.hint for s in function.symbols if s.data.hint is not None}
-        sizes = Sizes(hints)
-        for op in function.body.block.ops:
-            if isinstance(op, host.LaunchOp) and op.kernel.root_reference.data not in calls:
-                name = op.kernel.root_reference.data
-                values = {s: sizes.of(v) for s, v in zip(symbols.get(name, ()), op.symbols.data, strict=False)}
-                calls[name] = _on_cpu(op), values
-    return calls
-
-
-def _on_cpu(launch: host.LaunchOp) -> bool:
-    types = [value.type for value in launch.buffers]
-    return all(isinstance(t, TensorType) and t.device == "cpu" for t in types)

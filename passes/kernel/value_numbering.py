@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, MapAttr, SymAttr, symbol
@@ -23,6 +23,14 @@ def kernel_key(function: kernel.FuncOp) -> Key:
     return function.target, function.errors, buffers, numbering.block(function.body.block)
 
 
+def region_key(region: Region) -> Key:
+    """Equal for two regions that compute the same from their arguments and use no other values."""
+    numbering = _Numbering(())
+    for argument in region.block.args:
+        numbering.number(argument)
+    return numbering.block(region.block)
+
+
 class _Numbering:
     def __init__(self, symbols: Iterable[str]) -> None:
         self.rename = {name: f"s.{position}" for position, name in enumerate(symbols)}
@@ -32,7 +40,7 @@ class _Numbering:
     def buffer(self, argument: SSAValue) -> Key:
         type_ = argument.type
         assert isinstance(type_, kernel.BufferType)
-        self._number(argument)
+        self.number(argument)
         return type_.element, self._expr(type_.extent), type_.local
 
     def block(self, block: Block) -> Key:
@@ -49,14 +57,14 @@ class _Numbering:
         regions: list[Key] = []
         for region in op.regions:
             for argument in region.block.args:
-                self._number(argument)
+                self.number(argument)
             regions.append(self.block(region.block))
         for result in op.results:
-            self._number(result)
+            self.number(result)
         types = tuple(self._type(result.type) for result in op.results)
         return op.name, operands, types, properties, tuple(regions)
 
-    def _number(self, value: SSAValue) -> None:
+    def number(self, value: SSAValue) -> None:
         self.numbers[value] = len(self.numbers)
 
     def _type(self, type_: Attribute) -> Any:

@@ -1,0 +1,183 @@
+"""The pass `kernel-collapse`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from ...dialects.loop import yielded
+from ...dialects.sym import ONE, ZERO, Expr, MapAttr, SymAttr, symbol
+from ..counters import counter
+from .axes import Loop, substitute_axes
+from .locations import merged
+from .value_numbering import region_key
+
+
+@dataclass(frozen=True)
+class KernelCollapse(ModulePass):
+    """Level: kernel.
+
+    Precondition: loops are serial and without tiles.
+    Guarantee: no two loops, one right inside the other, whose axes occur only as `size*outer + inner`; no `for` of one
+    iteration.
+
+        kernel.for i0 in 0 to 8 { kernel.for i1 in 0 to 16 { %v = kernel.load %x[16*i0 + i1] ... } kernel.yield }
+    becomes
+        kernel.for i0 in 0 to 128 { %v = kernel.load %x[i0] ... }
+    """
+
+    name = "kernel-collapse"
+    level: ClassVar[str] = "kernel"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Collapse loops in every kernel, innermost first."""
+        for function in op.body.block.ops:
+            if isinstance(function, kernel.FuncOp):
+                collapse_block(function.body.block)
+
+
+def collapse_block(block: Block) -> None:
+    """Collapse the loops of a block and of the blocks nested in it."""
+    for op in list(block.ops):
+        if not isinstance(op, Loop):
+            continue
+        for region in op.regions:
+            collapse_block(region.block)
+        if isinstance(op, kernel.ForOp) and op.hi.data - op.lo.data is ONE:
+            _inline(op)
+        elif not isinstance(op, kernel.ScanOp):
+            while (inner := _only_loop(op)) is not None and _collapse(op, inner):
+                pass
+
+
+def _inline(op: kernel.ForOp) -> None:
+    """Run the only iteration in place of the loop."""
+    substitute_axes(op.body.block, {op.axis.data: op.lo.data})
+    parent, body = op.parent, op.body.block
+    assert parent is not None
+    for inner in list(body.ops)[:-1]:
+        body.detach_op(inner)
+        parent.insert_op_before(inner, op)
+    parent.erase_op(op)
+
+
+Pair = kernel.ForOp | kernel.ReduceOp
+
+
+def _only_loop(outer: Pair) -> Pair | None:
+    """The loop that is all of a loop's body, if it computes the same reduction or none."""
+    first = outer.body.block.first_op
+    last = outer.body.block.last_op
+    if first is None or first.next_op is not last or type(first) is not type(outer):
+        return None
+    assert isinstance(first, kernel.ForOp | kernel.ReduceOp)
+    plain = (ZERO, "serial", None)
+    if any((op.lo.data, op.mapping.data, op.tile) != plain for op in (outer, first)):
+        return None
+    if isinstance(outer, kernel.ReduceOp) and isinstance(first, kernel.ReduceOp) and not _same_reduction(outer, first):
+        return None
+    return first
+
+
+def _same_reduction(outer: kernel.ReduceOp, inner: kernel.ReduceOp) -> bool:
+    if outer.combiners != inner.combiners or tuple(outer.init) != tuple(inner.init):
+        return False
+    if tuple(yielded(outer.body)) != tuple(inner.results):
+        return False
+    if outer.combine is None or inner.combine is None:
+        return outer.combine is inner.combine
+    return region_key(outer.combine) == region_key(inner.combine)
+
+
+def _collapse(outer: Pair, inner: Pair) -> bool:
+    """Make one loop of two if every expression allows it."""
+    size = inner.hi.data
+    axis, inside = outer.axis.data, inner.axis.data
+    if not size.free_symbols.isdisjoint((axis,)):
+        return False
+    joint = _Joint(axis, inside, size)
+    if not all(joint.fits(expr) for expr in _expressions(inner.body.block)) or not counter("kernel-collapse"):
+        return False
+    _rewrite(inner.body.block, joint)
+    outer.properties["hi"] = SymAttr.of(outer.hi.data * size)
+    outer.location = merged((outer.location, inner.location))
+    _take_body(outer, inner)
+    return True
+
+
+class _Joint:
+    """Expressions in one axis `j = size*outer + inner`, found by writing the inner axis as `j - size*outer`."""
+
+    def __init__(self, outer: str, inner: str, size: Expr) -> None:
+        self.outer, self.inner = outer, inner
+        self._values = {inner: symbol(_JOINT) - size * symbol(outer)}
+        self._done: dict[Expr, Expr] = {}
+
+    def fits(self, expr: Expr) -> bool:
+        """Whether the outer axis drops out."""
+        if self.outer not in expr.free_symbols and self.inner not in expr.free_symbols:
+            return True
+        return self.outer not in self._joined(expr).free_symbols
+
+    def of(self, expr: Expr) -> Expr:
+        """The expression with the outer axis's name standing for the joint axis."""
+        if self.outer not in expr.free_symbols and self.inner not in expr.free_symbols:
+            return expr
+        return self._joined(expr).subs({_JOINT: symbol(self.outer)})
+
+    def _joined(self, expr: Expr) -> Expr:
+        found = self._done.get(expr)
+        if found is None:
+            found = self._done[expr] = expr.subs(self._values)
+        return found
+
+
+_JOINT = "joint."
+
+
+def _expressions(block: Block) -> Iterator[Expr]:
+    for op in block.ops:
+        if isinstance(op, kernel.LoadOp | kernel.StoreOp):
+            yield op.map.data[0]
+        elif isinstance(op, kernel.IndexOp):
+            yield op.expr.data
+        elif isinstance(op, kernel.LocalOp):
+            yield op.buffer.type.extent  # pyright: ignore[reportAttributeAccessIssue]
+        elif isinstance(op, Loop):
+            yield op.lo.data
+            yield op.hi.data
+            for region in op.regions:
+                yield from _expressions(region.block)
+
+
+def _rewrite(block: Block, joint: _Joint) -> None:
+    for op in block.ops:
+        if isinstance(op, kernel.LoadOp | kernel.StoreOp):
+            op.properties["map"] = MapAttr.of(joint.of(op.map.data[0]))
+        elif isinstance(op, kernel.IndexOp):
+            op.properties["expr"] = SymAttr.of(joint.of(op.expr.data))
+        elif isinstance(op, Loop):
+            op.properties["lo"] = SymAttr.of(joint.of(op.lo.data))
+            op.properties["hi"] = SymAttr.of(joint.of(op.hi.data))
+            for region in op.regions:
+                _rewrite(region.block, joint)
+
+
+def _take_body(outer: Pair, inner: Pair) -> None:
+    """Put the inner loop's ops in place of it."""
+    block, body = outer.body.block, inner.body.block
+    values: Sequence[object] = yielded(inner.body)
+    moved: list[Operation] = list(body.ops)[:-1]
+    for op in moved:
+        body.detach_op(op)
+        block.insert_op_before(op, inner)
+    for result, value in zip(inner.results, values, strict=True):
+        result.replace_all_uses_with(value)  # pyright: ignore[reportArgumentType]
+    block.erase_op(inner)

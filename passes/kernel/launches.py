@@ -1,0 +1,46 @@
+"""What the launches in a module tell about a kernel: on what device it runs and how large its symbols are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects import host, kernel
+from ...dialects.aten.types import TensorType
+from .cost import Sizes
+
+
+def _launches(module: ModuleOp) -> Iterator[tuple[host.FuncOp, host.LaunchOp]]:
+    for function in module.body.block.ops:
+        if isinstance(function, host.FuncOp):
+            for op in function.body.block.ops:
+                if isinstance(op, host.LaunchOp):
+                    yield function, op
+
+
+def launch_sizes(module: ModuleOp) -> dict[str, Sizes]:
+    """Kernel name -> estimates of its symbols, from the hints of the function that launches it first."""
+    symbols = {f.sym_name.data: f.symbols.data for f in module.body.block.ops if isinstance(f, kernel.FuncOp)}
+    found: dict[str, Sizes] = {}
+    hints: dict[host.FuncOp, Sizes] = {}
+    for function, launch in _launches(module):
+        name = launch.kernel.root_reference.data
+        if name in found or name not in symbols:
+            continue
+        if function not in hints:
+            declared = {s.data.name: s.data.hint for s in function.symbols}
+            hints[function] = Sizes({s: hint for s, hint in declared.items() if hint is not None})
+        values = zip(symbols[name], launch.symbols.data, strict=True)
+        found[name] = Sizes({s.data: hints[function].of(value) for s, value in values})
+    return found
+
+
+def cpu_kernels(module: ModuleOp) -> set[str]:
+    """Names of the kernels that are launched on CPU tensors."""
+    return {launch.kernel.root_reference.data for _, launch in _launches(module) if _on_cpu(launch)}
+
+
+def _on_cpu(launch: host.LaunchOp) -> bool:
+    types = [value.type for value in launch.buffers]
+    return all(isinstance(t, TensorType) and t.device == "cpu" for t in types)

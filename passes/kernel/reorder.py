@@ -1,0 +1,106 @@
+"""The pass `kernel-reorder`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from ...dialects.loop import yielded
+from ...dialects.sym import ZERO
+from ..counters import counter
+from .axes import Loop
+from .cost import Access, Nest, Sizes
+from .launches import launch_sizes
+from .transforms import perfect_chain, range_of, set_range
+
+#: distance, in bytes, beyond which one access is as far as another: a page
+FAR = 4096
+
+
+@dataclass(frozen=True)
+class KernelReorder(ModulePass):
+    """Level: kernel.
+
+    Precondition: loops are serial and without tiles.
+    Guarantee: of loops right inside each other those along which accesses move the farthest are outermost, stable
+    otherwise: neighbours in memory come one after the other. Applies to `for` nests whose iterations do not meet, and
+    to nested reductions of named monoids, which commute.
+
+        kernel.for i0 in 0 to 8 { kernel.for i1 in 0 to 16 { %v = kernel.load %x[8*i1 + i0] ... } kernel.yield }
+    becomes
+        kernel.for i1 in 0 to 16 { kernel.for i0 in 0 to 8 { %v = kernel.load %x[8*i1 + i0] ... } kernel.yield }
+    """
+
+    name = "kernel-reorder"
+    level: ClassVar[str] = "kernel"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Reorder loops in every kernel."""
+        sizes = launch_sizes(op)
+        for function in op.body.block.ops:
+            if isinstance(function, kernel.FuncOp):
+                reorder_block(function.body.block, sizes.get(function.sym_name.data, Sizes()))
+
+
+def reorder_block(block: Block, sizes: Sizes) -> None:
+    """Reorder the nests of a block, outer ones first."""
+    for op in list(block.ops):
+        if not isinstance(op, Loop):
+            continue
+        chain: list[Loop] = [op]
+        if isinstance(op, kernel.ForOp):
+            chain = [*perfect_chain(op)]
+        elif isinstance(op, kernel.ReduceOp):
+            chain = [*_reduce_chain(op)]
+        if len(chain) > 1 and _may_reorder(chain):
+            _reorder(chain, sizes)
+        for region in chain[-1].regions:
+            reorder_block(region.block, sizes)
+
+
+def _reduce_chain(op: kernel.ReduceOp) -> list[kernel.ReduceOp]:
+    """Reductions that do nothing but yield what the next one inside computes, with the same combiners."""
+    chain = [op]
+    while True:
+        block = chain[-1].body.block
+        inner = block.first_op
+        if not isinstance(inner, kernel.ReduceOp) or inner.next_op is not block.last_op:
+            return chain
+        if inner.combiners != op.combiners or tuple(yielded(chain[-1].body)) != tuple(inner.results):
+            return chain
+        chain.append(inner)
+
+
+def _may_reorder(chain: list[Loop]) -> bool:
+    if any(isinstance(op, kernel.ReduceOp) and op.combine is not None for op in chain):
+        return False
+    axes = {op.axis.data for op in chain}
+    if any(not (op.lo.data.free_symbols | op.hi.data.free_symbols).isdisjoint(axes) for op in chain):
+        return False
+    stores = [op for op in chain[0].walk() if isinstance(op, kernel.StoreOp)]
+    return all(store.ordered is None for store in stores)
+
+
+def _reorder(chain: list[Loop], sizes: Sizes) -> None:
+    """Let the loops of a chain run each other's ranges; the ops stay where they are."""
+    nest = Nest.of(chain[0])
+    distance = {op: sum(_distance(a, op.axis.data, sizes) for a in nest.accesses) for op in chain}
+    wanted = sorted(chain, key=lambda op: -distance[op])
+    if wanted != chain and counter("kernel-reorder"):
+        for op, axis in zip(chain, [range_of(op) for op in wanted], strict=True):
+            set_range(op, axis)
+
+
+def _distance(access: Access, axis: str, sizes: Sizes) -> float:
+    """How far an access moves along an axis, in bytes, at most a page; a write counts twice: it also reads the line."""
+    stride = access.stride(axis)
+    if stride is ZERO:
+        return 0
+    far = FAR if stride is None else min(abs(sizes.of(stride)) * access.bytes, FAR)
+    return far * (2 if isinstance(access.op, kernel.StoreOp) else 1)

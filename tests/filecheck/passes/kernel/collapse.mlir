@@ -1,0 +1,192 @@
+// RUN: inductile-opt %s --split-input-file --verify-each -p kernel-collapse | filecheck %s
+
+// All three axes occur as one linear index.
+
+kernel.func @pointwise(%x: !kernel.buffer<f32, 12*s0>, %y: !kernel.buffer<f32, 12*s0>) symbols (s0) {
+  kernel.for i0 in 0 to s0 {
+    kernel.for i1 in 0 to 3 {
+      kernel.for i2 in 0 to 4 {
+        %v = kernel.load %x[12*i0 + 4*i1 + i2]
+        %n = kernel.index 12*i0 + 4*i1 + i2
+        %f = arith.sitofp %n : i64 to f32
+        %w = arith.addf %v, %f : f32
+        kernel.store %w, %y[24*i0 + 8*i1 + 2*i2 + 1]
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @pointwise(%x: !kernel.buffer<f32, 12*s0>, %y: !kernel.buffer<f32, 12*s0>) symbols (s0) {
+// CHECK-NEXT:     kernel.for i0 in 0 to 12*s0 {
+// CHECK-NEXT:       %v = kernel.load %x[i0]
+// CHECK-NEXT:       %n = kernel.index i0
+// CHECK-NEXT:       %f = arith.sitofp %n : i64 to f32
+// CHECK-NEXT:       %w = arith.addf %v, %f : f32
+// CHECK-NEXT:       kernel.store %w, %y[2*i0 + 1]
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// The last axis is needed for the bias: only the first two become one.
+
+kernel.func @bias(%x: !kernel.buffer<f32, s0*s1*8>, %b: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, s0*s1*8>) symbols (s0, s1) {
+  kernel.for i0 in 0 to s0 {
+    kernel.for i1 in 0 to s1 {
+      kernel.for i2 in 0 to 8 {
+        %v = kernel.load %x[8*s1*i0 + 8*i1 + i2]
+        %c = kernel.load %b[i2]
+        %w = arith.addf %v, %c : f32
+        kernel.store %w, %y[8*s1*i0 + 8*i1 + i2]
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @bias(%x: !kernel.buffer<f32, 8*s0*s1>, %b: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8*s0*s1>) symbols (s0, s1) {
+// CHECK-NEXT:     kernel.for i0 in 0 to s0*s1 {
+// CHECK-NEXT:       kernel.for i2 in 0 to 8 {
+// CHECK-NEXT:         %v = kernel.load %x[8*i0 + i2]
+// CHECK-NEXT:         %c = kernel.load %b[i2]
+// CHECK-NEXT:         %w = arith.addf %v, %c : f32
+// CHECK-NEXT:         kernel.store %w, %y[8*i0 + i2]
+// CHECK-NEXT:         kernel.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// Reductions collapse when the outer one only passes on; rows are addressed by the same linear index. A loop of one
+// iteration goes.
+
+kernel.func @rows(%x: !kernel.buffer<f32, 24*s0>, %y: !kernel.buffer<f32, 2*s0>) symbols (s0) {
+  kernel.for i0 in 0 to s0 {
+    kernel.for i3 in 0 to 1 {
+      %row = kernel.local : !kernel.buffer<f32, 24, local>
+      kernel.for i1 in 0 to 4 {
+        kernel.for i2 in 0 to 6 {
+          %v = kernel.load %x[24*i0 + 24*i3 + 6*i1 + i2]
+          kernel.store %v, %row[6*i1 + i2]
+          kernel.yield
+        }
+        kernel.yield
+      }
+      %a, %b = kernel.reduce [sum, max] i1 in 0 to 4 {
+        %c, %d = kernel.reduce [sum, max] i2 in 0 to 6 {
+          %v = kernel.load %row[6*i1 + i2]
+          kernel.yield %v, %v
+        }
+        kernel.yield %c, %d
+      }
+      kernel.store %a, %y[2*i0]
+      kernel.store %b, %y[2*i0 + 1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @rows(%x: !kernel.buffer<f32, 24*s0>, %y: !kernel.buffer<f32, 2*s0>) symbols (s0) {
+// CHECK-NEXT:     kernel.for i0 in 0 to s0 {
+// CHECK-NEXT:       %row = kernel.local : !kernel.buffer<f32, 24, local>
+// CHECK-NEXT:       kernel.for i1 in 0 to 24 {
+// CHECK-NEXT:         %v = kernel.load %x[24*i0 + i1]
+// CHECK-NEXT:         kernel.store %v, %row[i1]
+// CHECK-NEXT:         kernel.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:       %a, %b = kernel.reduce [sum, max] i1 in 0 to 24 {
+// CHECK-NEXT:         %v_1 = kernel.load %row[i1]
+// CHECK-NEXT:         kernel.yield %v_1, %v_1
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.store %a, %y[2*i0]
+// CHECK-NEXT:       kernel.store %b, %y[2*i0 + 1]
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// Not collapsed: other strides, results that change places, work between the loops.
+
+kernel.func @apart(%x: !kernel.buffer<f32, 100>, %y: !kernel.buffer<f32, 100>) {
+  kernel.for i0 in 0 to 4 {
+    kernel.for i1 in 0 to 6 {
+      %v = kernel.load %x[6*i0 + i1]
+      kernel.store %v, %y[8*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  %a, %b = kernel.reduce [max, max] i1 in 0 to 4 {
+    %c, %d = kernel.reduce [max, max] i2 in 0 to 6 {
+      %v = kernel.load %x[6*i1 + i2]
+      kernel.yield %v, %v
+    }
+    kernel.yield %d, %c
+  }
+  kernel.store %a, %y[0]
+  %e = kernel.reduce sum i1 in 0 to 4 {
+    %c = kernel.reduce max i2 in 0 to 6 {
+      %v = kernel.load %x[6*i1 + i2]
+      kernel.yield %v
+    }
+    kernel.yield %c
+  }
+  kernel.store %e, %y[1]
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @apart(%x: !kernel.buffer<f32, 100>, %y: !kernel.buffer<f32, 100>) {
+// CHECK-NEXT:     kernel.for i0 in 0 to 4 {
+// CHECK-NEXT:       kernel.for i1 in 0 to 6 {
+// CHECK-NEXT:         %v = kernel.load %x[6*i0 + i1]
+// CHECK-NEXT:         kernel.store %v, %y[8*i0 + i1]
+// CHECK-NEXT:         kernel.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     %a, %b = kernel.reduce [max, max] i1 in 0 to 4 {
+// CHECK-NEXT:       %c, %d = kernel.reduce [max, max] i2 in 0 to 6 {
+// CHECK-NEXT:         %v_1 = kernel.load %x[6*i1 + i2]
+// CHECK-NEXT:         kernel.yield %v_1, %v_1
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield %d, %c
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.store %a, %y[0]
+// CHECK-NEXT:     %e = kernel.reduce sum i1 in 0 to 4 {
+// CHECK-NEXT:       %c_1 = kernel.reduce max i2 in 0 to 6 {
+// CHECK-NEXT:         %v_2 = kernel.load %x[6*i1 + i2]
+// CHECK-NEXT:         kernel.yield %v_2
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield %c_1
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.store %e, %y[1]
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }

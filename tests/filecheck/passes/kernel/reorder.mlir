@@ -1,0 +1,157 @@
+// RUN: inductile-opt %s --split-input-file --verify-each -p kernel-reorder | filecheck %s
+
+// A channels-last image: the channel is innermost in memory.
+
+kernel.func @channels_last(%x: !kernel.buffer<f32, 960>, %y: !kernel.buffer<f32, 960>) {
+  kernel.for i0 in 0 to 2 {
+    kernel.for i1 in 0 to 8 {
+      kernel.for i2 in 0 to 6 {
+        kernel.for i3 in 0 to 10 {
+          %v = kernel.load %x[480*i0 + 80*i2 + 8*i3 + i1]
+          kernel.store %v, %y[480*i0 + 80*i2 + 8*i3 + i1]
+          kernel.yield
+        }
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @channels_last(%x: !kernel.buffer<f32, 960>, %y: !kernel.buffer<f32, 960>) {
+// CHECK-NEXT:     kernel.for i0 in 0 to 2 {
+// CHECK-NEXT:       kernel.for i2 in 0 to 6 {
+// CHECK-NEXT:         kernel.for i3 in 0 to 10 {
+// CHECK-NEXT:           kernel.for i1 in 0 to 8 {
+// CHECK-NEXT:             %v = kernel.load %x[480*i0 + 80*i2 + 8*i3 + i1]
+// CHECK-NEXT:             kernel.store %v, %y[480*i0 + 80*i2 + 8*i3 + i1]
+// CHECK-NEXT:             kernel.yield
+// CHECK-NEXT:           }
+// CHECK-NEXT:           kernel.yield
+// CHECK-NEXT:         }
+// CHECK-NEXT:         kernel.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// Reductions of a monoid commute, whatever they yield; one with a combination of its own does not. A write decides
+// between accesses that disagree.
+
+kernel.func @sums(%x: !kernel.buffer<f32, 48>, %y: !kernel.buffer<f32, 50>) {
+  %a, %b = kernel.reduce argmax i0 in 0 to 6 {
+    %c, %d = kernel.reduce argmax i1 in 0 to 8 {
+      %v = kernel.load %x[6*i1 + i0]
+      %k = kernel.index 6*i1 + i0
+      kernel.yield %v, %k
+    }
+    kernel.yield %c, %d
+  }
+  kernel.store %a, %y[48]
+  %one = arith.constant 1.0 : f32
+  %e = kernel.reduce custom init(%one) i0 in 0 to 6 {
+    %f = kernel.reduce custom init(%one) i1 in 0 to 8 {
+      %v = kernel.load %x[6*i1 + i0]
+      kernel.yield %v
+    } combine {
+    ^bb0(%p: f32, %q: f32):
+      %r = arith.mulf %p, %q : f32
+      kernel.yield %r
+    }
+    kernel.yield %f
+  } combine {
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.mulf %p, %q : f32
+    kernel.yield %r
+  }
+  kernel.store %e, %y[49]
+  kernel.for i0 in 0 to 6 {
+    kernel.for i1 in 0 to 8 {
+      %v = kernel.load %x[8*i0 + i1]
+      kernel.store %v, %y[6*i1 + i0]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @sums(%x: !kernel.buffer<f32, 48>, %y: !kernel.buffer<f32, 50>) {
+// CHECK-NEXT:     %a, %b = kernel.reduce argmax i1 in 0 to 8 {
+// CHECK-NEXT:       %c, %d = kernel.reduce argmax i0 in 0 to 6 {
+// CHECK-NEXT:         %v = kernel.load %x[6*i1 + i0]
+// CHECK-NEXT:         %k = kernel.index 6*i1 + i0
+// CHECK-NEXT:         kernel.yield %v, %k
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield %c, %d
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.store %a, %y[48]
+// CHECK-NEXT:     %one = arith.constant 1.000000e+00 : f32
+// CHECK-NEXT:     %e = kernel.reduce custom init(%one) i0 in 0 to 6 {
+// CHECK-NEXT:       %f = kernel.reduce custom init(%one) i1 in 0 to 8 {
+// CHECK-NEXT:         %v_1 = kernel.load %x[6*i1 + i0]
+// CHECK-NEXT:         kernel.yield %v_1
+// CHECK-NEXT:       } combine {
+// CHECK-NEXT:       ^bb0(%p: f32, %q: f32):
+// CHECK-NEXT:         %r = arith.mulf %p, %q : f32
+// CHECK-NEXT:         kernel.yield %r
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield %f
+// CHECK-NEXT:     } combine {
+// CHECK-NEXT:     ^bb0(%p_1: f32, %q_1: f32):
+// CHECK-NEXT:       %r_1 = arith.mulf %p_1, %q_1 : f32
+// CHECK-NEXT:       kernel.yield %r_1
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.store %e, %y[49]
+// CHECK-NEXT:     kernel.for i1 in 0 to 8 {
+// CHECK-NEXT:       kernel.for i0 in 0 to 6 {
+// CHECK-NEXT:         %v_2 = kernel.load %x[8*i0 + i1]
+// CHECK-NEXT:         kernel.store %v_2, %y[6*i1 + i0]
+// CHECK-NEXT:         kernel.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// Writes whose order matters.
+
+kernel.func @ordered(%x: !kernel.buffer<f32, 48>, %y: !kernel.buffer<f32, 8>) {
+  kernel.for i0 in 0 to 6 {
+    kernel.for i1 in 0 to 8 {
+      %v = kernel.load %x[6*i1 + i0]
+      kernel.store ordered %v, %y[i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @ordered(%x: !kernel.buffer<f32, 48>, %y: !kernel.buffer<f32, 8>) {
+// CHECK-NEXT:     kernel.for i0 in 0 to 6 {
+// CHECK-NEXT:       kernel.for i1 in 0 to 8 {
+// CHECK-NEXT:         %v = kernel.load %x[6*i1 + i0]
+// CHECK-NEXT:         kernel.store ordered %v, %y[i1]
+// CHECK-NEXT:         kernel.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
