@@ -244,7 +244,7 @@ def _quotient_bounds(atom: Atom, side: Side, ranges: Ranges) -> list[Expr]:
         end = upper_expr(dividend, ranges) if side == "upper" else lower_expr(dividend, ranges)
         if end is None or end is dividend:
             return []
-        from .simplification import divide  # simplification builds on proofs
+        from .range_division import divide  # range_division builds on proofs
 
         return [divide(end, divisor, ranges)[0]]
     if side == "lower":

@@ -12,6 +12,9 @@ from .polynomial import Atom, Expr
 if TYPE_CHECKING:
     from .attributes import SymbolDeclaration
 
+_MAX_AXES_MEMO = 1024
+"""Iteration domains remembered over one base; `NOTHING` lives as long as the process."""
+
 
 class Ranges:
     """Facts about symbols. Immutable; it keeps what was derived from it, so reuse one object where you can.
@@ -38,6 +41,7 @@ class Ranges:
         self.bounds_memo: dict[Expr | Atom, Interval] = {}
         self.nonneg_memo: dict[Expr, bool] = {}
         self.simplify_memo: dict[Expr | Atom, Expr] = {}
+        self.divide_memo: dict[tuple[Expr, Expr], tuple[Expr, Expr]] = {}
         self._axes_memo: dict[tuple[tuple[str, Expr], ...], Ranges] = {}
 
     def __getitem__(self, name: str) -> Interval:
@@ -56,6 +60,8 @@ class Ranges:
         key = tuple(axes)
         found = base._axes_memo.get(key)
         if found is None:
+            if len(base._axes_memo) >= _MAX_AXES_MEMO:
+                base._axes_memo.clear()
             found = base._axes_memo[key] = _with_axes(key, base)
         return found
 

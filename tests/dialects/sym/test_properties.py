@@ -90,22 +90,26 @@ DOMAINS = _domain()
 DOMAIN = st.sampled_from(range(len(DOMAINS)))
 
 
+@settings(deadline=None)
 @given(EXPRESSIONS)
 def test_text_reads_back_to_the_same_object(e: Expr) -> None:
     assert parse_text(str(e)) is e
 
 
+@settings(deadline=None)
 @given(SIZED)
 def test_text_with_symbolic_divisors_reads_back_to_the_same_object(e: Expr) -> None:
     assert parse_text(str(e)) is e
 
 
+@settings(deadline=None)
 @given(SIZED)
 def test_copies_are_the_same_object(e: Expr) -> None:
     assert pickle.loads(pickle.dumps(e)) is e
     assert copy.deepcopy([e])[0] is e
 
 
+@settings(deadline=None)
 @given(EXPRESSIONS, EXPRESSIONS, EXPRESSIONS)
 def test_ring_laws_are_identities(a: Expr, b: Expr, c: Expr) -> None:
     assert a + b is b + a
@@ -114,6 +118,7 @@ def test_ring_laws_are_identities(a: Expr, b: Expr, c: Expr) -> None:
     assert a * (b - c) - a * b + a * c is ZERO or a.has_mod or b.has_mod or c.has_mod
 
 
+@settings(deadline=None)
 @given(EXPRESSIONS, EXPRESSIONS, DIVISORS, POINTS)
 def test_operators_agree_with_ints(a: Expr, b: Expr, k: int, point: dict[str, int]) -> None:
     x, y = a.evaluate(point), b.evaluate(point)
@@ -138,6 +143,7 @@ def test_operators_agree_with_ints(a: Expr, b: Expr, k: int, point: dict[str, in
         assert (a % b).evaluate(point) == x % y
 
 
+@settings(deadline=None)
 @given(EXPRESSIONS, st.dictionaries(st.sampled_from(NAMES), EXPRESSIONS, max_size=3), POINTS)
 def test_substitution_agrees_with_evaluation(e: Expr, mapping: dict[str, Expr], point: dict[str, int]) -> None:
     inner = {name: value.evaluate(point) for name, value in mapping.items()}
@@ -146,6 +152,7 @@ def test_substitution_agrees_with_evaluation(e: Expr, mapping: dict[str, Expr], 
     assert e.subs(point).as_int() == e.evaluate(point)
 
 
+@settings(deadline=None)
 @given(EXPRESSIONS, st.sets(st.sampled_from(NAMES)))
 def test_split_is_a_linear_decomposition(e: Expr, names: set[str]) -> None:
     parts = e.split(names)
@@ -157,7 +164,7 @@ def test_split_is_a_linear_decomposition(e: Expr, names: set[str]) -> None:
     assert sum((symbol(n) * c for n, c in coefficients.items()), rest) is e
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(SIZED, DOMAIN)
 def test_simplify_keeps_the_value_on_every_point(e: Expr, domain: int) -> None:
     ranges, points = DOMAINS[domain]
@@ -174,7 +181,7 @@ def test_simplify_keeps_the_value_on_every_point(e: Expr, domain: int) -> None:
     assert parse_text(str(simple)) is simple
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(SIZED, SIZED, DOMAIN)
 def test_what_is_proven_holds_on_every_point(a: Expr, b: Expr, domain: int) -> None:
     ranges, points = DOMAINS[domain]
@@ -185,6 +192,7 @@ def test_what_is_proven_holds_on_every_point(a: Expr, b: Expr, domain: int) -> N
     assert not prove_eq(a, b, ranges) or all(x == y for x, y in values)
 
 
+@settings(deadline=None)
 @given(st.lists(SIZED, min_size=1, max_size=4), st.permutations(range(4)))
 def test_construction_order_does_not_show(parts: list[Expr], order: list[int]) -> None:
     shuffled = [parts[i] for i in order if i < len(parts)]
