@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.access import compact_dynamic, dynamic_name, substitute_map
 from ...dialects.loop import IndexOp, LoadOp, ReduceOp, yielded
+from ...dialects.scalar import NarrowOp, WidenOp
 from ...dialects.sym import AxesAttr, Expr, SymAttr, symbol
 from ._accesses import Access, access_of, map_of, set_access
 
@@ -54,8 +55,14 @@ def zero(scalar: Attribute) -> Attribute | None:
 class Splicer:
     """Moves or clones one body to one site."""
 
-    def __init__(self, producer: Operation, site: Site, scope: frozenset[str], move: bool) -> None:
-        """`scope` holds the names of the axes around the site, which inner reductions must not bind again."""
+    def __init__(
+        self, producer: Operation, site: Site, scope: frozenset[str], move: bool, keep_casts: bool = False
+    ) -> None:
+        """`scope` holds the names of the axes around the site, which inner reductions must not bind again.
+
+        With `keep_casts`, values that were stored in a narrower type are rounded to it here as well.
+        """
+        self.keep_casts = keep_casts
         axes = cast(AxesAttr, producer.properties["axes"])
         self.producer, self.site, self.scope, self.move = producer, site, scope, move
         self.substitution: dict[str, Expr] = {
@@ -175,8 +182,20 @@ class Splicer:
                 select = arith.SelectOp(access.mask, value, cast(SSAValue, access_of(load).other))
                 self.site.block.insert_op_before(select, load)
                 value = select.results[0]
+            elif not self.keep_casts:
+                self._skip_casts(load, value)
             load.results[0].replace_all_uses_with(value)
             self.site.block.erase_op(load)
+
+    def _skip_casts(self, load: LoadOp, value: SSAValue) -> None:
+        """`widen(narrow(x)) == x` for the casts that meet here, computed in the wider type as inside one body."""
+        narrow = value.owner
+        if type(narrow) is not NarrowOp:
+            return
+        for use in tuple(load.results[0].uses):
+            widen = use.operation
+            if type(widen) is WidenOp and widen.target_element == narrow.source_element:
+                widen.results[0].replace_all_uses_with(narrow.operands[0])
 
 
 def fresh_names(prefix: str, count: int, taken: frozenset[str]) -> list[str]:

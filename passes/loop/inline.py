@@ -19,6 +19,8 @@ from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of
 from ._cost import BodyCost, body_cost
 from ._splice import Site, Splicer, zero
+from .dce import sweep
+from .simplify_indices import simplify_nest
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Inline(ModulePass):
     Never past an `aten.copy_` that writes what the body reads, nor, with a `loop.assert`, past any; the assert must be
     evaluated for the same elements at the one site. A masked load pushes its mask into the loads of the body, which
     must have no assert, reduction or integer division. A body grows to at most `max_ops` ops and `max_loads` loads.
+    Bodies that something moved into are simplified as by `loop-simplify-indices` and hold nothing dead. An inserted
+    cast to a narrower type and back goes (`widen(narrow(x)) == x`) unless `emulate_precision_casts`.
 
         %e = loop.generate (i0 in 4) { %v = loop.load %x[i0]  %w = math.exp %v : f32  loop.yield %w } : T
         %y = loop.generate (i0 in 2) { %v = loop.load %e[2*i0]  loop.yield %v } : T
@@ -53,6 +57,7 @@ class Inline(ModulePass):
     cheap: int = 12
     max_ops: int = 600
     max_loads: int = 48
+    emulate_precision_casts: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""
@@ -77,11 +82,16 @@ class _Inliner:
         self.ranges = ranges
         self.mutations = Mutations(block)
         self.sizes: dict[Operation, tuple[int, int]] = {}
+        self.grown: set[Operation] = set()
 
     def run(self) -> None:
         op = self.block.first_op
         while op is not None:
             following = op.next_op
+            if op in self.grown:
+                # indices that met may fold, and asserts on them, which decides what can be inlined further
+                simplify_nest(op, self.ranges)
+                sweep(op.regions[0].block)
             if type(op) is GenerateOp:
                 self.visit(op)
             op = following
@@ -163,10 +173,13 @@ class _Inliner:
     def inline(self, producer: GenerateOp, cost: BodyCost, uses: _Uses) -> None:
         last = len(uses.sites) - 1
         for position, site in enumerate(uses.sites):
-            ops, loads = self.size(nest_of(site.block))
-            self.sizes[nest_of(site.block)] = ops + cost.ops, loads + cost.loads
+            reader = nest_of(site.block)
+            ops, loads = self.size(reader)
+            self.sizes[reader] = ops + cost.ops, loads + cost.loads
+            self.grown.add(reader)
             scope = frozenset(name for name, _ in axes_around(site.block))
-            Splicer(producer, site, scope, move=position == last and not uses.escapes).run()
+            move = position == last and not uses.escapes
+            Splicer(producer, site, scope, move, self.options.emulate_precision_casts).run()
         if not uses.escapes:
             self.block.erase_op(producer)
 

@@ -52,13 +52,18 @@ class SimplifyIndices(ModulePass):
 
 def _visit(op: Operation, ranges: Ranges) -> None:
     if type(op) in NESTS:
-        _Body(ranges).run(op)
+        simplify_nest(op, ranges)
     elif type(op) is FusionOp:
         for member in op.members:
-            _Body(ranges).run(member)
+            simplify_nest(member, ranges)
     elif type(op) is ViewOp:
         inside = Ranges.of_axes(op.axes.data, ranges)
         op.properties["map"] = MapAttr.of(*(simplify(e, inside) for e in op.map.data))
+
+
+def simplify_nest(nest: Operation, ranges: Ranges) -> None:
+    """Simplify one generate, scan or scatter; `ranges` are those of the function's symbols."""
+    _Body(ranges).run(nest)
 
 
 class _Body:
