@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from . import polynomial as p
 from .extremum import extremum
 from .polynomial import Atom, Expr, Monomial
@@ -33,31 +35,32 @@ def simplify(expr: Expr, ranges: Ranges) -> Expr:
 
 
 def _simplify_sum(expr: Expr, ranges: Ranges) -> Expr:
-    terms: dict[Monomial, int] = {}
-    changed = False
-    for monomial, coefficient in expr.terms:
-        replaced: Expr | None = None
-        kept: list[Atom] = []
+    changed: dict[Atom, Expr] = {}
+    for monomial, _ in expr.terms:
         for atom in monomial:
-            if atom.kind == "symbol" and atom.name not in ranges.fixed:
-                kept.append(atom)
-                continue
-            new = _simplify_atom(atom, ranges)
-            if new is atom.expr:
-                kept.append(atom)
-            else:
-                replaced = new if replaced is None else p.multiply(replaced, new)
-        if replaced is None:
-            terms[monomial] = terms.get(monomial, 0) + coefficient
-            continue
-        changed = True
-        if kept:
-            replaced = p.multiply(replaced, p.intern({tuple(kept): 1}))
-        p.accumulate(terms, replaced, coefficient)
-    result = p.from_terms(terms) if changed else expr
+            if atom.kind != "symbol" or atom.name in ranges.fixed:
+                new = _simplify_atom(atom, ranges)
+                if new is not atom.expr:
+                    changed[atom] = new
+    result = _replace(expr, changed) if changed else expr
     if ranges.divisors:
         result = cancel_exact(result, ranges)
     return recombine(result, ranges) if result.has_mod and len(result.terms) > 1 else result
+
+
+def _replace(expr: Expr, changed: Mapping[Atom, Expr]) -> Expr:
+    terms: dict[Monomial, int] = {}
+    for monomial, coefficient in expr.terms:
+        kept = tuple(atom for atom in monomial if atom not in changed)
+        if len(kept) == len(monomial):
+            terms[monomial] = terms.get(monomial, 0) + coefficient
+            continue
+        product = p.intern({kept: coefficient})
+        for atom in monomial:
+            if atom in changed:
+                product = p.multiply(product, changed[atom])
+        p.accumulate(terms, product)
+    return p.from_terms(terms)
 
 
 def _simplify_atom(atom: Atom, ranges: Ranges) -> Expr:

@@ -196,7 +196,7 @@ def test_a_thousand_chains_are_fast(symbolic: bool) -> None:
         _strided(_compose(source, steps, ranges, index), source, ranges)
     elapsed = time.process_time() - start
     print(f"1000 {'symbolic' if symbolic else 'static'} view chains: {elapsed:.3f} s")
-    assert elapsed < 2.0
+    assert elapsed < 3.0
 
 
 def test_identity_of_one_and_size_one_axes() -> None:
