@@ -38,12 +38,13 @@ DEFAULT: tuple[Phase, ...] = (
         "loop -> kernel + host: buffers, linear addresses, launches",
         "lower-loop-to-kernel",
     ),
+    # Reuse stands before tiling: which element a kernel reads and writes when is plain before its loops are blocked.
     Phase(
         "kernel",
-        "kernel: merged and collapsed loops, equal kernels once, tiles and mapping for the target",
-        "kernel-merge-loops,kernel-collapse,kernel-reorder,kernel-deduplicate,kernel-tile{target={target}}",
+        "kernel: merged and collapsed loops, equal kernels once, memory reused, tiles and mapping for the target",
+        "kernel-merge-loops,kernel-reorder,kernel-collapse,kernel-deduplicate,host-reuse,kernel-tile{target={target}}",
     ),
-    Phase("host", "host: reuse of memory, ends of lives", "host-reuse,host-free"),
+    Phase("host", "host: ends of lives", "host-free"),
 )
 
 PIPELINES: dict[str, tuple[Phase, ...]] = {"default": DEFAULT}

@@ -21,7 +21,10 @@ MORE = Path(__file__).parent / "Inputs" / "programs.mlir"
 STAGES = (
     "lower-loop-to-kernel",
     "kernel-merge-loops",
+    "kernel-reorder",
+    "kernel-collapse",
     "kernel-deduplicate",
+    "host-reuse",
     "kernel-tile",
     "host-free",
 )

@@ -1,0 +1,178 @@
+"""The pass `host-reuse`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects import host, kernel
+from ...dialects.aten.types import TensorType
+from ...dialects.sym import Expr, SymAttr
+from ..counters import counter
+from ..kernel.aliasing import may_overwrite, merge_arguments
+from .lifetimes import Lifetimes
+from .sizes import bytes_of, is_dense
+
+#: ATen calls whose result is fresh memory that nothing else holds, as large as its type says
+FRESH = frozenset(
+    f"aten.{name}" for name in ("mm", "addmm", "bmm", "baddbmm", "convolution", "_addmm_activation", "linear")
+)
+
+
+@dataclass(frozen=True)
+class HostReuse(ModulePass):
+    """Level: host.
+
+    Precondition: nothing is freed or planned yet.
+    Guarantee: a kernel that reads an input for the last time, each element no later than it writes the one of its
+    result at that place, writes over the input: both are one buffer argument, in all launches of the kernel. An
+    allocation otherwise takes over a dead one of equal size in bytes, the one that died last. Only memory that the
+    function allocated is reused, never arguments, and nothing that is returned or that a view still needs.
+
+        %a = host.empty : T
+        host.launch @k(%x, %a)
+        %b = host.empty : T
+        host.launch @exp(%a, %b)       // kernel.func @exp(%x: ..., %y: ...)
+        host.return %b
+    becomes
+        %a = host.empty : T
+        host.launch @k(%x, %a)
+        host.launch @exp(%a)           // kernel.func @exp(%y: ...)
+        host.return %a
+    """
+
+    name = "host-reuse"
+    level: ClassVar[str] = "host"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Reuse memory in every host function."""
+        _InPlace(op).run()
+        for function in op.body.block.ops:
+            if isinstance(function, host.FuncOp):
+                take_over(function.body.block)
+
+
+def reusable(value: SSAValue) -> bool:
+    """Whether a value is memory that its function allocated and that nothing outside knows of."""
+    owner = value.owner
+    if isinstance(owner, Block) or not isinstance(value.type, TensorType):
+        return False
+    if isinstance(owner, host.EmptyOp):
+        return not owner.pool
+    return owner.name in FRESH and is_dense(value.type)
+
+
+class _InPlace:
+    """Makes kernels write over inputs that die with the launch."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self.kernels: list[kernel.FuncOp] = []
+        self.launches: dict[str, list[host.LaunchOp]] = {}
+        self.lifetimes: dict[Block, Lifetimes] = {}
+        for function in module.body.block.ops:
+            if isinstance(function, kernel.FuncOp):
+                self.kernels.append(function)
+            elif isinstance(function, host.FuncOp):
+                for op in function.body.block.ops:
+                    if isinstance(op, host.LaunchOp):
+                        self.launches.setdefault(op.kernel.root_reference.data, []).append(op)
+
+    def run(self) -> None:
+        for function in self.kernels:
+            launches = self.launches.get(function.sym_name.data, [])
+            while launches and (pair := self._find(function, launches)) is not None:
+                merge_arguments(function, pair[1], pair[0])
+                for launch in launches:
+                    self._merge(launch, *pair)
+
+    def _find(self, function: kernel.FuncOp, launches: list[host.LaunchOp]) -> tuple[int, int] | None:
+        """(input, result) that may be one buffer in every launch."""
+        arguments = function.body.block.args
+        for written in range(len(arguments)):
+            for read in range(len(arguments)):
+                if read == written or arguments[read].type != arguments[written].type:
+                    continue
+                if not all(self._dies_here(launch, read, written) for launch in launches):
+                    continue
+                if may_overwrite(function, read, written) and counter("host-reuse"):
+                    return read, written
+        return None
+
+    def _dies_here(self, launch: host.LaunchOp, read: int, written: int) -> bool:
+        """Whether a launch is the last use of one buffer, and the first of another that is fresh."""
+        old, new = launch.buffers[read], launch.buffers[written]
+        if old.type != new.type or not isinstance(new.owner, host.EmptyOp) or not reusable(old):
+            return False
+        if list(launch.buffers).count(old) != 1 or list(launch.buffers).count(new) != 1:
+            return False
+        block = launch.parent
+        assert block is not None
+        lifetimes = self.lifetimes.get(block)
+        if lifetimes is None:
+            lifetimes = self.lifetimes[block] = Lifetimes(block)
+        if any(old in lifetimes.roots(other) for other in launch.buffers if other is not old):
+            return False
+        here = lifetimes.position[launch]
+        first = min(lifetimes.position[use.operation] for use in new.uses)
+        return first == here and lifetimes.last[old] == here
+
+    def _merge(self, launch: host.LaunchOp, read: int, written: int) -> None:
+        block = launch.parent
+        assert block is not None
+        old, new = launch.buffers[read], launch.buffers[written]
+        owner = new.owner
+        assert isinstance(owner, host.EmptyOp)
+        new.replace_all_uses_with(old)
+        block.erase_op(owner)
+        buffers = list(launch.buffers)
+        del buffers[read]
+        launch.operands = buffers
+        self.lifetimes.pop(block, None)
+
+
+def take_over(block: Block) -> None:
+    """Let allocations take over dead memory of equal size in one function."""
+    lifetimes = Lifetimes(block)
+    last = {value: lifetimes.last[value] for value in lifetimes.values if reusable(value)}
+    ending: dict[int, list[SSAValue]] = {}
+    for value, position in last.items():
+        if position < lifetimes.end:
+            ending.setdefault(position, []).append(value)
+    dead: dict[tuple[Expr, str], list[SSAValue]] = {}
+    for op in list(block.ops):
+        position = lifetimes.position[op]
+        if isinstance(op, host.EmptyOp) and op.out in last:
+            old = _pick(dead, op.out, lifetimes.escapes(op.out))
+            if old is not None and counter("host-reuse"):
+                ends = last[op.out]
+                _give(block, op, old)
+                if ends < lifetimes.end:
+                    ending[ends] = [old if value is op.out else value for value in ending[ends]]
+        for value in ending.get(position, ()):
+            assert isinstance(value.type, TensorType)
+            dead.setdefault((bytes_of(value.type), value.type.device), []).append(value)
+
+
+def _pick(dead: dict[tuple[Expr, str], list[SSAValue]], new: SSAValue, escapes: bool) -> SSAValue | None:
+    """The dead memory that a new value takes over; what is returned must not be a view."""
+    assert isinstance(new.type, TensorType)
+    candidates = dead.get((bytes_of(new.type), new.type.device), [])
+    for position in range(len(candidates) - 1, -1, -1):
+        if candidates[position].type == new.type or not escapes:
+            return candidates.pop(position)
+    return None
+
+
+def _give(block: Block, empty: host.EmptyOp, old: SSAValue) -> None:
+    new: SSAValue = old
+    if old.type != empty.out.type:
+        view = host.ViewOp.of(old, SymAttr.of(0), empty.out.type, empty.location)
+        block.insert_op_before(view, empty)
+        new = view.out
+    empty.out.replace_all_uses_with(new)
+    block.erase_op(empty)

@@ -1,0 +1,33 @@
+"""Bytes of tensors, as expressions."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
+from ...dialects.sym import ONE, ZERO, Expr
+
+
+@lru_cache(maxsize=4096)
+def bytes_of(tensor: TensorType) -> Expr:
+    """Bytes from the first to the last element, both included; 0 for an empty tensor."""
+    total = ONE
+    for size, stride in zip(tensor.shape, tensor.strides, strict=True):
+        if size is ZERO:
+            return ZERO
+        total = total + (size - 1) * stride
+    return total * item_size(tensor)
+
+
+@lru_cache(maxsize=4096)
+def is_dense(tensor: TensorType) -> bool:
+    """Whether each byte between the first and the last element belongs to exactly one element."""
+    total = ONE
+    for size in tensor.shape:
+        total = total * size
+    return bytes_of(tensor) is total * item_size(tensor)
+
+
+def item_size(tensor: TensorType) -> int:
+    """Bytes of one element. Raises KeyError for a type that only ATen knows."""
+    return ITEM_SIZES[torch_name(tensor.element)]

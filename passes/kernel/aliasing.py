@@ -1,0 +1,63 @@
+"""May a kernel write its result over one of its inputs?"""
+
+from __future__ import annotations
+
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from ...dialects import kernel
+from .axes import Loop
+from .effects import same_iteration
+
+
+def may_overwrite(function: kernel.FuncOp, read: int, written: int) -> bool:
+    """Whether the buffers number `read` and `written` may be the same memory.
+
+    So it is when the first is only read, the second only written, and each element is read no later than it is
+    overwritten: in an earlier op of the same block, in the same iteration of every loop around both.
+    """
+    arguments = function.body.block.args
+    loads, stores = _users(arguments[read]), _users(arguments[written])
+    if not stores or any(isinstance(op, kernel.StoreOp) for op in loads):
+        return False
+    if any(isinstance(op, kernel.LoadOp) for op in stores):
+        return False
+    return all(_read_before(load, store) for load in loads for store in stores)  # pyright: ignore[reportArgumentType]
+
+
+def _users(buffer: SSAValue) -> list[Operation]:
+    return [use.operation for use in buffer.uses]
+
+
+def _read_before(load: kernel.LoadOp, store: kernel.StoreOp) -> bool:
+    for first, second in zip(_path(load), _path(store), strict=False):
+        if first is not second:
+            return first.parent is second.parent and _precedes(first, second)
+        if not isinstance(first, Loop) or not same_iteration(first, first, (load, store)):
+            return False
+    return False
+
+
+def _path(op: Operation) -> list[Operation]:
+    """The ops around an op, from the kernel's top level down to itself."""
+    path = [op]
+    while (parent := path[0].parent_op()) is not None and not isinstance(parent, kernel.FuncOp):
+        path.insert(0, parent)
+    return path
+
+
+def _precedes(first: Operation, second: Operation) -> bool:
+    op: Operation | None = first
+    while op is not None:
+        if op is second:
+            return True
+        op = op.next_op
+    return False
+
+
+def merge_arguments(function: kernel.FuncOp, kept: int, dropped: int) -> None:
+    """Let one buffer argument stand for two."""
+    block = function.body.block
+    kept_argument, dropped_argument = block.args[kept], block.args[dropped]
+    dropped_argument.replace_all_uses_with(kept_argument)
+    assert isinstance(dropped_argument, BlockArgument)
+    block.erase_arg(dropped_argument)
