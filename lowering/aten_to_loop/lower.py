@@ -72,8 +72,8 @@ def lower_block(block: Block, ranges: Ranges, emulate_precision_casts: bool = Fa
             lowered.append(op)
         else:
             _keep(block, op, values)
-    for op in reversed(lowered):
-        op.erase()
+    for op in lowered:
+        op.drop_all_references()
 
 
 def _lower(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]) -> bool:
