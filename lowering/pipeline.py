@@ -38,11 +38,12 @@ DEFAULT: tuple[Phase, ...] = (
         "loop -> kernel + host: buffers, linear addresses, launches",
         "lower-loop-to-kernel",
     ),
-    # Reuse stands before tiling: which element a kernel reads and writes when is plain before its loops are blocked.
+    # Equal kernels become one first, so that the rest is done once. Reuse stands before tiling: which element a kernel
+    # reads and writes when is plain before its loops are blocked.
     Phase(
         "kernel",
-        "kernel: merged and collapsed loops, equal kernels once, memory reused, tiles and mapping for the target",
-        "kernel-merge-loops,kernel-reorder,kernel-collapse,kernel-deduplicate,host-reuse,kernel-tile{target={target}}",
+        "kernel: equal kernels once, merged and collapsed loops, memory reused, tiles and mapping for the target",
+        "kernel-deduplicate,kernel-merge-loops,kernel-reorder,kernel-collapse,host-reuse,kernel-tile{target={target}}",
     ),
     Phase("host", "host: ends of lives", "host-free"),
 )
@@ -100,4 +101,4 @@ def remaining_passes(module: ModuleOp, target: str = "cpp") -> list[ModulePass]:
     if level_of(module) == "loop":
         return named_passes("default", target, start_at="loop-eliminate-views")
     tiled = any("target" in op.properties for op in module.ops if op.name == "kernel.func")
-    return [] if tiled else named_passes("default", target, start_at="kernel-merge-loops")
+    return [] if tiled else named_passes("default", target, start_at="kernel-deduplicate")
