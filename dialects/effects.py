@@ -8,6 +8,7 @@ effect*: they stay, in order. Between the two are ops that may be removed but no
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 from xdsl.ir import Operation
 from xdsl.traits import MemoryEffect, MemoryReadEffect, NoMemoryEffect, RecursiveMemoryEffect
@@ -27,7 +28,7 @@ class Effect(Enum):
     """Leave alone."""
 
 
-_BY_REGIONS = None
+_BY_REGIONS: Final = None
 #: ops whose traits say too little
 _SPECIAL: dict[str, Effect | None] = {
     "loop.reduce": _BY_REGIONS,
@@ -53,7 +54,7 @@ def effect_of(op: Operation) -> Effect:
     if cls not in _CLASSES:
         _CLASSES[cls] = _class_effect(cls)
     effect = _CLASSES[cls]
-    return _region_effect(op) if effect is _BY_REGIONS else effect
+    return _region_effect(op) if effect is None else effect
 
 
 def is_pure(op: Operation) -> bool:

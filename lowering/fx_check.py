@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
+from torch.fx.node import map_arg
 from torch.utils._pytree import tree_leaves
 
 from ..errors import InductileError
@@ -34,7 +35,7 @@ def check_result_types(graph: GraphModule) -> int:
 
 def _check(node: Node) -> int:
     recorded = node.meta.get("val")
-    args, kwargs = torch.fx.node.map_arg((node.args, dict(node.kwargs)), _value)
+    args, kwargs = map_arg((node.args, dict(node.kwargs)), _value)
     if recorded is None or any(isinstance(leaf, Node) for leaf in tree_leaves((args, kwargs))):
         return 0
     actual = node.target(*args, **kwargs)  # pyright: ignore[reportCallIssue]

@@ -218,8 +218,9 @@ class NodeImporter:
             return {key: self.value_of(item) for key, item in arg.items()}
         if kind is torch.SymInt:
             return self.symbols.expr(arg)
-        if isinstance(arg, (int, float, str)):  # enumerations and the like
-            return kind.__base__(arg)
+        plain = next((base for base in (int, float, str) if isinstance(arg, base)), None)
+        if plain is not None:  # enumerations and the like
+            return plain(arg)
         return self.refer_to(f"object_{len(self.references)}", arg)
 
     def refer_to(self, name: str, held: Any) -> Reference:

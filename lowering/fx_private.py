@@ -6,7 +6,7 @@ Each function says which private name it uses. Where versions differ, the differ
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ def aot_backend(
     forward: Compiler,
     backward: Compiler,
     inference: Compiler,
-    decompositions: Mapping[Any, Any] | Callable[[], Mapping[Any, Any]],
+    decompositions: dict[Any, Any] | Callable[[], dict[Any, Any]],
     partition: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """A Dynamo backend that hands functional graphs of ATen ops to the three compilers.
