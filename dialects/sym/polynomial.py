@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from threading import Lock
 from typing import Any, Literal, TypeAlias
 
 from .errors import SymError
@@ -180,6 +181,7 @@ class Expr:
 
 _EXPRS: dict[frozenset[tuple[Monomial, int]], Expr] = {}
 _ATOMS: dict[tuple[Any, ...], Atom] = {}
+_ATOMS_LOCK = Lock()
 _CONSTANTS: dict[int, Expr] = {}
 
 
@@ -221,8 +223,13 @@ def make_atom(kind: AtomKind, name: str, args: tuple[Expr, ...]) -> Atom:
     else:
         atom.free_symbols = frozenset().union(*(arg.free_symbols for arg in args))
         atom.key = (1, _printing.atom_text(atom))
-    atom = _ATOMS.setdefault(key, atom)
-    atom.expr = intern({(atom,): 1})
+    # Atom and expression refer to each other, so a second thread must not see the one without the other.
+    with _ATOMS_LOCK:
+        found = _ATOMS.get(key)
+        if found is not None:
+            return found
+        atom.expr = intern({(atom,): 1})
+        _ATOMS[key] = atom
     return atom
 
 

@@ -1,10 +1,13 @@
 """Normal forms that hold without ranges, the text of expressions, and the limits."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from inductile.dialects.sym import (
     ONE,
     ZERO,
+    Expr,
     SymError,
     as_expr,
     ceildiv,
@@ -101,6 +104,15 @@ def test_equal_expressions_are_one_object() -> None:
     assert smin(i0, s0) is smin(s0, i0)
     assert 7 // s0 is const(7) // s0 and 7 % s0 is const(7) % s0 and 7 - s0 is -s0 + 7
     assert hash(i0 + s0) == hash(s0 + i0)
+
+
+def test_threads_share_one_object() -> None:
+    def build(_: int) -> list[Expr]:
+        return [(symbol(f"t{n}") + 3) // 7 % 5 for n in range(200)]
+
+    with ThreadPoolExecutor(4) as pool:
+        first, *others = pool.map(build, range(8))
+    assert all(a is b for other in others for a, b in zip(first, other, strict=True))
 
 
 def test_queries() -> None:
