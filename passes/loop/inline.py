@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from ...dialects.loop import GenerateOp, LoadOp, ReduceOp, ScatterOp
 from ...dialects.sym import ONE, AxesAttr, Expr, Ranges, prove_le
 from ..common.functions import functions, symbol_ranges
-from ..common.memory import Mutations
+from ..common.memory import NESTS, Mutations
 from ..counters import counter
 from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of
@@ -33,10 +33,11 @@ class Inline(ModulePass):
 
       - it is read at one site that evaluates no element twice: its region moves, whatever it costs. A body with a
         reduction moves only to the top of the body of a generate or scatter;
-      - it is cheap (at most `cheap` weighted operations, no reduction, `_cost.py`), nothing but loads uses it, and
-        recomputing moves less memory: with n sites and r elements read for one, n*r < r + 1 + n, which is what
-        computing, writing and reading it n times costs. A site that evaluates elements repeatedly (broadcast,
-        gather, inside a reduction that it does not depend on) allows r <= 1 and a quarter of the operations;
+      - it is cheap (at most `cheap` weighted operations, no reduction, `_cost.py`), nothing but loads uses it, what it
+        reads is in memory anyway (else the readers' kernels would make its sources live in memory), and recomputing
+        moves less: with n sites and r elements read for one, n*r < r + 1 + n, which is what computing, writing and
+        reading it n times costs. A site that evaluates elements repeatedly (broadcast, gather, inside a reduction
+        that it does not depend on) allows r <= 1 and a quarter of the operations;
       - it reads nothing (constants, index arithmetic) and is cheap: then also when it is needed in memory anyway.
 
     Never past an `aten.copy_` that writes what the body reads, nor, with a `loop.assert`, past any; the assert must be
@@ -132,6 +133,8 @@ class _Inliner:
             return self.misplaced_reduce(uses.sites[0]) if cost.has_reduce else None
         if not cheap or (repeated and cost.arithmetic * 4 > self.options.cheap):
             return "too expensive to compute more than once"
+        if not all(is_stored(load.operands[0]) for load in loads_in(producer)):
+            return "its sources would have to be in memory"
         n, r = len(uses.sites), cost.reads
         return None if n * r < r + 1 + n and (r <= 1 or not repeated) else "recomputing would read more memory"
 
@@ -203,6 +206,11 @@ def uses_of(producer: GenerateOp) -> _Uses:
                 site = sites[key] = Site(block, access, index)
             site.loads.append(load)
     return _Uses(list(sites.values()), escapes)
+
+
+def is_stored(value: SSAValue) -> bool:
+    """Whether a value is in memory whatever is fused: an input, a result of ATen, or used by other ops than nests."""
+    return type(value.owner) not in NESTS or any(type(use.operation) is not LoadOp for use in value.uses)
 
 
 def nest_of(block: Block) -> Operation:
