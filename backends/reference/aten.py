@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.aten import Argument, AtenOp, CallOp, Device, Layout, MemoryFormat, Operator, Reference, TensorType
 from ...dialects.sym import Expr
+from ...lowering.fx_targets import resolve
 from .errors import InterpretationError, describe
 from .precision import WIDER, actual_device, torch_dtype
 from .program import Handlers, Program
@@ -21,16 +21,6 @@ CASTS = frozenset({"aten._to_copy", "aten.to.dtype", "prims::convert_element_typ
 
 #: namespaces whose ops compute in float64 when they are given float64
 _GENERIC = ("aten", "prims", "operator")
-
-
-def overload(name: str) -> Any:
-    """The callable of "aten::add.Tensor", "higher_order::cond" or "operator::ge". AttributeError when unknown."""
-    namespace, _, rest = name.partition("::")
-    packet, _, which = rest.partition(".")
-    if namespace == "operator":
-        return getattr(operator, packet)
-    found = getattr(getattr(torch.ops, namespace), packet)
-    return found if namespace == "higher_order" else getattr(found, which or "default")
 
 
 class _Arguments:
@@ -57,7 +47,7 @@ class _Arguments:
         if isinstance(value, Layout | MemoryFormat):
             return getattr(torch, value)
         if isinstance(value, Operator):
-            return overload(value)
+            return resolve(value)
         return self._reference(value) if isinstance(value, Reference) else value
 
     def _reference(self, name: str) -> Any:
@@ -92,10 +82,10 @@ def _flatten(result: Any) -> list[Any]:
 def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
     arguments = _Arguments(program, narrow)
     if isinstance(op, CallOp):
-        function, positional = overload(op.target), [arguments.value(a) for a in op.args()]
+        function, positional = resolve(op.target), [arguments.value(a) for a in op.args()]
         named = {key: arguments.value(a) for key, a in op.kwargs().items()}
     else:
-        function, positional = overload(op.target.replace(".", "::", 1)), []
+        function, positional = resolve(op.target.replace(".", "::", 1)), []
         named = {a.name: arguments.value(op.arg(a.name), not _is_output(a)) for a in _spelled(op)}
     wide = program.machine.precision.wide and not narrow
     if wide and "half_to_float" in named:

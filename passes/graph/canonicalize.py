@@ -66,8 +66,7 @@ def _rewrite(op: Operation, rewriter: Rewriter) -> None:
         block = current.parent
         assert block is not None
         block.erase_op(current)
-        owner = replacement.owner
-        current = owner if owner is rewriter.inserted else None
+        current = rewriter.inserted
 
 
 def _first_match(op: AtenOp, rewriter: Rewriter) -> SSAValue | None:

@@ -24,8 +24,9 @@ class EliminateCommonSubexpressions(ModulePass):
 
     level:         aten
     precondition:  none
-    guarantee:     no two pure ops are equal, unless merging would make two outputs of the function share memory,
-                   or two arguments of a call that may write them, or `aten.copy_` writes between them what they read. Random ops stay apart.
+    guarantee:     no two pure ops are equal, unless merging would make two outputs of the function share memory, or
+                   two arguments of a call that may write them, or `aten.copy_` writes between them what they read.
+                   Random ops stay apart.
 
         %0 = aten.exp(%x) : T
         %1 = aten.exp(%x) : T
