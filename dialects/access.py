@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from xdsl.dialects.builtin import DenseArrayBase, i32
+from xdsl.dialects.builtin import DenseArrayBase, StringAttr, i32
 from xdsl.ir import SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -23,6 +23,12 @@ from .sym import Expr, MapAttr, parse_exprs_until, symbol
 def segments(*sizes: int) -> DenseArrayBase:
     """The `operandSegmentSizes` property for operand groups of the given sizes."""
     return DenseArrayBase.from_list(i32, sizes)
+
+
+@lru_cache(maxsize=4096)
+def string_attr(text: str) -> StringAttr:
+    """The attribute of a name or keyword: making a new one costs a verification."""
+    return StringAttr(text)
 
 
 @lru_cache(maxsize=64)

@@ -12,6 +12,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from ..access import string_attr
 from .types import BufferType
 
 
@@ -53,7 +54,7 @@ class FuncOp(IRDLOperation):
         """Build; the body's block arguments are the buffers and its terminator is an empty `kernel.yield`."""
         properties: dict[str, Attribute] = {
             "sym_name": StringAttr(sym_name),
-            "symbols": ArrayAttr([StringAttr(s) for s in symbols]),
+            "symbols": ArrayAttr([string_attr(s) for s in symbols]),
         }
         if errors:
             properties["errors"] = ArrayAttr([StringAttr(e) for e in errors])

@@ -23,7 +23,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, NoMemoryEffect, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ..access import parse_ssa_list, print_ssa_list
+from ..access import parse_ssa_list, print_ssa_list, string_attr
 from ..loop.body import combiner_attr, parse_combiners, print_combiners, verify_combiners, yielded
 from ..sym import Expr, SymAttr, parse_expr
 
@@ -34,10 +34,10 @@ MAPPINGS = ("grid", "parallel", "vector", "serial", "unroll")
 
 def _range_properties(axis: str, lo: Expr, hi: Expr, mapping: str, tile: int | None) -> dict[str, Attribute]:
     properties: dict[str, Attribute] = {
-        "axis": StringAttr(axis),
+        "axis": string_attr(axis),
         "lo": SymAttr.of(lo),
         "hi": SymAttr.of(hi),
-        "mapping": StringAttr(mapping),
+        "mapping": string_attr(mapping),
     }
     if tile is not None:
         properties["tile"] = IntegerAttr(tile, i64)

@@ -33,6 +33,7 @@ from ..access import (
     print_map,
     print_mask,
     segments,
+    string_attr,
 )
 from ..aten.types import scalar_type
 from ..loop.nests import COMBINES
@@ -138,7 +139,7 @@ class StoreOp(IRDLOperation):
         masked = () if mask is None else (mask,)
         properties: dict[str, Attribute] = {
             "map": index,
-            "kind": StringAttr(kind),
+            "kind": string_attr(kind),
             "operandSegmentSizes": segments(1, 1, len(dynamic), len(masked)),
         }
         if atomic:

@@ -48,7 +48,9 @@ class BodyLowering:
 
     def linear(self, index: MapAttr, strides: tuple[Expr, ...], scope: Scope) -> MapAttr:
         """The linear index of an access, in kernel axes."""
-        return MapAttr.of(renamed(linear_index(index, strides), scope.key()))
+        expr = renamed(linear_index(index, strides), scope.key())
+        self.builder.mentioned.update(expr.free_symbols)
+        return MapAttr.of(expr)
 
     def _label(self, op: Operation) -> None:
         if (label := strong_label(op)) is not None:
@@ -57,16 +59,20 @@ class BodyLowering:
             self.plain.append(label)
 
     def _load(self, op: loop.LoadOp, scope: Scope, block: Block) -> None:
-        builder, source = self.builder, op.source
+        # Operands by position: the generated accessors cost more than all the rest here.
+        builder, operands = self.builder, tuple(op.operands)
+        source, dynamic, mask, other = operands[0], operands[1:], None, None
+        if len(operands) > 1 and op.mask is not None:
+            dynamic, mask, other = operands[1:-2], operands[-2], operands[-1]
         scalar = builder.scalars.get(source)
         if scalar is not None:
-            if op.mask is not None and op.other is not None:
-                select = arith.SelectOp.create(operands=(op.mask, scalar, op.other), result_types=(scalar.type,))
+            if mask is not None and other is not None:
+                select = arith.SelectOp.create(operands=(mask, scalar, other), result_types=(scalar.type,))
                 block.add_op(select)
                 scalar = select.results[0]
-            op.value.replace_all_uses_with(scalar)
+            op.results[0].replace_all_uses_with(scalar)
             return
-        if op.dynamic:
+        if dynamic:
             self.strong.append("gather")
         index = op.map
         local = builder.locals.get(source)
@@ -77,14 +83,14 @@ class BodyLowering:
             buffer, strides = builder.storage[source]
         else:
             raise UnsupportedError(f"a member reads %{source.name_hint or '?'} before it is computed")
-        new = kernel.LoadOp.of(
-            buffer, self.linear(index, strides, scope), op.dynamic, op.mask, op.other, location=op.location
-        )
+        linear = self.linear(index, strides, scope)
+        new = kernel.LoadOp.of(buffer, linear, dynamic, mask, other, location=op.location)
         block.add_op(new)
-        op.value.replace_all_uses_with(new.value)
+        op.results[0].replace_all_uses_with(new.results[0])
 
     def _index(self, op: loop.IndexOp, scope: Scope, block: Block) -> None:
         expr = renamed(op.expr.data, scope.key())
+        self.builder.mentioned.update(expr.free_symbols)
         new = kernel.IndexOp.create(
             operands=tuple(op.dynamic),
             properties={"expr": SymAttr.of(expr)},

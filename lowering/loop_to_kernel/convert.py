@@ -95,7 +95,7 @@ class FunctionLowering:
             buffers[position].name_hint = buffers[position].name_hint or result.name_hint
             builder.block.args[position].name_hint = builder.block.args[position].name_hint or result.name_hint
             result.replace_all_uses_with(buffers[position])
-        symbols = self._symbols(builder.block)
+        symbols = self._symbols(builder)
         name = self._unique(kernel_name(builder.bodies.strong, builder.bodies.plain))
         location = merged([fusion.location, *(member.location for member in fusion.members)])
         function = kernel.FuncOp.of(name, symbols, Region(builder.block), builder.bodies.errors, location=location)
@@ -105,14 +105,9 @@ class FunctionLowering:
         body.detach_op(fusion)
         fusion.erase(safe_erase=False)
 
-    def _symbols(self, block: Block) -> list[str]:
+    def _symbols(self, builder: KernelBuilder) -> list[str]:
         """Symbols that a kernel's expressions use, in the order in which the function declares them."""
-        used: set[str] = set()
-        axes: set[str] = set()
-        for argument in block.args:
-            used |= argument.type.extent.free_symbols  # pyright: ignore[reportAttributeAccessIssue]
-        _collect_symbols(block, used, axes)
-        symbols = {name for name in used - axes if not is_dynamic_name(name)}
+        symbols = {n for n in builder.mentioned if n not in builder.sizes and not is_dynamic_name(n)}
         unknown = symbols - self.declared.keys()
         if unknown:
             raise UnsupportedError(f"the function does not declare the symbol {min(unknown)}")
@@ -173,21 +168,6 @@ def _replace(old: Operation, new: Operation, body: Block) -> None:
     body.insert_op_before(new, old)
     old.results[0].replace_all_uses_with(new.results[0])
     body.erase_op(old)
-
-
-def _collect_symbols(block: Block, used: set[str], axes: set[str]) -> None:
-    for op in block.ops:
-        if isinstance(op, kernel.LoadOp | kernel.StoreOp):
-            used |= op.map.data[0].free_symbols
-        elif isinstance(op, kernel.IndexOp):
-            used |= op.expr.data.free_symbols
-        elif isinstance(op, kernel.LocalOp):
-            used |= op.buffer.type.extent.free_symbols  # pyright: ignore[reportAttributeAccessIssue]
-        elif isinstance(op, kernel.ForOp | kernel.ReduceOp | kernel.ScanOp):
-            axes.add(op.axis.data)
-            used |= op.lo.data.free_symbols | op.hi.data.free_symbols
-            for region in op.regions:
-                _collect_symbols(region.block, used, axes)
 
 
 _HANDLERS: dict[type[Operation], Callable[..., None]] = {

@@ -51,6 +51,8 @@ class KernelBuilder:
     operands: list[Operand] = field(default_factory=list)
     results: list[int] = field(default_factory=list)
     """For each result of the fusion the number of the operand that holds it."""
+    mentioned: set[str] = field(default_factory=set)
+    """Names in the kernel's expressions: axes, symbols and dynamic indices."""
 
     def build(self) -> None:
         """Lower all members into `block`."""
@@ -78,6 +80,7 @@ class KernelBuilder:
         number = self._fresh.get(prefix, 0)
         while (name := f"{prefix}{number}") in self.declared:
             number += 1
+        self.mentioned.update(size.free_symbols)
         self._fresh[prefix] = number + 1
         self.sizes[name] = size
         return name
@@ -104,13 +107,13 @@ class KernelBuilder:
 
     def _collect_reads(self, region: Region, reads: set[SSAValue]) -> None:
         for op in region.block.ops:
-            if isinstance(op, loop.LoadOp):
-                source = op.source
+            if type(op) is loop.LoadOp:
+                source = op.operands[0]
                 if self._is_inner(source):
                     reads.add(source)
                 elif source not in self.storage:
                     self._add_storage(source, "value", source.type, source)
-            elif isinstance(op, loop.ReduceOp):
+            elif type(op) is loop.ReduceOp:
                 self._collect_reads(op.body, reads)
 
     def _is_inner(self, value: SSAValue) -> bool:
@@ -147,7 +150,9 @@ class KernelBuilder:
     def _add_operand(self, kind: Literal["value", "empty", "copy"], type_: object, value: SSAValue | None = None):
         tensor = _tensor(type_)
         self.operands.append(Operand(kind, tensor, value))
-        argument = self.block.insert_arg(buffer_type(tensor), len(self.block.args))
+        buffer = buffer_type(tensor)
+        self.mentioned.update(buffer.extent.free_symbols)
+        argument = self.block.insert_arg(buffer, len(self.block.args))
         if value is not None:
             argument.name_hint = value.name_hint
         return argument
@@ -252,6 +257,7 @@ class KernelBuilder:
         linear = as_expr(0)
         for expr, stride in zip(index, strides, strict=True):
             linear = linear + expr * stride
+        self.mentioned.update(linear.free_symbols)
         block.add_op(kernel.StoreOp.of(value, buffer, MapAttr.of(linear), location=member.location))
 
     def _scatter(self, member: loop.ScatterOp, scope: Scope, block: Block) -> None:
