@@ -6,53 +6,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...dialects import kernel
-from ...dialects.sym import ZERO, Expr, Ranges, bounds, ceildiv, simplify
+from ...dialects.sym import ZERO, Expr, Ranges, bounds
 from ...errors import UnsupportedError
+from ...passes.kernel.axes import Loop
+from ...passes.kernel.tiles import all_full, extent_of, is_tiled, steps, tile_of
 from .context import Context, Lanes
 from .index import Code
 from .names import identifier
 from .values import Value
 
-Loop = kernel.ForOp | kernel.ReduceOp | kernel.ScanOp
 
-
-def is_tiled(op: Loop) -> bool:
-    """Whether the axis is a dimension of the program's tile."""
-    return op.tile is not None and op.tile.value.data > 1
-
-
-def is_grid(op: object) -> bool:
-    """Whether the axis is spread over programs."""
-    return isinstance(op, Loop) and op.mapping.data == "grid"
-
-
-def tile_of(op: Loop) -> int:
-    """Elements of the axis that one step takes. UnsupportedError unless it is a power of two."""
-    tile = 1 if op.tile is None else op.tile.value.data
+def block_size(op: Loop) -> int:
+    """The tile of an axis. UnsupportedError unless it is a power of two."""
+    tile = tile_of(op)
     if tile & (tile - 1):
         raise UnsupportedError(f"axis {op.axis.data} has a tile of {tile}; Triton's blocks are powers of two")
     return tile
-
-
-def extent_of(op: Loop) -> Expr:
-    """Length of the axis."""
-    return op.hi.data - op.lo.data
-
-
-def is_persistent(op: Loop, ranges: Ranges) -> bool:
-    """Whether one tile covers the axis, so that nothing loops."""
-    _, most = bounds(extent_of(op), ranges)
-    return is_tiled(op) and not is_grid(op) and most is not None and most <= tile_of(op)
-
-
-def divides(op: Loop, ranges: Ranges) -> bool:
-    """Whether all tiles are full."""
-    return simplify(extent_of(op) % tile_of(op), ranges) is ZERO
-
-
-def programs(op: Loop) -> Expr:
-    """Programs along a grid axis."""
-    return ceildiv(extent_of(op), tile_of(op))
 
 
 def tile_rank(op: Loop) -> int:
@@ -74,7 +43,7 @@ class Axes:
 
     def block(self, op: Loop) -> str:
         """Name of the block size of a tiled axis. Axes that are alike share it, so that their lanes are one value."""
-        key = (tile_of(op), op.lo.data, op.hi.data)
+        key = (block_size(op), op.lo.data, op.hi.data)
         if key not in self._blocks:
             name = self.context.names.fresh(f"BLOCK_{identifier(op.axis.data).upper()}")
             self._blocks[key] = name
@@ -98,7 +67,7 @@ class Axes:
             self._ids[grid[0].axis.data] = rest
 
     def _count(self, op: Loop) -> Code:
-        count = programs(op).as_int()
+        count = steps(op).as_int()
         if count is not None:
             return Code(str(count))
         extent = self.context.index(extent_of(op))
@@ -160,14 +129,11 @@ class Axes:
         value = context.define(text, self._dtype, (dim,), op.axis.data)
         self._bind(op, value)
         mask = None
-        if not divides(op, context.ranges) and not self._exactly_covered(op):
+        if not all_full(op, context.ranges):
             limit = context.index(op.hi.data)
             mask = context.define(f"{value} < {limit.closed}", "int1", (dim,), f"{op.axis.data}_mask")
         with context.lane(Lanes(op.axis.data, dim, block, mask)):
             yield
-
-    def _exactly_covered(self, op: Loop) -> bool:
-        return extent_of(op).as_int() == tile_of(op)
 
     def _from(self, op: Loop, text: str) -> str:
         """Add the axis' lower bound."""
@@ -194,6 +160,3 @@ def _with_axis(ranges: Ranges, name: str, lo: Expr, hi: Expr) -> Ranges:
     _, most = bounds(hi, ranges)
     known = {**ranges.intervals, name: (least, None if most is None else most - 1)}
     return Ranges(known, ranges.divisors, ranges.sizes)
-
-
-__all__ = ["Axes", "extent_of", "is_grid", "is_persistent", "is_tiled", "programs", "tile_of", "tile_rank"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, NameLoc
@@ -10,14 +11,17 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects import kernel
 from ...dialects.sym import ONE, Expr, Ranges, bounds
 from ...errors import UnsupportedError
+from ...passes.kernel.axes import Loop
+from ...passes.kernel.tiles import is_grid, is_persistent, steps
 from . import memory, scalars
-from .axes import Axes, Loop, is_grid, programs, tile_rank
+from .axes import Axes, tile_rank
 from .context import Context
 from .custom import combine_function
 from .dtypes import pointer_name
 from .kernel import MAX_INDEX, TritonKernel
-from .loops import Loops
 from .names import comment
+from .reductions import Reductions
+from .scans import Scans
 from .values import Value
 
 _WARPS = 4
@@ -39,7 +43,8 @@ class _KernelEmitter:
         self.extents = tuple(a.type.extent for a in block.args)  # pyright: ignore[reportAttributeAccessIssue]
         self.context = Context(rank, ranges, _index_width(self.extents, ranges), written=_written(block))
         self.axes = Axes(self.context)
-        self.loops = Loops(self.context, self.axes, self.body, self.custom)
+        self.reductions = Reductions(self.context, self.axes, self.body, self.custom)
+        self.scans = Scans(self.context, self.axes, self.body, self.custom)
         self.functions: list[str] = []
         self._location: Attribute | None = None
 
@@ -59,7 +64,7 @@ class _KernelEmitter:
         self.body(function.body.block)
         total = ONE
         for op in grid:
-            total = total * programs(op)
+            total = total * steps(op)
         constants = dict(self.axes.constexprs)
         signature |= dict.fromkeys(constants, "constexpr")
         if context.width == "INDEX":
@@ -108,7 +113,7 @@ class _KernelEmitter:
         lines = ["@triton.jit", head]
         if len(head) > 100:
             lines = ["@triton.jit", f"def {name}(", *(f"    {a}," for a in arguments), "):"]
-        return [*lines, *(self.context.out.lines or ["    pass"])]
+        return [*lines, *(without_unused(self.context.out.lines) or ["    pass"])]
 
     def body(self, block: Block) -> None:
         """Emit the ops of a block, in order, without its terminator."""
@@ -119,6 +124,15 @@ class _KernelEmitter:
                 scalars.emit(self.context, op)
             else:
                 handler(self, op)
+
+    def loop(self, op: kernel.ForOp) -> None:
+        """Emit a `kernel.for`."""
+        if is_grid(op):
+            axis = self.axes.on_grid(op)
+        else:
+            axis = self.axes.covered(op) if is_persistent(op, self.context.ranges) else self.axes.looped(op)
+        with axis:
+            self.body(op.body.block)
 
     def custom(self, op: kernel.ReduceOp | kernel.ScanOp) -> str:
         """Name of a function for a combine region."""
@@ -135,6 +149,19 @@ class _KernelEmitter:
         if text:
             self._location = op.location
             self.context.out.line(comment(text))
+
+
+_WIDENED = re.compile(r"    (\w+) = tl\.cast\(")
+
+
+def without_unused(lines: list[str]) -> list[str]:
+    """Drop the leading conversions of symbols that nothing reads."""
+    text = "\n".join(lines)
+    return [
+        line
+        for line in lines
+        if (match := _WIDENED.match(line)) is None or len(re.findall(rf"\b{match[1]}\b", text)) > 1
+    ]
 
 
 def location_text(location: Attribute) -> str:
@@ -184,9 +211,9 @@ def _end(emitter: _KernelEmitter, op: kernel.YieldOp) -> None:
 
 
 _HANDLERS: dict[type[Operation], Callable[..., None]] = {
-    kernel.ForOp: lambda emitter, op: emitter.loops.for_(op),
-    kernel.ReduceOp: lambda emitter, op: emitter.loops.reduce(op),
-    kernel.ScanOp: lambda emitter, op: emitter.loops.scan(op),
+    kernel.ForOp: _KernelEmitter.loop,
+    kernel.ReduceOp: lambda emitter, op: emitter.reductions.emit(op),
+    kernel.ScanOp: lambda emitter, op: emitter.scans.emit(op),
     kernel.LoadOp: lambda emitter, op: memory.load(emitter.context, op),
     kernel.StoreOp: lambda emitter, op: memory.store(emitter.context, op),
     kernel.AssertOp: lambda emitter, op: memory.check(emitter.context, op),

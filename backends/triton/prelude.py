@@ -93,6 +93,25 @@ def logsumexp(highest, total, other_highest, other_total):
     return m, tl.where(total == 0, 0.0, total * left) + tl.where(other_total == 0, 0.0, other_total * right)
 
 
+@triton.jit
+def welford_step(mean, m2, count, value, weight):
+    """`welford` with a part of one element; a weight of 0 leaves it out, with a value that is finite or the mean."""
+    total = count + weight
+    delta = value - mean
+    mean = mean + delta * tl.where(total == 0, 0.0, weight / total)
+    return mean, m2 + delta * (value - mean) * weight, total
+
+
+@triton.jit
+def logsumexp_step(highest, total, value, weight):
+    """`logsumexp` with a part of one element (-inf and weight 0 for none), by one exponential."""
+    grows = (value > highest) | (value != value)
+    scale = tl.where(value == highest, 1.0, tl.exp(-tl.abs(value - highest)))
+    # nothing was there: 0 * exp(-inf) is fine, 0 * NaN is not
+    kept = tl.where(total == 0, 0.0, total * scale)
+    return tl.where(grows, value, highest), tl.where(grows, kept + weight, total + tl.where(weight == 0, 0.0, scale))
+
+
 # arithmetic
 
 

@@ -1,35 +1,42 @@
-"""What is known of the symbols of kernels, from the launches in the same module and the symbols that functions declare."""
+"""What is known for certain of the symbols of kernels, from their launches in the module."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from math import gcd
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 
 from ...dialects import host, kernel
-from ...dialects.sym import Expr, Ranges, bounds
+from ...dialects.sym import Expr, Ranges, SymbolAttr, bounds
 from ...dialects.sym.intervals import Interval
 
-_MOST_USEFUL_DIVISOR = 1024
+Passed = tuple[Expr, Ranges]
+"""What a launch passes for a symbol, and what its function knows of that expression."""
 
 
 def launch_ranges(module: ModuleOp) -> dict[str, Ranges]:
     """Kernel name -> ranges and divisors of its symbols that hold at every launch; no entry for one never launched."""
     kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, kernel.FuncOp)}
-    values: dict[str, list[tuple[tuple[Expr, ...], Ranges]]] = {}
+    launches: dict[str, list[tuple[tuple[Expr, ...], Ranges]]] = {}
     for program in module.ops:
         if isinstance(program, host.FuncOp):
             ranges = _declared(program.symbols)
             for op in program.body.block.ops:
                 if isinstance(op, host.LaunchOp):
-                    name = op.kernel.root_reference.data
-                    values.setdefault(name, []).append((op.symbols.data, ranges))
-    return {name: _joined(kernels[name], found) for name, found in values.items() if name in kernels}
+                    launches.setdefault(op.kernel.root_reference.data, []).append((op.symbols.data, ranges))
+    return {name: _joined(kernels[name], found) for name, found in launches.items() if name in kernels}
+
+
+def ranges_of(function: kernel.FuncOp) -> Ranges:
+    """The facts of one kernel."""
+    module = function.parent_op()
+    found = launch_ranges(module) if isinstance(module, ModuleOp) and function.symbols.data else {}
+    return found.get(function.sym_name.data, Ranges())
 
 
 @lru_cache(maxsize=16)
-def _declared(symbols) -> Ranges:  # pyright: ignore[reportMissingParameterType]
+def _declared(symbols: ArrayAttr[SymbolAttr]) -> Ranges:
     return Ranges.of_symbols(s.data for s in symbols.data)
 
 
@@ -37,26 +44,30 @@ def _joined(function: kernel.FuncOp, launches: list[tuple[tuple[Expr, ...], Rang
     """The hull of the intervals, and the common divisor, of what the launches pass for each symbol."""
     intervals: dict[str, Interval] = {}
     divisors: dict[str, int] = {}
-    for position, name in enumerate(s.data for s in function.symbols.data):
-        passed = [(exprs[position], ranges) for exprs, ranges in launches]
-        lows, highs = zip(*(bounds(expr, ranges) for expr, ranges in passed), strict=True)
-        intervals[name] = (
-            None if None in lows else min(lows),
-            None if None in highs else max(highs),
-        )
-        divisor = gcd(*(divisor_of(expr, ranges) for expr, ranges in passed))
+    for position, symbol in enumerate(function.symbols):
+        passed = [(values[position], ranges) for values, ranges in launches]
+        intervals[symbol.data] = _hull(passed)
+        divisor = gcd(*(_divisor(value, ranges) for value, ranges in passed))
         if divisor > 1:
-            divisors[name] = divisor
+            divisors[symbol.data] = divisor
     return Ranges(intervals, divisors)
 
 
-def divisor_of(expr: Expr, ranges: Ranges) -> int:
-    """A positive integer that divides every value of an expression; 0 for an expression that is 0."""
+def _hull(passed: list[Passed]) -> Interval:
+    lows, highs = zip(*(bounds(value, ranges) for value, ranges in passed), strict=True)
+    return (
+        None if None in lows else min(lows),
+        None if None in highs else max(highs),
+    )
+
+
+def _divisor(value: Expr, ranges: Ranges) -> int:
+    """A number that divides every value of an expression; 0 for the expression 0."""
     common = 0
-    for monomial, coefficient in expr.terms:
+    for monomial, coefficient in value.terms:
         divisor = abs(coefficient)
         for atom in monomial:
             if atom.kind == "symbol":
                 divisor *= ranges.divisors.get(atom.name, 1)
         common = gcd(common, divisor)
-    return min(common, _MOST_USEFUL_DIVISOR) if common & (common - 1) == 0 else common
+    return common
