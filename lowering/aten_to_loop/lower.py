@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ...dialects.aten.types import TensorType
 from ...dialects.sym import Ranges, SymbolAttr
 from . import families  # noqa: F401 - fills the table of rules
 from .nests import LoopBuilder
@@ -86,7 +87,8 @@ def _lower(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]
     builder.s.device = call.type.device
     result = rule.lower(builder, call)
     replacements = (result,) if isinstance(result, SSAValue) else result
-    for old, new in zip(op.results, replacements, strict=True):
+    results = [result for result in op.results if isinstance(result.type, TensorType)]
+    for old, new in zip(results, replacements, strict=True):
         values[old] = new
         if new.name_hint is None:
             new.name_hint = old.name_hint

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.aten.types import TensorType
 from .nests import LoopBuilder
 
-#: replacement values of an op's results; a single one needs no list
+#: replacement values of those results of an op that are tensors; a single one needs no list
 Replacement: TypeAlias = "SSAValue | Sequence[SSAValue]"
 
 
@@ -49,13 +49,14 @@ class Call:
 
     @property
     def type(self) -> TensorType:
-        """The type of the first result."""
-        return self.op.results[0].type  # pyright: ignore[reportReturnType]
+        """The type of the first tensor among the results."""
+        type_ = self.op.results[0].type
+        return type_ if isinstance(type_, TensorType) else self.types[0]
 
     @property
     def types(self) -> tuple[TensorType, ...]:
-        """The types of the results."""
-        return tuple(result.type for result in self.op.results)  # pyright: ignore[reportReturnType]
+        """The types of the results that are tensors; a result that eager leaves undefined is none."""
+        return tuple(r.type for r in self.op.results if isinstance(r.type, TensorType))
 
 
 Lowering: TypeAlias = Callable[[LoopBuilder, Call], Replacement]

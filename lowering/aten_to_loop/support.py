@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import NoneType
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.aten.types import TensorType, torch_name
@@ -20,14 +21,22 @@ def unlowered_reason(op: Operation) -> str | None:
 def unmet(rule: Rule, op: Operation) -> str | None:
     """Why a rule does not apply to an op with its name, or None."""
     devices: set[str] = set()
-    for value in (*op.operands, *op.results):
+    for value in op.operands:
         type_ = value.type
         if not isinstance(type_, TensorType):
-            return f"a number that another op computes is an operand of {op.name}"
-        if kind(type_.element) is None and not rule.moves:
+            return "a number that another op computes is an argument"
+        if not rule.moves and kind(type_.element) is None:
             return f"{torch_name(type_.element)} is computed by ATen only"
-        if type_.shape or isinstance(value.owner, Operation) and value.owner is op:
+        if type_.shape:
             devices.add(type_.device)
+    for result in op.results:
+        type_ = result.type
+        if isinstance(type_, TensorType):
+            if not rule.moves and kind(type_.element) is None:
+                return f"{torch_name(type_.element)} is computed by ATen only"
+            devices.add(type_.device)
+        elif not isinstance(type_, NoneType):
+            return "a result is no tensor"
     if len(devices) > 1:
         return f"tensors on several devices: {', '.join(sorted(devices))}"
     return rule.reject(Call(op, _NO_VALUES)) if rule.reject is not None else None

@@ -73,7 +73,7 @@ VIEWS = [
     case("split.Tensor", arange(7), 3),
     case("split_with_sizes", x234, [1, 3], 2),
     case("unbind.int", x234, 1),
-    case("view", channels_last, [2, 2, 2, 15]) if False else case("permute", channels_last, [0, 2, 3, 1]),
+    case("permute", channels_last, [0, 2, 3, 1]),
     case("flip", x234, [0, 2]),
     case("flip", torch.tensor(1.0), []),
     case("roll", arange(5), [2], [0]),
@@ -167,9 +167,11 @@ def _dim_case(name: str, tensor: torch.Tensor, dim: list[int], keepdim: bool) ->
 REDUCTIONS = [
     *(c for n, t, d in _dims for k in (False, True) if (c := _dim_case(n, t, d, k)) is not None),
     *(case(n, t) for n in ("sum", "prod", "max", "min", "all", "any", "argmax", "argmin", "count_nonzero", "nansum")
-      for t in (special, *_integers, torch.tensor(-2.0), arange(6, dtype=torch.bfloat16))),
+      for t in (special, *_integers[:2], torch.tensor(-2.0), arange(6, dtype=torch.bfloat16))),
     *(case(n, t, d) for n in ("max.dim", "min.dim", "argmax", "argmin", "prod.dim_int")
-      for t in (special, x234, *_integers) for d in (0, -1)),
+      for t in (special, x234, *_integers[:2]) for d in (0, -1)),
+    *(case(n, torch.tensor([True, False, True])) for n in ("sum", "prod", "max", "min", "all", "any")),
+    case("max.dim", torch.tensor([False, True, True]), 0),
     case("sum", torch.empty(0)),
     case("prod", torch.empty(0, 2)),
     case("mean", torch.empty(0)),
@@ -249,6 +251,24 @@ NORMALIZATION = [
     case("native_batch_norm", image.half(), None, None, None, None, True, 0.1, 1e-5),
 ]
 
+_m231, _r231 = mixed(2, 3, 1, seed=8), mixed(2, 3, 1, seed=9).abs() + 0.5
+_all = [True, True, True]
+NORMALIZATION += [
+    case("native_layer_norm_backward", mixed(2, 3, 4), mixed(2, 3, 4, seed=6), [4], _m231, _r231, _w4, _b4, m)
+    for m in (_all, [True, False, False], [False, True, True], [False, False, True])
+]
+NORMALIZATION += [
+    case("native_layer_norm_backward", mixed(2, 3, 4), mixed(2, 3, 4, seed=6), [4], _m231, _r231, None, None,
+         [True, False, False]),
+    case("native_group_norm_backward", image, mixed(2, 4, 3, 5, seed=6), mixed(2, 2), mixed(2, 2).abs() + 0.5, _w4,
+         2, 4, 15, 2, _all),
+    case("native_batch_norm_backward", image, mixed(2, 4, 3, 5, seed=6), _w4, _b4, _var4, _b4, _var4, True, 1e-5, _all),
+    case("native_batch_norm_backward", image, mixed(2, 4, 3, 5, seed=6), _w4, _b4, _var4, _b4, _var4, False, 1e-5,
+         _all),
+    case("native_batch_norm_backward", mixed(5, 4), mixed(5, 4, seed=6), None, None, None, _b4, _var4, True, 1e-5,
+         [True, False, False]),
+]  # fmt: skip
+
 _mask = torch.tensor([[True, False, True], [False, False, True]])
 
 GATHERS = [
@@ -265,7 +285,7 @@ GATHERS = [
     case("_unsafe_index.Tensor", x234, [None, ints(1, 1)]),
     case("index_select", x234, 2, ints(3, 0, 3)),
     case("index_select", x234, 0, torch.tensor(1)),
-    case("index_select", torch.tensor(3.0), 0, ints(0, 0) if False else torch.tensor(0)),
+    case("index_select", torch.tensor(3.0), 0, torch.tensor(0)),
     case("gather", x234, 1, torch.tensor([[[0, 2]], [[1, 1]]])),
     case("gather", torch.tensor(2.0), 0, torch.tensor(0)),
     case("take", x234, torch.tensor([[0, 5], [-1, 23]])),
@@ -324,4 +344,52 @@ SCATTERS = [
     case("reflection_pad1d_backward", mixed(2, 10), arange(2, 5), [3, 2]),
     case("reflection_pad2d_backward", mixed(1, 2, 7, 8), arange(1, 2, 4, 5), [2, 1, 3, 0]),
     case("replication_pad2d_backward", mixed(2, 6, 8), arange(2, 4, 5), [2, 1, -1, 3]),
+]
+
+_i6 = mixed(1, 2, 6, 7)
+POOLS = [
+    case("max_pool2d_with_indices", _i6, [2, 3]),
+    case("max_pool2d_with_indices", _i6, [3, 3], [2, 2], [1, 1]),
+    case("max_pool2d_with_indices", _i6, [2, 2], [2, 2], [0, 0], [2, 1], True),
+    case("max_pool2d_with_indices", mixed(2, 5, 5, dtype=torch.float16), [2], [1]),
+    case("max_pool2d_with_indices", channels_last, [2, 2], [1, 1]),
+    case("max_pool2d_with_indices", torch.full((1, 1, 4, 4), -inf), [3, 3], [1, 1], [1, 1]),
+    case("max_pool2d_with_indices", mixed(1, 4, 4).to(torch.int64), [3, 3], [1, 1], [1, 1]),
+    case("max_pool3d_with_indices", mixed(1, 2, 4, 5, 6), [2, 2, 3], [2, 1, 2], [1, 0, 1]),
+    case("max_pool2d_with_indices_backward", mixed(1, 2, 3, 2), _i6, [2, 3], [2, 3], [0, 0], [1, 1], False,
+         torch.ops.aten.max_pool2d_with_indices(_i6, [2, 3])[1]),
+    case("avg_pool2d", _i6, [2, 3]),
+    case("avg_pool2d", _i6, [3, 3], [2, 2], [1, 1]),
+    case("avg_pool2d", _i6, [3, 3], [2, 2], [1, 1], True, False),
+    case("avg_pool2d", _i6, [3, 2], [2, 2], [1, 1], True, True),
+    case("avg_pool2d", _i6, [3, 2], [2, 2], [1, 1], False, True, 5),
+    case("avg_pool2d", channels_last.half(), [2, 2]),
+    case("avg_pool3d", mixed(1, 2, 4, 5, 6), [2, 2, 3], [2, 1, 2], [1, 0, 1], False, False),
+    case("avg_pool2d_backward", mixed(1, 2, 3, 4), _i6, [3, 3], [2, 2], [1, 1], False, True, None),
+    case("avg_pool2d_backward", mixed(1, 2, 4, 4), _i6, [3, 3], [2, 2], [1, 1], True, False, None),
+    case("avg_pool2d_backward", mixed(1, 2, 3, 2), _i6, [2, 3], [], [0, 0], False, True, 7),
+    case("_adaptive_avg_pool2d", _i6, [1, 1]),
+    case("_adaptive_avg_pool2d", _i6, [3, 7]),
+    case("_adaptive_avg_pool2d", _i6, [4, 3]),
+    case("_adaptive_avg_pool2d", _i6, [8, 9]),
+    case("_adaptive_avg_pool3d", mixed(1, 2, 4, 5, 6), [2, 3, 4]),
+    case("adaptive_max_pool2d", _i6, [4, 3]),
+    case("adaptive_max_pool2d", _i6, [3, 7]),
+    case("_adaptive_avg_pool2d_backward", mixed(1, 2, 1, 1), _i6),
+    case("_adaptive_avg_pool2d_backward", mixed(1, 2, 3, 7), _i6),
+    case("upsample_nearest1d", mixed(1, 2, 5), [10]),
+    case("upsample_nearest2d", _i6, [12, 21]),
+    case("upsample_nearest2d", _i6, [9, 10]),
+    case("upsample_nearest2d", _i6, [13, 14], 2.3, 2.0),
+    case("upsample_nearest2d", channels_last, [6, 10]),
+    case("upsample_nearest3d", mixed(1, 2, 2, 3, 4), [4, 5, 2]),
+    case("_upsample_nearest_exact2d", _i6, [12, 14]),
+    case("_upsample_nearest_exact2d", _i6, [4, 10]),
+    case("upsample_linear1d", mixed(1, 2, 5), [9], False),
+    case("upsample_bilinear2d", _i6, [12, 11], False),
+    case("upsample_bilinear2d", _i6, [12, 11], True),
+    case("upsample_bilinear2d", _i6, [4, 3], False),
+    case("upsample_bilinear2d", _i6, [13, 14], False, 2.3, 2.0),
+    case("upsample_bilinear2d", _i6.bfloat16(), [1, 9], True),
+    case("upsample_trilinear3d", mixed(1, 2, 2, 3, 4), [4, 5, 2], False),
 ]

@@ -1,0 +1,353 @@
+"""Windows over the last dimensions: max and average pools, adaptive ones, and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ....dialects.sym import ONE, Expr, as_expr, ceildiv, const, smax, smin
+from ..dtypes import I64, is_float
+from ..nests import LoopBuilder, Shape, shape_of, type_of
+from ..reshape import linearize
+from ..rules import Call, Replacement, add_rule
+from ..scalar import Number, Scalar
+from ..scalar_builder import Index
+from .gather import in_range
+from .reductions import ordered, reject_wide_unsigned
+from .scatter import filled_with
+
+_FAR = (1 << 63) - 1
+
+
+def per_dim(values: Sequence[int] | int, dims: int, default: Sequence[int] = ()) -> list[int]:
+    """A setting for each pooled dimension; one number stands for all, none for `default`."""
+    listed = [values] if isinstance(values, int) else list(values)
+    return list(default) if not listed else listed * dims if len(listed) == 1 else listed
+
+
+class Windows:
+    """The windows of a pool over the last `dims` dimensions of the input."""
+
+    def __init__(self, call: Call, shape: Shape, dims: int) -> None:
+        names = call.op.schema.by_name  # pyright: ignore
+        self.dims = dims
+        self.first = len(shape) - dims
+        self.sizes = shape[self.first :]
+        self.kernel = per_dim(call["kernel_size"], dims)
+        self.stride = per_dim(call["stride"], dims, self.kernel)
+        self.padding = per_dim(call["padding"], dims)
+        self.dilation = per_dim(call["dilation"] if "dilation" in names else 1, dims)
+
+    @property
+    def window(self) -> list[Expr]:
+        """Sizes of a window."""
+        return [const(k) for k in self.kernel]
+
+    def positions(self, output: Sequence[Expr], inner: Sequence[Expr]) -> list[Expr]:
+        """The place in the input of element `inner` of the window of output element `output`."""
+        parts = zip(output, inner, self.stride, self.padding, self.dilation, strict=True)
+        return [o * stride - padding + i * dilation for o, i, stride, padding, dilation in parts]
+
+    def is_padded(self, call: Call) -> bool:
+        """Whether a window may leave the input."""
+        return any(self.padding) or bool(call["ceil_mode"])
+
+
+def inside(b: LoopBuilder, positions: Sequence[Expr], sizes: Sequence[Expr]) -> Scalar:
+    """Whether a place lies in the input."""
+    mask: Scalar | None = None
+    for position, size in zip(positions, sizes, strict=True):
+        each = in_range(b, b.s.index(position), size)
+        mask = each if mask is None else mask & each
+    assert mask is not None
+    return mask
+
+
+def _max_pool(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
+    """The maximum of each window and its row-major position in the pooled dimensions."""
+
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        s = b.s
+        source = call.tensor("self")
+        windows = Windows(call, shape_of(source), dims)
+        lowest_value: Number = float("-inf") if is_float(type_of(source).element) else -_FAR - 1
+
+        def body(index: tuple[Expr, ...]) -> list[Scalar]:
+            outer, output = index[: windows.first], index[windows.first :]
+
+            def element(inner: tuple[Expr, ...]) -> list[Scalar]:
+                place = windows.positions(output, inner)
+                where = s.index(linearize(place, list(windows.sizes)))
+                if not windows.is_padded(call):
+                    return [ordered(s, s.load(source, (*outer, *place))), where]
+                mask = inside(b, place, windows.sizes)
+                value = ordered(s, s.load(source, (*outer, *place), mask))
+                low = s.constant(lowest_value, value.element)
+                return [s.where(mask, value, low), s.where(mask, where, s.constant(_FAR, I64))]
+
+            return s.reduce(["argmax"], windows.window, element)
+
+        return b.generate(body, *call.types)
+
+    return lower
+
+
+add_rule("max_pool2d_with_indices", _max_pool(2), reject_wide_unsigned)
+add_rule("max_pool3d_with_indices", _max_pool(3), reject_wide_unsigned)
+
+
+def _max_pool_backward(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
+    """Each gradient is added at the position that gave the maximum."""
+
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        s = b.s
+        grad, indices = call.tensor("grad_output"), call.tensor("indices")
+        sizes = call.type.shape[len(call.type.shape) - dims :]
+
+        def body(index: tuple[Expr, ...]) -> tuple[Scalar, Sequence[Index]]:
+            position = s.load(indices, index).to(I64)
+            parts: list[Index] = []
+            for size in reversed(sizes[1:]):
+                parts.append(s.binary("rest", position, s.index(size)))
+                position = s.binary("quotient", position, s.index(size))
+            return s.load(grad, index), [*index[: len(index) - dims], position, *reversed(parts)]
+
+        return b.scatter(filled_with(b, 0, call.type), shape_of(grad), body, call.type, "add")
+
+    return lower
+
+
+add_rule("max_pool2d_with_indices_backward", _max_pool_backward(2))
+add_rule("max_pool3d_with_indices_backward", _max_pool_backward(3))
+
+
+def _divisor(call: Call, windows: Windows, output: Sequence[Expr]) -> Expr:
+    """How many elements a window's sum is divided by."""
+    override = call["divisor_override"] if "divisor_override" in call.op.schema.by_name else None  # pyright: ignore
+    if override is not None:
+        return as_expr(override)
+    count = ONE
+    parts = zip(output, windows.kernel, windows.stride, windows.padding, windows.sizes, strict=True)
+    for o, kernel, stride, padding, size in parts:
+        if not windows.is_padded(call):
+            count = count * kernel
+            continue
+        begin = o * stride - padding
+        end = smin(begin + kernel, size + padding)
+        if not call["count_include_pad"]:
+            begin, end = smax(begin, as_expr(0)), smin(end, size)
+        count = count * (end - begin)
+    return count
+
+
+def _avg_pool(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        s = b.s
+        source = call.tensor("self")
+        windows = Windows(call, shape_of(source), dims)
+
+        def body(index: tuple[Expr, ...]) -> Scalar:
+            outer, output = index[: windows.first], index[windows.first :]
+
+            def element(inner: tuple[Expr, ...]) -> Scalar:
+                place = windows.positions(output, inner)
+                mask = inside(b, place, windows.sizes) if windows.is_padded(call) else None
+                return s.widen(s.load(source, (*outer, *place), mask))
+
+            (total,) = s.reduce(["sum"], windows.window, element)
+            return quotient(b, total, _divisor(call, windows, output))
+
+        return b.generate(body, call.type)
+
+    return lower
+
+
+def quotient(b: LoopBuilder, total: Scalar, count: Expr) -> Scalar:
+    """total / count; integers round to zero."""
+    divisor = b.s.number(count, total.element)
+    return total / divisor if is_float(total.element) else b.s.integer_quotient(total, divisor, floor=False)
+
+
+add_rule("avg_pool1d", _avg_pool(1))
+add_rule("avg_pool2d", _avg_pool(2))
+add_rule("avg_pool3d", _avg_pool(3))
+
+
+def _avg_pool_backward(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
+    """Each element of the input sums the gradients of the windows that hold it: at most ceil(kernel / stride)."""
+
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        s = b.s
+        grad = call.tensor("grad_output")
+        windows = Windows(call, call.type.shape, dims)
+        outputs = shape_of(grad)[windows.first :]
+        reach = [const(-(-k // st)) for k, st in zip(windows.kernel, windows.stride, strict=True)]
+
+        def body(index: tuple[Expr, ...]) -> Scalar:
+            outer, place = index[: windows.first], index[windows.first :]
+
+            def element(inner: tuple[Expr, ...]) -> Scalar:
+                output = [
+                    (p + padding) // stride - i
+                    for p, i, stride, padding in zip(place, inner, windows.stride, windows.padding, strict=True)
+                ]
+                mask = inside(b, output, outputs)
+                for o, p, kernel, stride, padding in zip(
+                    output, place, windows.kernel, windows.stride, windows.padding, strict=True
+                ):
+                    mask = mask & (s.index(p + padding - o * stride) < kernel)
+                value = s.widen(s.load(grad, (*outer, *output), mask))
+                divisor = s.index(_divisor(call, windows, output))
+                return value / s.where(mask, divisor, 1).to(value.element)
+
+            return s.reduce(["sum"], reach, element)[0]
+
+        return b.generate(body, call.type)
+
+    return lower
+
+
+add_rule("avg_pool2d_backward", _avg_pool_backward(2))
+add_rule("avg_pool3d_backward", _avg_pool_backward(3))
+
+
+# adaptive pools: window o of a dimension is [floor(o * size / outputs), ceil((o + 1) * size / outputs))
+
+
+def _bounds(o: Expr, size: Expr, outputs: Expr) -> tuple[Expr, Expr]:
+    return o * size // outputs, ceildiv((o + 1) * size, outputs)
+
+
+def _longest(size: Expr, outputs: Expr) -> Expr:
+    """An upper bound of the windows' sizes; exact where the sizes divide."""
+    known, parts = size.as_int(), outputs.as_int()
+    if outputs is ONE:
+        return size
+    if known is not None and parts:
+        return const(-(-known // parts) + (1 if known % parts else 0))
+    return ceildiv(size, outputs) + 1
+
+
+def _divides(size: Expr, outputs: Expr) -> bool:
+    known, parts = size.as_int(), outputs.as_int()
+    return outputs is ONE or (known is not None and bool(parts) and known % parts == 0)
+
+
+class Adaptive:
+    """The windows of an adaptive pool from `sizes` to `outputs`."""
+
+    def __init__(self, shape: Shape, result: Shape, dims: int) -> None:
+        self.first = len(shape) - dims
+        self.sizes = shape[self.first :]
+        self.outputs = result[len(result) - dims :]
+        pairs = list(zip(self.sizes, self.outputs, strict=True))
+        self.window = [_longest(size, out) for size, out in pairs]
+        self.exact = all(_divides(size, out) for size, out in pairs)
+
+    def places(
+        self, b: LoopBuilder, output: Sequence[Expr], inner: Sequence[Expr]
+    ) -> tuple[list[Expr], Scalar | None]:
+        """Where an element of a window lies, and whether it is one."""
+        places: list[Expr] = []
+        mask: Scalar | None = None
+        for o, i, size, out in zip(output, inner, self.sizes, self.outputs, strict=True):
+            begin, end = _bounds(o, size, out)
+            places.append(begin + i)
+            if not self.exact:
+                each = b.s.index(begin + i) < b.s.index(end)
+                mask = each if mask is None else mask & each
+        return places, mask
+
+    def count(self, output: Sequence[Expr]) -> Expr:
+        """The number of elements of a window."""
+        count = ONE
+        for o, size, out in zip(output, self.sizes, self.outputs, strict=True):
+            begin, end = _bounds(o, size, out)
+            count = count * (size // out if _divides(size, out) else end - begin)
+        return count
+
+
+def _adaptive_avg(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        s = b.s
+        source = call.tensor("self")
+        pool = Adaptive(shape_of(source), call.type.shape, dims)
+
+        def body(index: tuple[Expr, ...]) -> Scalar:
+            outer, output = index[: pool.first], index[pool.first :]
+
+            def element(inner: tuple[Expr, ...]) -> Scalar:
+                places, mask = pool.places(b, output, inner)
+                return s.widen(s.load(source, (*outer, *places), mask))
+
+            (total,) = s.reduce(["sum"], pool.window, element)
+            return quotient(b, total, pool.count(output))
+
+        return b.generate(body, call.type)
+
+    return lower
+
+
+add_rule("_adaptive_avg_pool2d adaptive_avg_pool2d", _adaptive_avg(2))
+add_rule("_adaptive_avg_pool3d adaptive_avg_pool3d", _adaptive_avg(3))
+
+
+def _adaptive_max(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        s = b.s
+        source = call.tensor("self")
+        pool = Adaptive(shape_of(source), call.type.shape, dims)
+
+        def body(index: tuple[Expr, ...]) -> list[Scalar]:
+            outer, output = index[: pool.first], index[pool.first :]
+
+            def element(inner: tuple[Expr, ...]) -> list[Scalar]:
+                places, mask = pool.places(b, output, inner)
+                value = ordered(s, s.load(source, (*outer, *places), mask))
+                where = s.index(linearize(places, list(pool.sizes)))
+                if mask is None:
+                    return [value, where]
+                low = s.constant(float("-inf"), value.element)
+                return [s.where(mask, value, low), s.where(mask, where, s.constant(_FAR, I64))]
+
+            return s.reduce(["argmax"], pool.window, element)
+
+        return b.generate(body, *call.types)
+
+    return lower
+
+
+add_rule("adaptive_max_pool2d", _adaptive_max(2), reject_wide_unsigned)
+add_rule("adaptive_max_pool3d", _adaptive_max(3), reject_wide_unsigned)
+
+
+def _divisible(dims: int) -> Callable[[Call], str | None]:
+    def reject(call: Call) -> str | None:
+        pool = Adaptive(shape_of(call.tensor("self")), shape_of(call.tensor("grad_output")), dims)
+        return None if pool.exact else "windows of an adaptive pool that overlap"
+
+    return reject
+
+
+def _adaptive_avg_backward(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
+    """Windows that do not overlap: each element takes its share of one gradient."""
+
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        grad = call.tensor("grad_output")
+        pool = Adaptive(shape_of(call.tensor("self")), shape_of(grad), dims)
+
+        def body(index: tuple[Expr, ...]) -> Scalar:
+            places = index[pool.first :]
+            output = [
+                p // (size // out) for p, size, out in zip(places, pool.sizes, pool.outputs, strict=True)
+            ]
+            value = b.s.widen(b.s.load(grad, (*index[: pool.first], *output)))
+            return value / b.s.number(pool.count(output), value.element)
+
+        return b.generate(body, call.type)
+
+    return lower
+
+
+add_rule("_adaptive_avg_pool2d_backward", _adaptive_avg_backward(2), _divisible(2))
+add_rule("_adaptive_avg_pool3d_backward", _adaptive_avg_backward(3), _divisible(3))
+

@@ -1,0 +1,145 @@
+"""Upsampling: nearest and linear, over the last dimensions."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import product
+
+from ....dialects.sym import Expr
+from ..dtypes import F32, I64
+from ..nests import LoopBuilder, shape_of
+from ..rules import Call, Replacement, add_rule
+from ..scalar import Scalar
+from ..scalar_builder import Index
+
+
+def _scales(call: Call, dims: int) -> list[float | None]:
+    """The scale factors that the program gave, by dimension."""
+    names = ("scales",) if dims == 1 else ("scales_d", "scales_h", "scales_w")[3 - dims :]
+    return [call[name] for name in names]
+
+
+def _rounded(value: float) -> float:
+    """A number in float32."""
+    return struct.unpack("f", struct.pack("f", value))[0]
+
+
+@lru_cache(maxsize=256)
+def whole_factor(size: int, result: int, scale: float, offset: float) -> int | None:
+    """The integer k for which the source of each output i is i floordiv k; float32 rounding included."""
+    if size == 0 or result % size:
+        return None
+    factor = result // size
+    step = _rounded(scale)
+    exact = all(
+        min(int(_rounded(_rounded(i + offset) * step)), size - 1) == i // factor for i in range(result)
+    )
+    return factor if exact else None
+
+
+def _ratio(b: LoopBuilder, size: Expr, result: Expr, given: float | None) -> Scalar | float:
+    """How far the source moves for one output element, in float32."""
+    if given is not None and given > 0:
+        return 1.0 / given
+    known, parts = size.as_int(), result.as_int()
+    if known is not None and parts:
+        return known / parts
+    return b.s.index(size).to(F32) / b.s.index(result).to(F32)
+
+
+def _nearest_place(b: LoopBuilder, axis: Expr, size: Expr, result: Expr, given: float | None, offset: float) -> Index:
+    """floor((i + offset) * ratio), at most the last element."""
+    s = b.s
+    ratio = _ratio(b, size, result, given)
+    known, parts = size.as_int(), result.as_int()
+    if isinstance(ratio, float) and known is not None and parts is not None and parts <= 8192:
+        factor = whole_factor(known, parts, ratio, offset)
+        if factor is not None:
+            return axis // factor
+    position = s.index(axis).to(F32)
+    if offset:
+        position = position + offset
+    return s.min((position * ratio).to(I64), s.index(size - 1))
+
+
+def _nearest(dims: int, offset: float) -> Callable[[LoopBuilder, Call], Replacement]:
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        source = call.tensor("self")
+        shape, result = shape_of(source), call.type.shape
+        first = len(shape) - dims
+
+        def body(index: tuple[Expr, ...]) -> Scalar:
+            places = [
+                _nearest_place(b, index[first + k], shape[first + k], result[first + k], scale, offset)
+                for k, scale in enumerate(_scales(call, dims))
+            ]
+            return b.s.load(source, (*index[:first], *places))
+
+        return b.generate(body, call.type)
+
+    return lower
+
+
+for _dims in (1, 2, 3):
+    add_rule(f"upsample_nearest{_dims}d", _nearest(_dims, 0.0), moves=True)
+    add_rule(f"_upsample_nearest_exact{_dims}d", _nearest(_dims, 0.5), moves=True)
+
+
+def _linear_source(
+    b: LoopBuilder, axis: Expr, size: Expr, result: Expr, given: float | None, align: bool
+) -> tuple[list[Scalar], list[Scalar]]:
+    """The two neighbours of an output element along a dimension, and their weights."""
+    s = b.s
+    position = s.index(axis).to(F32)
+    if align:
+        steps = s.max(s.index(result) - 1, 1).to(F32)
+        place = position * (s.index(size - 1).to(F32) / steps)
+    else:
+        place = s.max((position + 0.5) * _ratio(b, size, result, given) - 0.5, 0.0)
+    low = s.min(place.to(I64), s.index(size - 1))
+    high = s.min(low + 1, s.index(size - 1))
+    weight = s.clamp(place - low.to(F32), 0.0, 1.0)
+    return [low, high], [1.0 - weight, weight]
+
+
+def _linear(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
+    """The sum of 2 ** dims neighbours, each with the product of its weights."""
+
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        s = b.s
+        source = call.tensor("self")
+        shape, result = shape_of(source), call.type.shape
+        first = len(shape) - dims
+        align = call["align_corners"]
+
+        def body(index: tuple[Expr, ...]) -> Scalar:
+            axes = [
+                _linear_source(b, index[first + k], shape[first + k], result[first + k], scale, align)
+                for k, scale in enumerate(_scales(call, dims))
+            ]
+            total: Scalar | None = None
+            for corner in product((0, 1), repeat=dims):
+                places = [places[c] for (places, _), c in zip(axes, corner, strict=True)]
+                value = s.widen(s.load(source, (*index[:first], *places)))
+                value = _weighted(value, [weights[c] for (_, weights), c in zip(axes, corner, strict=True)])
+                total = value if total is None else total + value
+            assert total is not None
+            return total
+
+        return b.generate(body, call.type)
+
+    return lower
+
+
+def _weighted(value: Scalar, weights: Sequence[Scalar]) -> Scalar:
+    for weight in weights:
+        value = value * weight.to(value.element)
+    return value
+
+
+add_rule("upsample_linear1d", _linear(1))
+add_rule("upsample_bilinear2d", _linear(2))
+add_rule("upsample_trilinear3d", _linear(3))
+
