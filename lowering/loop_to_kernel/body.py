@@ -9,7 +9,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import kernel, loop
-from ...dialects.sym import ZERO, Expr, MapAttr, SymAttr
+from ...dialects.sym import ZERO, Expr, MapAttr, Ranges, SymAttr, simplify
 from ...errors import UnsupportedError
 from .memory import linear_index, renamed
 from .names import plain_label, strong_label
@@ -49,8 +49,16 @@ class BodyLowering:
     def linear(self, index: MapAttr, strides: tuple[Expr, ...], scope: Scope) -> MapAttr:
         """The linear index of an access, in kernel axes."""
         expr = renamed(linear_index(index, strides), scope.key())
+        if expr.depth:
+            expr = self._simplified(expr)
         self.builder.mentioned.update(expr.free_symbols)
         return MapAttr.of(expr)
+
+    def _simplified(self, expr: Expr) -> Expr:
+        """Quotients and remainders of different dimensions may meet in the linear index."""
+        sizes = self.builder.sizes
+        axes = tuple((name, sizes[name]) for name in sorted(expr.free_symbols & sizes.keys()))
+        return simplify(expr, Ranges.of_axes(axes, self.builder.ranges))
 
     def _label(self, op: Operation) -> None:
         if (label := strong_label(op)) is not None:

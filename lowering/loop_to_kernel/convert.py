@@ -14,7 +14,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel, loop
 from ...dialects.access import is_dynamic_name
-from ...dialects.sym import MapAttr, SymAttr, SymbolAttr, symbol
+from ...dialects.sym import MapAttr, Ranges, SymAttr, SymbolAttr, symbol
+from ...dialects.sym.ranges import NOTHING
 from ...errors import UnsupportedError
 from ...passes.kernel.locations import merged
 from .kernel_builder import KernelBuilder, Operand
@@ -64,12 +65,14 @@ class FunctionLowering:
     numbers: dict[str, int]
     declared: dict[str, int] = field(default_factory=dict)
     """Declared symbols and their position."""
+    ranges: Ranges = NOTHING
 
     def run(self) -> None:
         """Replace the function by a `host.func` and its kernels."""
         symbols = self.function.attributes.get("symbols", ArrayAttr([]))
         assert isinstance(symbols, ArrayAttr)
         declarations = [s for s in symbols.data if isinstance(s, SymbolAttr)]
+        self.ranges = Ranges.of_symbols(s.data for s in declarations)
         self.declared = {s.data.name: position for position, s in enumerate(declarations)}
         body = self.function.body.block
         for op in list(body.ops):
@@ -88,7 +91,7 @@ class FunctionLowering:
         self.module.erase_op(self.function, safe_erase=False)
 
     def _fusion(self, fusion: loop.FusionOp, body: Block) -> None:
-        builder = KernelBuilder(fusion, self.declared)
+        builder = KernelBuilder(fusion, self.declared, self.ranges)
         builder.build()
         buffers = [_provide(operand, fusion, body) for operand in builder.operands]
         for result, position in zip(fusion.results, builder.results, strict=True):
@@ -119,8 +122,8 @@ class FunctionLowering:
         return f"{name}_{number}"
 
     def _view(self, view: loop.ViewOp, body: Block) -> None:
-        offset, type_ = strided_view(view)
-        _replace(view, host.ViewOp.of(view.source, SymAttr.of(offset), type_, view.location), body)
+        offset = SymAttr.of(strided_view(view, self.ranges))
+        _replace(view, host.ViewOp.of(view.source, offset, view.out.type, view.location), body)
 
     def _finish(self, body: Block) -> None:
         """Allocate what in-place scatters fill; drop what only the fusions used.

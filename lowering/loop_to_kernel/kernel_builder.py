@@ -12,7 +12,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from ...dialects import kernel, loop
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import yielded
-from ...dialects.sym import Expr, MapAttr, SymAttr, as_expr, symbol
+from ...dialects.sym import Expr, MapAttr, Ranges, SymAttr, as_expr, symbol
 from ...errors import UnsupportedError
 from .body import BodyLowering
 from .memory import Rename, buffer_type, row_strides
@@ -47,6 +47,7 @@ class KernelBuilder:
 
     fusion: loop.FusionOp
     declared: dict[str, int]
+    ranges: Ranges
     block: Block = field(default_factory=Block)
     operands: list[Operand] = field(default_factory=list)
     results: list[int] = field(default_factory=list)

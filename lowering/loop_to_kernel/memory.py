@@ -7,19 +7,15 @@ from functools import lru_cache
 from ...dialects.aten.types import TensorType
 from ...dialects.kernel import BufferType
 from ...dialects.loop import ViewOp
-from ...dialects.sym import ONE, ZERO, Expr, MapAttr, symbol
+from ...dialects.sym import ONE, ZERO, Expr, Ranges, prove_eq, symbol
 from ...errors import UnsupportedError
+from ...passes.common import strided_views
+from ...passes.common.strided_views import strides_and_offset
 
 Rename = tuple[tuple[str, str], ...]
 
 
-@lru_cache(maxsize=8192)
-def linear_index(index: MapAttr, strides: tuple[Expr, ...]) -> Expr:
-    """The offset in elements of a logical index: `sum(index[k] * strides[k])`."""
-    total = ZERO
-    for expr, stride in zip(index.data, strides, strict=True):
-        total = total + expr * stride
-    return total
+linear_index = lru_cache(maxsize=8192)(strided_views.linear_index)
 
 
 @lru_cache(maxsize=8192)
@@ -55,21 +51,18 @@ def row_strides(sizes: tuple[Expr, ...]) -> tuple[Expr, ...]:
     return tuple(reversed(strides))
 
 
-def strided_view(view: ViewOp) -> tuple[Expr, TensorType]:
-    """(offset in elements, type with strides) of a view that `loop-eliminate-views` left.
+def strided_view(view: ViewOp, ranges: Ranges) -> Expr:
+    """Offset in elements of a view that `loop-eliminate-views` left; its type has the strides already.
 
-    Strides come from composing the map with the source's strides; only where a dimension has size 1 does the
-    view's own type decide, because there the map does not tell. Raises UnsupportedError for a map that no strides
-    can express.
+    Raises UnsupportedError for a map that these strides do not express.
     """
     source, out = view.source.type, view.out.type
     assert isinstance(source, TensorType) and isinstance(out, TensorType)
-    parts = linear_index(view.map, source.strides).split(view.axes.names)
-    if parts is None:
-        raise UnsupportedError(f"no strides express the view [{', '.join(map(str, view.map.data))}]; it needs a copy")
-    coefficients, offset = parts
-    strides = tuple(
-        own if size is ONE else coefficients.get(name, ZERO)
-        for (name, size), own in zip(view.axes.data, out.strides, strict=True)
-    )
-    return offset, TensorType.get(out.shape, out.element, strides, out.device)
+    found = strides_and_offset(source, view.axes, view.map, ranges)
+    if found is None or not all(
+        size.as_int() in (0, 1) or stride is wanted or prove_eq(stride, wanted, ranges)
+        for size, stride, wanted in zip(out.shape, found[0], out.strides, strict=True)
+    ):
+        text = ", ".join(map(str, view.map.data))
+        raise UnsupportedError(f"the view [{text}] of {source} has not the strides of {out}; it needs a copy")
+    return found[1]

@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from xdsl.dialects import arith
-from xdsl.dialects.math import Math
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import Pure
 
 from ...dialects import kernel
-from ...dialects.scalar import Scalar
+from ...dialects.effects import is_pure
 
-_PURE_DIALECTS = frozenset((*arith.Arith.operations, *Math.operations, *Scalar.operations))
 Key = tuple[Any, ...]
-
-
-def is_pure(op: Operation) -> bool:
-    """Whether an op computes its results from its operands alone. Not every stock op says so itself."""
-    return type(op) in _PURE_DIALECTS or isinstance(op, kernel.IndexOp) or op.has_trait(Pure)
 
 
 def value_key(op: Operation) -> Key:
@@ -52,7 +43,7 @@ class BlockSimplifier:
                 _note_store(stored, op)
             elif isinstance(op, kernel.LoadOp):
                 self._load(block, op, known, stored)
-            elif is_pure(op):
+            elif op.results and is_pure(op):
                 self._merge(block, op, known)
 
     def _load(
@@ -114,7 +105,7 @@ def _is_dead(op: Operation) -> bool:
     if op.regions:
         last = op.regions[0].block.last_op
         return isinstance(op, kernel.ForOp | kernel.ReduceOp) and _is_effect_free(op) and last is not None
-    return isinstance(op, kernel.LoadOp) or is_pure(op)
+    return bool(op.results) and (isinstance(op, kernel.LoadOp) or is_pure(op))
 
 
 def _is_effect_free(op: Operation) -> bool:
