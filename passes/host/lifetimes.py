@@ -6,8 +6,10 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import host
 from ...dialects.aten.types import TensorType
+from ...dialects.sym import ZERO, Expr, Ranges, const, prove_le, prove_nonneg
 from ...errors import InductileError
 from ..common.memory import may_return_alias
+from .sizes import bytes_of
 
 
 class LifetimeError(InductileError):
@@ -91,6 +93,62 @@ def verify_frees(block: Block) -> None:
                 raise LifetimeError(f"{op.name} uses %{operand.name_hint or '?'} behind its host.free")
         if isinstance(op, host.FreeOp):
             freed.update((value, op) for value in op.values)
+
+
+def verify_pools(block: Block, ranges: Ranges) -> None:
+    """Check that tensors of one pool that live at once do not overlap, for all values of the symbols.
+
+    Raises LifetimeError.
+    """
+    lifetimes = Lifetimes(block)
+    planned = [op for op in block.ops if isinstance(op, host.EmptyOp) and op.pool]
+    for number, op in enumerate(planned):
+        begin, last = lifetimes.position[op], lifetimes.last[op.out]
+        if not _at_most(_end(op), _bytes(op.pool[0]), ranges):
+            raise LifetimeError(f"%{op.out.name_hint or '?'} does not fit into its pool")
+        for other in planned[:number]:
+            alive = lifetimes.position[other] <= last and begin <= lifetimes.last[other.out]
+            if alive and op.pool[0] is other.pool[0] and not _disjoint(op, other, ranges):
+                names = f"%{other.out.name_hint or '?'} and %{op.out.name_hint or '?'}"
+                raise LifetimeError(f"{names} live at once and overlap in their pool")
+
+
+def _disjoint(first: host.EmptyOp, second: host.EmptyOp, ranges: Ranges) -> bool:
+    return _at_most(_end(first), _offset(second), ranges) or _at_most(_end(second), _offset(first), ranges)
+
+
+def _at_most(left: Expr, right: Expr, ranges: Ranges) -> bool:
+    return prove_le(left, right, ranges) or prove_nonneg(_without_quotients(right - left), ranges)
+
+
+def _without_quotients(expr: Expr) -> Expr:
+    """Rounded sizes as `k*(x floordiv k) == x - x mod k`, whose remainder has known bounds."""
+    total = ZERO
+    for monomial, coefficient in expr.terms:
+        term = const(coefficient)
+        for atom in monomial:
+            divisor = atom.args[1].as_int() if atom.kind == "floordiv" else None
+            whole = term.as_int()
+            if divisor and whole is not None and whole % divisor == 0:
+                term = whole // divisor * (atom.args[0] - atom.args[0] % divisor)
+            else:
+                term = term * atom.expr
+        total = total + term
+    return total
+
+
+def _offset(op: host.EmptyOp) -> Expr:
+    assert op.offset is not None
+    return op.offset.data
+
+
+def _end(op: host.EmptyOp) -> Expr:
+    return _offset(op) + _bytes(op.out)
+
+
+def _bytes(value: SSAValue) -> Expr:
+    assert isinstance(value.type, TensorType)
+    return bytes_of(value.type)
 
 
 def _views_up(value: SSAValue) -> list[SSAValue]:

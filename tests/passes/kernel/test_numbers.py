@@ -26,6 +26,7 @@ STAGES = (
     "kernel-deduplicate",
     "host-reuse",
     "kernel-tile",
+    "host-plan-memory",
     "host-free",
 )
 SIZES = {"s0": 5, "s1": 37, "i0": 3}

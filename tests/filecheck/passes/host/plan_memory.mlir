@@ -1,0 +1,97 @@
+// RUN: inductile-opt %s --split-input-file --verify-each -p host-plan-memory | filecheck %s
+
+kernel.func @k(%x: !kernel.buffer<f32, 100>, %y: !kernel.buffer<f32, 100>) {
+  kernel.yield
+}
+
+// %c takes the place of %a, which is dead; %b is alive and lies behind it. What is returned is no part of the pool.
+
+host.func @known(%x: !aten.tensor<100xf32>) -> (!aten.tensor<100xf32>) symbols [] {
+  %a = host.empty : !aten.tensor<100xf32>
+  host.launch @k(%x, %a)
+  %b = host.empty : !aten.tensor<100xf32>
+  host.launch @k(%a, %b)
+  %c = host.empty : !aten.tensor<20xf64>
+  host.copy %b to %c
+  %v = host.view %c offset 3 : !aten.tensor<4xf64>
+  %d = host.empty : !aten.tensor<100xf32>
+  host.launch @k(%b, %d)
+  host.copy %v to %x
+  host.return %d
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @k(%x: !kernel.buffer<f32, 100>, %y: !kernel.buffer<f32, 100>) {
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT:   host.func @known(%x: !aten.tensor<100xf32>) -> (!aten.tensor<100xf32>) {
+// CHECK-NEXT:     %pool = host.empty : !aten.tensor<896xui8>
+// CHECK-NEXT:     %a = host.empty in %pool at 0 : !aten.tensor<100xf32>
+// CHECK-NEXT:     host.launch @k(%x, %a)
+// CHECK-NEXT:     %b = host.empty in %pool at 448 : !aten.tensor<100xf32>
+// CHECK-NEXT:     host.launch @k(%a, %b)
+// CHECK-NEXT:     %c = host.empty in %pool at 0 : !aten.tensor<20xf64>
+// CHECK-NEXT:     host.copy %b to %c
+// CHECK-NEXT:     %v = host.view %c offset 3 : !aten.tensor<4xf64>
+// CHECK-NEXT:     %d = host.empty : !aten.tensor<100xf32>
+// CHECK-NEXT:     host.launch @k(%b, %d)
+// CHECK-NEXT:     host.copy %v to %x
+// CHECK-NEXT:     host.return %d
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// Unknown sizes: slots, shared where the order of the sizes is certain. s0 * 32 bytes are a multiple of no cache line.
+
+host.func @symbolic(%x: !aten.tensor<(s0)x8xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0, min = 0>] {
+  %a = host.empty : !aten.tensor<(s0)x16xf32>
+  host.copy %x to %a
+  %b = host.empty : !aten.tensor<(s0)x8xf32>
+  host.copy %a to %b
+  %c = host.empty : !aten.tensor<(s0)x8xf32>
+  host.copy %b to %c
+  %d = host.empty : !aten.tensor<3xi1>
+  host.copy %c to %d
+  host.return
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   host.func @symbolic(%x: !aten.tensor<(s0)x8xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0, min = 0>] {
+// CHECK-NEXT:     %pool = host.empty : !aten.tensor<(64*s0 + 64*((s0 + 1) floordiv 2) + 64)xui8>
+// CHECK-NEXT:     %a = host.empty in %pool at 64 : !aten.tensor<(s0)x16xf32>
+// CHECK-NEXT:     host.copy %x to %a
+// CHECK-NEXT:     %b = host.empty in %pool at 64*s0 + 64 : !aten.tensor<(s0)x8xf32>
+// CHECK-NEXT:     host.copy %a to %b
+// CHECK-NEXT:     %c = host.empty in %pool at 64 : !aten.tensor<(s0)x8xf32>
+// CHECK-NEXT:     host.copy %b to %c
+// CHECK-NEXT:     %d = host.empty in %pool at 0 : !aten.tensor<3xi1>
+// CHECK-NEXT:     host.copy %c to %d
+// CHECK-NEXT:     host.return
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// One tensor needs no pool, nor do two on different devices.
+
+host.func @single(%x: !aten.tensor<8xf32>) symbols [] {
+  %a = host.empty : !aten.tensor<8xf32>
+  host.copy %x to %a
+  %b = host.empty : !aten.tensor<8xf32, device = "cuda:0">
+  host.copy %a to %b
+  host.return
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   host.func @single(%x: !aten.tensor<8xf32>) {
+// CHECK-NEXT:     %a = host.empty : !aten.tensor<8xf32>
+// CHECK-NEXT:     host.copy %x to %a
+// CHECK-NEXT:     %b = host.empty : !aten.tensor<8xf32, device = "cuda:0">
+// CHECK-NEXT:     host.copy %a to %b
+// CHECK-NEXT:     host.return
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
