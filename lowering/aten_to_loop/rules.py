@@ -18,34 +18,38 @@ Replacement: TypeAlias = "SSAValue | Sequence[SSAValue]"
 class Call:
     """An ATen op with its tensors as they are in the function that is being built."""
 
-    __slots__ = ("_values", "op")
+    __slots__ = ("values", "op")
 
     def __init__(self, op: Operation, values: dict[SSAValue, SSAValue]) -> None:
         self.op = op
-        self._values = values
+        self.values = values
 
     def __getitem__(self, name: str) -> Any:
         """The value of an argument that is no tensor: number, symbolic integer, element type, string, None, tuple."""
         return self.op.arg(name)  # pyright: ignore
 
+    def has(self, name: str) -> bool:
+        """Whether the overload takes an argument of this name."""
+        return name in self.op.schema.by_name  # pyright: ignore
+
     def argument(self, name: str) -> Any:
         """The value of any argument; tensors are replaced ones."""
         value = self.op.arg(name)  # pyright: ignore
-        return self._values.get(value, value) if isinstance(value, SSAValue) else value
+        return self.values.get(value, value) if isinstance(value, SSAValue) else value
 
     def tensor(self, name: str) -> SSAValue:
         """A tensor argument."""
         value = self.op.arg(name)  # pyright: ignore
-        return self._values.get(value, value)
+        return self.values.get(value, value)
 
     def optional(self, name: str) -> SSAValue | None:
         """A tensor argument that may be None."""
         value = self.op.arg(name)  # pyright: ignore
-        return None if value is None else self._values.get(value, value)
+        return None if value is None else self.values.get(value, value)
 
     def tensors(self, name: str) -> list[SSAValue | None]:
         """The items of a list of tensors, some of which may be None."""
-        return [v if v is None else self._values.get(v, v) for v in self.op.arg(name)]  # pyright: ignore
+        return [v if v is None else self.values.get(v, v) for v in self.op.arg(name)]  # pyright: ignore
 
     @property
     def type(self) -> TensorType:

@@ -5,6 +5,7 @@ from . import (
     arithmetic,
     comparison,
     creation,
+    foreach,
     gather,
     mathematics,
     normalization,
@@ -14,6 +15,7 @@ from . import (
     resampling,
     scans,
     scatter,
+    searching,
     softmax,
     views,
 )
@@ -23,6 +25,7 @@ __all__ = [
     "arithmetic",
     "comparison",
     "creation",
+    "foreach",
     "gather",
     "mathematics",
     "normalization",
@@ -32,6 +35,7 @@ __all__ = [
     "resampling",
     "scans",
     "scatter",
+    "searching",
     "softmax",
     "views",
 ]

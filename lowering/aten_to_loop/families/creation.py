@@ -71,9 +71,8 @@ add_rule("clone lift_fresh_copy", _copy_from("self"), moves=True)
 def _arange(b: LoopBuilder, call: Call) -> Replacement:
     """start + step * i0; floats as eager's kernels have it, in float64 on the CPU."""
     s = b.s
-    names = call.op.schema.by_name  # pyright: ignore
-    start = call["start"] if "start" in names else 0
-    step = call["step"] if "step" in names else 1
+    start = call["start"] if call.has("start") else 0
+    step = call["step"] if call.has("step") else 1
     element = call.type.element
 
     def body(index: tuple[Expr, ...]) -> Scalar:

@@ -203,7 +203,7 @@ def _take(b: LoopBuilder, call: Call) -> Replacement:
 def _pads(call: Call, rank: int) -> list[int | Expr]:
     """The padding in front of each dimension."""
     before: list[int | Expr] = [0] * rank
-    flat = call["pad"] if "pad" in call.op.schema.by_name else call["padding"]  # pyright: ignore
+    flat = call["pad"] if call.has("pad") else call["padding"]
     for k in range(len(flat) // 2):
         before[rank - 1 - k] = flat[2 * k]
     return before

@@ -120,14 +120,16 @@ def _group_norm(b: LoopBuilder, call: Call) -> Replacement:
 def _normalized_channels(
     b: LoopBuilder, call: Call, mean: SSAValue, rstd: SSAValue
 ) -> SSAValue:
-    """(x - mean) * rstd * weight + bias, all but x by channel."""
+    """x * alpha + beta with alpha = rstd * weight and beta = bias - mean * alpha, as eager computes it."""
     x, weight, bias = call.tensor("input"), call.optional("weight"), call.optional("bias")
     wide = computation_type(call.type.element)
 
     def body(index: tuple[Expr, ...]) -> Scalar:
         channel = index[1:2]
-        value = (b.at(x, index).to(wide) - b.at(mean, channel).to(wide)) * b.at(rstd, channel).to(wide)
-        return affine(b, value, weight, bias, channel)
+        alpha = affine(b, b.at(rstd, channel).to(wide), weight, None, channel)
+        offset = b.at(mean, channel).to(wide) * alpha
+        beta = -offset if bias is None else b.at(bias, channel).to(wide) - offset
+        return b.at(x, index).to(wide) * alpha + beta
 
     return b.generate(body, call.type)[0]
 

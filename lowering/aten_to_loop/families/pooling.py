@@ -28,14 +28,13 @@ class Windows:
     """The windows of a pool over the last `dims` dimensions of the input."""
 
     def __init__(self, call: Call, shape: Shape, dims: int) -> None:
-        names = call.op.schema.by_name  # pyright: ignore
         self.dims = dims
         self.first = len(shape) - dims
         self.sizes = shape[self.first :]
         self.kernel = per_dim(call["kernel_size"], dims)
         self.stride = per_dim(call["stride"], dims, self.kernel)
         self.padding = per_dim(call["padding"], dims)
-        self.dilation = per_dim(call["dilation"] if "dilation" in names else 1, dims)
+        self.dilation = per_dim(call["dilation"] if call.has("dilation") else 1, dims)
 
     @property
     def window(self) -> list[Expr]:
@@ -116,13 +115,13 @@ def _max_pool_backward(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
     return lower
 
 
-add_rule("max_pool2d_with_indices_backward", _max_pool_backward(2))
-add_rule("max_pool3d_with_indices_backward", _max_pool_backward(3))
+add_rule("max_pool2d_with_indices_backward adaptive_max_pool2d_backward", _max_pool_backward(2))
+add_rule("max_pool3d_with_indices_backward adaptive_max_pool3d_backward", _max_pool_backward(3))
 
 
 def _divisor(call: Call, windows: Windows, output: Sequence[Expr]) -> Expr:
     """How many elements a window's sum is divided by."""
-    override = call["divisor_override"] if "divisor_override" in call.op.schema.by_name else None  # pyright: ignore
+    override = call["divisor_override"] if call.has("divisor_override") else None
     if override is not None:
         return as_expr(override)
     count = ONE

@@ -21,7 +21,7 @@ from ..scalar_builder import ScalarBuilder
 
 def reduced_dims(call: Call, rank: int) -> list[int]:
     """The dimensions that an op reduces; all where it names none."""
-    return normalize_dims(call["dim"] if "dim" in call.op.schema.by_name else None, rank)  # pyright: ignore
+    return normalize_dims(call["dim"] if call.has("dim") else None, rank)
 
 
 def size_of(shape: Shape, dims: list[int]) -> Expr:
@@ -178,8 +178,7 @@ def moments(
 
 
 def _correction(call: Call) -> float | int:
-    names = call.op.schema.by_name  # pyright: ignore
-    if "unbiased" in names:
+    if call.has("unbiased"):
         return int(call["unbiased"])
     given = call["correction"]
     return 1 if given is None else given
@@ -218,8 +217,7 @@ for _packet, _root in (("var", False), ("std", True)):
 
 
 def _norm(b: LoopBuilder, call: Call) -> Replacement:
-    names = call.op.schema.by_name  # pyright: ignore
-    order = call["ord" if "ord" in names else "p"]
+    order = call["ord" if call.has("ord") else "p"]
     return fold(b, call, _norm_fold(2.0 if order is None else float(order)))
 
 

@@ -8,11 +8,12 @@ from functools import lru_cache
 from itertools import product
 
 from ....dialects.sym import Expr
-from ..dtypes import F32, I64
+from ..dtypes import F32, I64, computation_type
 from ..nests import LoopBuilder, shape_of
 from ..rules import Call, Replacement, add_rule
 from ..scalar import Scalar
 from ..scalar_builder import Index
+from .scatter import filled_with
 
 
 def _scales(call: Call, dims: int) -> list[float | None]:
@@ -87,6 +88,31 @@ for _dims in (1, 2, 3):
     add_rule(f"_upsample_nearest_exact{_dims}d", _nearest(_dims, 0.5), moves=True)
 
 
+def _nearest_backward(dims: int, offset: float) -> Callable[[LoopBuilder, Call], Replacement]:
+    """Each gradient is added at the place that its output element was read from."""
+
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        grad = call.tensor("grad_output")
+        shape, result = call.type.shape, shape_of(grad)
+        first = len(shape) - dims
+
+        def body(index: tuple[Expr, ...]) -> tuple[Scalar, Sequence[Index]]:
+            places = [
+                _nearest_place(b, index[first + k], shape[first + k], result[first + k], scale, offset)
+                for k, scale in enumerate(_scales(call, dims))
+            ]
+            return b.s.load(grad, index), (*index[:first], *places)
+
+        return b.scatter(filled_with(b, 0, call.type), result, body, call.type, "add")
+
+    return lower
+
+
+for _dims in (1, 2, 3):
+    add_rule(f"upsample_nearest{_dims}d_backward", _nearest_backward(_dims, 0.0))
+    add_rule(f"_upsample_nearest_exact{_dims}d_backward", _nearest_backward(_dims, 0.5))
+
+
 def _linear_source(
     b: LoopBuilder, axis: Expr, size: Expr, result: Expr, given: float | None, align: bool
 ) -> tuple[list[Scalar], list[Scalar]]:
@@ -143,3 +169,38 @@ add_rule("upsample_linear1d", _linear(1))
 add_rule("upsample_bilinear2d", _linear(2))
 add_rule("upsample_trilinear3d", _linear(3))
 
+
+
+def _linear_backward(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
+    """Each gradient is added to the 2 ** dims neighbours that it was mixed from, one after the other."""
+
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        s = b.s
+        grad = call.tensor("grad_output")
+        shape, result = call.type.shape, shape_of(grad)
+        first = len(shape) - dims
+        wide = call.type.with_(element=computation_type(call.type.element))
+        total = filled_with(b, 0, wide)
+        for corner in product((0, 1), repeat=dims):
+
+            def body(
+                index: tuple[Expr, ...], corner: tuple[int, ...] = corner
+            ) -> tuple[Scalar, Sequence[Index]]:
+                value = s.widen(s.load(grad, index))
+                places: list[Index] = []
+                for k, (scale, c) in enumerate(zip(_scales(call, dims), corner, strict=True)):
+                    d = first + k
+                    both, weights = _linear_source(b, index[d], shape[d], result[d], scale, call["align_corners"])
+                    places.append(both[c])
+                    value = value * weights[c].to(value.element)
+                return value, (*index[:first], *places)
+
+            total = b.scatter(total, result, body, wide, "add")
+        return total if wide == call.type else b.pointwise(lambda x: x, call.type, total)
+
+    return lower
+
+
+add_rule("upsample_linear1d_backward", _linear_backward(1))
+add_rule("upsample_bilinear2d_backward", _linear_backward(2))
+add_rule("upsample_trilinear3d_backward", _linear_backward(3))

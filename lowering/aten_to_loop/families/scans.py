@@ -57,7 +57,25 @@ def _running_extremum(combiner: str) -> Callable[[LoopBuilder, Call], Replacemen
     return lower
 
 
+def _logcumsumexp(b: LoopBuilder, call: Call) -> Replacement:
+    """log of the running sum of exponentials, as (m, s) with the value m + log(s)."""
+    s = b.s
+    source = call.tensor("self")
+    type_ = call.type
+    if not type_.shape:
+        return b.generate(lambda _: s.load(source, ()), type_)
+    wide = row_major(type_.shape, computation_type(type_.element), type_.device)
+
+    def body(index: tuple[Expr, ...]) -> list[Scalar]:
+        return [s.widen(s.load(source, index)), s.constant(1, wide.element)]
+
+    dim = normalize_dim(call["dim"], len(type_.shape))
+    most, total = b.scan(["logsumexp"], type_.shape, dim, body, wide, wide)
+    return b.pointwise(lambda m, t: m + s.log(t), type_, most, total)
+
+
 add_rule("cumsum", _cumulative("sum"))
 add_rule("cumprod", _cumulative("prod"))
 add_rule("cummax", _running_extremum("argmax"), reject_wide_unsigned)
 add_rule("cummin", _running_extremum("argmin"), reject_wide_unsigned)
+add_rule("logcumsumexp", _logcumsumexp)

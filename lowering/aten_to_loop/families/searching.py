@@ -1,0 +1,95 @@
+"""Searching in short lists: membership and buckets, by comparing with every element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ....dialects.sym import Expr
+from ..dtypes import I64, common_type
+from ..nests import LoopBuilder, shape_of, type_of
+from ..pointwise import operand_as
+from ..rules import Call, Replacement, lowers
+from ..scalar import Scalar
+from .reductions import size_of
+
+#: the longest list that comparing with every element still beats ATen's search on
+LONGEST = 128
+
+
+def _count(tensor: SSAValue) -> int | None:
+    shape = shape_of(tensor)
+    return size_of(shape, list(range(len(shape)))).as_int()
+
+
+def _reject_long(name: str) -> Any:
+    def reject(call: Call) -> str | None:
+        value = call.argument(name)
+        count = _count(value) if isinstance(value, SSAValue) else 1
+        if count is None or count > LONGEST:
+            return f"a search in more than {LONGEST} elements"
+        return None
+
+    return reject
+
+
+def _promoted(b: LoopBuilder, value: Any, index: tuple[Expr, ...], element: Any) -> Scalar:
+    """An element, or a number, in a common type."""
+    if not isinstance(value, SSAValue):
+        return b.s.number(value, element)
+    return operand_as(b.s, b.s.load(value, index), element)
+
+
+def _operand_type(value: Any) -> Any:
+    return type_of(value) if isinstance(value, SSAValue) else value
+
+
+@lowers("isin.Tensor_Tensor", _reject_long("test_elements"))
+@lowers("isin.Scalar_Tensor", _reject_long("test_elements"))
+@lowers("isin.Tensor_Scalar")
+def _isin(b: LoopBuilder, call: Call) -> Replacement:
+    """Whether any of the test elements equals the element."""
+    s = b.s
+    element = call.argument("elements" if call.has("elements") else "element")
+    test = call.argument("test_elements" if call.has("test_elements") else "test_element")
+    common = common_type((_operand_type(element), _operand_type(test)))
+    invert = call["invert"]
+
+    def body(index: tuple[Expr, ...]) -> Scalar:
+        value = _promoted(b, element, index, common)
+        if not isinstance(test, SSAValue):
+            found = value.eq(_promoted(b, test, (), common))
+        else:
+            sizes = shape_of(test)
+
+            def same(inner: tuple[Expr, ...]) -> Scalar:
+                return value.eq(_promoted(b, test, inner, common))
+
+            (found,) = s.reduce(["any"], sizes, same) if sizes else (same(()),)
+        return ~found if invert else found
+
+    return b.generate(body, call.type)
+
+
+@lowers("bucketize.Tensor", _reject_long("boundaries"))
+def _bucketize(b: LoopBuilder, call: Call) -> Replacement:
+    """How many boundaries the element does not lie before; NaN lies behind all."""
+    s = b.s
+    source, boundaries = call.tensor("self"), call.tensor("boundaries")
+    common = common_type((type_of(source), type_of(boundaries)))
+    right = call["right"]
+
+    def body(index: tuple[Expr, ...]) -> Scalar:
+        value = _promoted(b, source, index, common)
+
+        def behind(inner: tuple[Expr, ...]) -> Scalar:
+            boundary = _promoted(b, boundaries, inner, common)
+            before = boundary > value if right else boundary >= value
+            return (~before).to(I64)
+
+        return s.reduce(["sum"], shape_of(boundaries), behind)[0]
+
+    return b.generate(body, call.type)
+
+
