@@ -141,7 +141,7 @@ def _place_known(requests: list[_Request]) -> int:
     end = 0
     for request in requests:
         size, offset = request.estimate, 0
-        for start, stop, other in sorted((p for p in placed if p[2].overlaps(request)), key=lambda p: p[0]):
+        for start, stop in sorted((start, stop) for start, stop, other in placed if other.overlaps(request)):
             if offset + size <= start:
                 break
             offset = max(offset, stop)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerType, ModuleOp
 from xdsl.parser import Parser
 
@@ -67,14 +68,13 @@ def _run(module: ModuleOp, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
 @pytest.mark.parametrize("part", _parts(), ids=_name)
 def test_each_stage_keeps_the_answer(part: str) -> None:
     module = _parse(part)
-    function = next(op for op in module.ops if op.name == "func.func")
+    function = next(op for op in module.ops if isinstance(op, func.FuncOp))
     generator = torch.Generator().manual_seed(0)
-    types = function.properties["function_type"].inputs.data
-    inputs = [_input(type_, generator) for type_ in types]
+    inputs = [_input(type_, generator) for type_ in function.function_type.inputs if isinstance(type_, TensorType)]
     expected = _run(module, inputs)
     for done, name in enumerate(STAGES):
         PassManager(parse_passes(name), verify_each=True).run(new_context(), module)
         actual = _run(_parse(str(module)) if done % 2 else module, inputs)
         for got, wanted in zip(actual, expected, strict=True):
-            torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5, equal_nan=True, msg=lambda m: f"{name}: {m}")
+            torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5, equal_nan=True, msg=f"{name}: {{}}".format)
             assert got.stride() == wanted.stride(), name
