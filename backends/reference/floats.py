@@ -49,4 +49,14 @@ def _sum_error(x: torch.Tensor, y: torch.Tensor, total: torch.Tensor) -> torch.T
 
 def floor_divide(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Python's x // y; inf, -inf or NaN for y == 0."""
-    return torch.div(x, y, rounding_mode="floor")
+    return torch.div(x.double(), y.double(), rounding_mode="floor").to(x.dtype)
+
+
+def remainder(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Python's x % y. In float64, because torch's vectorised fmod of float32 is NaN for a subnormal divisor."""
+    return torch.remainder(x.double(), y.double()).to(x.dtype)
+
+
+def fmod(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """C's fmod, which is exact, so that float64 gives float32's result; see `remainder`."""
+    return torch.fmod(x.double(), y.double()).to(x.dtype)

@@ -83,7 +83,8 @@ class Memory:
 
     def check_guards(self) -> None:
         """Raise OutOfBoundsError when something wrote next to the memory."""
-        for zone in (self.storage[:GUARD], self.storage[-GUARD:]):
+        end = GUARD + self.nbytes // self.itemsize * self.dtype.itemsize
+        for zone in (self.storage[:GUARD], self.storage[end:]):
             if bool((zone != _GUARD_BYTE).any()):
                 raise OutOfBoundsError(f"{describe(self.op)}: something wrote outside of this memory")
 

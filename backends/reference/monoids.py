@@ -65,12 +65,15 @@ def _argument(better: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Values, V
 
 
 def _welford(x: Values, y: Values) -> Values:
-    """Chan, Golub, LeVeque: updating formulae for computing sample variances (1979)."""
+    """Chan, Golub, LeVeque: updating formulae for computing sample variances (1979).
+
+    `delta * n_x / n` is written as the distance to the new mean, so that m2 is NaN where the mean is.
+    """
     (mean_x, m2_x, n_x), (mean_y, m2_y, n_y) = x, y
     n = n_x + n_y
     delta = mean_y - mean_x
     mean = mean_x + delta * (n_y / n)
-    m2 = m2_x + m2_y + delta * delta * (n_x * n_y / n)
+    m2 = m2_x + m2_y + delta * (mean_y - mean) * n_y
     both = (mean, m2, n)
     either = tuple(torch.where(n_x == 0, b, a) for a, b in zip(x, y, strict=True))
     alone = (n_x == 0) | (n_y == 0)
