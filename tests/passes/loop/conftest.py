@@ -28,15 +28,14 @@ def transform(module: ModuleOp, pipeline: str) -> None:
         module.verify()
 
 
-def only_function(module: ModuleOp) -> func.FuncOp:
-    (function,) = (op for op in module.ops if isinstance(op, func.FuncOp))
-    return function
+def functions(module: ModuleOp) -> list[func.FuncOp]:
+    return [op for op in module.ops if isinstance(op, func.FuncOp)]
 
 
-def random_inputs(module: ModuleOp, sizes: dict[str, int], below: int) -> list[torch.Tensor]:
+def random_inputs(function: func.FuncOp, sizes: dict[str, int], below: int) -> list[torch.Tensor]:
     """Inputs of the argument types for given symbols; integers are in [0, below)."""
     inputs: list[torch.Tensor] = []
-    for argument in only_function(module).body.block.args:
+    for argument in function.body.block.args:
         type_ = argument.type
         assert isinstance(type_, TensorType)
         shape = [size.evaluate(sizes) for size in type_.shape]
@@ -51,15 +50,30 @@ def random_inputs(module: ModuleOp, sizes: dict[str, int], below: int) -> list[t
     return inputs
 
 
+def clone(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy with the same strides, so that reads and writes in a wrong order show."""
+    copy = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
+    return copy.copy_(tensor)
+
+
 def aliases(tensors: Sequence[torch.Tensor]) -> list[int]:
     """For each tensor the first one that shares its storage."""
     pointers = [t.untyped_storage().data_ptr() if t.numel() else -1 - k for k, t in enumerate(tensors)]
     return [pointers.index(p) for p in pointers]
 
 
+def assert_same(before: Sequence[torch.Tensor], after: Sequence[torch.Tensor], tolerance: float) -> None:
+    """Values, dtypes, strides that count, and which tensors share memory."""
+    for wanted, found in zip(before, after, strict=True):
+        torch.testing.assert_close(found, wanted, rtol=tolerance, atol=tolerance, equal_nan=True)
+        significant = [k for k, size in enumerate(wanted.shape) if size > 1]
+        assert [found.stride(k) for k in significant] == [wanted.stride(k) for k in significant]
+    assert aliases(after) == aliases(before)
+
+
 @pytest.fixture
 def check_same() -> Check:
-    """Run passes and compare results, written inputs, strides and aliases with those before; gives the module."""
+    """Run passes on a module and compare every function with what it computed before; gives the module."""
 
     def check(
         text: str, pipeline: str, sizes: dict[str, int] | None = None, below: int = 4, tolerance: float = 1e-5
@@ -67,15 +81,13 @@ def check_same() -> Check:
         torch.manual_seed(0)
         before, after = parse(text), parse(text)
         transform(after, pipeline)
-        inputs = random_inputs(before, sizes or {}, below)
-        # clones keep the strides, so that an input that is read in a wrong order shows
-        copies = [t.clone() for t in inputs]
-        expected, actual = run_module(before, inputs), run_module(after, copies)
-        for wanted, found in zip([*expected, *inputs], [*actual, *copies], strict=True):
-            torch.testing.assert_close(found, wanted, rtol=tolerance, atol=tolerance, equal_nan=True)
-            significant = [k for k, size in enumerate(wanted.shape) if size > 1]
-            assert [found.stride(k) for k in significant] == [wanted.stride(k) for k in significant]
-        assert aliases([*actual, *copies]) == aliases([*expected, *inputs])
+        for function in functions(before):
+            inputs = random_inputs(function, sizes or {}, below)
+            copies = [clone(t) for t in inputs]
+            name = function.sym_name.data
+            expected = run_module(before, inputs, name)
+            actual = run_module(after, copies, name)
+            assert_same([*expected, *inputs], [*actual, *copies], tolerance)
         return after
 
     return check

@@ -45,6 +45,34 @@ func.func @f(%x: !aten.tensor<4x6xf32>) -> (!aten.tensor<4xf32>, !aten.tensor<4x
   func.return %b, %c, %d : !aten.tensor<4xf32>, !aten.tensor<4xf32>, !aten.tensor<4xf32>
 }
 
+// What reads an input before and behind a write of it stays apart.
+func.func @written_between(%x: !aten.tensor<4xf32>, %y: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>, !aten.tensor<4xf32>) {
+  %a = loop.generate (i0 in 4) {
+    %v = loop.load %x[i0]
+    %e = math.exp %v : f32
+    loop.yield %e
+  } : !aten.tensor<4xf32>
+  %c = aten.copy_(%x, %y) : !aten.tensor<4xf32>
+  %b = loop.generate (i0 in 4) {
+    %v = loop.load %x[i0]
+    %e = math.exp %v : f32
+    loop.yield %e
+  } : !aten.tensor<4xf32>
+  %d = loop.generate (i0 in 4) {
+    %v = loop.load %a[i0]
+    %w = loop.load %x[-i0 + 3]
+    %e = arith.addf %v, %w : f32
+    loop.yield %e
+  } : !aten.tensor<4xf32>
+  %e = loop.generate (i0 in 4) {
+    %v = loop.load %b[i0]
+    %w = loop.load %x[-i0 + 3]
+    %e = arith.mulf %v, %w : f32
+    loop.yield %e
+  } : !aten.tensor<4xf32>
+  func.return %d, %e : !aten.tensor<4xf32>, !aten.tensor<4xf32>
+}
+
 // CHECK-BLESS
 // CHECK: builtin.module {
 // CHECK-NEXT:   func.func @f(%x: !aten.tensor<4x6xf32>) -> (!aten.tensor<4xf32>, !aten.tensor<4xf32>, !aten.tensor<4xf32>) {
@@ -71,5 +99,31 @@ func.func @f(%x: !aten.tensor<4x6xf32>) -> (!aten.tensor<4xf32>, !aten.tensor<4x
 // CHECK-NEXT:       loop.yield %t_2
 // CHECK-NEXT:     } : !aten.tensor<4xf32>
 // CHECK-NEXT:     func.return %a, %c, %d : !aten.tensor<4xf32>, !aten.tensor<4xf32>, !aten.tensor<4xf32>
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @written_between(%x: !aten.tensor<4xf32>, %y: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>, !aten.tensor<4xf32>) {
+// CHECK-NEXT:     %a = loop.generate (i0 in 4) {
+// CHECK-NEXT:       %v = loop.load %x[i0]
+// CHECK-NEXT:       %e = math.exp %v : f32
+// CHECK-NEXT:       loop.yield %e
+// CHECK-NEXT:     } : !aten.tensor<4xf32>
+// CHECK-NEXT:     %c = aten.copy_(%x, %y) : !aten.tensor<4xf32>
+// CHECK-NEXT:     %b = loop.generate (i0 in 4) {
+// CHECK-NEXT:       %v_1 = loop.load %x[i0]
+// CHECK-NEXT:       %e_1 = math.exp %v_1 : f32
+// CHECK-NEXT:       loop.yield %e_1
+// CHECK-NEXT:     } : !aten.tensor<4xf32>
+// CHECK-NEXT:     %d = loop.generate (i0 in 4) {
+// CHECK-NEXT:       %v_2 = loop.load %a[i0]
+// CHECK-NEXT:       %w = loop.load %x[-i0 + 3]
+// CHECK-NEXT:       %e_2 = arith.addf %v_2, %w : f32
+// CHECK-NEXT:       loop.yield %e_2
+// CHECK-NEXT:     } : !aten.tensor<4xf32>
+// CHECK-NEXT:     %e_3 = loop.generate (i0 in 4) {
+// CHECK-NEXT:       %v_3 = loop.load %b[i0]
+// CHECK-NEXT:       %w_1 = loop.load %x[-i0 + 3]
+// CHECK-NEXT:       %e_4 = arith.mulf %v_3, %w_1 : f32
+// CHECK-NEXT:       loop.yield %e_4
+// CHECK-NEXT:     } : !aten.tensor<4xf32>
+// CHECK-NEXT:     func.return %d, %e_3 : !aten.tensor<4xf32>, !aten.tensor<4xf32>
 // CHECK-NEXT:   }
 // CHECK-NEXT: }

@@ -21,8 +21,8 @@ func.func @f(%x: !aten.tensor<4x6xf32>) -> !aten.tensor<4xf32> {
   } : !aten.tensor<4xf32>, !aten.tensor<4xf32>
   %checked = loop.generate (i0 in 4) {
     %v = loop.load %x[i0, i0]
-    %c = scalar.isnan %v : f32
-    loop.assert %c, "must be NaN" : ValueError
+    %c = scalar.isfinite %v : f32
+    loop.assert %c, "must be finite" : ValueError
     loop.yield %v
   } : !aten.tensor<4xf32>
   func.return %a : !aten.tensor<4xf32>
@@ -42,8 +42,8 @@ func.func @f(%x: !aten.tensor<4x6xf32>) -> !aten.tensor<4xf32> {
 // CHECK-NEXT:     } : !aten.tensor<4xf32>
 // CHECK-NEXT:     %checked = loop.generate (i0 in 4) {
 // CHECK-NEXT:       %v_1 = loop.load %x[i0, i0]
-// CHECK-NEXT:       %c = scalar.isnan %v_1 : f32
-// CHECK-NEXT:       loop.assert %c, "must be NaN" : ValueError
+// CHECK-NEXT:       %c = scalar.isfinite %v_1 : f32
+// CHECK-NEXT:       loop.assert %c, "must be finite" : ValueError
 // CHECK-NEXT:       loop.yield %v_1
 // CHECK-NEXT:     } : !aten.tensor<4xf32>
 // CHECK-NEXT:     func.return %a : !aten.tensor<4xf32>

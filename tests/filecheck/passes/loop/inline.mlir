@@ -79,6 +79,34 @@ func.func @pad(%x: !aten.tensor<4xf32>, %j: !aten.tensor<6xi64>) -> !aten.tensor
   func.return %y : !aten.tensor<6xf32>
 }
 
+// What reads an input before and behind a write of it stays apart.
+func.func @written_between(%x: !aten.tensor<4xf32>, %y: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>, !aten.tensor<4xf32>) {
+  %a = loop.generate (i0 in 4) {
+    %v = loop.load %x[i0]
+    %e = math.exp %v : f32
+    loop.yield %e
+  } : !aten.tensor<4xf32>
+  %c = aten.copy_(%x, %y) : !aten.tensor<4xf32>
+  %b = loop.generate (i0 in 4) {
+    %v = loop.load %x[i0]
+    %e = math.exp %v : f32
+    loop.yield %e
+  } : !aten.tensor<4xf32>
+  %d = loop.generate (i0 in 4) {
+    %v = loop.load %a[i0]
+    %w = loop.load %x[-i0 + 3]
+    %e = arith.addf %v, %w : f32
+    loop.yield %e
+  } : !aten.tensor<4xf32>
+  %e = loop.generate (i0 in 4) {
+    %v = loop.load %b[i0]
+    %w = loop.load %x[-i0 + 3]
+    %e = arith.mulf %v, %w : f32
+    loop.yield %e
+  } : !aten.tensor<4xf32>
+  func.return %d, %e : !aten.tensor<4xf32>, !aten.tensor<4xf32>
+}
+
 // CHECK-BLESS
 // CHECK: builtin.module {
 // CHECK-NEXT:   func.func @softmax(%x: !aten.tensor<(s0)x4096xf32>, %b: !aten.tensor<4096xf32>) -> !aten.tensor<(s0)x4096xf32> attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0, min = 2>]} {
@@ -146,5 +174,27 @@ func.func @pad(%x: !aten.tensor<4xf32>, %j: !aten.tensor<6xi64>) -> !aten.tensor
 // CHECK-NEXT:       loop.yield %v_1
 // CHECK-NEXT:     } : !aten.tensor<6xf32>
 // CHECK-NEXT:     func.return %y : !aten.tensor<6xf32>
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @written_between(%x: !aten.tensor<4xf32>, %y: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>, !aten.tensor<4xf32>) {
+// CHECK-NEXT:     %a = loop.generate (i0 in 4) {
+// CHECK-NEXT:       %v = loop.load %x[i0]
+// CHECK-NEXT:       %e = math.exp %v : f32
+// CHECK-NEXT:       loop.yield %e
+// CHECK-NEXT:     } : !aten.tensor<4xf32>
+// CHECK-NEXT:     %c = aten.copy_(%x, %y) : !aten.tensor<4xf32>
+// CHECK-NEXT:     %d = loop.generate (i0 in 4) {
+// CHECK-NEXT:       %v_1 = loop.load %a[i0]
+// CHECK-NEXT:       %w = loop.load %x[-i0 + 3]
+// CHECK-NEXT:       %e_1 = arith.addf %v_1, %w : f32
+// CHECK-NEXT:       loop.yield %e_1
+// CHECK-NEXT:     } : !aten.tensor<4xf32>
+// CHECK-NEXT:     %e_2 = loop.generate (i0 in 4) {
+// CHECK-NEXT:       %v_2 = loop.load %x[i0]
+// CHECK-NEXT:       %e_3 = math.exp %v_2 : f32
+// CHECK-NEXT:       %w_1 = loop.load %x[-i0 + 3]
+// CHECK-NEXT:       %e_4 = arith.mulf %e_3, %w_1 : f32
+// CHECK-NEXT:       loop.yield %e_4
+// CHECK-NEXT:     } : !aten.tensor<4xf32>
+// CHECK-NEXT:     func.return %d, %e_2 : !aten.tensor<4xf32>, !aten.tensor<4xf32>
 // CHECK-NEXT:   }
 // CHECK-NEXT: }

@@ -17,7 +17,8 @@ func.func @folded(%x: !aten.tensor<(s0)x4xf32>, %j: !aten.tensor<4xi64>) -> (!at
     %u = loop.load %x[d0, (4*i0 + i1) mod 4] (d0 = %i) if %negative else %other
     %loaded = loop.load %j[i1]
     %k = loop.index 2*d0 + d1 (d0 = %i, d1 = %loaded)
-    %c = arith.cmpi slt, %k, %n : i64
+    %far = loop.index 4*s0 + 100
+    %c = arith.cmpi slt, %k, %far : i64
     loop.assert %c, "not known" : IndexError
     %t = loop.load %x[d0, (i1 + d1) mod 4] (d0 = %loaded, d1 = %i) if %c else %other
     %s = arith.addf %v, %u : f32
@@ -41,12 +42,12 @@ func.func @folded(%x: !aten.tensor<(s0)x4xf32>, %j: !aten.tensor<4xi64>) -> (!at
 // CHECK: builtin.module {
 // CHECK-NEXT:   func.func @folded(%x: !aten.tensor<(s0)x4xf32>, %j: !aten.tensor<4xi64>) -> (!aten.tensor<(s0)x4xf32>, !aten.tensor<(s0)x4xf32>) attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0, min = 2>]} {
 // CHECK-NEXT:     %y = loop.generate (i0 in s0, i1 in 4) {
-// CHECK-NEXT:       %n = loop.index s0
 // CHECK-NEXT:       %other = arith.constant 1.000000e+00 : f32
 // CHECK-NEXT:       %v = loop.load %x[i0, i1]
 // CHECK-NEXT:       %loaded = loop.load %j[i1]
 // CHECK-NEXT:       %k = loop.index 2*i0 + d0 (d0 = %loaded)
-// CHECK-NEXT:       %c = arith.cmpi slt, %k, %n : i64
+// CHECK-NEXT:       %far = loop.index 4*s0 + 100
+// CHECK-NEXT:       %c = arith.cmpi slt, %k, %far : i64
 // CHECK-NEXT:       loop.assert %c, "not known" : IndexError
 // CHECK-NEXT:       %t = loop.load %x[d0, (i0 + i1) mod 4] (d0 = %loaded) if %c else %other
 // CHECK-NEXT:       %s = arith.addf %v, %other : f32

@@ -1,0 +1,199 @@
+// RUN: inductile-opt %s -p loop-fuse,loop-bufferize | filecheck %s
+
+// One step of a KV cache: the new token is written to the cache, nothing is copied.
+func.func @kv_cache(%cache: !aten.tensor<2x16x8xf32>, %new: !aten.tensor<2x1x8xf32>, %position: !aten.tensor<1xi64>) -> !aten.tensor<2x8xf32> {
+  %updated = loop.scatter set (i0 in 2, i1 in 1, i2 in 8) into %cache[i0, d0, i2] unique {
+    %v = loop.load %new[i0, i1, i2]
+    %p = loop.load %position[0]
+    loop.yield %v, %p
+  } : !aten.tensor<2x16x8xf32>
+  %sum = loop.generate (i0 in 2, i1 in 8) {
+    %s = loop.reduce sum (r0 in 16) {
+      %v = loop.load %updated[i0, r0, i1]
+      loop.yield %v
+    }
+    loop.yield %s
+  } : !aten.tensor<2x8xf32>
+  %c = aten.copy_(%cache, %updated) : !aten.tensor<2x16x8xf32>
+  func.return %sum : !aten.tensor<2x8xf32>
+}
+// The old cache is read behind the scatter: it must be copied.
+func.func @read_later(%cache: !aten.tensor<16x8xf32>, %new: !aten.tensor<1x8xf32>) -> !aten.tensor<8xf32> {
+  %updated = loop.scatter set (i0 in 1, i1 in 8) into %cache[i0 + 3, i1] unique {
+    %v = loop.load %new[i0, i1]
+    loop.yield %v
+  } : !aten.tensor<16x8xf32>
+  %sum = loop.generate (i0 in 8) {
+    %s = loop.reduce sum (r0 in 16) {
+      %v = loop.load %cache[r0, i0]
+      %w = loop.load %updated[r0, i0]
+      %d = arith.mulf %v, %w : f32
+      loop.yield %d
+    }
+    loop.yield %s
+  } : !aten.tensor<8xf32>
+  %c = aten.copy_(%cache, %updated) : !aten.tensor<16x8xf32>
+  func.return %sum : !aten.tensor<8xf32>
+}
+// A returned value must not live in the input.
+func.func @returned(%cache: !aten.tensor<16x8xf32>, %new: !aten.tensor<1x8xf32>) -> !aten.tensor<16x8xf32> {
+  %updated = loop.scatter set (i0 in 1, i1 in 8) into %cache[i0 + 3, i1] unique {
+    %v = loop.load %new[i0, i1]
+    loop.yield %v
+  } : !aten.tensor<16x8xf32>
+  %c = aten.copy_(%cache, %updated) : !aten.tensor<16x8xf32>
+  func.return %updated : !aten.tensor<16x8xf32>
+}
+// An optimiser step: the parameter and its moment are written by the kernel.
+func.func @step(%p: !aten.tensor<64xf32>, %g: !aten.tensor<64xf32>, %m: !aten.tensor<64xf32, strides = [2]>) {
+  %m1 = loop.generate (i0 in 64) {
+    %v = loop.load %m[i0]
+    %w = loop.load %g[i0]
+    %s = arith.addf %v, %w : f32
+    loop.yield %s
+  } : !aten.tensor<64xf32>
+  %p1 = loop.generate (i0 in 64) {
+    %v = loop.load %m1[i0]
+    %w = loop.load %p[i0]
+    %s = arith.subf %w, %v : f32
+    loop.yield %s
+  } : !aten.tensor<64xf32>
+  %c = aten.copy_(%m, %m1) : !aten.tensor<64xf32, strides = [2]>
+  %c1 = aten.copy_(%p, %p1) : !aten.tensor<64xf32>
+  func.return
+}
+// Reversing an input in place would read what it has overwritten.
+func.func @reversed(%p: !aten.tensor<64xf32>) {
+  %r = loop.generate (i0 in 64) {
+    %v = loop.load %p[63 - i0]
+    loop.yield %v
+  } : !aten.tensor<64xf32>
+  %c = aten.copy_(%p, %r) : !aten.tensor<64xf32>
+  func.return
+}
+// The pieces of a cat fill one tensor.
+func.func @cat(%x: !aten.tensor<3xf32>, %y: !aten.tensor<5xf32>) -> !aten.tensor<8xf32> {
+  %d = loop.empty : !aten.tensor<8xf32>
+  %a = loop.scatter set (i0 in 3) into %d[i0] unique {
+    %v = loop.load %x[i0]
+    loop.yield %v
+  } : !aten.tensor<8xf32>
+  %b = loop.scatter set (i0 in 5) into %a[i0 + 3] unique {
+    %v = loop.load %y[i0]
+    loop.yield %v
+  } : !aten.tensor<8xf32>
+  func.return %b : !aten.tensor<8xf32>
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   func.func @kv_cache(%cache: !aten.tensor<2x16x8xf32>, %new: !aten.tensor<2x1x8xf32>, %position: !aten.tensor<1xi64>) -> !aten.tensor<2x8xf32> {
+// CHECK-NEXT:     %updated = loop.fusion (a0 in 2, a1 in 8) {
+// CHECK-NEXT:       %updated_1 = loop.scatter set (i0 in 2, i1 in 1, i2 in 8) into %cache[i0, d0, i2] unique in_place on (a0, _, a1) {
+// CHECK-NEXT:         %v = loop.load %new[i0, i1, i2]
+// CHECK-NEXT:         %p = loop.load %position[0]
+// CHECK-NEXT:         loop.yield %v, %p
+// CHECK-NEXT:       } : !aten.tensor<2x16x8xf32>
+// CHECK-NEXT:       loop.yield %updated_1
+// CHECK-NEXT:     } : !aten.tensor<2x16x8xf32>
+// CHECK-NEXT:     %sum = loop.fusion (a0 in 2, a1 in 8 | a2 in 16) {
+// CHECK-NEXT:       %sum_1 = loop.generate (i0 in 2, i1 in 8) on (a0, a1) {
+// CHECK-NEXT:         %s = loop.reduce sum (r0 in 16) on (a2) {
+// CHECK-NEXT:           %v_1 = loop.load %updated[i0, r0, i1]
+// CHECK-NEXT:           loop.yield %v_1
+// CHECK-NEXT:         }
+// CHECK-NEXT:         loop.yield %s
+// CHECK-NEXT:       } : !aten.tensor<2x8xf32>
+// CHECK-NEXT:       loop.yield %sum_1
+// CHECK-NEXT:     } : !aten.tensor<2x8xf32>
+// CHECK-NEXT:     %c = aten.copy_(%cache, %updated) : !aten.tensor<2x16x8xf32>
+// CHECK-NEXT:     func.return %sum : !aten.tensor<2x8xf32>
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @read_later(%cache: !aten.tensor<16x8xf32>, %new: !aten.tensor<1x8xf32>) -> !aten.tensor<8xf32> {
+// CHECK-NEXT:     %updated = loop.fusion (a0 in 8) {
+// CHECK-NEXT:       %updated_1 = loop.scatter set (i0 in 1, i1 in 8) into %cache[i0 + 3, i1] unique on (_, a0) {
+// CHECK-NEXT:         %v = loop.load %new[i0, i1]
+// CHECK-NEXT:         loop.yield %v
+// CHECK-NEXT:       } : !aten.tensor<16x8xf32>
+// CHECK-NEXT:       loop.yield %updated_1
+// CHECK-NEXT:     } : !aten.tensor<16x8xf32>
+// CHECK-NEXT:     %sum = loop.fusion (a0 in 8 | a1 in 16) {
+// CHECK-NEXT:       %sum_1 = loop.generate (i0 in 8) on (a0) {
+// CHECK-NEXT:         %s = loop.reduce sum (r0 in 16) on (a1) {
+// CHECK-NEXT:           %v_1 = loop.load %cache[r0, i0]
+// CHECK-NEXT:           %w = loop.load %updated[r0, i0]
+// CHECK-NEXT:           %d = arith.mulf %v_1, %w : f32
+// CHECK-NEXT:           loop.yield %d
+// CHECK-NEXT:         }
+// CHECK-NEXT:         loop.yield %s
+// CHECK-NEXT:       } : !aten.tensor<8xf32>
+// CHECK-NEXT:       loop.yield %sum_1
+// CHECK-NEXT:     } : !aten.tensor<8xf32>
+// CHECK-NEXT:     %c = aten.copy_(%cache, %updated) : !aten.tensor<16x8xf32>
+// CHECK-NEXT:     func.return %sum : !aten.tensor<8xf32>
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @returned(%cache: !aten.tensor<16x8xf32>, %new: !aten.tensor<1x8xf32>) -> !aten.tensor<16x8xf32> {
+// CHECK-NEXT:     %updated = loop.fusion (a0 in 8) {
+// CHECK-NEXT:       %updated_1 = loop.scatter set (i0 in 1, i1 in 8) into %cache[i0 + 3, i1] unique on (_, a0) {
+// CHECK-NEXT:         %v = loop.load %new[i0, i1]
+// CHECK-NEXT:         loop.yield %v
+// CHECK-NEXT:       } : !aten.tensor<16x8xf32>
+// CHECK-NEXT:       loop.yield %updated_1
+// CHECK-NEXT:     } : !aten.tensor<16x8xf32>
+// CHECK-NEXT:     %c = aten.copy_(%cache, %updated) : !aten.tensor<16x8xf32>
+// CHECK-NEXT:     func.return %updated : !aten.tensor<16x8xf32>
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @step(%p: !aten.tensor<64xf32>, %g: !aten.tensor<64xf32>, %m: !aten.tensor<64xf32, strides = [2]>) {
+// CHECK-NEXT:     %m1, %p1 = loop.fusion (a0 in 64) {
+// CHECK-NEXT:       %m1_1 = loop.generate (i0 in 64) on (a0) {
+// CHECK-NEXT:         %v = loop.load %m[i0]
+// CHECK-NEXT:         %w = loop.load %g[i0]
+// CHECK-NEXT:         %s = arith.addf %v, %w : f32
+// CHECK-NEXT:         loop.yield %s
+// CHECK-NEXT:       } : !aten.tensor<64xf32>
+// CHECK-NEXT:       %m1_2 = loop.scatter set (i0 in 64) into %m[i0] unique in_place on (a0) {
+// CHECK-NEXT:         %0 = loop.load %m1_1[i0]
+// CHECK-NEXT:         loop.yield %0
+// CHECK-NEXT:       } : !aten.tensor<64xf32, strides = [2]>
+// CHECK-NEXT:       %p1_1 = loop.scatter set (i0 in 64) into %p[i0] unique in_place on (a0) {
+// CHECK-NEXT:         %v_1 = loop.load %m1_1[i0]
+// CHECK-NEXT:         %w_1 = loop.load %p[i0]
+// CHECK-NEXT:         %s_1 = arith.subf %w_1, %v_1 : f32
+// CHECK-NEXT:         loop.yield %s_1
+// CHECK-NEXT:       } : !aten.tensor<64xf32>
+// CHECK-NEXT:       loop.yield %m1_2, %p1_1
+// CHECK-NEXT:     } : !aten.tensor<64xf32, strides = [2]>, !aten.tensor<64xf32>
+// CHECK-NEXT:     %c = aten.copy_(%m, %m1) : !aten.tensor<64xf32, strides = [2]>
+// CHECK-NEXT:     %c1 = aten.copy_(%p, %p1) : !aten.tensor<64xf32>
+// CHECK-NEXT:     func.return
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @reversed(%p: !aten.tensor<64xf32>) {
+// CHECK-NEXT:     %r = loop.fusion (a0 in 64) {
+// CHECK-NEXT:       %r_1 = loop.generate (i0 in 64) on (a0) {
+// CHECK-NEXT:         %v = loop.load %p[-i0 + 63]
+// CHECK-NEXT:         loop.yield %v
+// CHECK-NEXT:       } : !aten.tensor<64xf32>
+// CHECK-NEXT:       loop.yield %r_1
+// CHECK-NEXT:     } : !aten.tensor<64xf32>
+// CHECK-NEXT:     %c = aten.copy_(%p, %r) : !aten.tensor<64xf32>
+// CHECK-NEXT:     func.return
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @cat(%x: !aten.tensor<3xf32>, %y: !aten.tensor<5xf32>) -> !aten.tensor<8xf32> {
+// CHECK-NEXT:     %d = loop.empty : !aten.tensor<8xf32>
+// CHECK-NEXT:     %a = loop.fusion (a0 in 3) {
+// CHECK-NEXT:       %a_1 = loop.scatter set (i0 in 3) into %d[i0] unique in_place on (a0) {
+// CHECK-NEXT:         %v = loop.load %x[i0]
+// CHECK-NEXT:         loop.yield %v
+// CHECK-NEXT:       } : !aten.tensor<8xf32>
+// CHECK-NEXT:       loop.yield %a_1
+// CHECK-NEXT:     } : !aten.tensor<8xf32>
+// CHECK-NEXT:     %b = loop.fusion (a0 in 5) {
+// CHECK-NEXT:       %b_1 = loop.scatter set (i0 in 5) into %a[i0 + 3] unique in_place on (a0) {
+// CHECK-NEXT:         %v_1 = loop.load %y[i0]
+// CHECK-NEXT:         loop.yield %v_1
+// CHECK-NEXT:       } : !aten.tensor<8xf32>
+// CHECK-NEXT:       loop.yield %b_1
+// CHECK-NEXT:     } : !aten.tensor<8xf32>
+// CHECK-NEXT:     func.return %b : !aten.tensor<8xf32>
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
