@@ -263,7 +263,8 @@ class KernelBuilder:
 
     def _scatter(self, member: loop.ScatterOp, scope: Scope, block: Block) -> None:
         values = self.bodies.emit(member.body, scope, block)
-        self.bodies.strong.append("scatter")
+        if member.dynamic or member.kind.data != "set":
+            self.bodies.strong.append("scatter")
         buffer, strides = self.storage[member.out]
         index = self.bodies.linear(member.map, strides, scope)
         mask = values[-1] if member.masked is not None else None

@@ -252,7 +252,7 @@ func.func @cat(%x: !aten.tensor<4x3xf32>, %y: !aten.tensor<2x3xf32>) -> !aten.te
 
 // CHECK-BLESS
 // CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @scatter_0(%x: !kernel.buffer<f32, 12>, %r: !kernel.buffer<f32, 18>, %y: !kernel.buffer<f32, 6>) {
+// CHECK-NEXT:   kernel.func @copy_0(%x: !kernel.buffer<f32, 12>, %r: !kernel.buffer<f32, 18>, %y: !kernel.buffer<f32, 6>) {
 // CHECK-NEXT:     kernel.for j0 in 0 to 4 {
 // CHECK-NEXT:       kernel.for j1 in 0 to 3 {
 // CHECK-NEXT:         %v = kernel.load %x[3*j0 + j1]
@@ -273,7 +273,7 @@ func.func @cat(%x: !aten.tensor<4x3xf32>, %y: !aten.tensor<2x3xf32>) -> !aten.te
 // CHECK-NEXT:   }
 // CHECK-NEXT:   host.func @cat(%x: !aten.tensor<4x3xf32>, %y: !aten.tensor<2x3xf32>) -> (!aten.tensor<6x3xf32>) {
 // CHECK-NEXT:     %r = host.empty : !aten.tensor<6x3xf32>
-// CHECK-NEXT:     host.launch @scatter_0(%x, %r, %y)
+// CHECK-NEXT:     host.launch @copy_0(%x, %r, %y)
 // CHECK-NEXT:     host.return %r
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
@@ -473,5 +473,88 @@ func.func @views(%x: !aten.tensor<(i0)x4x6xf32>) -> !aten.tensor<(i0)x3x1xf32, s
 // CHECK-NEXT:     host.launch @exp_0(%x, %y) [i0]
 // CHECK-NEXT:     %t = host.view %y offset 6 : !aten.tensor<(i0)x3x1xf32, strides = [24, 2, 7]>
 // CHECK-NEXT:     host.return %t
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// Updates of inputs: one that the kernel wrote in place already, and one that is left to a copy.
+
+func.func @update(%p: !aten.tensor<4xf32>, %q: !aten.tensor<4xf32>) attributes {symbols = []} {
+  %u, %v = loop.fusion (a0 in 4) {
+    %g = loop.scatter set (i0 in 4) into %p[i0] unique in_place on (a0) {
+      %a = loop.load %p[i0]
+      %b = arith.addf %a, %a : f32
+      loop.yield %b
+    } : !aten.tensor<4xf32>
+    %h = loop.generate (i0 in 4) on (a0) {
+      %a = loop.load %q[i0]
+      %b = arith.mulf %a, %a : f32
+      loop.yield %b
+    } : !aten.tensor<4xf32>
+    loop.yield %g, %h
+  } : !aten.tensor<4xf32>, !aten.tensor<4xf32>
+  %c = aten.copy_(%p, %u) : !aten.tensor<4xf32>
+  %d = aten.copy_(%q, %v) : !aten.tensor<4xf32>
+  func.return
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @add_mul_0(%p: !kernel.buffer<f32, 4>, %q: !kernel.buffer<f32, 4>, %v: !kernel.buffer<f32, 4>) {
+// CHECK-NEXT:     kernel.for i0 in 0 to 4 {
+// CHECK-NEXT:       %a = kernel.load %p[i0]
+// CHECK-NEXT:       %b = arith.addf %a, %a : f32
+// CHECK-NEXT:       kernel.store %b, %p[i0]
+// CHECK-NEXT:       %a_1 = kernel.load %q[i0]
+// CHECK-NEXT:       %b_1 = arith.mulf %a_1, %a_1 : f32
+// CHECK-NEXT:       kernel.store %b_1, %v[i0]
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT:   host.func @update(%p: !aten.tensor<4xf32>, %q: !aten.tensor<4xf32>) {
+// CHECK-NEXT:     %v = host.empty : !aten.tensor<4xf32>
+// CHECK-NEXT:     host.launch @add_mul_0(%p, %q, %v)
+// CHECK-NEXT:     host.copy %v to %q
+// CHECK-NEXT:     host.return
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// An ATen call between kernels stays as it is; a quotient and a remainder meet in the linear index.
+
+func.func @call(%x: !aten.tensor<6x4xf32>, %w: !aten.tensor<4x6xf32>) -> !aten.tensor<6x6xf32> attributes {symbols = []} {
+  %y = loop.fusion (a0 in 24) {
+    %g = loop.generate (i0 in 24) on (a0) {
+      %a = loop.load %x[i0 floordiv 4, i0 mod 4]
+      %b = math.tanh %a : f32
+      loop.yield %b
+    } : !aten.tensor<24xf32>
+    loop.yield %g
+  } : !aten.tensor<24xf32>
+  %v = loop.view %y[4*i0 + i1] (i0 in 6, i1 in 4) : !aten.tensor<6x4xf32>
+  %m = aten.mm(%v, %w) : !aten.tensor<6x6xf32>
+  func.return %m : !aten.tensor<6x6xf32>
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @tanh_0(%x: !kernel.buffer<f32, 24>, %y: !kernel.buffer<f32, 24>) {
+// CHECK-NEXT:     kernel.for i0 in 0 to 24 {
+// CHECK-NEXT:       %a = kernel.load %x[i0]
+// CHECK-NEXT:       %b = math.tanh %a : f32
+// CHECK-NEXT:       kernel.store %b, %y[i0]
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT:   host.func @call(%x: !aten.tensor<6x4xf32>, %w: !aten.tensor<4x6xf32>) -> (!aten.tensor<6x6xf32>) {
+// CHECK-NEXT:     %y = host.empty : !aten.tensor<24xf32>
+// CHECK-NEXT:     host.launch @tanh_0(%x, %y)
+// CHECK-NEXT:     %v = host.view %y offset 0 : !aten.tensor<6x4xf32>
+// CHECK-NEXT:     %m = aten.mm(%v, %w) : !aten.tensor<6x6xf32>
+// CHECK-NEXT:     host.return %m
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
