@@ -25,7 +25,9 @@ from .names import kernel_name
 
 @dataclass(frozen=True)
 class LowerLoopToKernel(ModulePass):
-    """Level: loop -> kernel + host.
+    """Make kernels of fusions, and host programs of functions.
+
+    Level: loop -> kernel + host.
 
     Precondition: every nest is a member of a `loop.fusion`; every `loop.view` that is left is linear in the strides
     of its source; every scatter into another member's result is `in_place`.

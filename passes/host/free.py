@@ -16,7 +16,9 @@ from .lifetimes import Lifetimes, verify_frees
 
 @dataclass(frozen=True)
 class HostFree(ModulePass):
-    """Level: host.
+    """End the life of each tensor behind its last use.
+
+    Level: host.
 
     Precondition: nothing is freed yet; allocations that nothing uses may be there and are removed.
     Guarantee: every tensor that is not returned, arguments included, is in one `host.free` right behind the last op

@@ -25,7 +25,9 @@ _BYTE = IntegerType(8, Signedness.UNSIGNED)
 
 @dataclass(frozen=True)
 class HostPlanMemory(ModulePass):
-    """Level: host.
+    """Put the temporaries of a function into one pool, at offsets proved disjoint.
+
+    Level: host.
 
     Precondition: nothing is freed or planned yet.
     Guarantee: where a function allocates two or more tensors on a device that it does not return, they lie in one

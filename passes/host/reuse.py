@@ -26,7 +26,9 @@ FRESH = frozenset(
 
 @dataclass(frozen=True)
 class HostReuse(ModulePass):
-    """Level: host.
+    """Let kernels write over inputs that die, and allocations take over dead memory.
+
+    Level: host.
 
     Precondition: nothing is freed or planned yet.
     Guarantee: a kernel that reads an input for the last time, each element no later than it writes the one of its

@@ -22,7 +22,9 @@ from .value_numbering import region_key
 
 @dataclass(frozen=True)
 class KernelCollapse(ModulePass):
-    """Level: kernel.
+    """Make one loop of two whose axes occur only as one linear index.
+
+    Level: kernel.
 
     Precondition: loops are serial and without tiles.
     Guarantee: no two loops, one right inside the other, whose axes occur only as `size*outer + inner`; no `for` of one

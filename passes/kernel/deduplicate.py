@@ -16,7 +16,9 @@ from .value_numbering import Key, kernel_key
 
 @dataclass(frozen=True)
 class KernelDeduplicate(ModulePass):
-    """Level: kernel.
+    """Keep one of kernels that are equal but for names.
+
+    Level: kernel.
 
     Precondition: none. It pays off before `kernel-tile`, which then schedules each kernel once.
     Guarantee: no two kernels are equal but for the names of symbols, axes and values; launches name the one that

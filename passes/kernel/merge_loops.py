@@ -21,7 +21,9 @@ from .simplify_block import BlockSimplifier, remove_dead
 
 @dataclass(frozen=True)
 class KernelMergeLoops(ModulePass):
-    """Level: kernel.
+    """Merge loops of one block over the same range that touch a common buffer.
+
+    Level: kernel.
 
     Precondition: loops are as `lower-loop-to-kernel` makes them, without mapping and tiles.
     Guarantee: loops of one block over the same range that touch a common buffer are one loop where no value has to

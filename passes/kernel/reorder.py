@@ -25,7 +25,9 @@ FAR = 4096
 
 @dataclass(frozen=True)
 class KernelReorder(ModulePass):
-    """Level: kernel.
+    """Order the loops of a nest by how far accesses move along them.
+
+    Level: kernel.
 
     Precondition: loops are serial and without tiles.
     Guarantee: of loops right inside each other those along which accesses move the farthest are outermost, stable

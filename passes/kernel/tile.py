@@ -18,7 +18,9 @@ from .targets import CpuTarget, Target, target_named
 
 @dataclass(frozen=True)
 class KernelTile(ModulePass):
-    """Level: kernel.
+    """Map loops to the target's hardware: lanes, threads, blocks, from one cost model.
+
+    Level: kernel.
 
     Precondition: all loops are serial and without tiles; iterations of a `kernel.for` are independent unless a store
     in it is `ordered`, or `atomic`.
