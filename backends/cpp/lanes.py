@@ -6,29 +6,27 @@ runs once, with such pieces inside; values that cross from piece to piece are sm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from typing_extensions import override
-from xdsl.dialects import arith
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from . import memory
 from .code import Code
 from .context import Context
-from .reductions import Accumulators
-from .statements import Statements, is_loop
+from .reductions import Accumulators, OnYield, reduce_in_blocks
+from .statements import Loop, Statements, is_loop
 from .types import scalar_ctype
-
-#: gets the values that a body yields, inside the loop over lanes
-OnYield = Callable[[Sequence[Code]], None]
 
 
 @dataclass(frozen=True)
 class Lanes:
     """The axis whose values are lanes: lane `lane` stands for `axis == tile + lane`, below `count` lanes.
 
+    axis_text, tile, count: C++ text
     width: length of the arrays, an upper bound of `count`
     """
 
@@ -76,53 +74,57 @@ class LaneEmitter(Statements):
         context.touched |= outer_touched
         for value, array in self._arrays.items():
             context.out.line(f"{scalar_ctype(value.type)} {array}[{self.lanes.width}];")
-            context.values[value] = Code(f"{array}[lane]")
         if not lines:
             return
         simd_pragma(context, ops)
-        with self._each_lane():
+        with context.out.block(f"for (int64_t lane = 0; lane < {self.lanes.count}; ++lane)"):
             if uses_axis:
                 context.out.line(f"const int64_t {self.lanes.axis_text} = {self.lanes.tile} + lane;")
             context.out.extend(lines)
-
-    def _each_lane(self):  # noqa: ANN202
-        return self.context.out.block(f"for (int64_t lane = 0; lane < {self.lanes.count}; ++lane)")
 
     @override
     def define(self, value: SSAValue, code: Code, op: Operation, inline: bool) -> None:
         if all(use.operation in self._group for use in value.uses):
             return super().define(value, code, op, inline)
         context = self.context
-        array = self._arrays[value] = context.name(f"{context.temporary()}_lanes")
+        array = self._arrays[value] = context.temporary()
         context.comment(op)
         context.out.line(f"{array}[lane] = {code};")
         context.values[value] = Code(f"{array}[lane]")
 
     @override
-    def _used_once_here(self, value: SSAValue, op: Operation) -> bool:
+    def used_once_here(self, value: SSAValue, op: Operation) -> bool:
         use = value.get_user_of_unique_use()
         return use is not None and use in self._group
 
-    def _loop(self, op: Operation) -> None:
+    def _loop(self, op: Loop) -> None:
         """An inner loop, run once for all lanes."""
         context = self.context
-        assert isinstance(op, kernel.ForOp | kernel.ReduceOp | kernel.ScanOp)
         context.comment(op)
         if isinstance(op, kernel.ForOp):
             with serial_loop(context, op):
                 self.block(op.body.block, lambda values: None)
-            return
+        elif isinstance(op, kernel.ScanOp):
+            self._scan(op)
+        else:
+
+            def loop(lo: Code, hi: Code, on_yield: OnYield) -> None:
+                with serial_loop(context, op, lo, hi):
+                    self.block(op.body.block, on_yield)
+
+            totals = reduce_in_blocks(context, op, self.lanes.width, 1, loop)
+            for result, element in zip(op.outs, totals.elements(), strict=True):
+                context.values[result] = element
+
+    def _scan(self, op: kernel.ScanOp) -> None:
+        context = self.context
         accumulators = Accumulators(context, op, self.lanes.width)
         accumulators.declare()
         with serial_loop(context, op):
             self.block(op.body.block, accumulators.accumulate)
-            if isinstance(op, kernel.ScanOp):
-                for argument, name in zip(op.then.block.args, accumulators.elements(), strict=True):
-                    context.values[argument] = name
-                self.block(op.then.block, lambda values: None)
-        if isinstance(op, kernel.ReduceOp):
-            for result, name in zip(op.outs, accumulators.elements(), strict=True):
-                context.values[result] = name
+            for argument, element in zip(op.then.block.args, accumulators.elements(), strict=True):
+                context.values[argument] = element
+            self.block(op.then.block, lambda values: None)
 
 
 def simd_pragma(context: Context, ops: Sequence[Operation]) -> None:
@@ -133,18 +135,19 @@ def simd_pragma(context: Context, ops: Sequence[Operation]) -> None:
     context.out.pragma(f"omp simd{' reduction(|: failed)' if asserts else ''}")
 
 
-def serial_loop(context: Context, op: kernel.ForOp | kernel.ReduceOp | kernel.ScanOp):  # noqa: ANN201
-    """A plain loop over an op's axis, as a context manager for its body."""
-    from contextlib import ExitStack
-
-    stack = ExitStack()
+@contextmanager
+def serial_loop(context: Context, op: Loop, lo: Code | None = None, hi: Code | None = None) -> Iterator[None]:
+    """A plain loop over an op's axis, or over a part of it; the body is written inside."""
     name = context.name(op.axis.data)
-    lo, hi = context.index(op.lo.data), context.index(op.hi.data)
+    start = context.index(op.lo.data) if lo is None else lo
+    end = context.index(op.hi.data) if hi is None else hi
     if op.mapping.data == "unroll":
         context.out.pragma(f"GCC unroll {min((op.hi.data - op.lo.data).as_int() or 8, 64)}")
-    stack.enter_context(context.out.block(f"for (int64_t {name} = {lo}; {name} < {hi.at(3)}; ++{name})"))
-    stack.enter_context(context.axis(op.axis.data, name, op.lo.data, op.hi.data))
-    return stack
+    with (
+        context.out.block(f"for (int64_t {name} = {start}; {name} < {end.at(3)}; ++{name})"),
+        context.axis(op.axis.data, name, op.lo.data, op.hi.data),
+    ):
+        yield
 
 
 def fits_lanes(op: Operation, axis: str) -> bool:
@@ -152,12 +155,6 @@ def fits_lanes(op: Operation, axis: str) -> bool:
     for inner in op.walk():
         if inner is op or not is_loop(inner):
             continue
-        assert isinstance(inner, kernel.ForOp | kernel.ReduceOp | kernel.ScanOp)
         if axis in inner.lo.data.free_symbols | inner.hi.data.free_symbols:
             return False
-        if isinstance(inner, kernel.ReduceOp | kernel.ScanOp) and inner.combine is not None:
-            return False
     return True
-
-
-__all__ = ["LaneEmitter", "Lanes", "arith", "fits_lanes", "serial_loop", "simd_pragma"]

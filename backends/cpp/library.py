@@ -50,9 +50,7 @@ def _key(source: KernelSource, compiler: Compiler) -> str:
     return digest("\n".join((compiler.identity, prelude_text(source.sections), code)).encode())
 
 
-def _build(
-    missing: dict[str, KernelSource], compiler: Compiler, folder: Path
-) -> dict[str, tuple[Path, str] | None]:
+def _build(missing: dict[str, KernelSource], compiler: Compiler, folder: Path) -> dict[str, tuple[Path, str] | None]:
     groups = _groups(missing)
     outputs = compile_sources(compiler, [_unit([missing[key] for key in group]) for group in groups], folder)
     found: dict[str, tuple[Path, str] | None] = {}

@@ -1,8 +1,8 @@
-"""Loops outside lanes: threads, SIMD loops, reductions, scans."""
+"""Loops outside lanes: SIMD loops, tiles, reductions, scans; threads are in `parallel`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from xdsl.ir import Block, Operation
 
@@ -10,24 +10,27 @@ from ...dialects import kernel
 from ...dialects.loop.body import yielded
 from . import memory
 from .code import Code
-from .context import Context
 from .lanes import LaneEmitter, Lanes, fits_lanes, serial_loop, simd_pragma
-from .reductions import Accumulators
+from .reductions import Accumulators, OnYield, reduce_in_blocks
 from .statements import Statements, is_loop
 from .types import item_bytes, scalar_ctype
 
-#: Accumulators of a vector reduction fill this many bytes, two AVX-512 or four AVX2 registers.
+#: Accumulators of a vector reduction without a tile fill this many bytes: two AVX-512 or four AVX2 registers.
 ACCUMULATOR_BYTES = 128
 #: Shorter vector reductions run one element after the other.
-MIN_VECTOR_TRIP = 16
+MIN_VECTOR_TRIP = 8
 #: lanes of the widest tile that is run as lanes; a longer one is only a hint for other targets
 MAX_LANES = 256
+
+
+def _no_values(values: Sequence[Code]) -> None:
+    pass
 
 
 class LoopEmitter(Statements):
     """Writes the body of a kernel."""
 
-    def block(self, block: Block, on_yield: Callable[[Sequence[Code]], None] = lambda values: None) -> None:
+    def block(self, block: Block, on_yield: OnYield = _no_values) -> None:
         """Write the ops of a block in order; `on_yield` gets the yielded values."""
         for op in block.ops:
             if isinstance(op, kernel.YieldOp):
@@ -47,20 +50,15 @@ class LoopEmitter(Statements):
     def _for(self, op: kernel.ForOp) -> None:
         mapping = op.mapping.data
         if mapping in ("parallel", "grid") and not self.context.in_parallel:
-            from .parallel import emit_parallel
+            from .parallel import emit_parallel  # which builds on this module
 
             return emit_parallel(self, op)
         self.context.comment(op)
         if mapping == "vector" and not _has_loops(op):
-            return self._simd(op)
-        if mapping == "vector" and op.tile is not None and fits_lanes(op, op.axis.data):
+            simd_pragma(self.context, list(op.body.block.ops))
+        elif mapping == "vector" and op.tile is not None and fits_lanes(op, op.axis.data):
             width = _lane_count(op, min(op.tile.value.data, MAX_LANES))
-            return self.tiled(op, width, lambda values: None)
-        with serial_loop(self.context, op):
-            self.block(op.body.block)
-
-    def _simd(self, op: kernel.ForOp) -> None:
-        simd_pragma(self.context, list(op.body.block.ops))
+            return self._tiled(op, width, self.context.index(op.lo.data), self.context.index(op.hi.data), _no_values)
         with serial_loop(self.context, op):
             self.block(op.body.block)
 
@@ -68,21 +66,20 @@ class LoopEmitter(Statements):
         context = self.context
         context.comment(op)
         width = self._reduction_lanes(op)
-        accumulators = Accumulators(context, op, width)
-        accumulators.declare()
-        if width is None:
-            with serial_loop(context, op):
-                self.block(op.body.block, accumulators.accumulate)
-            totals = accumulators.elements()
-        else:
-            self.tiled(op, width, accumulators.accumulate)
-            totals = accumulators.fold()
+
+        def loop(lo: Code, hi: Code, on_yield: OnYield) -> None:
+            if width is not None:
+                return self._tiled(op, width, lo, hi, on_yield)
+            with serial_loop(context, op, lo, hi):
+                self.block(op.body.block, on_yield)
+
+        accumulators = reduce_in_blocks(context, op, width, width or 1, loop)
+        totals = accumulators.elements() if width is None else accumulators.fold()
         for result, total in zip(op.outs, totals, strict=True):
-            if result.first_use is None:
-                continue
-            name = context.temporary()
-            context.out.line(f"const {scalar_ctype(result.type)} {name} = {total};")
-            context.values[result] = Code(name)
+            if result.first_use is not None:
+                name = context.temporary()
+                context.out.line(f"const {scalar_ctype(result.type)} {name} = {total};")
+                context.values[result] = Code(name)
 
     def _reduction_lanes(self, op: kernel.ReduceOp) -> int | None:
         """Number of accumulators of a vector reduction; None for a serial one."""
@@ -93,27 +90,23 @@ class LoopEmitter(Statements):
         trip = (op.hi.data - op.lo.data).as_int()
         if trip is not None and trip < MIN_VECTOR_TRIP:
             return None
-        widest = max(item_bytes(v.type) for v in yielded(op.body))
-        wanted = ACCUMULATOR_BYTES // widest
+        wanted = ACCUMULATOR_BYTES // max(item_bytes(v.type) for v in yielded(op.body))
         if op.tile is not None and op.tile.value.data <= MAX_LANES:
             wanted = op.tile.value.data
         return 1 << (_lane_count(op, wanted).bit_length() - 1)  # a power of two, for the tree
 
-    def tiled(self, op: kernel.ForOp | kernel.ReduceOp, width: int, on_yield: Callable[[Sequence[Code]], None]) -> None:
-        """Write a vector axis as tiles of `width` lanes."""
+    def _tiled(self, op: kernel.ForOp | kernel.ReduceOp, width: int, lo: Code, hi: Code, on_yield: OnYield) -> None:
+        """Write a vector axis as tiles of `width` lanes; only a ragged last tile has fewer."""
         context = self.context
-        axis = context.name(op.axis.data)
-        tile = context.name(f"{op.axis.data}_tile")
+        axis, tile = context.name(op.axis.data), context.name(f"{op.axis.data}_tile")
         trip = (op.hi.data - op.lo.data).as_int()
-        lo, hi = context.index(op.lo.data), context.index(op.hi.data)
         whole = trip is not None and trip % width == 0
-        lanes = Lanes(op.axis.data, axis, tile, str(width) if whole else "lanes", width)
         if whole:
             head, tail = f"for (int64_t {tile} = {lo}; {tile} < {hi.at(3)}; {tile} += {width})", "}"
         else:
             context.need("tiles")
-            head = f"for_tiles<{width}>({lo}, {hi}, [&](int64_t {tile}, auto lanes) INLINE"
-            tail = "});"
+            head, tail = f"for_tiles<{width}>({lo}, {hi}, [&](int64_t {tile}, auto lanes) INLINE", "});"
+        lanes = Lanes(op.axis.data, axis, tile, str(width) if whole else "lanes", width)
         with context.out.block(head, tail), context.axis(op.axis.data, axis, op.lo.data, op.hi.data, tile):
             LaneEmitter(context, lanes).block(op.body.block, on_yield)
 

@@ -16,8 +16,10 @@ from .conversions import cast, from_storage, to_storage
 from .monoids import STORE_MONOIDS, combine
 from .types import half_name, is_float, item_bytes, storage_ctype
 
-#: Local buffers up to this many bytes, all of one kernel together, live on the stack.
-STACK_BYTES = 64 * 1024
+#: a local buffer of up to this many bytes lives on the stack
+LOCAL_BYTES = 64 * 1024
+#: and all of one kernel together take at most so many of a thread's stack
+STACK_BYTES = 512 * 1024
 #: the index of a lane, as a symbol of index expressions
 LANE = "lane"
 #: bits of the status word
@@ -103,22 +105,33 @@ def check(context: Context, op: kernel.AssertOp) -> None:
     context.out.line(f"failed |= {context.value(op.condition).at(3)} ? 0u : {1 << (code - 1)}u;")
 
 
-def on_stack(op: kernel.LocalOp, lanes: int = 1) -> bool:
-    """Whether a local buffer is small enough for the stack."""
+def local_type(op: kernel.LocalOp) -> kernel.BufferType:
+    """Type of a local buffer."""
     assert isinstance(op.buffer.type, kernel.BufferType)
-    extent = op.buffer.type.extent.as_int()
-    return extent is not None and extent * lanes * item_bytes(op.buffer.type.element) <= STACK_BYTES
+    return op.buffer.type
+
+
+def _bytes(op: kernel.LocalOp, lanes: int) -> int | None:
+    extent = local_type(op).extent.as_int()
+    return None if extent is None else extent * lanes * item_bytes(local_type(op).element)
+
+
+def fits_stack(op: kernel.LocalOp, lanes: int = 1) -> bool:
+    """Whether a local buffer, or `lanes` copies of it, is small enough for the stack."""
+    size = _bytes(op, lanes)
+    return size is not None and size <= LOCAL_BYTES
 
 
 def declare_local(context: Context, op: kernel.LocalOp, lanes: int = 1) -> None:
     """Write the declaration of a local buffer at this place."""
-    assert isinstance(op.buffer.type, kernel.BufferType)
-    local = op.buffer.type
+    local = local_type(op)
     name = context.name(op.buffer.name_hint or "local")
     ctype = storage_ctype(local.element)
     extent = context.index(local.extent * lanes)
-    if on_stack(op, lanes):
-        context.out.line(f"alignas(64) {ctype} {name}[{extent}];")
+    size = _bytes(op, lanes) or 0
+    if fits_stack(op, lanes) and context.stack_bytes + size <= STACK_BYTES:
+        context.stack_bytes += size
+        context.out.line(f"alignas(64) {ctype} {name}[{extent if size else 1}];")
     else:
         context.need("scratch")
         context.out.line(f"const Scratch<{ctype}> {name}_memory({extent});")

@@ -44,9 +44,7 @@ def combination(monoid: str, types: Sequence[Attribute], need: Need) -> Combinat
     return Combination((identity(monoid, scalar),), f"{{a0}} = {combined};")
 
 
-def combine(
-    monoid: str, left: Code, right: Code, scalar: Attribute, need: Need, unsigned: bool = False
-) -> Code:
+def combine(monoid: str, left: Code, right: Code, scalar: Attribute, need: Need, unsigned: bool = False) -> Code:
     """`left` combined with `right` by a monoid of single values."""
     if is_bool(scalar):
         return compare({"sum": "|", "prod": "&", **_BOOLEAN}[monoid], left, right)

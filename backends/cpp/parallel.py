@@ -2,51 +2,45 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
+from contextlib import ExitStack
+from math import prod
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, const
 from . import memory
 from .context import Context
 from .loops import LoopEmitter
-from .statements import is_loop
+from .statements import Loop, is_loop
 
-#: A parallel region costs microseconds; one thread runs loops with fewer elements than this.
+#: A parallel region costs microseconds: without a grain in the IR, one thread runs loops with fewer elements.
 GRAIN = 16384
 
 
 def emit_parallel(emitter: LoopEmitter, op: kernel.ForOp) -> None:
-    """Write an outermost parallel loop, with the parallel loops nested right inside it."""
-    context = emitter.context
-    chain = _chain(op)
-    work = _elements(op, frozenset())
-    total = work.as_int()
+    """Write an outermost parallel loop, together with the parallel loops that are alone inside each other."""
+    context, chain = emitter.context, _chain(op)
     context.comment(op)
-    if total is not None and total < GRAIN:
+    condition = _worthwhile(context, chain)
+    if condition == "false":
         return _nest(emitter, chain, "")
-    clauses = f" collapse({len(chain)})" if len(chain) > 1 else ""
+    clauses = f" if ({condition})" if condition else ""
     if any(isinstance(inner, kernel.AssertOp) for inner in op.walk()):
         clauses += " reduction(|: failed)"
+    collapse = f" collapse({len(chain)})" if len(chain) > 1 else ""
     context.in_parallel = True
-    if total is None:
-        clauses += f" if ({context.index(work).at(3)} >= {GRAIN})"
     hoisted = _heap_locals(chain)
     if hoisted:
-        context.out.pragma(f"omp parallel{clauses.replace(f' collapse({len(chain)})', '')}")
+        context.out.pragma(f"omp parallel{clauses}")
         with context.out.block(""):
             for local in hoisted:
                 memory.declare_local(context, local)
-            collapse = f" collapse({len(chain)})" if len(chain) > 1 else ""
             _nest(emitter, chain, f"omp for nowait{collapse}")
     else:
-        simd = " simd" if not any(is_loop(inner) for inner in chain[-1].body.block.ops) else ""
-        _nest(emitter, chain, f"omp parallel for{simd}{clauses}")
+        _nest(emitter, chain, f"omp parallel for{collapse}{clauses}")
     context.in_parallel = False
 
 
 def _nest(emitter: LoopEmitter, chain: list[kernel.ForOp], pragma: str) -> None:
-    from contextlib import ExitStack
-
     context = emitter.context
     if pragma:
         context.out.pragma(pragma)
@@ -57,6 +51,21 @@ def _nest(emitter: LoopEmitter, chain: list[kernel.ForOp], pragma: str) -> None:
             stack.enter_context(context.out.block(f"for (int64_t {name} = {lo}; {name} < {hi.at(3)}; ++{name})"))
             stack.enter_context(context.axis(loop.axis.data, name, loop.lo.data, loop.hi.data))
         emitter.block(chain[-1].body.block)
+
+
+def _worthwhile(context: Context, chain: list[kernel.ForOp]) -> str:
+    """When to start threads, as C++; "" for always, "false" for never.
+
+    The tile of a parallel loop is its grain: the fewest iterations worth a thread of their own.
+    """
+    grain = prod(loop.tile.value.data for loop in chain if loop.tile is not None)
+    work, least = prod((_trip(loop) for loop in chain), start=const(1)), 2 * grain
+    if all(loop.tile is None for loop in chain):
+        work, least = _elements(chain[0], frozenset()), GRAIN
+    total = work.as_int()
+    if total is None:
+        return f"{context.index(work).at(3)} >= {least}"
+    return "" if total >= least else "false"
 
 
 def _chain(op: kernel.ForOp) -> list[kernel.ForOp]:
@@ -81,17 +90,20 @@ def _heap_locals(chain: list[kernel.ForOp]) -> list[kernel.LocalOp]:
         op
         for op in chain[-1].body.block.ops
         if isinstance(op, kernel.LocalOp)
-        and not memory.on_stack(op)
-        and axes.isdisjoint(op.buffer.type.extent.free_symbols)  # pyright: ignore[reportAttributeAccessIssue]
+        and not memory.fits_stack(op)
+        and axes.isdisjoint(memory.local_type(op).extent.free_symbols)
     ]
 
 
-def _elements(op: Operation, axes: frozenset[str]) -> Expr:
+def _trip(op: Loop) -> Expr:
+    return op.hi.data - op.lo.data
+
+
+def _elements(op: Loop, axes: frozenset[str]) -> Expr:
     """Elements that an op visits: its trip count times those of its largest inner loop."""
-    assert isinstance(op, kernel.ForOp | kernel.ReduceOp | kernel.ScanOp)
-    trip = op.hi.data - op.lo.data
+    trip = _trip(op)
     if trip.free_symbols & axes:
-        trip = const(16)
+        trip = const(16)  # varies from iteration to iteration
     axes = axes | {op.axis.data}
     inner = [_elements(each, axes) for each in op.body.block.ops if is_loop(each)]
     return trip * max(inner, key=_size, default=const(1))
@@ -100,6 +112,3 @@ def _elements(op: Operation, axes: frozenset[str]) -> Expr:
 def _size(expr: Expr) -> tuple[int, int]:
     monomial, coefficient = expr.terms[0] if expr.terms else ((), 0)
     return len(monomial), coefficient
-
-
-_: type[Context] = Context

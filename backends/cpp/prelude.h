@@ -42,9 +42,9 @@ template <class T> inline T max_nan(T a, T b) { return (a > b) | (a != a) ? a : 
 template <class T> inline T min_nan(T a, T b) { return (a < b) | (a != a) ? a : b; }
 
 //@ num_minmax
-// Minimum and maximum that ignore a NaN, as torch.fmin and fmax.
-template <class T> inline T max_num(T a, T b) { return (a > b) | (b != b) ? a : b; }
-template <class T> inline T min_num(T a, T b) { return (a < b) | (b != b) ? a : b; }
+// Minimum and maximum that ignore a NaN, as torch.fmin and fmax; of equal arguments the first.
+template <class T> inline T max_num(T a, T b) { return (a >= b) | (b != b) ? a : b; }
+template <class T> inline T min_num(T a, T b) { return (a <= b) | (b != b) ? a : b; }
 
 //@ int_minmax
 template <class T> inline T max_int(T a, T b) { return a > b ? a : b; }

@@ -9,19 +9,19 @@ from functools import cache
 from importlib.resources import files
 
 #: header files in the order in which their sections appear in a source
-HEADERS = ("prelude.h",)
+HEADERS = ("prelude.h", "math.h", "special.h")
 
 #: Vector variants in libmvec: (function, arity, whether they need glibc 2.35 or later). Without an entry a libm
 #: function is called one element at a time.
 VECTOR_FUNCTIONS: dict[str, tuple[int, bool]] = {
-    **{name: (1, False) for name in ("cos", "exp", "log", "sin")},
-    **{
-        name: (1, True)
-        for name in (
+    **dict.fromkeys(("cos", "exp", "log", "sin"), (1, False)),
+    **dict.fromkeys(
+        (
             "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cosh", "erf", "erfc", "exp2", "expm1",
             "log10", "log1p", "log2", "sinh", "tan", "tanh",
-        )
-    },
+        ),
+        (1, True),
+    ),
     "pow": (2, False),
     "atan2": (2, True),
     "hypot": (2, True),
@@ -68,7 +68,12 @@ def sections() -> dict[str, Section]:
     return found
 
 
-_DEFINED = re.compile(r"#define (\w+)|struct (\w+)|^(?:template <.*> |INLINE |static |extern \"C\" )*[\w:*]+[ *]+(\w+)\(", re.M)
+_DEFINED = re.compile(
+    r"""\#define\ (\w+) | struct\ (\w+) | ^(?:template\ <.*>\ |INLINE\ |inline\ |extern\ "C"\ )*[\w:*]+[\ *]+(\w+)\(""",
+    re.MULTILINE | re.VERBOSE,
+)
+#: libm functions that only the headers call; kernels like such names for their buffers and axes
+_WRAPPED = frozenset({"j0", "j1", "y0", "y1"})
 _TYPES = frozenset(f"{sign}int{width}_t" for sign in ("", "u") for width in (8, 16, 32, 64))
 
 
@@ -80,7 +85,7 @@ def reserved_names() -> frozenset[str]:
             names.update(filter(None, groups))
     for function in (*VECTOR_FUNCTIONS, *SCALAR_FUNCTIONS):
         names |= {function, function + "f"}
-    return frozenset(names)
+    return frozenset(names - _WRAPPED)
 
 
 def prelude_text(used: Iterable[str]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import Float64Type
+from xdsl.ir import SSAValue
 
 from ...dialects import kernel
 from ...dialects.loop.body import yielded
@@ -12,7 +13,15 @@ from ...dialects.loop.monoids import MONOIDS
 from .code import Code
 from .context import Context
 from .monoids import Combination, combination
-from .types import scalar_ctype
+from .statements import Statements
+from .types import is_float, scalar_ctype
+
+#: Steps after which a running sum of floats is put aside and a new one begins: rounding errors then grow with the
+#: number of blocks and of steps in a block instead of with their product, as in a two-level pairwise sum.
+BLOCK_STEPS = 256
+
+#: gets the values that a body yields for one element
+OnYield = Callable[[Sequence[Code]], None]
 
 
 class Accumulators:
@@ -21,21 +30,19 @@ class Accumulators:
     width: number of lanes; None for plain scalars.
     """
 
-    def __init__(self, context: Context, op: kernel.ReduceOp | kernel.ScanOp, width: int | None = None) -> None:
+    def __init__(
+        self, context: Context, op: kernel.ReduceOp | kernel.ScanOp, width: int | None = None, prefix: str = ""
+    ) -> None:
         self.context = context
         self.width = width
         self.op = op
         self._values: tuple[SSAValue, ...] = yielded(op.body)
         self._parts = _parts(context, op, self._values)
-        self._names = [
-            [context.name(_short(monoid) if count == 1 else f"{_short(monoid)}_{k}") for k in range(count)]
-            for monoid, count, _ in self._parts
-        ]
-
-    @property
-    def names(self) -> list[str]:
+        self.names: list[str] = []
         """C++ names, one for each yielded value."""
-        return [name for names in self._names for name in names]
+        for monoid, count, _ in self._parts:
+            short = prefix + _SHORT.get(monoid, monoid)
+            self.names += [context.name(short if count == 1 else f"{short}_{k}") for k in range(count)]
 
     def elements(self, lane: str = "lane") -> list[Code]:
         """The running values, of one lane where there are lanes."""
@@ -43,9 +50,8 @@ class Accumulators:
 
     def declare(self) -> None:
         """Write declarations that start at the identity."""
-        out = self.context.out
+        out, starts = self.context.out, self._starts()
         types = [scalar_ctype(v.type) for v in self._values]
-        starts = self._starts()
         for ctype, name, start in zip(types, self.names, starts, strict=True):
             out.line(f"{ctype} {name}{f'[{self.width}]' if self.width else f' = {start}'};")
         if self.width:
@@ -56,6 +62,14 @@ class Accumulators:
         """Write the statements that combine the yielded values into the running ones."""
         self._combine([self._at(name, "lane") for name in self.names], values)
 
+    def add(self, parts: Accumulators) -> None:
+        """Write the statements that combine other accumulators of the same op into these."""
+        if self.width is None:
+            self.accumulate(parts.elements())
+            return
+        with self.context.out.block(f"for (int64_t lane = 0; lane < {self.width}; ++lane)"):
+            self.accumulate(parts.elements())
+
     def fold(self) -> list[Code]:
         """Write the combination of all lanes, in a tree; the totals."""
         out, half = self.context.out, (self.width or 1) // 2
@@ -65,10 +79,7 @@ class Accumulators:
                 out.block(f"for (int64_t width = {half}; width > 0; width /= 2)"),
                 out.block("for (int64_t lane = 0; lane < width; ++lane)"),
             ):
-                self._combine(
-                    [f"{name}[lane]" for name in self.names],
-                    [Code(f"{name}[lane + width]") for name in self.names],
-                )
+                self.accumulate([Code(f"{name}[lane + width]") for name in self.names])
         return self.elements("0")
 
     def _at(self, name: str, lane: str) -> str:
@@ -82,24 +93,43 @@ class Accumulators:
     def _combine(self, into: Sequence[str], values: Sequence[Code]) -> None:
         position = 0
         for _, count, step in self._parts:
-            assert step is not None, "a custom combiner has a region"
             names, parts = into[position : position + count], values[position : position + count]
-            self.context.out.line(step.step(names, parts))
+            if step is None:
+                self._combine_by_region(names, parts)
+            else:
+                self.context.out.line(step.step(names, parts))
             position += count
+
+    def _combine_by_region(self, into: Sequence[str], values: Sequence[Code]) -> None:
+        context, region = self.context, self.op.combine
+        assert region is not None
+        for argument, code in zip(region.block.args, (*map(Code, into), *values), strict=True):
+            context.values[argument] = code
+        statements = Statements(context)
+        for op in region.block.ops:
+            if not isinstance(op, kernel.YieldOp):
+                statements.emit(op)
+        results = [context.value(v) for v in yielded(region)]
+        if len(results) > 1:  # each may use every running value, so none is overwritten before all are known
+            names = [context.temporary() for _ in results]
+            for name, result, value in zip(names, results, self._values, strict=True):
+                context.out.line(f"const {scalar_ctype(value.type)} {name} = {result};")
+            results = [Code(name) for name in names]
+        for name, result in zip(into, results, strict=True):
+            context.out.line(f"{name} = {result};")
+
+
+_SHORT = {"custom": "state", "welford": "moments"}
 
 
 def _braced(body: str, statements: int) -> str:
     return body if statements == 1 else f"{{ {body} }}"
 
 
-def _short(monoid: str) -> str:
-    return {"custom": "state", "welford": "moments"}.get(monoid, monoid)
-
-
 def _parts(
     context: Context, op: kernel.ReduceOp | kernel.ScanOp, values: Sequence[SSAValue]
 ) -> list[tuple[str, int, Combination | None]]:
-    """(monoid, number of values, its C++) for each combiner; a custom one takes all values and has no table entry."""
+    """(monoid, number of values, its C++) for each combiner; a custom one takes all values and has a region."""
     if op.combine is not None:
         return [("custom", len(values), None)]
     parts: list[tuple[str, int, Combination | None]] = []
@@ -112,4 +142,44 @@ def _parts(
     return parts
 
 
-_: type[Operation] = Operation
+def reduce_in_blocks(
+    context: Context,
+    op: kernel.ReduceOp,
+    width: int | None,
+    step: int,
+    loop: Callable[[Code, Code, OnYield], None],
+) -> Accumulators:
+    """Write a reduction: `loop(lo, hi, on_yield)` writes the loop over a part of the axis.
+
+    step: elements of the axis that one step of the loop takes. Long sums of floats are made in blocks.
+    """
+    totals = Accumulators(context, op, width)
+    totals.declare()
+    lo, hi = context.index(op.lo.data), context.index(op.hi.data)
+    length = step * BLOCK_STEPS
+    trip = (op.hi.data - op.lo.data).as_int()
+    if (trip is not None and trip <= 2 * length) or not _sums_floats(op):
+        loop(lo, hi, totals.accumulate)
+        return totals
+    context.need("int_minmax")
+    block = context.name(f"{op.axis.data}_block")
+    with context.out.block(f"for (int64_t {block} = {lo}; {block} < {hi.at(3)}; {block} += {length})"):
+        parts = Accumulators(context, op, width, "block_")
+        parts.declare()
+        end = Code(f"min_int<int64_t>({block} + {length}, {hi})")
+        loop(Code(block), end, parts.accumulate)
+        totals.add(parts)
+    context.taken.discard(block)
+    return totals
+
+
+def _sums_floats(op: kernel.ReduceOp) -> bool:
+    if op.combine is not None:
+        return False
+    position = 0
+    for combiner in op.combiners:
+        kind = yielded(op.body)[position].type
+        if combiner.data == "sum" and is_float(kind) and not isinstance(kind, Float64Type):
+            return True
+        position += MONOIDS[combiner.data].arity
+    return False

@@ -345,6 +345,16 @@ _FUNCTIONS: dict[str, Rule] = {
     "isinf": _isinf,
     "isfinite": _isfinite,
     "signbit": _signbit,
+    **{name: libm(name) for name in ("erfc", "lgamma", "hypot", "nextafter", "fmod")},
+    **{f"bessel_{name}": special(f"bessel_{name}", "bessel_jy") for name in ("j0", "j1", "y0", "y1")},
+    **{name: special(name, name) for name in ("erfinv", "erfcx", "digamma", "ndtri", "log_ndtr", "zeta", "igamma")},
+    **{name: special(f"bessel_{name}", "bessel_i") for name in ("i0", "i0e", "i1", "i1e")},
+    "igammac": special("igammac", "igamma"),
+    "remainderf": _template("rem_floor_float", "fmod"),
+    "floordivf": _template("div_floor_float", "fmod"),
+    "floordivi": _integer("div_floor", "floor_division"),
+    "remainderi": _integer("rem_floor", "floor_division"),
+    "gcd": _integer("gcd", "gcd"),
 }
 
 RULES: dict[type[Operation], Rule] = {

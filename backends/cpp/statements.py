@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
+from typing_extensions import TypeIs
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
@@ -42,9 +45,8 @@ class Statements:
         context = self.context
         if value.first_use is None:
             return
-        if code.level == ATOM and code.text.isidentifier():
-            context.values[value] = code
-        elif inline and len(code.text) <= MAX_INLINE and self._used_once_here(value, op):
+        short = inline and len(code.text) <= MAX_INLINE
+        if (code.level == ATOM and code.text.isidentifier()) or (short and self.used_once_here(value, op)):
             context.values[value] = code
         else:
             name = context.temporary()
@@ -52,11 +54,15 @@ class Statements:
             context.out.line(f"const {scalar_ctype(value.type)} {name} = {code};")
             context.values[value] = Code(name)
 
-    def _used_once_here(self, value: SSAValue, op: Operation) -> bool:
+    def used_once_here(self, value: SSAValue, op: Operation) -> bool:
+        """Whether the one use of a value is in the same piece of code as the op that makes it."""
         use = value.get_user_of_unique_use()
         return use is not None and use.parent is op.parent
 
 
-def is_loop(op: Operation) -> bool:
+Loop: TypeAlias = kernel.ForOp | kernel.ReduceOp | kernel.ScanOp
+
+
+def is_loop(op: Operation) -> TypeIs[Loop]:
     """Whether an op runs an axis."""
     return isinstance(op, kernel.ForOp | kernel.ReduceOp | kernel.ScanOp)

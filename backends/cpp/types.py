@@ -50,7 +50,7 @@ def storage_ctype(element: Attribute) -> str:
 
 
 def half_name(scalar: Attribute) -> str | None:
-    """"f16" or "bf16" for those types, else None: the suffix of their conversion functions."""
+    """Suffix of the conversion functions of a type, "f16" or "bf16"; None for other types."""
     return HALVES.get(type(scalar))
 
 

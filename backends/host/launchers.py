@@ -49,17 +49,17 @@ class Launcher(Protocol):
         ...
 
 
-#: first word of a kernel's target -> module with `make_launcher() -> Launcher`
-LAUNCHERS: dict[str, str] = {"cpp": "..cpp.launch", "triton": "..triton.launch"}
+#: kind of a kernel's target -> module with `make_launcher() -> Launcher`
+LAUNCHERS: dict[str, str] = {"cpp": "..cpp.launch", "cuda": "..triton.launch", "hip": "..triton.launch"}
 
 
 def generator_of(function: kernel.FuncOp) -> str:
-    """The code generator of a kernel: the first word of its target; C++ when it has none."""
-    return "cpp" if function.target is None else function.target.data.split()[0]
+    """The kind of a kernel's target, "cuda" of "cuda:90"; C++ when it has none."""
+    return "cpp" if function.target is None else function.target.data.partition(":")[0]
 
 
 def make_launcher(generator: str) -> Launcher:
-    """A launcher. UnsupportedError for an unknown code generator."""
+    """A launcher. UnsupportedError for an unknown kind of target."""
     module = LAUNCHERS.get(generator)
     if module is None:
         raise UnsupportedError(f"no launcher for kernels of target {generator!r}; known: {', '.join(LAUNCHERS)}")
