@@ -92,6 +92,10 @@ class Mutations:
     def __bool__(self) -> bool:
         return bool(self.writes)
 
+    def writes_to(self, value: SSAValue) -> bool:
+        """Whether the memory of a value is ever written."""
+        return bool(self.writes) and any(root in self.writes for root in roots(value))
+
     def epoch(self, value: SSAValue, op: Operation) -> int:
         """How many writes to the memory of `value` precede `op`."""
         if not self.writes:
@@ -101,7 +105,7 @@ class Mutations:
 
     def epochs(self, values: Iterable[SSAValue], op: Operation) -> Sequence[int]:
         """`epoch` of each value that is ever written; equal for two ops that see the same memory."""
-        return [self.epoch(v, op) for v in values if any(root in self.writes for root in roots(v))]
+        return [self.epoch(v, op) for v in values if self.writes_to(v)]
 
     def moves_past_write(self, values: Iterable[SSAValue], source: Operation, target: Operation) -> bool:
         """Whether reads of `values` by `source` would see other elements at the place of `target`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar, NamedTuple, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -12,8 +12,9 @@ from xdsl.passes import ModulePass
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, ViewOp, YieldOp
-from ...dialects.sym import AxesAttr, Expr, MapAttr, Ranges, simplify
+from ...dialects.sym import AxesAttr, MapAttr, Ranges, simplify
 from ..common.functions import functions, symbol_ranges
+from ..common.memory import Mutations
 from ..common.strided_views import is_strided_view
 from ..remarks import remark
 from ._accesses import loads_in, map_of, redirect
@@ -41,15 +42,31 @@ class EliminateViews(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""
         for function, block in functions(op):
-            _Composer(symbol_ranges(function)).run(block)
+            _Composer(symbol_ranges(function), Mutations(block)).run(block)
+
+
+class _Mapped(NamedTuple):
+    """Elements of a source at a map over some axes."""
+
+    source: SSAValue
+    axes: AxesAttr
+    map: MapAttr
 
 
 class _Composer:
-    """One sweep over a function, then the views that are left."""
+    """One sweep over a function, then the views that are left.
 
-    def __init__(self, ranges: Ranges) -> None:
+    A view that is no strided view of its source stands for a copy: eager makes one there, and views of the copy share
+    its memory, not that of the source. So a view's operand and map say what its memory is a view of, and `elements`
+    where its elements come from; they differ behind a copy.
+    """
+
+    def __init__(self, ranges: Ranges, mutations: Mutations) -> None:
         self.ranges = ranges
-        self.composed: dict[tuple[MapAttr, AxesAttr, MapAttr], tuple[Expr, ...]] = {}
+        self.mutations = mutations
+        self.elements: dict[SSAValue, _Mapped] = {}
+        self.copies: dict[SSAValue, _Mapped] = {}
+        self.composed: dict[tuple[MapAttr, AxesAttr, MapAttr], MapAttr] = {}
 
     def run(self, block: Block) -> None:
         views: list[ViewOp] = []
@@ -63,44 +80,64 @@ class _Composer:
         for view in reversed(views):
             if view.results[0].first_use is None:
                 block.erase_op(view)
-            elif not self.is_strided(view):
-                copy_of(view, block)
+        for view in views:
+            if view.parent is not None and view.results[0] in self.copies:
+                copy_of(view, self.copies[view.results[0]], block)
 
     def compose_load(self, load: LoadOp) -> None:
         """`(x[m])[e]` is `x[m(e)]`."""
-        source = load.operands[0]
-        view = source.owner
-        if type(view) is ViewOp:
-            redirect(load, view.operands[0], self.through(view, map_of(load)))
+        through = self.elements.get(load.operands[0])
+        if through is not None:
+            redirect(load, through.source, self.compose(through, map_of(load)).data)
 
-    def compose_view(self, op: ViewOp) -> None:
-        inner = op.operands[0].owner
-        if type(inner) is not ViewOp:
-            return
-        ranges = Ranges.of_axes(_axes(op).data, self.ranges)
-        exprs = self.through(inner, _map(op))
-        op.operands[0] = inner.operands[0]
-        # chains of reshapes would grow with their length otherwise
-        op.properties["map"] = MapAttr.of(*(simplify(e, ranges) for e in exprs))
+    def compose_view(self, view: ViewOp) -> None:
+        source, axes, index_map = view.operands[0], _axes(view), _map(view)
+        through = self.elements.get(source)
+        mapped = _Mapped(source, axes, index_map)
+        if through is not None:
+            mapped = _Mapped(through.source, axes, self.simplified(axes, self.compose(through, index_map)))
+            if source not in self.copies and not self.behind_copy(source):
+                view.operands[0] = mapped.source
+                view.properties["map"] = mapped.map
+            elif source not in self.copies:
+                self.compose_memory(view, source)
+        result = view.results[0]
+        if not is_strided_view(_tensor(view.operands[0]), axes, _map(view), _tensor(result), self.ranges):
+            self.copies[result] = mapped
+            if self.mutations.writes_to(mapped.source):
+                return  # a load behind the write must see the copied elements
+        self.elements[result] = mapped
 
-    def through(self, view: ViewOp, index_map: MapAttr) -> tuple[Expr, ...]:
-        """Index into the source of `view` of its element at `index_map`."""
-        axes, inner = _axes(view), _map(view)
-        key = (inner, axes, index_map)
+    def behind_copy(self, source: SSAValue) -> bool:
+        """Whether a view that is no copy is a view of one."""
+        return cast(Operation, source.owner).operands[0] in self.copies
+
+    def compose_memory(self, view: ViewOp, source: SSAValue) -> None:
+        """Make a view of a view of a copy a view of the copy."""
+        inner = cast(ViewOp, source.owner)
+        through = _Mapped(inner.operands[0], _axes(inner), _map(inner))
+        view.properties["map"] = self.simplified(_axes(view), self.compose(through, _map(view)))
+        view.operands[0] = through.source
+
+    def compose(self, through: _Mapped, index_map: MapAttr) -> MapAttr:
+        """Index into the source of a view of the view's element at `index_map`."""
+        key = (through.map, through.axes, index_map)
         found = self.composed.get(key)
         if found is None:
-            substitution = dict(zip(axes.names, index_map.data, strict=True))
-            found = self.composed[key] = tuple(e.subs(substitution) for e in inner.data)
+            substitution = dict(zip(through.axes.names, index_map.data, strict=True))
+            found = MapAttr.of(*(e.subs(substitution) for e in through.map.data))
+            self.composed[key] = found
         return found
 
-    def is_strided(self, view: ViewOp) -> bool:
-        source, result = _tensor(view.operands[0]), _tensor(view.results[0])
-        return is_strided_view(source, _axes(view), _map(view), result, self.ranges)
+    def simplified(self, axes: AxesAttr, index_map: MapAttr) -> MapAttr:
+        """Chains of reshapes would grow with their length otherwise."""
+        ranges = Ranges.of_axes(axes.data, self.ranges)
+        return MapAttr.of(*(simplify(e, ranges) for e in index_map.data))
 
 
-def copy_of(view: ViewOp, block: Block) -> None:
-    """Replace a view by a nest that copies its elements."""
-    load = LoadOp.of(view.operands[0], _map(view), location=view.location)
+def copy_of(view: ViewOp, elements: _Mapped, block: Block) -> None:
+    """Replace a view by a nest that copies its elements from where they come."""
+    load = LoadOp.of(elements.source, elements.map, location=view.location)
     body = Region(Block((load, YieldOp.create(operands=load.results))))
     copy = GenerateOp.of(_axes(view), body, (view.results[0].type,), location=view.location)
     remark("missed", "loop-eliminate-views", view, "not a strided view of its source; copied", map=str(_map(view)))

@@ -41,15 +41,40 @@ func.func @strides(%x: !aten.tensor<4x6xf32>) -> !aten.tensor<6x4xf32> {
   func.return %t : !aten.tensor<6x4xf32>
 }
 
+// What eager's reshape copies, views of the copy share; the input does not gain an alias.
+func.func @views_of_a_copy(%x: !aten.tensor<4x6xf32>) -> (!aten.tensor<24xf32>, !aten.tensor<3x24xf32, strides = [0, 1]>, !aten.tensor<4xf32>, !aten.tensor<3x4xf32, strides = [0, 1]>) {
+  %t = loop.view %x[i1, i0] (i0 in 6, i1 in 4) : !aten.tensor<6x4xf32, strides = [1, 6]>
+  %flat = loop.view %t[i0 floordiv 4, i0 mod 4] (i0 in 24) : !aten.tensor<24xf32>
+  %wide = loop.view %flat[i1] (i0 in 3, i1 in 24) : !aten.tensor<3x24xf32, strides = [0, 1]>
+  %row = loop.view %flat[i0 + 4] (i0 in 4) : !aten.tensor<4xf32>
+  %rows = loop.view %row[i1] (i0 in 3, i1 in 4) : !aten.tensor<3x4xf32, strides = [0, 1]>
+  func.return %flat, %wide, %row, %rows : !aten.tensor<24xf32>, !aten.tensor<3x24xf32, strides = [0, 1]>, !aten.tensor<4xf32>, !aten.tensor<3x4xf32, strides = [0, 1]>
+}
+
+// A copy keeps the elements that the source had.
+func.func @snapshot(%x: !aten.tensor<4x6xf32>, %z: !aten.tensor<4x6xf32>) -> !aten.tensor<24xf32> {
+  %t = loop.view %x[i1, i0] (i0 in 6, i1 in 4) : !aten.tensor<6x4xf32, strides = [1, 6]>
+  %flat = loop.view %t[i0 floordiv 4, i0 mod 4] (i0 in 24) : !aten.tensor<24xf32>
+  %c = aten.copy_(%x, %z) : !aten.tensor<4x6xf32>
+  %y = loop.generate (i0 in 24) {
+    %v = loop.load %flat[i0]
+    %w = loop.load %t[i0 floordiv 4, i0 mod 4]
+    %s = arith.subf %v, %w : f32
+    loop.yield %s
+  } : !aten.tensor<24xf32>
+  func.return %y : !aten.tensor<24xf32>
+}
+
 // CHECK-BLESS
 // CHECK: builtin.module {
 // CHECK-NEXT:   func.func @chains(%x: !aten.tensor<4x6xf32>) -> (!aten.tensor<6x4xf32, strides = [1, 6]>, !aten.tensor<24xf32>, !aten.tensor<3x8xf32>, !aten.tensor<6x4xf32>) {
 // CHECK-NEXT:     %t = loop.view %x[i1, i0] (i0 in 6, i1 in 4) : !aten.tensor<6x4xf32, strides = [1, 6]>
 // CHECK-NEXT:     %strided = loop.view %x[i0 floordiv 6, i0 mod 6] (i0 in 24) : !aten.tensor<24xf32>
-// CHECK-NEXT:     %copied = loop.generate (i0 in 3, i1 in 8) {
-// CHECK-NEXT:       %0 = loop.load %x[i1 mod 4, 2*i0 + i1 floordiv 4]
+// CHECK-NEXT:     %flat = loop.generate (i0 in 24) {
+// CHECK-NEXT:       %0 = loop.load %x[i0 mod 4, i0 floordiv 4]
 // CHECK-NEXT:       loop.yield %0
-// CHECK-NEXT:     } : !aten.tensor<3x8xf32>
+// CHECK-NEXT:     } : !aten.tensor<24xf32>
+// CHECK-NEXT:     %copied = loop.view %flat[8*i0 + i1] (i0 in 3, i1 in 8) : !aten.tensor<3x8xf32>
 // CHECK-NEXT:     %y = loop.generate (i0 in 6, i1 in 4) {
 // CHECK-NEXT:       %v = loop.load %x[i1, i0]
 // CHECK-NEXT:       %w = loop.load %x[i1, i0]
@@ -80,5 +105,29 @@ func.func @strides(%x: !aten.tensor<4x6xf32>) -> !aten.tensor<6x4xf32> {
 // CHECK-NEXT:       loop.yield %0
 // CHECK-NEXT:     } : !aten.tensor<6x4xf32>
 // CHECK-NEXT:     func.return %t : !aten.tensor<6x4xf32>
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @views_of_a_copy(%x: !aten.tensor<4x6xf32>) -> (!aten.tensor<24xf32>, !aten.tensor<3x24xf32, strides = [0, 1]>, !aten.tensor<4xf32>, !aten.tensor<3x4xf32, strides = [0, 1]>) {
+// CHECK-NEXT:     %flat = loop.generate (i0 in 24) {
+// CHECK-NEXT:       %0 = loop.load %x[i0 mod 4, i0 floordiv 4]
+// CHECK-NEXT:       loop.yield %0
+// CHECK-NEXT:     } : !aten.tensor<24xf32>
+// CHECK-NEXT:     %wide = loop.view %flat[i1] (i0 in 3, i1 in 24) : !aten.tensor<3x24xf32, strides = [0, 1]>
+// CHECK-NEXT:     %row = loop.view %flat[i0 + 4] (i0 in 4) : !aten.tensor<4xf32>
+// CHECK-NEXT:     %rows = loop.view %flat[i1 + 4] (i0 in 3, i1 in 4) : !aten.tensor<3x4xf32, strides = [0, 1]>
+// CHECK-NEXT:     func.return %flat, %wide, %row, %rows : !aten.tensor<24xf32>, !aten.tensor<3x24xf32, strides = [0, 1]>, !aten.tensor<4xf32>, !aten.tensor<3x4xf32, strides = [0, 1]>
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @snapshot(%x: !aten.tensor<4x6xf32>, %z: !aten.tensor<4x6xf32>) -> !aten.tensor<24xf32> {
+// CHECK-NEXT:     %flat = loop.generate (i0 in 24) {
+// CHECK-NEXT:       %0 = loop.load %x[i0 mod 4, i0 floordiv 4]
+// CHECK-NEXT:       loop.yield %0
+// CHECK-NEXT:     } : !aten.tensor<24xf32>
+// CHECK-NEXT:     %c = aten.copy_(%x, %z) : !aten.tensor<4x6xf32>
+// CHECK-NEXT:     %y = loop.generate (i0 in 24) {
+// CHECK-NEXT:       %v = loop.load %flat[i0]
+// CHECK-NEXT:       %w = loop.load %x[i0 mod 4, i0 floordiv 4]
+// CHECK-NEXT:       %s = arith.subf %v, %w : f32
+// CHECK-NEXT:       loop.yield %s
+// CHECK-NEXT:     } : !aten.tensor<24xf32>
+// CHECK-NEXT:     func.return %y : !aten.tensor<24xf32>
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
