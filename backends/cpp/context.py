@@ -17,6 +17,10 @@ from .index import IndexPrinter
 from .writer import Writer
 
 
+#: the index of a lane, as a symbol of index expressions that no IR text can name
+LANE = "lane$"
+
+
 @dataclass(frozen=True)
 class Buffer:
     """A buffer's C++ name and element type; `lanes` copies of a local buffer lie interleaved."""
@@ -35,7 +39,7 @@ class Context:
         self.taken: set[str] = set()
         self.values: dict[SSAValue, Code] = {}
         self.buffers: dict[SSAValue, Buffer] = {}
-        self.symbols: dict[str, Code] = {}
+        self.symbols: dict[str, Code] = {LANE: Code("lane")}
         self.ranges = Ranges()
         self.touched: set[str] = set()
         """Symbols and axes that were printed since the set was last replaced."""

@@ -128,8 +128,8 @@ class LaneEmitter(Statements):
 
 
 def simd_pragma(context: Context, ops: Sequence[Operation]) -> None:
-    """Ask for vectorisation, unless an op excludes it."""
-    if any(isinstance(op, kernel.StoreOp) and op.atomic is not None and context.in_parallel for op in ops):
+    """Ask for vectorisation, unless lanes may meet in one place of memory."""
+    if any(isinstance(op, kernel.StoreOp) and (op.atomic or op.ordered) is not None for op in ops):
         return
     asserts = any(isinstance(op, kernel.AssertOp) for op in ops)
     context.out.pragma(f"omp simd{' reduction(|: failed)' if asserts else ''}")

@@ -11,7 +11,7 @@ from ...dialects.aten.types import is_unsigned, scalar_type
 from ...dialects.sym import Expr, symbol
 from ...errors import UnsupportedError
 from .code import Code, conditional
-from .context import Buffer, Context
+from .context import LANE, Buffer, Context
 from .conversions import cast, from_storage, to_storage
 from .monoids import STORE_MONOIDS, combine
 from .types import half_name, is_float, item_bytes, storage_ctype
@@ -20,8 +20,6 @@ from .types import half_name, is_float, item_bytes, storage_ctype
 LOCAL_BYTES = 64 * 1024
 #: and all of one kernel together take at most so many of a thread's stack
 STACK_BYTES = 512 * 1024
-#: the index of a lane, as a symbol of index expressions
-LANE = "lane"
 #: bits of the status word
 MAX_ERRORS = 32
 
