@@ -65,6 +65,7 @@ class _Composer:
         self.ranges = ranges
         self.mutations = mutations
         self.elements: dict[SSAValue, _Mapped] = {}
+        self.strided: dict[tuple[TensorType, AxesAttr, MapAttr, TensorType], bool] = {}
         self.copies: dict[SSAValue, _Mapped] = {}
         self.composed: dict[tuple[MapAttr, AxesAttr, MapAttr], MapAttr] = {}
 
@@ -102,11 +103,19 @@ class _Composer:
             elif source not in self.copies:
                 self.compose_memory(view, source)
         result = view.results[0]
-        if not is_strided_view(_tensor(view.operands[0]), axes, _map(view), _tensor(result), self.ranges):
+        if not self.is_strided(_tensor(view.operands[0]), axes, _map(view), _tensor(result)):
             self.copies[result] = mapped
             if self.mutations.writes_to(mapped.source):
                 return  # a load behind the write must see the copied elements
         self.elements[result] = mapped
+
+    def is_strided(self, source: TensorType, axes: AxesAttr, index_map: MapAttr, result: TensorType) -> bool:
+        """`is_strided_view`, asked once for the equal views of equal layers."""
+        key = (source, axes, index_map, result)
+        found = self.strided.get(key)
+        if found is None:
+            found = self.strided[key] = is_strided_view(source, axes, index_map, result, self.ranges)
+        return found
 
     def behind_copy(self, source: SSAValue) -> bool:
         """Whether a view that is no copy is a view of one."""
