@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import prod
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, Ranges, bounds
@@ -50,21 +51,28 @@ class Axes:
             self.constexprs[name] = key[0]
         return self._blocks[key]
 
-    def decompose_program_id(self, grid: list[kernel.ForOp]) -> None:
-        """Number the programs along each grid axis; the last one runs fastest."""
-        context = self.context
-        wide = "" if context.width is None else f".to({context.width})"
-        rest = f"tl.program_id(0){wide}"
-        if len(grid) > 1:
-            name = context.names.fresh("pid")
-            context.out.line(f"{name} = {rest}")
-            rest = name
+    @property
+    def program_id(self) -> str:
+        """Text of the number of this program."""
+        return "tl.program_id(0)" if self.context.width is None else f"tl.program_id(0).to({self.context.width})"
+
+    def decompose_program_id(self, grid: Sequence[kernel.ForOp], number: str) -> None:
+        """Number the programs along each grid axis; the last one runs fastest. `number` is this program's."""
+        if len(grid) > 1 and not number.isidentifier():
+            number = self.context.define(number, self._dtype, (), "pid").text
         for op in reversed(grid[1:]):
             count = self._count(op)
-            self._ids[op.axis.data] = f"{rest} % {count.closed}"
-            rest = f"{rest} // {count.closed}"
+            self._ids[op.axis.data] = f"{number} % {count.closed}"
+            number = f"{number} // {count.closed}"
         if grid:
-            self._ids[grid[0].axis.data] = rest
+            self._ids[grid[0].axis.data] = number
+
+    def count(self, grid: Sequence[kernel.ForOp]) -> Code:
+        """The number of programs of a nest."""
+        counts = [self._count(op) for op in grid]
+        if all(c.text.isdigit() for c in counts):
+            return Code(str(prod(int(c.text) for c in counts)))
+        return Code(" * ".join(c.closed for c in counts), (), 1 if len(counts) > 1 else 0)
 
     def _count(self, op: Loop) -> Code:
         count = steps(op).as_int()

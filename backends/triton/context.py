@@ -45,6 +45,8 @@ class Context:
     rank: int
     ranges: Ranges
     width: str | None = None
+    status: str = ""
+    """Name of the word to which checks report."""
     out: Writer = field(default_factory=Writer)
     names: Names = field(default_factory=Names)
     values: dict[SSAValue, Value] = field(default_factory=dict)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import kernel
-from ...dialects.sym import ONE, Expr, Ranges, bounds
-from ...errors import UnsupportedError
+from ...dialects.sym import Expr, Ranges, bounds
 from ...passes.kernel.axes import Loop
-from ...passes.kernel.tiles import is_grid, is_persistent, steps
+from ...passes.kernel.tiles import is_grid, is_persistent
 from . import memory, scalars
 from .axes import Axes, tile_rank
 from .context import Context
@@ -20,6 +19,7 @@ from .custom import combine_function
 from .dtypes import pointer_name
 from .kernel import MAX_INDEX, TritonKernel
 from .names import comment
+from .programs import Programs, programs_of
 from .reductions import Reductions
 from .scans import Scans
 from .values import Value
@@ -55,28 +55,23 @@ class _KernelEmitter:
         signature = self._arguments()
         errors = () if function.errors is None else tuple(e.data for e in function.errors)
         if errors:
-            signature[context.names.fresh("status")] = "*i32"
-        if context.width == "INDEX":
-            context.names.fresh("INDEX")
-        grid = _grid_axes(function.body.block)
+            context.status = context.names.fresh("status")
+            signature[context.status] = "*i32"
         self._widen_symbols()
-        self.axes.decompose_program_id(grid)
-        self.body(function.body.block)
-        total = ONE
-        for op in grid:
-            total = total * steps(op)
+        programs = programs_of(function.body.block)
+        self._programs(programs)
         constants = dict(self.axes.constexprs)
         signature |= dict.fromkeys(constants, "constexpr")
         if context.width == "INDEX":
             signature["INDEX"] = "constexpr"
         warps = _WARPS if function.num_warps is None else function.num_warps.value.data
-        head = comment(f"grid {total}, num_warps {warps}")
+        head = comment(f"grid {programs.count}, num_warps {warps}")
         return TritonKernel(
             name=name,
             source="\n\n\n".join([*self.functions, "\n".join([head, *self._function(name, signature)])]),
             signature=signature,
             constexprs=constants,
-            grid=total,
+            grid=programs.count,
             symbols=tuple(s.data for s in function.symbols),
             buffers=len(function.body.block.args),
             errors=errors,
@@ -115,9 +110,35 @@ class _KernelEmitter:
             lines = ["@triton.jit", f"def {name}(", *(f"    {a}," for a in arguments), "):"]
         return [*lines, *(without_unused(self.context.out.lines) or ["    pass"])]
 
+    def _programs(self, programs: Programs) -> None:
+        """Emit the top level: one piece of code for all programs, or a branch for each nest."""
+        block = self.function.body.block
+        if programs.is_single:
+            self.axes.decompose_program_id(programs.nests[0] if programs.nests else (), self.axes.program_id)
+            self.statements(block.ops)
+            return
+        self.statements(programs.shared)
+        context = self.context
+        pid = context.define(self.axes.program_id, "int32" if context.width is None else "int64", (), "pid").text
+        end = ""
+        for nest in programs.nests:
+            start, end = end, _sum(end, self.axes.count(nest).text)
+            context.out.line(f"{'elif' if start else 'if'} {pid} < {end}:")
+            with context.scope():
+                self.axes.decompose_program_id(nest, f"({pid} - ({start}))" if start else pid)
+                self.statements(nest[:1])
+        if programs.rest:
+            context.out.line("else:")
+            with context.scope():
+                self.statements(programs.rest)
+
     def body(self, block: Block) -> None:
         """Emit the ops of a block, in order, without its terminator."""
-        for op in block.ops:
+        self.statements(block.ops)
+
+    def statements(self, ops: Iterable[Operation]) -> None:
+        """Emit ops in order."""
+        for op in ops:
             handler = _HANDLERS.get(type(op))
             self._comment(op)
             if handler is None:
@@ -189,17 +210,10 @@ def _written(block: Block) -> frozenset[SSAValue]:
     return frozenset(op.buffer for op in block.walk() if isinstance(op, kernel.StoreOp))
 
 
-def _grid_axes(block: Block) -> list[kernel.ForOp]:
-    """The grid axes, outermost first. UnsupportedError unless each is nested in the one before."""
-    found = [op for op in block.ops if is_grid(op)]
-    if len(found) > 1:
-        raise UnsupportedError("a kernel has one nest of grid axes")
-    if not found:
-        return []
-    (axis,) = found
-    if not isinstance(axis, kernel.ForOp):
-        raise UnsupportedError("only a kernel.for runs on the grid")
-    return [axis, *_grid_axes(axis.body.block)]
+def _sum(left: str, right: str) -> str:
+    if not left:
+        return right
+    return str(int(left) + int(right)) if left.isdigit() and right.isdigit() else f"{left} + {right}"
 
 
 def _local(emitter: _KernelEmitter, op: kernel.LocalOp) -> None:

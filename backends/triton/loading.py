@@ -22,6 +22,9 @@ def load_functions(kernels: Sequence[TritonKernel]) -> dict[str, Any]:
     The text is written into the compile cache, named by its content, and imported from there; equal text is loaded
     once a process.
     """
+    names = [k.name for k in kernels]
+    if len(set(names)) < len(names):
+        raise ValueError(f"kernels of one file need names of their own: {', '.join(names)}")
     text = file_text(kernels)
     key = digest(text.encode())
     module = _loaded.get(key)

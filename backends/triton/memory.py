@@ -194,5 +194,5 @@ def check(context: Context, op: kernel.AssertOp) -> None:
     # lanes outside of the domain compute from nothing and must not report
     inside = context.mask(condition.dims, failed)
     assert inside is not None
-    context.out.line(f"prelude.report(status, {inside}, {op.code.data})")
+    context.out.line(f"prelude.report({context.status}, {inside}, {op.code.data})")
     context.guards.append(condition)

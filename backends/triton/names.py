@@ -7,7 +7,8 @@ import keyword
 import re
 
 _WORD = re.compile(r"[^A-Za-z0-9_]+")
-_MODULES = frozenset({"tl", "triton", "libdevice", "prelude"})
+#: names of modules that kernels use, and of the constant that holds the type of indices
+_RESERVED = frozenset({"tl", "triton", "libdevice", "prelude", "INDEX"})
 _LONGEST = 40
 
 
@@ -16,7 +17,7 @@ def identifier(text: str) -> str:
     name = _WORD.sub("_", text).strip("_")[:_LONGEST] or "v"
     if name[0].isdigit():
         name = f"v{name}"
-    if keyword.iskeyword(name) or hasattr(builtins, name) or name in _MODULES:
+    if keyword.iskeyword(name) or hasattr(builtins, name) or name in _RESERVED:
         name += "_"
     return name
 

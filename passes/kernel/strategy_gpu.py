@@ -1,17 +1,343 @@
-"""Schedules for GPUs: the seam where they plug in.
+"""Schedules for GPUs: which axes are spread over programs, which are dimensions of a program's tile, what loops.
 
-`schedule` gets one kernel with serial loops, as the passes before `kernel-tile` leave it, a `GpuTarget` and the
-size estimates, and maps its axes: outer ones to `grid` with a `tile`, inner ones to `vector` tiles.
+Every decision compares numbers of `cost.py` for the nest at hand. A program works on a tile of up to three dimensions;
+neighbours in memory are neighbours in the tile. Rows that fit are held in registers, longer ones are looped over, and
+what a register tile cannot hold is computed again, or goes through memory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, i64
+from xdsl.ir import Block, Operation
+
 from ...dialects import kernel
-from ...errors import UserError
-from .cost import Sizes
+from ...dialects.sym import ZERO, Ranges
+from .axes import Loop, loops_in
+from .cost import Access, Nest, Sizes, is_unit
+from .effects import conflicts, effects_of
+from .gpu_blocks import (
+    EDGE_BYTES,
+    ELEMENTS,
+    LONGEST_ROW,
+    STEP,
+    power_above,
+    power_below,
+    tile_along,
+    warps_for,
+)
+from .launch_facts import ranges_of
+from .recompute import recompute_locals
+from .spill import spill_local
 from .targets import GpuTarget
+from .tiles import covers, extent_of, tile_of
+from .transforms import perfect_chain, range_of, rebuild_chain, set_mapping
+
+#: bytes that one memory transaction moves
+SECTOR = 32
+#: cost of an access that all lanes share
+SHARED = 0.05
+#: most elements of a loop that each lane runs for itself, element by element
+SHORT = 16
+#: rows that one program reduces along a strided axis, side by side
+COLUMNS_BYTES = 128
+#: most iterations of a loop that is written out
+UNROLLED = 8
 
 
 def schedule(function: kernel.FuncOp, target: GpuTarget, sizes: Sizes) -> None:
-    """Choose mapping and tiles for all loops of a kernel, in place."""
-    raise UserError(f"no schedules for {target.name} in this version", "use the target cpp")
+    """Choose mapping and tiles for all loops of a kernel, in place, and the warps of a program."""
+    _GpuSchedule(function, target, sizes, ranges_of(function)).run()
+
+
+@dataclass
+class _GpuSchedule:
+    function: kernel.FuncOp
+    target: GpuTarget
+    sizes: Sizes
+    ranges: Ranges
+    elements: int = 1
+    """Elements of the largest tile."""
+    chain: list[kernel.ForOp] = field(default_factory=list)
+    """The loops whose iterations are spread over programs, outermost first."""
+
+    def run(self) -> None:
+        """Map everything, then see to the local buffers."""
+        block = self.function.body.block
+        relax_order(self.function)
+        if any(_must_be_serial(op) for op in self.function.walk()):
+            self._serial()
+            return
+        apart = independent_nests(block)
+        for op in [op for op in block.ops if isinstance(op, Loop)]:
+            if isinstance(op, kernel.ForOp) and op in apart:
+                self._programs(op)
+            else:
+                self._rows(op, Nest.of(op), 1)
+        self._finish()
+
+    def _serial(self) -> None:
+        """One program runs all iterations in order; nothing needs to be atomic then."""
+        for op in self.function.walk():
+            if isinstance(op, kernel.StoreOp):
+                op.properties.pop("atomic", None)
+        self._finish()
+
+    def _finish(self) -> None:
+        for op in recompute_locals(self.function, self.ranges):
+            spill_local(self.function, op)
+        warps = warps_for(self.elements, self.target.warp, self.target.warps)
+        self.function.properties["num_warps"] = IntegerAttr(warps, i64)
+
+    def _programs(self, op: kernel.ForOp) -> None:
+        """Spread a nest over programs."""
+        self.chain = perfect_chain(op)
+        self.nest = Nest.of(op)
+        if any(loop.lo.data is not ZERO for loop in self.chain):
+            self.chain = [op]
+        body = self.chain[-1].body.block
+        if not any(True for _ in loops_in(body)):
+            self._elementwise()
+            return
+        column = self._column()
+        if column is None:
+            self._row_programs()
+        else:
+            self._column_programs(column)
+
+    # elementwise
+
+    def _elementwise(self) -> None:
+        inner = max(self.chain, key=lambda loop: (self._unit_bytes(loop), self.chain.index(loop)))
+        across = self._across(inner)
+        total = prod(self.sizes.trips(loop) for loop in self.chain)
+        budget = max(min(ELEMENTS, power_below(total // (4 * self.target.processors))), 4 * self.target.warp)
+        tiles: dict[kernel.ForOp, int] = {}
+        if across is not None:
+            edge = max(EDGE_BYTES // self._widest(), 16)
+            for loop in (inner, across):
+                tiles[loop] = min(edge, power_above(self.sizes.trips(loop)))
+            budget = max(budget, edge * edge)
+        else:
+            tiles[inner] = tile_along(self.sizes.trips(inner), budget)
+        self._fill(tiles, budget)
+        self._spread(tiles)
+
+    def _unit_bytes(self, loop: kernel.ForOp) -> int:
+        """Bytes that accesses read or write side by side along an axis."""
+        return sum(a.bytes for a in self.nest.accesses if is_unit(a.stride(loop.axis.data)))
+
+    def _widest(self) -> int:
+        return max((a.bytes for a in self.nest.accesses), default=4)
+
+    def _across(self, inner: kernel.ForOp) -> kernel.ForOp | None:
+        """An axis along which accesses lie side by side that are far apart along `inner`; both long enough."""
+        axis = inner.axis.data
+        far = [a for a in self.nest.accesses if not is_unit(s := a.stride(axis)) and s is not ZERO]
+        for loop in reversed(self.chain):
+            long = loop is not inner and min(self.sizes.trips(loop), self.sizes.trips(inner)) >= SHORT
+            if long and any(is_unit(a.stride(loop.axis.data)) for a in far):
+                return loop
+        return None
+
+    def _fill(self, tiles: dict[kernel.ForOp, int], budget: int) -> None:
+        """Give more axes of the chain a share of the tile, innermost first, until it has its elements."""
+        for loop in reversed(self.chain):
+            left = budget // prod(tiles.values())
+            if left <= 1 or len(tiles) == 3:
+                return
+            if loop not in tiles:
+                tile = min(left, power_below(self.sizes.trips(loop)))
+                if tile > 1:
+                    tiles[loop] = tile
+
+    def _spread(self, tiles: dict[kernel.ForOp, int]) -> None:
+        """Rebuild the chain with its tiled axes innermost, in the order of `tiles` reversed, all on the grid."""
+        self.elements = max(self.elements, prod(tiles.values()))
+        tiled = list(reversed(tiles))
+        order = [*(loop for loop in self.chain if loop not in tiles), *tiled]
+        wanted = [tiles.get(loop) for loop in order]
+        loops = rebuild_chain(self.chain, [range_of(loop) for loop in order])
+        for loop, tile in zip(loops, wanted, strict=True):
+            set_mapping(loop, "grid", tile if tile is not None and tile > 1 else None)
+
+    # reductions and rows
+
+    def _column(self) -> kernel.ForOp | None:
+        """The parallel axis along which the lanes of a program lie; None: along the inner loops' own axes."""
+        costs: dict[kernel.ForOp | None, float] = {None: self._cost_of_rows()}
+        for loop in reversed(self.chain):
+            costs[loop] = sum(self._cost(a, loop.axis.data, loop) for a in self.nest.accesses)
+        best = min(costs.values())
+        return next(loop for loop, cost in costs.items() if cost <= best * 1.05)
+
+    def _cost_of_rows(self) -> float:
+        return sum(self._cost(a, a.loops[-1].axis.data, a.loops[-1]) for a in self.nest.accesses)
+
+    def _cost(self, access: Access, axis: str, loop: Loop) -> float:
+        """Bytes that an access moves when the lanes of a program lie along an axis."""
+        runs = access.runs(self.sizes)
+        stride = access.stride(axis)
+        if stride is ZERO:
+            return runs * access.bytes * SHARED
+        if stride is None:
+            return runs * SECTOR
+        lanes = power_above(min(self.sizes.trips(loop), max(SECTOR // access.bytes, 1)))
+        return runs * min(SECTOR, max(abs(self.sizes.of(stride)) * access.bytes, SECTOR / lanes))
+
+    def _innermost(self) -> list[Loop]:
+        return [op for op in loops_in(self.chain[-1].body.block) if _is_innermost(op)]
+
+    def _row_programs(self) -> None:
+        """Lanes along the inner axes; short rows share a program."""
+        longest = max(self._row_tile(op) for op in self._innermost())
+        rows = max(ELEMENTS // longest, 1)
+        tiles: dict[kernel.ForOp, int] = {}
+        if rows > 1:
+            self._fill_rows(tiles, rows)
+        for op in list(self.chain[-1].body.block.ops):
+            if isinstance(op, Loop):
+                self._rows(op, self.nest, prod(tiles.values()))
+        self._spread(tiles)
+
+    def _fill_rows(self, tiles: dict[kernel.ForOp, int], rows: int) -> None:
+        programs = prod(self.sizes.trips(loop) for loop in self.chain)
+        rows = min(rows, power_below(programs // (2 * self.target.processors)))
+        inner = self.chain[-1]
+        tile = min(rows, power_below(self.sizes.trips(inner)))
+        if tile > 1:
+            tiles[inner] = tile
+
+    def _row_tile(self, op: Loop) -> int:
+        """The tile of an inner loop that runs along lanes."""
+        length = self.sizes.trips(op)
+        if length <= LONGEST_ROW and covers(extent_of(op), LONGEST_ROW, self.ranges):
+            return power_above(length)
+        return min(STEP, power_above(length))
+
+    def _rows(self, op: Loop, nest: Nest, rows: int) -> None:
+        """Tile the innermost loops of a nest; what is around them runs one after the other."""
+        inner = [nested for region in op.regions for nested in loops_in(region.block)]
+        if not _is_innermost(op):
+            for nested in (n for r in op.regions for n in r.block.ops if isinstance(n, Loop)):
+                self._rows(nested, nest, rows)
+            return
+        assert not inner
+        if not _may_tile(op):
+            return
+        tile = self._row_tile(op)
+        if tile > 1:
+            set_mapping(op, "vector", tile)
+            self.elements = max(self.elements, rows * tile)
+
+    def _column_programs(self, column: kernel.ForOp) -> None:
+        """Lanes along a parallel axis, and rows of such lanes along the inner axes."""
+        lanes = max(COLUMNS_BYTES // self._narrowest(), self.target.warp)
+        width = tile_along(self.sizes.trips(column), lanes, 16)
+        tiles = {column: width}
+        inner = self._innermost()
+        if all(self.sizes.trips(op) <= SHORT for op in inner):
+            tiles[column] = tile_along(self.sizes.trips(column), ELEMENTS // 2)
+            self._fill(tiles, ELEMENTS // 2)
+            for op in inner:
+                self._write_out(op)
+        else:
+            for op in inner:
+                self._column_steps(op, width)
+        self._spread(tiles)
+
+    def _narrowest(self) -> int:
+        return min((a.bytes for a in self.nest.accesses), default=4)
+
+    def _write_out(self, op: Loop) -> None:
+        length = extent_of(op).as_int()
+        if length is not None and length <= UNROLLED and op.lo.data is ZERO and isinstance(op, kernel.ForOp):
+            set_mapping(op, "unroll")
+
+    def _column_steps(self, op: Loop, width: int) -> None:
+        """Steps of several rows at once, unless the elements have to come one after the other."""
+        if not _may_tile(op) or isinstance(op, kernel.ScanOp):
+            return
+        length = self.sizes.trips(op)
+        most = max(2 * STEP // width, 1)
+        has_rows = any(isinstance(o, kernel.LocalOp) for o in self.function.walk())
+        if has_rows and covers(extent_of(op), LONGEST_ROW // width, self.ranges):
+            tile = power_above(length)
+        else:
+            tile = min(most, power_above(length))
+        if tile > 1:
+            set_mapping(op, "vector", tile)
+            self.elements = max(self.elements, width * tile)
+
+
+def independent_nests(block: Block) -> set[Operation]:
+    """The `for` nests of a block that share no written buffer with, and need no loop's result from, anything beside
+    them: each may have programs of its own."""
+    ops = [op for op in block.ops if not isinstance(op, kernel.YieldOp)]
+    effects = {op: effects_of(op) for op in ops}
+    return {
+        op
+        for op in ops
+        if isinstance(op, kernel.ForOp)
+        and not any(other is not op and conflicts(effects[op], effects[other]) for other in ops)
+        and not _needs_loop(op, block)
+    }
+
+
+def _needs_loop(nest: Operation, block: Block) -> bool:
+    """Whether a nest uses what another loop of its block computes."""
+    todo, seen = [nest], {nest}
+    while todo:
+        for inner in todo.pop().walk():
+            for value in inner.operands:
+                owner = value.owner
+                if isinstance(owner, Operation) and owner.parent is block and owner not in seen:
+                    if isinstance(owner, Loop):
+                        return True
+                    seen.add(owner)
+                    todo.append(owner)
+    return False
+
+
+def _is_innermost(op: Loop) -> bool:
+    return not any(True for region in op.regions for _ in loops_in(region.block))
+
+
+def _may_tile(op: Loop) -> bool:
+    """Whether the elements of a loop may be combined in any order, or by a scan."""
+    return not (isinstance(op, kernel.ReduceOp) and op.combine is not None)
+
+
+def relax_order(function: kernel.FuncOp) -> None:
+    """Plain stores that may meet are not ordered on a GPU: eager does not say either which of them wins there."""
+    for op in function.walk():
+        if isinstance(op, kernel.StoreOp) and op.kind.data == "set":
+            op.properties.pop("ordered", None)
+            op.properties.pop("atomic", None)
+
+
+def _must_be_serial(op: object) -> bool:
+    """Whether a store keeps its kernel to one program: its order matters, or the GPU has no such atomic operation."""
+    if not isinstance(op, kernel.StoreOp):
+        return False
+    return op.ordered is not None or (op.atomic is not None and not has_atomic(op))
+
+
+def has_atomic(op: kernel.StoreOp) -> bool:
+    """Whether GPUs combine in memory what a store combines: sums of 16 bits and more, extrema of 32 and 64 bits."""
+    element = op.buffer.type.element  # pyright: ignore[reportAttributeAccessIssue]
+    kind = op.kind.data
+    if isinstance(element, IntegerType):
+        return kind != "mul" and element.width.data >= 32
+    width = element.bitwidth  # pyright: ignore[reportAttributeAccessIssue]
+    return (kind == "add" and width >= 16) or (kind in ("amax", "amin") and width >= 32)
+
+
+def tiles_of(function: kernel.FuncOp) -> Sequence[tuple[str, str, int]]:
+    """(axis, mapping, tile) of every loop of a kernel, outer before inner: the schedule at a glance."""
+    return [(op.axis.data, op.mapping.data, tile_of(op)) for op in loops_in(function.body.block)]
+
+
