@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import Ranges, SymbolAttr
 from . import families  # noqa: F401 - fills the table of rules
@@ -80,7 +81,7 @@ def lower_block(block: Block, ranges: Ranges, emulate_precision_casts: bool = Fa
 def _lower(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]) -> bool:
     """Append what the op lowers to and record the values of its results; False when it stays."""
     rule = RULES.get(op.name)
-    if rule is None or unmet(rule, op) is not None:
+    if rule is None or not isinstance(op, AtenOp) or unmet(rule, op) is not None:
         return False
     call = Call(op, values)
     builder.s.location = op.location

@@ -90,11 +90,8 @@ class LoopBuilder:
         self.block.add_op(op)
         return list(op.results)
 
-    def pointwise(
-        self, function: Callable[..., Scalar], type_: TensorType, *tensors: SSAValue | None
-    ) -> SSAValue:
+    def pointwise(self, function: Callable[..., Scalar], type_: TensorType, *tensors: SSAValue | None) -> SSAValue:
         """A tensor of a function of elements, broadcast; each comes in its type of computation, None as None."""
-        s = self.s
         rank = len(type_.shape)
 
         def body(_: tuple[Expr, ...]) -> Scalar:
@@ -158,9 +155,7 @@ class LoopBuilder:
 
         return self.generate(outer, *types)
 
-    def scan(
-        self, combiners: Sequence[str], shape: Shape, dim: int, body: Body, *types: TensorType
-    ) -> list[SSAValue]:
+    def scan(self, combiners: Sequence[str], shape: Shape, dim: int, body: Body, *types: TensorType) -> list[SSAValue]:
         """An inclusive scan along a dimension; the yielded values have the result's element types."""
         s = self.s
         axes = axes_of_rank(len(shape))

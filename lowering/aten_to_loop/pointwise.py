@@ -45,9 +45,7 @@ OPERANDS = frozenset({"self", "other", "exponent", "end", "value", "fill_value",
 CONDITIONS = frozenset({"condition", "mask"})
 
 
-def add_pointwise(
-    table: Mapping[str, Function], policy: Policy = Policy.RESULT, reject: Reject | None = None
-) -> None:
+def add_pointwise(table: Mapping[str, Function], policy: Policy = Policy.RESULT, reject: Reject | None = None) -> None:
     """Enter the rules of a table; a key holds overload names separated by spaces."""
     for names, function in table.items():
         code = function.__code__  # pyright: ignore[reportFunctionMemberAccess]
@@ -93,9 +91,7 @@ def _operand_element(
     )
 
 
-def _operand(
-    s: ScalarBuilder, value: Any, name: str, element: Attribute | None, rank: int, policy: Policy
-) -> Any:
+def _operand(s: ScalarBuilder, value: Any, name: str, element: Attribute | None, rank: int, policy: Policy) -> Any:
     """What a table's function gets for an argument."""
     if isinstance(value, SSAValue):
         type_ = type_of(value)

@@ -46,9 +46,7 @@ def delinearize(linear: Expr, sizes: list[Expr]) -> list[Expr]:
     return parts[::-1]
 
 
-def _groups(
-    source: Shape, inputs: list[int], result: Shape, outputs: list[int]
-) -> list[tuple[list[int], list[int]]]:
+def _groups(source: Shape, inputs: list[int], result: Shape, outputs: list[int]) -> list[tuple[list[int], list[int]]]:
     """Split both lists of dimensions into the shortest runs whose sizes have equal products."""
     groups: list[tuple[list[int], list[int]]] = []
     i = j = 0

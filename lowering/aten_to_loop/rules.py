@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
+from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType
 from .nests import LoopBuilder
 
@@ -18,38 +19,39 @@ Replacement: TypeAlias = "SSAValue | Sequence[SSAValue]"
 class Call:
     """An ATen op with its tensors as they are in the function that is being built."""
 
-    __slots__ = ("values", "op")
+    __slots__ = ("op", "values")
 
-    def __init__(self, op: Operation, values: dict[SSAValue, SSAValue]) -> None:
+    def __init__(self, op: AtenOp, values: dict[SSAValue, SSAValue]) -> None:
         self.op = op
         self.values = values
 
     def __getitem__(self, name: str) -> Any:
         """The value of an argument that is no tensor: number, symbolic integer, element type, string, None, tuple."""
-        return self.op.arg(name)  # pyright: ignore
+        return self.op.arg(name)
 
     def has(self, name: str) -> bool:
         """Whether the overload takes an argument of this name."""
-        return name in self.op.schema.by_name  # pyright: ignore
+        return name in self.op.schema.by_name
 
     def argument(self, name: str) -> Any:
         """The value of any argument; tensors are replaced ones."""
-        value = self.op.arg(name)  # pyright: ignore
+        value = self.op.arg(name)
         return self.values.get(value, value) if isinstance(value, SSAValue) else value
 
     def tensor(self, name: str) -> SSAValue:
         """A tensor argument."""
-        value = self.op.arg(name)  # pyright: ignore
+        value = self.op.arg(name)
+        assert isinstance(value, SSAValue)
         return self.values.get(value, value)
 
     def optional(self, name: str) -> SSAValue | None:
         """A tensor argument that may be None."""
-        value = self.op.arg(name)  # pyright: ignore
+        value = self.op.arg(name)
         return None if value is None else self.values.get(value, value)
 
     def tensors(self, name: str) -> list[SSAValue | None]:
         """The items of a list of tensors, some of which may be None."""
-        return [v if v is None else self.values.get(v, v) for v in self.op.arg(name)]  # pyright: ignore
+        return [v if v is None else self.values.get(v, v) for v in self.op.arg(name)]
 
     @property
     def type(self) -> TensorType:

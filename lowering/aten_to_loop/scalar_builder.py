@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
-from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr, IntegerType, StringAttr, i1, i64
+from xdsl.dialects.builtin import StringAttr, i1, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import loop, scalar
@@ -20,65 +20,10 @@ from ...dialects.aten.types import TensorType, scalar_type
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, as_expr, symbol
 from .dtypes import BOOL, F32, I64, LOW_PRECISION, integer_limits, is_float, kind
 from .scalar import Number, Scalar
+from .scalar_ops import BINARY, COMPARE, constant_properties
 
 Index = Expr | int | Scalar
 Body = Callable[[tuple[Expr, ...]], "Scalar | Sequence[Scalar]"]
-
-_BINARY: dict[tuple[str, str], type[Operation]] = {
-    ("add", "float"): arith.AddfOp, ("add", "signed"): arith.AddiOp, ("add", "unsigned"): arith.AddiOp,
-    ("add", "bool"): arith.OrIOp,
-    ("sub", "float"): arith.SubfOp, ("sub", "signed"): arith.SubiOp, ("sub", "unsigned"): arith.SubiOp,
-    ("sub", "bool"): arith.XOrIOp,
-    ("mul", "float"): arith.MulfOp, ("mul", "signed"): arith.MuliOp, ("mul", "unsigned"): arith.MuliOp,
-    ("mul", "bool"): arith.AndIOp,
-    ("div", "float"): arith.DivfOp,
-    ("max", "float"): arith.MaximumfOp, ("max", "signed"): arith.MaxSIOp, ("max", "unsigned"): arith.MaxUIOp,
-    ("max", "bool"): arith.OrIOp,
-    ("min", "float"): arith.MinimumfOp, ("min", "signed"): arith.MinSIOp, ("min", "unsigned"): arith.MinUIOp,
-    ("min", "bool"): arith.AndIOp,
-    ("fmax", "float"): arith.MaxnumfOp, ("fmin", "float"): arith.MinnumfOp,
-    **{
-        (name, of): op
-        for name, op in (("and", arith.AndIOp), ("or", arith.OrIOp), ("xor", arith.XOrIOp))
-        for of in ("bool", "signed", "unsigned")
-    },
-    ("shl", "signed"): arith.ShLIOp, ("shl", "unsigned"): arith.ShLIOp,
-    ("shr", "signed"): arith.ShRSIOp, ("shr", "unsigned"): arith.ShRUIOp,
-    ("quotient", "signed"): arith.DivSIOp, ("quotient", "unsigned"): arith.DivUIOp,
-    ("rest", "signed"): arith.RemSIOp, ("rest", "unsigned"): arith.RemUIOp,
-    ("power", "signed"): math_dialect.IPowIOp, ("power", "unsigned"): math_dialect.IPowIOp,
-    ("power", "float"): math_dialect.PowFOp,
-    ("atan2", "float"): math_dialect.Atan2Op, ("copysign", "float"): math_dialect.CopySignOp,
-}  # fmt: skip
-
-_FLOAT_PREDICATE = {"eq": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5, "ne": 13}
-_SIGNED_PREDICATE = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
-_UNSIGNED_PREDICATE = {"eq": 0, "ne": 1, "lt": 6, "le": 7, "gt": 8, "ge": 9}
-_COMPARE: dict[tuple[str, str], tuple[type[Operation], dict[str, Attribute]]] = {
-    (name, of): (op, {"predicate": IntegerAttr(number, i64)})
-    for of, op, predicates in (
-        ("float", arith.CmpfOp, _FLOAT_PREDICATE),
-        ("signed", arith.CmpiOp, _SIGNED_PREDICATE),
-        ("unsigned", arith.CmpiOp, _UNSIGNED_PREDICATE),
-        ("bool", arith.CmpiOp, _UNSIGNED_PREDICATE),
-    )
-    for name, number in predicates.items()
-}
-
-
-@lru_cache(maxsize=4096)
-def _constant_properties(text: str, element: Attribute) -> dict[str, Attribute]:
-    """The `value` property of a constant; the text tells -0.0 from 0.0 and equal NaNs as equal."""
-    of = kind(element)
-    if of == "bool":
-        return {"value": BoolAttr.from_bool(text == "True")}
-    if of == "float" or of is None:
-        return {"value": FloatAttr(float(text), scalar_type(element))}  # pyright: ignore[reportArgumentType]
-    type_ = scalar_type(element)
-    assert isinstance(type_, IntegerType)
-    width = type_.width.data
-    wrapped = (int(text) + (1 << (width - 1))) % (1 << width) - (1 << (width - 1))
-    return {"value": IntegerAttr(wrapped, type_)}
 
 
 @lru_cache(maxsize=1024)
@@ -111,8 +56,8 @@ def _function(name: str) -> Callable[..., Scalar]:
 class ScalarBuilder:
     """Emits ops into the block at its cursor, and numbers reduce axes so that none repeats in the function.
 
-    `location` goes to every op, `device` is that of the current one's result. `emulate_precision_casts` rounds each yielded low-precision value for good, as
-    eager does between its kernels.
+    `location` goes to every op, `device` is that of the current one's result. `emulate_precision_casts` rounds each
+    yielded low-precision value for good, as eager does between its kernels.
     """
 
     def __init__(self, emulate_precision_casts: bool = False) -> None:
@@ -149,7 +94,7 @@ class ScalarBuilder:
         key = (repr(value), element)
         found = self._constants.get(key)
         if found is None:
-            ssa = self.emit(arith.ConstantOp, (), scalar_type(element), _constant_properties(*key))
+            ssa = self.emit(arith.ConstantOp, (), scalar_type(element), constant_properties(*key))
             found = self._constants[key] = Scalar(self, ssa, element, value)
         return found
 
@@ -198,15 +143,15 @@ class ScalarBuilder:
     # arithmetic
 
     def binary(self, name: str, left: Scalar, right: Number) -> Scalar:
-        """An op of `_BINARY` for the element type of `left`."""
+        """An op of `BINARY` for the element type of `left`."""
         right = self.number(right, left.element)
-        op = _BINARY[name, kind(left.element) or ""]
+        op = BINARY[name, kind(left.element) or ""]
         return Scalar(self, self.emit(op, (left.ssa, right.ssa), left.ssa.type), left.element)
 
     def compare(self, name: str, left: Scalar, right: Number) -> Scalar:
         """A bool; comparisons with NaN are false, but for `ne`."""
         right = self.number(right, left.element)
-        op, properties = _COMPARE[name, kind(left.element) or ""]
+        op, properties = COMPARE[name, kind(left.element) or ""]
         return Scalar(self, self.emit(op, (left.ssa, right.ssa), i1, properties), BOOL)
 
     def where(self, condition: Scalar, then: Scalar, otherwise: Number) -> Scalar:
@@ -397,7 +342,9 @@ class ScalarBuilder:
         properties: dict[str, Attribute] = {"message": StringAttr(message), "error": StringAttr(error)}
         location = self.location
         made = loop.AssertOp.create(
-            operands=(condition.ssa,), properties=properties, location=location  # pyright: ignore
+            operands=(condition.ssa,),
+            properties=properties,
+            location=location,  # pyright: ignore
         )
         self.block.add_op(made)
 
@@ -427,7 +374,8 @@ class ScalarBuilder:
             result = body()
             values = (result,) if isinstance(result, Scalar) else result
             made = loop.YieldOp.create(
-                operands=tuple(v.ssa for v in values), location=self.location  # pyright: ignore
+                operands=tuple(v.ssa for v in values),
+                location=self.location,  # pyright: ignore
             )
             self.block.add_op(made)
             return Region(self.block), values

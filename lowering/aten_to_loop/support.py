@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import NoneType
 from xdsl.ir import Operation, SSAValue
 
+from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType, torch_name
 from .dtypes import kind
 from .rules import RULES, Call, Rule
@@ -13,12 +14,12 @@ from .rules import RULES, Call, Rule
 def unlowered_reason(op: Operation) -> str | None:
     """Why an ATen op stays as it is, for remarks; None when `lower-aten-to-loop` lowers it."""
     rule = RULES.get(op.name)
-    if rule is None:
+    if rule is None or not isinstance(op, AtenOp):
         return f"{op.name} has no lowering"
     return unmet(rule, op)
 
 
-def unmet(rule: Rule, op: Operation) -> str | None:
+def unmet(rule: Rule, op: AtenOp) -> str | None:
     """Why a rule does not apply to an op with its name, or None."""
     devices: set[str] = set()
     for value in op.operands:

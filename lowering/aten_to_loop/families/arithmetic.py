@@ -170,4 +170,3 @@ add_pointwise({
     "lcm": lambda s, self, other: lcm(s, self, other),
     "heaviside": lambda s, self, values: heaviside(s, self, values),
 })  # fmt: skip
-

@@ -265,4 +265,3 @@ def _pad(place: Callable[[Expr, Expr], Expr]) -> Callable[[LoopBuilder, Call], R
 
 for _kind, _place in PAD_INDEX.items():
     add_rule(" ".join(f"{_kind}_pad{n}d" for n in (1, 2, 3)), _pad(_place), moves=True)
-

@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable
 
 from ..dtypes import LOW_PRECISION, finite_limit, is_float
-from ..nests import type_of
+from ..nests import LoopBuilder, type_of
 from ..pointwise import add_pointwise
 from ..rules import Call, Replacement, lowers
-from ..nests import LoopBuilder
 from ..scalar import Number, Scalar
 from ..scalar_builder import ScalarBuilder
 

@@ -78,9 +78,7 @@ def _rms_norm(b: LoopBuilder, call: Call) -> Replacement:
         return value * value
 
     stats = row_major(rstd_type.shape, wide, type_.device)
-    (rstd,) = b.reduce(
-        ["sum"], shape, dims, square, stats, finish=lambda q: s.rsqrt(q / s.number(size, wide) + eps)
-    )
+    (rstd,) = b.reduce(["sum"], shape, dims, square, stats, finish=lambda q: s.rsqrt(q / s.number(size, wide) + eps))
 
     def body(index: tuple[Expr, ...]) -> Scalar:
         return affine(b, b.at(x, index) * b.at(rstd, index), weight, None, index[dims[0] :])
@@ -117,9 +115,7 @@ def _group_norm(b: LoopBuilder, call: Call) -> Replacement:
     return [result, as_result(b, mean, mean_type), as_result(b, rstd, rstd_type)]
 
 
-def _normalized_channels(
-    b: LoopBuilder, call: Call, mean: SSAValue, rstd: SSAValue
-) -> SSAValue:
+def _normalized_channels(b: LoopBuilder, call: Call, mean: SSAValue, rstd: SSAValue) -> SSAValue:
     """x * alpha + beta with alpha = rstd * weight and beta = bias - mean * alpha, as eager computes it."""
     x, weight, bias = call.tensor("input"), call.optional("weight"), call.optional("bias")
     wide = computation_type(call.type.element)

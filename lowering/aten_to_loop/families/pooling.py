@@ -242,9 +242,7 @@ class Adaptive:
         self.window = [_longest(size, out) for size, out in pairs]
         self.exact = all(_divides(size, out) for size, out in pairs)
 
-    def places(
-        self, b: LoopBuilder, output: Sequence[Expr], inner: Sequence[Expr]
-    ) -> tuple[list[Expr], Scalar | None]:
+    def places(self, b: LoopBuilder, output: Sequence[Expr], inner: Sequence[Expr]) -> tuple[list[Expr], Scalar | None]:
         """Where an element of a window lies, and whether it is one."""
         places: list[Expr] = []
         mask: Scalar | None = None
@@ -336,9 +334,7 @@ def _adaptive_avg_backward(dims: int) -> Callable[[LoopBuilder, Call], Replaceme
 
         def body(index: tuple[Expr, ...]) -> Scalar:
             places = index[pool.first :]
-            output = [
-                p // (size // out) for p, size, out in zip(places, pool.sizes, pool.outputs, strict=True)
-            ]
+            output = [p // (size // out) for p, size, out in zip(places, pool.sizes, pool.outputs, strict=True)]
             value = b.s.widen(b.s.load(grad, (*index[: pool.first], *output)))
             return value / b.s.number(pool.count(output), value.element)
 
@@ -349,4 +345,3 @@ def _adaptive_avg_backward(dims: int) -> Callable[[LoopBuilder, Call], Replaceme
 
 add_rule("_adaptive_avg_pool2d_backward", _adaptive_avg_backward(2), _divisible(2))
 add_rule("_adaptive_avg_pool3d_backward", _adaptive_avg_backward(3), _divisible(3))
-

@@ -208,9 +208,7 @@ def _variance(root: bool, with_mean: bool) -> Callable[[LoopBuilder, Call], Repl
 
 for _packet, _root in (("var", False), ("std", True)):
     add_rule(f"{_packet} {_packet}.dim {_packet}.correction", _variance(_root, with_mean=False))
-    add_rule(
-        f"{_packet}_mean {_packet}_mean.dim {_packet}_mean.correction", _variance(_root, with_mean=True)
-    )
+    add_rule(f"{_packet}_mean {_packet}_mean.dim {_packet}_mean.correction", _variance(_root, with_mean=True))
 
 
 # norms
@@ -261,5 +259,3 @@ def _logsumexp(b: LoopBuilder, call: Call) -> Replacement:
 
     (total,) = b.reduce(["sum"], shape, dims, shifted, type_)
     return b.pointwise(lambda t, m: s.log(t) + m, call.type, total, shift)
-
-

@@ -34,9 +34,7 @@ def whole_factor(size: int, result: int, scale: float, offset: float) -> int | N
         return None
     factor = result // size
     step = _rounded(scale)
-    exact = all(
-        min(int(_rounded(_rounded(i + offset) * step)), size - 1) == i // factor for i in range(result)
-    )
+    exact = all(min(int(_rounded(_rounded(i + offset) * step)), size - 1) == i // factor for i in range(result))
     return factor if exact else None
 
 
@@ -170,7 +168,6 @@ add_rule("upsample_bilinear2d", _linear(2))
 add_rule("upsample_trilinear3d", _linear(3))
 
 
-
 def _linear_backward(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
     """Each gradient is added to the 2 ** dims neighbours that it was mixed from, one after the other."""
 
@@ -183,9 +180,7 @@ def _linear_backward(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
         total = filled_with(b, 0, wide)
         for corner in product((0, 1), repeat=dims):
 
-            def body(
-                index: tuple[Expr, ...], corner: tuple[int, ...] = corner
-            ) -> tuple[Scalar, Sequence[Index]]:
+            def body(index: tuple[Expr, ...], corner: tuple[int, ...] = corner) -> tuple[Scalar, Sequence[Index]]:
                 value = s.widen(s.load(grad, index))
                 places: list[Index] = []
                 for k, (scale, c) in enumerate(zip(_scales(call, dims), corner, strict=True)):

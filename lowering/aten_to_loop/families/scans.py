@@ -49,9 +49,7 @@ def _running_extremum(combiner: str) -> Callable[[LoopBuilder, Call], Replacemen
             return [ordered(s, s.load(source, index)), s.index(-index[dim])]
 
         wide = row_major(shape, ordered_type(type_.element), type_.device)
-        values, places = b.scan(
-            [combiner], shape, dim, body, wide, row_major(shape, I64, type_.device)
-        )
+        values, places = b.scan([combiner], shape, dim, body, wide, row_major(shape, I64, type_.device))
         return [b.pointwise(lambda x: x, type_, values), b.pointwise(lambda x: -x, index_type, places)]
 
     return lower

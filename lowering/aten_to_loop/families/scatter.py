@@ -34,9 +34,7 @@ def filled_with(b: LoopBuilder, value: Number, type_: TensorType) -> SSAValue:
 # pieces
 
 
-def _place(
-    b: LoopBuilder, dest: SSAValue, piece: SSAValue, target: Sequence[Expr], type_: TensorType
-) -> SSAValue:
+def _place(b: LoopBuilder, dest: SSAValue, piece: SSAValue, target: Sequence[Expr], type_: TensorType) -> SSAValue:
     """Write a whole tensor into `dest` at an index map."""
     shape = shape_of(piece)
     axes = axes_of_rank(len(shape))
@@ -197,9 +195,7 @@ def _masked_index_put(b: LoopBuilder, call: Call) -> Replacement:
         value = b.s.load(values, broadcast_index(shape_of(values), index))
         return value, advanced.target(b, index, check=False)
 
-    return b.scatter(
-        dest, advanced.domain(), body, call.type, "add", mask=lambda: b.s.truthy(b.at(mask, axes))
-    )
+    return b.scatter(dest, advanced.domain(), body, call.type, "add", mask=lambda: b.s.truthy(b.at(mask, axes)))
 
 
 # scatter along a dimension: (indices, source) of the index's shape, or of the source's with a 1-d index
@@ -277,9 +273,7 @@ add_rule("scatter.value_reduce", _scatter("value", None), reject_ranks)
 add_rule("scatter_add", _scatter("src", "add"), reject_ranks)
 
 
-def _reduced(
-    b: LoopBuilder, call: Call, shape: Shape, target: Target, source: str
-) -> SSAValue:
+def _reduced(b: LoopBuilder, call: Call, shape: Shape, target: Target, source: str) -> SSAValue:
     """`scatter_reduce` and `index_reduce`: where not `include_self`, what is written over starts from the identity."""
     element = call.type.element
     how = call["reduce"]
@@ -395,4 +389,3 @@ def _pad_backward(place: Callable[[Expr, Expr], Expr]) -> Callable[[LoopBuilder,
 
 for _kind, _place_of in PAD_INDEX.items():
     add_rule(" ".join(f"{_kind}_pad{n}d_backward" for n in (1, 2, 3)), _pad_backward(_place_of))
-

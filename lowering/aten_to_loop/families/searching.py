@@ -91,5 +91,3 @@ def _bucketize(b: LoopBuilder, call: Call) -> Replacement:
         return s.reduce(["sum"], shape_of(boundaries), behind)[0]
 
     return b.generate(body, call.type)
-
-

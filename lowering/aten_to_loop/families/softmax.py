@@ -68,9 +68,7 @@ def _log_softmax(b: LoopBuilder, call: Call) -> Replacement:
     rows = _Rows(b, call, "self")
     most = rows.reduce("max", lambda i: rows.load(x, i))
     total = rows.reduce("sum", lambda i: s.exp(rows.load(x, i) - rows.of_row(most, i)))
-    return b.generate(
-        lambda i: rows.load(x, i) - rows.of_row(most, i) - s.log(rows.of_row(total, i)), call.type
-    )
+    return b.generate(lambda i: rows.load(x, i) - rows.of_row(most, i) - s.log(rows.of_row(total, i)), call.type)
 
 
 @lowers("_softmax_backward_data")
@@ -79,9 +77,7 @@ def _softmax_backward(b: LoopBuilder, call: Call) -> Replacement:
     grad, output = call.tensor("grad_output"), call.tensor("output")
     rows = _Rows(b, call, "output")
     total = rows.reduce("sum", lambda i: rows.load(grad, i) * rows.load(output, i))
-    return b.generate(
-        lambda i: (rows.load(grad, i) - rows.of_row(total, i)) * rows.load(output, i), call.type
-    )
+    return b.generate(lambda i: (rows.load(grad, i) - rows.of_row(total, i)) * rows.load(output, i), call.type)
 
 
 @lowers("_log_softmax_backward_data")
@@ -90,6 +86,4 @@ def _log_softmax_backward(b: LoopBuilder, call: Call) -> Replacement:
     grad, output = call.tensor("grad_output"), call.tensor("output")
     rows = _Rows(b, call, "output")
     total = rows.reduce("sum", lambda i: rows.load(grad, i))
-    return b.generate(
-        lambda i: rows.load(grad, i) - b.s.exp(rows.load(output, i)) * rows.of_row(total, i), call.type
-    )
+    return b.generate(lambda i: rows.load(grad, i) - b.s.exp(rows.load(output, i)) * rows.of_row(total, i), call.type)

@@ -235,4 +235,3 @@ def _repeat(b: LoopBuilder, call: Call) -> Replacement:
         for axis, size, repeat in zip(axes, shape, call["repeats"][-len(shape) :] if shape else (), strict=True)
     ]
     return b.copy(source, exprs, call.type)
-

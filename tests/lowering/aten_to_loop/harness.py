@@ -25,8 +25,12 @@ def overload(name: str) -> Any:
 def traced(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[GraphModule, list[Any], Any]:
     """A graph with one node, its tensor inputs, and what eager returns."""
     op = overload(name)
-    expected = op(*pytree.tree_map_only(torch.Tensor, lambda t: t.clone(memory_format=torch.preserve_format)
-                                        if not _overlaps(t) else t, args), **kwargs)
+    expected = op(
+        *pytree.tree_map_only(
+            torch.Tensor, lambda t: t.clone(memory_format=torch.preserve_format) if not _overlaps(t) else t, args
+        ),
+        **kwargs,
+    )
     graph = Graph()
     inputs: list[torch.Tensor] = []
 
@@ -84,10 +88,11 @@ def differences(expected: Any, got: Any, exact_strides: bool = True) -> list[str
         wrong = ~torch.isclose(got.double(), expected.double(), 1e-3, 1e-5, equal_nan=True).flatten()
         wrong = wrong if wrong.any() else (got != expected).flatten()
         places = wrong.nonzero().flatten()[:6]
-        return [f"values at {places.tolist()}: {expected.flatten()[places].tolist()} -> {got.flatten()[places].tolist()}"]
-    if expected.dtype.is_floating_point and expected.dtype.itemsize > 1 and expected.numel():
-        keep = ~expected.isnan()
-        if not torch.equal(expected.signbit()[keep], got.signbit()[keep]):
+        shown = [t.flatten()[places].tolist() for t in (expected, got)]
+        return [f"values at {places.tolist()}: {shown[0]} -> {shown[1]}"]
+    if expected.dtype.is_floating_point and expected.dtype.itemsize > 1:
+        zeros = (expected == 0) & (got == 0)
+        if not torch.equal(expected.signbit()[zeros], got.signbit()[zeros]):
             return [f"sign {expected.flatten()[:8].tolist()} -> {got.flatten()[:8].tolist()}"]
     return []
 

@@ -166,10 +166,17 @@ def _dim_case(name: str, tensor: torch.Tensor, dim: list[int], keepdim: bool) ->
 
 REDUCTIONS = [
     *(c for n, t, d in _dims for k in (False, True) if (c := _dim_case(n, t, d, k)) is not None),
-    *(case(n, t) for n in ("sum", "prod", "max", "min", "all", "any", "argmax", "argmin", "count_nonzero", "nansum")
-      for t in (special, *_integers[:2], torch.tensor(-2.0), arange(6, dtype=torch.bfloat16))),
-    *(case(n, t, d) for n in ("max.dim", "min.dim", "argmax", "argmin", "prod.dim_int")
-      for t in (special, x234, *_integers[:2]) for d in (0, -1)),
+    *(
+        case(n, t)
+        for n in ("sum", "prod", "max", "min", "all", "any", "argmax", "argmin", "count_nonzero", "nansum")
+        for t in (special, *_integers[:2], torch.tensor(-2.0), arange(6, dtype=torch.bfloat16))
+    ),
+    *(
+        case(n, t, d)
+        for n in ("max.dim", "min.dim", "argmax", "argmin", "prod.dim_int")
+        for t in (special, x234, *_integers[:2])
+        for d in (0, -1)
+    ),
     *(case(n, torch.tensor([True, False, True])) for n in ("sum", "prod", "max", "min", "all", "any")),
     case("max.dim", torch.tensor([False, True, True]), 0),
     case("sum", torch.empty(0)),
@@ -227,8 +234,12 @@ _var4 = mixed(4, seed=3).abs() + 0.5
 image = mixed(2, 4, 3, 5)
 
 NORMALIZATION = [
-    *(case(n, t, d, False) for n in ("_softmax", "_log_softmax")
-      for t in (special, x234, x234.half(), torch.tensor(1.0), torch.empty(0, 3)) for d in (0, -1)),
+    *(
+        case(n, t, d, False)
+        for n in ("_softmax", "_log_softmax")
+        for t in (special, x234, x234.half(), torch.tensor(1.0), torch.empty(0, 3))
+        for d in (0, -1)
+    ),
     case("_softmax", torch.randn(3, 5).bfloat16(), 1, False),
     case("_safe_softmax", special[1:], -1),
     case("_softmax_backward_data", mixed(3, 4), mixed(3, 4, seed=1), 1, torch.float32),
@@ -329,11 +340,17 @@ SCATTERS = [
     case("scatter.value_reduce", arange(3, 5), 1, torch.tensor([[4, 4], [0, 1]]), 2, reduce="add"),
     case("scatter_add", arange(4), 0, ints(1, 1, 3), mixed(3)),
     case("scatter_add", torch.tensor(1.0), 0, torch.tensor(0), torch.tensor(2.0)),
-    *(case("scatter_reduce.two", a, 0, ints(1, 1, 3, 1), b, r, include_self=i)
-      for a, b in ((arange(4), mixed(4)), (arange(4, dtype=torch.int32), ints(5, -3, 2, 4, dtype=torch.int32)))
-      for r in ("sum", "prod", "mean", "amax", "amin") for i in (True, False)),
-    *(case("index_reduce", arange(3, 2), 0, ints(1, 1, 2), mixed(3, 2), r, include_self=i)
-      for r in ("prod", "mean", "amax", "amin") for i in (True, False)),
+    *(
+        case("scatter_reduce.two", a, 0, ints(1, 1, 3, 1), b, r, include_self=i)
+        for a, b in ((arange(4), mixed(4)), (arange(4, dtype=torch.int32), ints(5, -3, 2, 4, dtype=torch.int32)))
+        for r in ("sum", "prod", "mean", "amax", "amin")
+        for i in (True, False)
+    ),
+    *(
+        case("index_reduce", arange(3, 2), 0, ints(1, 1, 2), mixed(3, 2), r, include_self=i)
+        for r in ("prod", "mean", "amax", "amin")
+        for i in (True, False)
+    ),
     case("index_add", arange(3, 4), 1, ints(3, 0, 3), mixed(3, 3)),
     case("index_add", arange(3), 0, ints(0, 0, 2), mixed(3), alpha=2),
     case("index_copy", arange(3, 4), 0, ints(2, 0), mixed(2, 4)),
@@ -356,8 +373,17 @@ POOLS = [
     case("max_pool2d_with_indices", torch.full((1, 1, 4, 4), -inf), [3, 3], [1, 1], [1, 1]),
     case("max_pool2d_with_indices", mixed(1, 4, 4).to(torch.int64), [3, 3], [1, 1], [1, 1]),
     case("max_pool3d_with_indices", mixed(1, 2, 4, 5, 6), [2, 2, 3], [2, 1, 2], [1, 0, 1]),
-    case("max_pool2d_with_indices_backward", mixed(1, 2, 3, 2), _i6, [2, 3], [2, 3], [0, 0], [1, 1], False,
-         torch.ops.aten.max_pool2d_with_indices(_i6, [2, 3])[1]),
+    case(
+        "max_pool2d_with_indices_backward",
+        mixed(1, 2, 3, 2),
+        _i6,
+        [2, 3],
+        [2, 3],
+        [0, 0],
+        [1, 1],
+        False,
+        torch.ops.aten.max_pool2d_with_indices(_i6, [2, 3])[1],
+    ),
     case("avg_pool2d", _i6, [2, 3]),
     case("avg_pool2d", _i6, [3, 3], [2, 2], [1, 1]),
     case("avg_pool2d", _i6, [3, 3], [2, 2], [1, 1], True, False),
@@ -410,7 +436,9 @@ SEARCHES = [
     case("bucketize.Tensor", special, torch.tensor([-1.0, 0.0, 2.0, 5.0])),
     case("bucketize.Tensor", ints(1, 2, 3, 4), ints(2, 3), right=True, out_int32=True),
     case("_unsafe_masked_index", arange(4), torch.tensor([True, False]), [ints(0, 9)], 1.5),
-    case("_unsafe_masked_index_put_accumulate", arange(4), torch.tensor([True, False, True]), [ints(0, 9, 0)], mixed(3)),
+    case(
+        "_unsafe_masked_index_put_accumulate", arange(4), torch.tensor([True, False, True]), [ints(0, 9, 0)], mixed(3)
+    ),
 ]
 
 _two = [arange(2, 3), mixed(4)]
@@ -432,6 +460,9 @@ FOREACH = [
     case("_foreach_norm.Scalar", _two, 1),
     case("_foreach_copy", _two, [mixed(2, 3).half(), mixed(4)]),
     case("_foreach_zero", _two),
+    case("log_sigmoid_forward", special),
+    case("log_sigmoid_backward", mixed(3, 4), mixed(3, 4, seed=1), torch.exp(-mixed(3, 4, seed=1).abs())),
+    case("_prelu_kernel_backward", mixed(3, 4), mixed(3, 4, seed=1), mixed(4)),
     case("_foreach_neg", [ints(1, -2), torch.tensor(-0.0)]),
 ]
 
