@@ -117,7 +117,7 @@ class BodyLowering:
 
     def _reduce(self, op: loop.ReduceOp, scope: Scope, block: Block) -> None:
         places = set(scope.places)
-        axes = self.builder.enter(scope, op.axes.data, op.on)
+        axes = self.builder.enter(scope, op.axes.data, op.on, op.axes.names)
         if len(axes) != len(op.axes.data):
             raise UnsupportedError("a reduction runs along a parallel axis of its fusion")
         values = self._reduce_nest(op, axes, scope, block)

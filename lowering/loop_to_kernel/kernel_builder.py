@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Literal
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
@@ -12,7 +13,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from ...dialects import kernel, loop
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import yielded
-from ...dialects.sym import Expr, MapAttr, Ranges, SymAttr, as_expr, symbol
+from ...dialects.sym import ONE, ZERO, Expr, MapAttr, Ranges, SymAttr, as_expr, symbol
 from ...errors import UnsupportedError
 from .body import BodyLowering
 from .memory import Rename, buffer_type, row_strides
@@ -31,9 +32,10 @@ class Operand:
 
 @dataclass
 class Scope:
-    """Names in force at a point of a member: member axis -> kernel axis, and the fusion axes in use."""
+    """Names in force at a point of a member: member axis -> kernel axis (0 for an axis of one element), and the
+    fusion axes in use."""
 
-    rename: dict[str, str]
+    rename: dict[str, Expr]
     places: set[str]
 
     def key(self) -> Rename:
@@ -59,11 +61,11 @@ class KernelBuilder:
         """Lower all members into `block`."""
         self._name_axes()
         reads = self._collect_operands()
-        self.inside = Block() if self.fusion.axes.data else self.block
+        parallel = [(self.places[name], size) for name, size in self.fusion.axes.data if size is not ONE]
+        self.inside = Block() if parallel else self.block
         self.bodies = BodyLowering(self)
         for member in self.fusion.members:
             self._member(member, reads)
-        parallel = [(self.places[name], size) for name, size in self.fusion.axes.data]
         if parallel:
             self._wrap(parallel, self.inside, self.block)
         self.block.add_op(kernel.YieldOp.create())
@@ -167,49 +169,55 @@ class KernelBuilder:
         assert isinstance(member, loop.GenerateOp | loop.ScanOp | loop.ScatterOp)
         scope = Scope({}, set())
         self._fresh["j"] = 0
-        inner = self.enter(scope, member.axes.data, member.on)
+        along = member.along.data if isinstance(member, loop.ScanOp) else None
+        inner = self.enter(scope, member.axes.data, member.on, (along,))
         kept = [r for r in member.results if r in reads and r not in self.storage]
         for result in kept if inner else ():
-            self._make_local(result, member, inner)
+            self._make_local(result, member.axes.data, member.on)
         if isinstance(member, loop.ScanOp):
             self._scan(member, scope, inner)
             return
         emit = self._scatter if isinstance(member, loop.ScatterOp) else self._generate
         self._nest(inner, self.inside, lambda block: emit(member, scope, block))  # pyright: ignore[reportArgumentType]
 
-    def enter(self, scope: Scope, axes: Sequence[Axis], on: ArrayAttr[StringAttr] | None) -> list[Axis]:
+    def enter(
+        self, scope: Scope, axes: Sequence[Axis], on: ArrayAttr[StringAttr] | None, looped: Container[str | None]
+    ) -> list[Axis]:
         """Bring axes of a member into scope; returns the kernel axes that need a loop here.
 
-        An axis that is placed on a fusion axis takes its name, so that loops over one axis are recognisable.
+        An axis that is placed on a fusion axis takes its name, so that loops over one axis are recognisable. An axis
+        of one element is 0, unless it is in `looped`: even one element is combined with the identity.
         """
         inner: list[Axis] = []
         for position, (name, size) in enumerate(axes):
             place = on.data[position].data if on is not None else "_"
+            if size is ONE and name not in looped:
+                scope.rename[name] = ZERO
+                continue
+            if size is ONE:
+                place = "_"
             if place == "_" or place in scope.places:
                 new = self._fresh_axis("j", size)
             else:
                 scope.places.add(place)
                 new = self.places[place]
-            scope.rename[name] = new
+            scope.rename[name] = symbol(new)
             if place not in self.parallel:
                 inner.append((new, size))
         return inner
 
-    def _make_local(self, result: SSAValue, member: Operation, inner: list[Axis]) -> None:
+    def _make_local(self, result: SSAValue, axes: Sequence[Axis], on: ArrayAttr[StringAttr] | None) -> None:
         """A row for a value that another member reads, over those of its dimensions that are not parallel."""
-        placed = member.on  # pyright: ignore[reportAttributeAccessIssue]
         dims = tuple(
-            k for k in range(len(member.axes.data))  # pyright: ignore[reportAttributeAccessIssue]
-            if placed is None or placed.data[k].data not in self.parallel
-        )  # fmt: skip
-        strides = row_strides(tuple(size for _, size in inner))
-        extent = as_expr(1)
-        for _, size in inner:
-            extent = extent * size
-        local = kernel.LocalOp.of(_tensor(result.type).element, SymAttr.of(extent))
+            k
+            for k, (_, size) in enumerate(axes)
+            if size is not ONE and (on is None or on.data[k].data not in self.parallel)
+        )
+        sizes = tuple(axes[k][1] for k in dims)
+        local = kernel.LocalOp.of(_tensor(result.type).element, SymAttr.of(prod(sizes, start=ONE)))
         local.buffer.name_hint = result.name_hint
         self.inside.add_op(local)
-        self.locals[result] = local.buffer, dims, strides
+        self.locals[result] = local.buffer, dims, row_strides(sizes)
 
     def _nest(self, axes: list[Axis], block: Block, emit: Callable[[Block], None]) -> None:
         """Emit into `block` inside loops over `axes`, outermost first."""
@@ -234,7 +242,7 @@ class KernelBuilder:
     def _keep(self, member: Operation, values: Sequence[SSAValue], scope: Scope, block: Block) -> None:
         """Put each result's element where its readers look for it."""
         axes = member.axes  # pyright: ignore[reportAttributeAccessIssue]
-        index = [symbol(scope.rename[name]) for name in axes.names]
+        index = [scope.rename[name] for name in axes.names]
         for result, value in zip(member.results, values, strict=True):
             for buffer in self.stores.get(result, ()):
                 strides = self.operands[_position(buffer)].type.strides
@@ -285,7 +293,7 @@ class KernelBuilder:
         )
 
     def _scan(self, member: loop.ScanOp, scope: Scope, inner: list[Axis]) -> None:
-        along = scope.rename[member.along.data]
+        along = str(scope.rename[member.along.data])
         if along not in [name for name, _ in inner]:
             raise UnsupportedError(f"a scan along {member.along.data}, which the fusion made parallel")
         outer = [axis for axis in inner if axis[0] != along]

@@ -7,12 +7,12 @@ from functools import lru_cache
 from ...dialects.aten.types import TensorType
 from ...dialects.kernel import BufferType
 from ...dialects.loop import ViewOp
-from ...dialects.sym import ONE, ZERO, Expr, Ranges, prove_eq, symbol
+from ...dialects.sym import ONE, ZERO, Expr, Ranges, prove_eq
 from ...errors import UnsupportedError
 from ...passes.common import strided_views
 from ...passes.common.strided_views import strides_and_offset
 
-Rename = tuple[tuple[str, str], ...]
+Rename = tuple[tuple[str, Expr], ...]
 
 
 linear_index = lru_cache(maxsize=8192)(strided_views.linear_index)
@@ -20,8 +20,8 @@ linear_index = lru_cache(maxsize=8192)(strided_views.linear_index)
 
 @lru_cache(maxsize=8192)
 def renamed(expr: Expr, rename: Rename) -> Expr:
-    """`expr` with axes renamed, given as (old, new) pairs."""
-    return expr.subs({old: symbol(new) for old, new in rename})
+    """`expr` in kernel axes, given as (axis of a member, what it is in the kernel) pairs."""
+    return expr.subs(dict(rename))
 
 
 @lru_cache(maxsize=4096)

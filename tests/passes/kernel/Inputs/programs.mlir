@@ -170,3 +170,31 @@ func.func @pool(%x: !aten.tensor<2x3x8x10xf32>) -> !aten.tensor<2x3x4x5xf32> att
   } : !aten.tensor<2x3x4x5xf32>
   func.return %z : !aten.tensor<2x3x4x5xf32>
 }
+
+// -----
+
+// Dimensions of one element: no loops but for the scan, which still combines with the identity.
+
+func.func @units(%x: !aten.tensor<1x6x1xf32>) -> (!aten.tensor<1x6x1xf32>, !aten.tensor<1x6x1xf32>) attributes {symbols = []} {
+  %a, %b = loop.fusion (a0 in 1, a1 in 6) {
+    %m = loop.generate (i0 in 1, i1 in 6, i2 in 1) on (a0, a1, _) {
+      %s = loop.reduce sum (r0 in 1) on (_) {
+        %v = loop.load %x[i0, i1, i2]
+        loop.yield %v
+      }
+      loop.yield %s
+    } : !aten.tensor<1x6x1xf32>
+    %c = loop.scan sum (i0 in 1, i1 in 6, i2 in 1) along i2 on (a0, a1, _) {
+      %v = loop.load %m[i0, i1, i2]
+      loop.yield %v
+    } : !aten.tensor<1x6x1xf32>
+    %d = loop.generate (i0 in 1, i1 in 6, i2 in 1) on (a0, a1, _) {
+      %v = loop.load %c[i0, i1, 0]
+      %w = loop.load %m[i0, i1, i2]
+      %s = arith.subf %v, %w : f32
+      loop.yield %s
+    } : !aten.tensor<1x6x1xf32>
+    loop.yield %c, %d
+  } : !aten.tensor<1x6x1xf32>, !aten.tensor<1x6x1xf32>
+  func.return %a, %b : !aten.tensor<1x6x1xf32>, !aten.tensor<1x6x1xf32>
+}
