@@ -6,6 +6,7 @@
 //@ base
 #include <stdint.h>
 #define INLINE __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
 
 //@ simd_math
 // Lets the compiler call glibc's vector math library (libmvec) without -ffast-math.
@@ -36,10 +37,22 @@ template <int64_t N, class F> INLINE inline void for_tiles(int64_t lo, int64_t h
   if (lo < hi) f(lo, hi - lo);
 }
 
+//@ lanes
+// Arrays with one accumulator a lane: giving all of them a value, and combining them in a tree into the first.
+template <class T, __SIZE_TYPE__ N> inline void fill(T (&array)[N], T value) {
+  for (T& element : array) element = value;
+}
+template <int64_t N, class F> INLINE inline void fold(F&& combine) {
+#pragma GCC unroll 8
+  for (int64_t width = N / 2; width > 0; width /= 2) {
+    for (int64_t lane = 0; lane < width; ++lane) combine(lane, lane + width);
+  }
+}
+
 //@ nan_minmax
 // Minimum and maximum that are NaN if either argument is, as torch.minimum and amax.
-template <class T> inline T max_nan(T a, T b) { return (a > b) | (a != a) ? a : b; }
-template <class T> inline T min_nan(T a, T b) { return (a < b) | (a != a) ? a : b; }
+template <class T> inline T max_nan(T a, T b) { return (b > a) | (b != b) ? b : a; }
+template <class T> inline T min_nan(T a, T b) { return (b < a) | (b != b) ? b : a; }
 
 //@ num_minmax
 // Minimum and maximum that ignore a NaN, as torch.fmin and fmax; of equal arguments the first.
