@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
-from ...dialects.sym import Expr, SymbolAttr
+from ..common.estimates import Estimates
 from ..common.functions import functions
 from ..counters import counter
 from ..remarks import enabled, remark
@@ -21,8 +21,6 @@ from ._build_fusions import build_fusions
 from ._dependences import DependenceGraph, Node
 from ._groups import Group, Groups
 
-_TYPICAL_SIZE = 64
-"""Estimate of a size that nothing is known of."""
 _SIBLINGS = 3
 """How many earlier readers of a value a nest is tried with."""
 
@@ -76,12 +74,7 @@ class _Fuser:
         self.options = options
         self.block = block
         self.groups = Groups(DependenceGraph(block))
-        self.estimates: dict[Expr, int] = {}
-        symbols = cast("ArrayAttr[SymbolAttr]", function.attributes.get("symbols", ArrayAttr([])))
-        self.hints = {
-            s.data.name: s.data.hint or max(s.data.min or 0, min(s.data.max or _TYPICAL_SIZE, _TYPICAL_SIZE))
-            for s in symbols
-        }
+        self.estimates = Estimates(function)
         #: by value, positions of the nodes that read it last
         self.readers: dict[object, list[int]] = {}
 
@@ -172,7 +165,7 @@ class _Fuser:
     def product(self, axes: Iterable[int]) -> int:
         total = 1
         for axis in axes:
-            total *= self.estimate(self.groups.sizes[axis])
+            total *= self.estimates[self.groups.sizes[axis]]
         return total
 
     def points_of(self, node: Node) -> int:
@@ -182,17 +175,6 @@ class _Fuser:
         for axes in domains:
             total = 1
             for axis in axes:
-                total *= self.estimate(node.sizes[axis])
+                total *= self.estimates[node.sizes[axis]]
             most = max(most, total)
         return most
-
-    def estimate(self, size: Expr) -> int:
-        """A likely value of a size."""
-        known = size.as_int()
-        if known is not None:
-            return known
-        found = self.estimates.get(size)
-        if found is None:
-            values = {name: self.hints.get(name, _TYPICAL_SIZE) for name in size.free_symbols}
-            found = self.estimates[size] = max(int(size.evaluate(values)), 1)
-        return found

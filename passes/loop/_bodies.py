@@ -1,0 +1,57 @@
+"""Small rewrites of bodies that several passes of the level share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects.loop import IndexOp, LoadOp
+from ...dialects.sym import Expr, MapAttr, SymAttr
+from ._accesses import map_of
+
+
+def substitute_axes(block: Block, substitution: Mapping[str, Expr]) -> None:
+    """Replace axis symbols in all index expressions of a block and of the regions inside."""
+    for op in block.ops:
+        if type(op) is LoadOp:
+            op.properties["map"] = MapAttr.of(*(e.subs(substitution) for e in map_of(op).data))
+        elif type(op) is IndexOp:
+            op.properties["expr"] = SymAttr.of(cast(SymAttr, op.properties["expr"]).data.subs(substitution))
+        for region in op.regions:
+            for inner in region.blocks:
+                substitute_axes(inner, substitution)
+
+
+def copy_slice(values: list[SSAValue], block: Block, into: list[Operation]) -> dict[SSAValue, SSAValue]:
+    """Copies of the ops of `block` that `values` depend on, appended to `into` in order; gives the new values.
+
+    Values from elsewhere stand for themselves.
+    """
+    needed: set[Operation] = set()
+    pending = list(values)
+    while pending:
+        owner = pending.pop().owner
+        if isinstance(owner, Operation) and owner.parent is block and owner not in needed:
+            needed.add(owner)
+            pending += owner.operands
+            pending += outside_values(owner)
+    copies: dict[SSAValue, SSAValue] = {}
+    for op in block.ops:
+        if op in needed:
+            into.append(op.clone(copies))
+    return copies
+
+
+def outside_values(op: Operation) -> list[SSAValue]:
+    """Scalars that the regions of an op use and that are defined around it."""
+    found: dict[SSAValue, None] = {}
+    for region in op.regions:
+        for inner in region.walk():
+            for value in inner.operands:
+                owner = value.owner
+                block = owner if isinstance(owner, Block) else owner.parent
+                if block is op.parent:
+                    found[value] = None
+    return list(found)

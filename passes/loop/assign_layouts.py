@@ -1,0 +1,143 @@
+"""`loop-assign-layouts`: strides of values whose layout is free."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.aten.types import TensorType
+from ...dialects.loop import GenerateOp, LoadOp, ReduceOp, ScanOp
+from ...dialects.sym import ONE, AxesAttr, Expr
+from ..common.functions import functions
+from ..counters import counter
+from ..remarks import remark
+from ._accesses import loads_in, map_of
+
+
+@dataclass(frozen=True)
+class AssignLayouts(ModulePass):
+    """Give row-major strides to intermediate values where that makes accesses contiguous.
+
+    level:         loop
+    precondition:  `loop-eliminate-views`; no `loop.fusion` yet
+    guarantee:     values that leave the nests (returned, viewed, used by ATen or as the destination of a scatter)
+                   keep the strides that eager gives them. A value that only nests read becomes row-major if it is not
+                   dense, or if more loads and stores in its producer and readers then run along its unit stride.
+
+        %t = loop.generate (i0 in 4, i1 in 6) { ... %x[i0, i1] ... } : !aten.tensor<4x6xf32, strides = [1, 4]>
+        %y = loop.generate (i0 in 4, i1 in 6) { ... %t[i0, i1] ... } : !aten.tensor<4x6xf32>
+    becomes
+        %t = loop.generate (i0 in 4, i1 in 6) { ... %x[i0, i1] ... } : !aten.tensor<4x6xf32>
+    """
+
+    name = "loop-assign-layouts"
+    level: ClassVar[str] = "loop"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run on every function of the module."""
+        for _, block in functions(op):
+            for nest in list(block.ops):
+                if type(nest) in (GenerateOp, ScanOp):
+                    _assign(nest)
+
+
+def _assign(nest: Operation) -> None:
+    types = [_better_type(value) for value in nest.results]
+    if all(new is None for new in types) or not counter("loop-assign-layouts"):
+        return
+    new = type(nest).create(
+        operands=tuple(nest.operands),
+        result_types=[new or old.type for new, old in zip(types, nest.results, strict=True)],
+        properties=nest.properties,
+        attributes=nest.attributes,
+        location=nest.location,
+        regions=[nest.detach_region(region) for region in nest.regions],
+    )
+    remark("passed", "loop-assign-layouts", nest, "row-major", results=sum(t is not None for t in types))
+    block = cast(Block, nest.parent)
+    block.insert_op_before(new, nest)
+    for old, result in zip(nest.results, new.results, strict=True):
+        old.replace_all_uses_with(result)
+    block.erase_op(nest)
+
+
+def _better_type(value: SSAValue) -> TensorType | None:
+    """The row-major type of a value that should have it; None for one that stays."""
+    current = cast(TensorType, value.type)
+    if current.is_contiguous or any(type(use.operation) is not LoadOp for use in value.uses):
+        return None
+    row_major = TensorType.get(current.shape, current.element, device=current.device)
+    if not is_dense(current):
+        return row_major
+    votes = Counter(_votes(value))
+    now, then = unit_dimension(current), unit_dimension(row_major)
+    return row_major if votes[then] > votes[now] else None
+
+
+def is_dense(tensor: TensorType) -> bool:
+    """Whether the strides are those of a row-major tensor with its dimensions in another order."""
+    pairs = [(s, n) for s, n in zip(tensor.strides, tensor.shape, strict=True) if n is not ONE]
+    step = ONE
+    while pairs:
+        found = next((pair for pair in pairs if pair[0] is step), None)
+        if found is None:
+            return False
+        pairs.remove(found)
+        step = step * found[1]
+    return True
+
+
+def unit_dimension(tensor: TensorType) -> int | None:
+    """The dimension along which neighbours in memory lie."""
+    for dimension, (stride, size) in enumerate(zip(tensor.strides, tensor.shape, strict=True)):
+        if stride is ONE and size is not ONE:
+            return dimension
+    return None
+
+
+def _votes(value: SSAValue) -> Iterator[int | None]:
+    """For each access in the producer and the readers, the dimension of `value` along which it is contiguous."""
+    producer = cast(Operation, value.owner)
+    names = cast(AxesAttr, producer.properties["axes"]).names
+    for axis in _contiguous_axes(producer, value):
+        yield names.index(axis) if axis in names else None
+    for use in value.uses:
+        load = cast(LoadOp, use.operation)
+        index = [_axis_name(e) for e in map_of(load).data]
+        for axis in _contiguous_axes(_nest_around(load), value):
+            yield index.index(axis) if axis in index else None
+
+
+def _nest_around(op: Operation) -> Operation:
+    nest = op.parent_op()
+    while isinstance(nest, ReduceOp):
+        nest = nest.parent_op()
+    assert nest is not None
+    return nest
+
+
+def _contiguous_axes(nest: Operation, free: SSAValue) -> Iterator[str]:
+    """Names of the axes along which the loads of a nest, but for those of `free`, and its results are contiguous."""
+    for load in loads_in(nest):
+        source = load.operands[0]
+        dimension = unit_dimension(cast(TensorType, source.type)) if source is not free else None
+        name = _axis_name(map_of(load).data[dimension]) if dimension is not None else None
+        if name is not None:
+            yield name
+    names = cast(AxesAttr, nest.properties["axes"]).names
+    for result in nest.results:
+        dimension = unit_dimension(cast(TensorType, result.type)) if result is not free else None
+        if dimension is not None and dimension < len(names):
+            yield names[dimension]
+
+
+def _axis_name(expr: Expr) -> str | None:
+    atom = expr.as_atom
+    return atom.name if atom is not None and atom.kind == "symbol" else None

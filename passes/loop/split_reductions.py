@@ -1,0 +1,210 @@
+"""`loop-split-reductions`: long reductions for few elements run in parallel parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, i64
+from xdsl.ir import Block, Operation, Region
+from xdsl.passes import ModulePass
+
+from ...dialects.aten.types import TensorType
+from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp, yielded
+from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, ceildiv, const, smin, symbol
+from ..common.estimates import Estimates
+from ..common.functions import functions
+from ..counters import counter
+from ..remarks import remark
+from ._bodies import copy_slice, outside_values, substitute_axes
+from ._identities import constant_identity, has_constants
+from ._splice import fresh_names
+
+
+@dataclass(frozen=True)
+class SplitReductions(ModulePass):
+    """Reduce in two stages where few elements are each reduced from many.
+
+    level:         loop
+    precondition:  `loop-inline` before; no `loop.fusion` yet
+    guarantee:     the same values, floating-point sums in another order. A reduction at the top of a generate of at
+                   most `max_outer` elements, over at least `min_length`, becomes a generate of about `parts` partial
+                   results for each element and a reduction of these. Axes that are short enough become parallel as
+                   they are; else one is split evenly, or, where its size has no fitting divisor, with a last part in
+                   which the identity, or for max and the like the last element once more, fills up.
+
+        %s = loop.generate () { %r = loop.reduce sum (r0 in 65536) { %v = loop.load %x[r0] ... } ... } : T
+    becomes
+        %p = loop.generate (i0 in 64) {
+          %r = loop.reduce sum (r0 in 1024) { %v = loop.load %x[1024*i0 + r0] ... } ...
+        } : !aten.tensor<64xf32>
+        %s = loop.generate () { %r = loop.reduce sum (r0 in 64) { %v = loop.load %p[r0] ... } ... } : T
+    """
+
+    name = "loop-split-reductions"
+    level: ClassVar[str] = "loop"
+
+    min_length: int = 32768
+    max_outer: int = 16
+    parts: int = 64
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run on every function of the module."""
+        for function, block in functions(op):
+            estimates = Estimates(function)
+            for nest in list(block.ops):
+                if type(nest) is GenerateOp:
+                    self.visit(nest, estimates)
+
+    def visit(self, nest: GenerateOp, estimates: Estimates) -> None:
+        """Split what is worth it at the top of a nest's body."""
+        reduces = [op for op in nest.body.block.ops if type(op) is ReduceOp]
+        if not reduces or estimates.product(nest.axes.sizes) > self.max_outer:
+            return
+        for reduce in reduces:
+            length = estimates.product(reduce.axes.sizes)
+            if length < self.min_length:
+                continue
+            split = plan(reduce.axes, self.parts, estimates)
+            if (split.bound is None or has_constants(reduce.results)) and counter("loop-split-reductions"):
+                remark("passed", "loop-split-reductions", nest, "two stages", length=length, parts=str(split.parts))
+                _Splitter(nest, reduce, split).run()
+
+
+@dataclass
+class Split:
+    """How the axes of a reduction become parts and what is left.
+
+    parts:         sizes of the axes of the partial results
+    inner:         axes of the first stage's reduction
+    substitution:  old axes by new ones; the k-th part axis is `part(k)`
+    bound:         (index, size) when the index may exceed the old axis, in the last part
+    """
+
+    parts: list[Expr]
+    inner: list[tuple[str, Expr]]
+    substitution: dict[str, Expr]
+    bound: tuple[Expr, Expr] | None = None
+
+
+def part(number: int) -> str:
+    """Placeholder for the name of a part axis."""
+    return f"part{number}"
+
+
+def plan(axes: AxesAttr, wanted: int, estimates: Estimates) -> Split:
+    """Choose which axes to run in parallel, outermost first, until there are about `wanted` parts."""
+    split = Split([], [], {})
+    have = 1
+    for name, size in axes.data:
+        rest, likely = max(wanted // have, 1), estimates[size]
+        if rest < 2 or likely < 2:
+            split.inner.append((name, size))
+            continue
+        position = symbol(part(len(split.parts)))
+        if likely <= rest and len(split.inner) + len(split.parts) < len(axes.data) - 1:
+            split.substitution[name] = position
+            split.parts.append(size)
+            have *= likely
+            continue
+        count = _divisor(size.as_int(), rest)
+        chunk = ceildiv(size, count)
+        index = position * chunk + symbol(name)
+        if size.as_int() is None or likely % count:
+            split.bound = index, size
+            index = smin(index, size - 1)
+        split.substitution[name] = index
+        split.parts.append(const(count))
+        split.inner.append((name, chunk))
+        have = wanted
+    return split
+
+
+def _divisor(size: int | None, wanted: int) -> int:
+    """The divisor of a size that is nearest to `wanted`, if one is within a factor of two; else `wanted`."""
+    if size is None:
+        return wanted
+    near = [d for d in range(max(wanted // 2, 2), 2 * wanted + 1) if size % d == 0]
+    return min(near, key=lambda d: abs(d - wanted), default=wanted)
+
+
+class _Splitter:
+    """Rewrites one reduction."""
+
+    def __init__(self, nest: GenerateOp, reduce: ReduceOp, split: Split) -> None:
+        self.nest, self.reduce, self.split = nest, reduce, split
+        taken = frozenset((*nest.axes.names, *(name for name, _ in split.inner)))
+        self.names = fresh_names("i", len(split.parts), taken)
+        self.renaming = {part(k): symbol(name) for k, name in enumerate(self.names)}
+
+    def run(self) -> None:
+        """Insert the first stage in front of the nest and make its reduction the second."""
+        first = self.first_stage()
+        block = self.nest.parent
+        assert block is not None
+        block.insert_op_before(first, self.nest)
+        second = self.second_stage(first)
+        body = self.nest.body.block
+        body.insert_op_before(second, self.reduce)
+        for old, new in zip(self.reduce.results, second.results, strict=True):
+            old.replace_all_uses_with(new)
+        body.erase_op(self.reduce)
+
+    def first_stage(self) -> GenerateOp:
+        nest, reduce = self.nest, self.reduce
+        ops: list[Operation] = []
+        copies = copy_slice([*reduce.operands, *outside_values(reduce)], nest.body.block, ops)
+        body = reduce.body.clone()
+        for op in body.walk():
+            if any(v in copies for v in op.operands):
+                op.operands = [copies.get(v, v) for v in op.operands]
+        substitution = {name: e.subs(self.renaming) for name, e in self.split.substitution.items()}
+        substitute_axes(body.block, substitution)
+        inner = ReduceOp.of(
+            AxesAttr.of(*self.split.inner),
+            [c.data for c in reduce.combiners],
+            body,
+            [copies.get(v, v) for v in reduce.operands],
+            None if reduce.combine is None else reduce.combine.clone(),
+        )
+        inner.location = reduce.location
+        if self.split.bound is not None:
+            self.fill_up(inner, ops)
+        ops += [inner, YieldOp.create(operands=inner.results)]
+        parts = zip(self.names, self.split.parts, strict=True)
+        axes = AxesAttr.of(*nest.axes.data, *parts)
+        device = cast(TensorType, nest.results[0].type).device
+        types = [TensorType.get(axes.sizes, r.type, device=device) for r in inner.results]
+        return GenerateOp.of(axes, Region(Block(ops)), types, location=nest.location)
+
+    def fill_up(self, inner: ReduceOp, ops: list[Operation]) -> None:
+        """Let the identity stand for what is behind the end, where another last element would count."""
+        values = yielded(inner.body)
+        identity = list(inner.operands) or constant_identity([c.data for c in inner.combiners], values, ops)
+        if identity is None:
+            return
+        assert self.split.bound is not None
+        index, size = (SymAttr.of(e.subs(self.renaming)) for e in self.split.bound)
+        block = inner.body.block
+        last = cast(YieldOp, block.last_op)
+        position = IndexOp.create(properties={"expr": index}, result_types=(i64,))
+        end = IndexOp.create(properties={"expr": size}, result_types=(i64,))
+        inside = arith.CmpiOp(position.results[0], end.results[0], "slt")
+        selects = [arith.SelectOp(inside.results[0], v, i) for v, i in zip(values, identity, strict=True)]
+        block.insert_ops_before([position, end, inside, *selects], last)
+        last.operands = [select.results[0] for select in selects]
+
+    def second_stage(self, first: GenerateOp) -> ReduceOp:
+        reduce = self.reduce
+        names = fresh_names("r", len(self.split.parts), frozenset(self.nest.axes.names))
+        index = MapAttr.of(*(symbol(n) for n in (*self.nest.axes.names, *names)))
+        loads = [LoadOp.of(result, index, location=reduce.location) for result in first.results]
+        body = Region(Block([*loads, YieldOp.create(operands=[load.results[0] for load in loads])]))
+        combiners = [c.data for c in cast("ArrayAttr[StringAttr]", reduce.combiners)]
+        axes = AxesAttr.of(*zip(names, self.split.parts, strict=True))
+        combine = None if reduce.combine is None else reduce.combine.clone()
+        second = ReduceOp.of(axes, combiners, body, tuple(reduce.operands), combine)
+        second.location = reduce.location
+        return second
