@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +46,16 @@ def fake_mode_of(inputs: Iterable[Any]) -> Any:
     from torch._guards import detect_fake_mode
 
     return detect_fake_mode(list(inputs))
+
+
+@contextmanager
+def without_modes() -> Iterator[None]:
+    """Run on real tensors inside a compile, where fake tensors are made by default. Uses
+    `torch.utils._python_dispatch._disable_current_modes`."""
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    with _disable_current_modes():
+        yield
 
 
 def report_output_strides(strides: Sequence[tuple[Any, ...] | None]) -> None:
@@ -98,6 +109,13 @@ def symbol_facts(shape_env: Any, symbol: Any) -> SymbolFacts:
         hint = getattr(shape_env, "var_to_hint_override", {}).get(symbol)
     divisor = math.lcm(*_divisors(shape_env, symbol))
     return SymbolFacts(lower, upper, divisor, None if hint is None else int(hint))
+
+
+def expression_facts(number: Any) -> SymbolFacts:
+    """The facts of a SymInt as a whole. Uses `ShapeEnv.bound_sympy` and `SymNode.has_hint`."""
+    bounds = number.node.shape_env.bound_sympy(number.node.expr)
+    hint = number.node.hint if number.node.has_hint() else None
+    return SymbolFacts(_bound(bounds.lower), _bound(bounds.upper), hint=None if hint is None else int(hint))
 
 
 def _bound(value: Any) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..dialects.sym import Expr, SymbolAttr, SymbolDeclaration, const, symbol
-from .fx_private import shape_env_of, symbol_facts, sympy_of
+from .fx_private import SymbolFacts, expression_facts, shape_env_of, symbol_facts, sympy_of
 from .fx_sym import UnsupportedSymbol, from_symint, from_sympy
 
 
@@ -71,35 +71,29 @@ class SymbolTable:
 
     def _declare(self, value: Any, expression: Any, source: SymbolDeclaration) -> None:
         facts = symbol_facts(shape_env_of(value), expression)
-        self._declared[expression.name] = replace(
-            source,
-            name=expression.name,
-            min=facts.min,
-            max=facts.max,
-            divisor=facts.divisor,
-            hint=facts.hint,
-        )
+        self._declared[expression.name] = _declaration(expression.name, source, facts)
 
     def _solve(self, value: torch.SymInt, source: SymbolDeclaration) -> None:
         """When an argument is `4*s0 + 1` and none is `s0`: declare the whole, and compute the symbol from it."""
         try:
             expr = from_symint(value)
         except UnsupportedSymbol:
-            self._name_expression(sympy_of(value), source)
+            self._name_expression(value, source)
             return
         unknown = [name for name in expr.free_symbols if name not in self._declared and name not in self._solved]
         if not unknown:
             return
-        whole = self._name_expression(sympy_of(value), source)
+        whole = self._name_expression(value, source)
         parts = expr.split(unknown) if len(unknown) == 1 else None
         if parts is not None and (factor := parts[0].get(unknown[0])) is not None:
             self._solved[unknown[0]] = (whole - parts[1].subs(self._solved)) // factor
 
-    def _name_expression(self, expression: Any, source: SymbolDeclaration) -> Expr:
+    def _name_expression(self, value: torch.SymInt, source: SymbolDeclaration) -> Expr:
+        expression = sympy_of(value)
         known = self._named.get(expression)
         if known is None:
             name = self._fresh_name()
-            self._declared[name] = replace(source, name=name)
+            self._declared[name] = _declaration(name, source, expression_facts(value))
             known = self._named[expression] = symbol(name)
             self._known.clear()
         return known
@@ -124,7 +118,11 @@ class SymbolTable:
 
     def declare_number(self, value: torch.SymInt) -> str:
         """A symbol for an integer that is no integer polynomial; an op computes it. Returns the name."""
-        return str(self._name_expression(sympy_of(value), SymbolDeclaration("n")))
+        return str(self._name_expression(value, SymbolDeclaration("n")))
+
+
+def _declaration(name: str, source: SymbolDeclaration, facts: SymbolFacts) -> SymbolDeclaration:
+    return replace(source, name=name, min=facts.min, max=facts.max, divisor=facts.divisor, hint=facts.hint)
 
 
 def _sources(number: int, value: Any) -> Iterator[tuple[torch.SymInt, SymbolDeclaration]]:

@@ -66,11 +66,9 @@ _STATIC: dict[tuple[Any, ...], TensorType] = {}
 
 def tensor_type(tensor: torch.Tensor, symbols: SymbolTable) -> TensorType:
     """The type of a strided tensor. Raises UnsupportedError for sparse and other layouts."""
-    shape = tensor.shape
-    try:
-        strides = tensor.stride()
-    except RuntimeError as error:
-        raise UnsupportedError(f"a tensor of layout {tensor.layout} has no type at the aten level") from error
+    if tensor.layout is not torch.strided:
+        raise UnsupportedError(f"a tensor of layout {tensor.layout} has no type at the aten level")
+    shape, strides = tensor.shape, tensor.stride()
     if tensor._has_symbolic_sizes_strides:  # symbolic sizes do not hash
         return _intern([symbols.expr(n) for n in shape], [symbols.expr(n) for n in strides], tensor)
     key = (shape, strides, tensor.dtype, tensor.device)

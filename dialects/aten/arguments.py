@@ -64,7 +64,7 @@ def argument_attribute(argument: Argument, value: Value, dynamic: list[SSAValue]
         value = _WRAPPERS[argument.kind](value)
     attribute = canonical(argument, encode(value, dynamic))
     if not is_allowed(argument, attribute):
-        raise TypeError(f"argument '{argument.name}' is a {describe(argument)}, not {value!r}")
+        raise TypeError(f"argument '{argument.name}' takes {describe(argument)}, not {value!r}")
     return attribute
 
 

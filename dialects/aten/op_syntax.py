@@ -121,7 +121,7 @@ class _Reader:
             self.parser.raise_error(f"argument {name} is given twice")
         attribute = canonical(argument, parse_value(self.parser, self.dynamic))
         if not is_allowed(argument, attribute):
-            self.parser.raise_error(f"argument {name} of {self.cls.name} is a {describe(argument)}, not {attribute}")
+            self.parser.raise_error(f"argument {name} of {self.cls.name} takes {describe(argument)}, not {attribute}")
         if attribute != self.cls._default_attributes[name]:
             self.properties[name] = attribute
 

@@ -39,7 +39,7 @@ def verify_op(op: AtenOp) -> None:
         if argument is None:
             raise VerifyException(f"{op.name} has no argument '{name}'")
         if not argument.is_tensor and not is_allowed(argument, attribute):
-            raise VerifyException(f"argument '{name}' is a {describe(argument)}, not {attribute}")
+            raise VerifyException(f"argument '{name}' takes {describe(argument)}, not {attribute}")
         if isinstance(attribute, OperandAttr) and attribute.data >= len(op.dynamic):
             raise VerifyException(f"argument '{name}' refers to an operand that is not there")
     for argument in op.schema.arguments:
