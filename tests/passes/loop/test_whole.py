@@ -10,7 +10,12 @@ import pytest
 from .conftest import Check
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "filecheck" / "passes" / "loop").glob("*.mlir"))
-WHOLE = "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-inline,loop-cse,loop-dce,loop-fuse,loop-bufferize"
+WHOLE = ",".join(
+    (
+        "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-assign-layouts,loop-inline,loop-cse,loop-dce",
+        "loop-split-reductions{min-length=16 parts=3},loop-fuse,loop-bufferize",
+    )
+)
 _RUN = re.compile(r"// RUN: inductile-opt %s -p (?:\"([^\"]+)\"|(\S+))")
 
 
