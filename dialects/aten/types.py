@@ -107,6 +107,7 @@ def is_unsigned(element: Attribute) -> bool:
     return isinstance(element, IntegerType) and element.signedness.data is Signedness.UNSIGNED
 
 
+@lru_cache(maxsize=16384)
 def contiguous_strides(shape: tuple[Expr, ...]) -> tuple[Expr, ...]:
     """Row-major strides in elements. A zero size counts as one, as in torch, when it is a constant."""
     strides: list[Expr] = []

@@ -86,6 +86,11 @@ def _distinct_along(store: kernel.StoreOp, axis: str) -> bool:
     return step is not None and step is not ZERO and not store.dynamic
 
 
+def _is_local(access: Access) -> bool:
+    type_ = access.op.buffer.type
+    return isinstance(type_, kernel.BufferType) and type_.local
+
+
 @dataclass
 class _ForNest:
     """Schedules one outermost `for` nest."""
@@ -137,7 +142,10 @@ class _ForNest:
 
     def _cost_of_lane(self, loop: kernel.ForOp) -> float:
         axis = loop.axis.data
-        cost = sum(access.runs(self.sizes) * self._along(access, axis) for access in self.nest.accesses)
+        cost = 0.0
+        for access in self.nest.accesses:
+            # Each lane has a local buffer of its own, with the lanes side by side.
+            cost += access.runs(self.sizes) * (1.0 if _is_local(access) else self._along(access, axis))
         row = self._row_bytes() * self._lanes()
         if row > self.target.l2_bytes:
             cost *= 2
@@ -152,7 +160,7 @@ class _ForNest:
                 cost += runs
                 continue
             waiting = WAITING if isinstance(loop, kernel.ScanOp) else 1.0
-            cost += runs * max(self._along(access, loop.axis.data), waiting) * self._waste(loop)
+            cost += runs * self._along(access, loop.axis.data) * waiting * self._waste(loop)
         return cost
 
     def _along(self, access: Access, axis: str) -> float:
