@@ -94,14 +94,28 @@ def float_literal(value: float, double: bool) -> Code:
     return Code(text + suffix, UNARY if text.startswith("-") else ATOM)
 
 
+def rounded(value: float, half: str | None) -> float:
+    """A number rounded to nearest even in "f16" or "bf16"; unchanged for None."""
+    if half is None or not math.isfinite(value):
+        return value
+    if half == "f16":
+        try:
+            return struct.unpack("e", struct.pack("e", value))[0]
+        except OverflowError:
+            return math.copysign(math.inf, value)
+    (bits,) = struct.unpack("I", struct.pack("f", value))
+    bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+    return struct.unpack("f", struct.pack("I", bits))[0]
+
+
 def _shortest_float(value: float) -> str:
     exact = struct.pack("f", value)
     for digits in range(1, 9):
         text = f"{value:.{digits}g}"
         # a decimal just above the largest float does not pack
         if abs(float(text)) <= 3.4028234663852886e38 and struct.pack("f", float(text)) == exact:
-            return text
-    return f"{value:.9g}"
+            return repr(float(text))
+    return repr(value)
 
 
 def int_literal(value: int, width: int) -> Code:

@@ -16,8 +16,7 @@ from .code import Code, identifier
 from .index import IndexPrinter
 from .writer import Writer
 
-
-#: the index of a lane, as a symbol of index expressions that no IR text can name
+#: the index of a lane, as a symbol of index expressions that no lowering makes
 LANE = "lane$"
 
 

@@ -10,6 +10,9 @@ from .context import Buffer, Context, location_lines
 from .loops import LoopEmitter
 from .types import storage_ctype
 
+#: a longer parameter list is broken
+MAX_LINE = 116
+
 
 @dataclass(frozen=True)
 class KernelSource:
@@ -42,7 +45,10 @@ def emit_kernel(function: kernel.FuncOp) -> KernelSource:
     asserts = any(isinstance(op, kernel.AssertOp) for op in function.walk())
     out = context.out
     out.line(f"// {name}: {_summary(function)}")
-    with out.block(f'extern "C" __attribute__((noinline)) int {name}({parameters})'):
+    head = f'extern "C" NOINLINE int {name}('
+    if len(head) + len(parameters) > MAX_LINE:
+        parameters = parameters.replace(", ", ",\n    ")
+    with out.block(f"{head}{parameters})"):
         if asserts:
             out.line("uint32_t failed = 0;  // bit k - 1: an assert with error code k")
         LoopEmitter(context).block(function.body.block)

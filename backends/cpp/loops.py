@@ -76,7 +76,9 @@ class LoopEmitter(Statements):
         accumulators = reduce_in_blocks(context, op, width, width or 1, loop)
         totals = accumulators.elements() if width is None else accumulators.fold()
         for result, total in zip(op.outs, totals, strict=True):
-            if result.first_use is not None:
+            if width is None:
+                context.values[result] = total
+            elif result.first_use is not None:
                 name = context.temporary()
                 context.out.line(f"const {scalar_ctype(result.type)} {name} = {total};")
                 context.values[result] = Code(name)

@@ -8,30 +8,72 @@ inline float fma_fast(float a, float b, float c) { return __builtin_fmaf(a, b, c
 inline float fma_fast(float a, float b, float c) { return a * b + c; }
 #endif
 
-//@ erf_f32: fma, libm_expf
-// erf within 1.2 units in the last place, without branches. Both polynomials are minimax fits made for this file:
-// erf(x) = x + x*P(x*x) below 1, and erf(t) = 1 - exp(-t*Q(t)) up to 4, where it reaches 1.
+//@ exp_f32: bits, fma
+// exp within 1.1 units in the last place, by inline operations only, so that loops around it stay in registers. With
+// x = n*log(2) + r, exp(r) = 1 + r + r*r*Q(r), where Q is a minimax fit made for this file. Adding 1.5*2^23 rounds to
+// an integer, which then stands in the low bits, here with a bias. log(2) is split so that n times its first part is
+// exact.
+inline float exp_reduced(float x, float n) {
+  float r = fma_fast(n, -0x1.63p-1f, x);
+  r = fma_fast(n, 0x1.bd0106p-13f, r);
+  float q = 0x1.6a23ccp-10f;
+  q = fma_fast(q, r, 0x1.123a20p-7f);
+  q = fma_fast(q, r, 0x1.5558f2p-5f);
+  q = fma_fast(q, r, 0x1.555492p-3f);
+  q = fma_fast(q, r, 0x1.fffffcp-2f);
+  return fma_fast(q, r * r, r) + 1.0f;
+}
+// For -87 <= x <= 88, where the result is a normal number.
+inline float exp_normal(float x) {
+  const float magic = 0x1.8p23f + 127.0f, shifted = fma_fast(x, 0x1.715476p+0f, magic);
+  return exp_reduced(x, shifted - magic) * bit_cast<float>(bit_cast<int32_t>(shifted) << 23);
+}
+// Any x: the scale 2^n is applied in two factors, each a normal number. The comparisons let a NaN pass.
+inline float exp_f32(float x) {
+  float clamped = 89.0f < x ? 89.0f : x;
+  clamped = -104.0f > clamped ? -104.0f : clamped;
+  const float magic = 0x1.8p23f + 254.0f, shifted = fma_fast(clamped, 0x1.715476p+0f, magic);
+  const int32_t exponent = bit_cast<int32_t>(shifted) - 0x4b400000, half = exponent >> 1;
+  const float scaled = exp_reduced(clamped, shifted - magic) * bit_cast<float>(half << 23);
+  return scaled * bit_cast<float>((exponent - half) << 23);
+}
+
+//@ combine_logsumexpf: exp_f32
+inline void combine_logsumexp(float& m, float& s, float m_b, float s_b) {
+  const float largest = m > m_b || m != m ? m : m_b;
+  // Equal maxima need no scaling; two infinities would give inf - inf.
+  s = (m == largest ? s : s * exp_f32(m - largest)) + (m_b == largest ? s_b : s_b * exp_f32(m_b - largest));
+  m = largest;
+}
+
+//@ combine_logsumexp: libm_exp
+inline void combine_logsumexp(double& m, double& s, double m_b, double s_b) {
+  const double largest = m > m_b || m != m ? m : m_b;
+  s = (m == largest ? s : s * exp(m - largest)) + (m_b == largest ? s_b : s_b * exp(m_b - largest));
+  m = largest;
+}
+
+//@ erf_f32: exp_f32
+// erf within 1.3 units in the last place, without branches. Both polynomials are minimax fits made for this file:
+// erf(x) = x + x*P(x*x) below 0.85, and erf(t) = 1 - exp(-t*Q(t)) up to 4, where it reaches 1.
 inline float erf_f32(float x) {
   const float magnitude = __builtin_fabsf(x), s = x * x;
-  float p = 0x1.496a28p-14f;
-  p = fma_fast(p, s, -0x1.a3f6fcp-11f);
-  p = fma_fast(p, s, 0x1.5405b2p-8f);
-  p = fma_fast(p, s, -0x1.b7f90cp-6f);
-  p = fma_fast(p, s, 0x1.ce2cf8p-4f);
-  p = fma_fast(p, s, -0x1.81273ep-2f);
+  float p = -0x1.4afec8p-11f;
+  p = fma_fast(p, s, 0x1.4b0216p-8f);
+  p = fma_fast(p, s, -0x1.b7214ap-6f);
+  p = fma_fast(p, s, 0x1.ce23d2p-4f);
+  p = fma_fast(p, s, -0x1.81271ap-2f);
   p = fma_fast(p, s, 0x1.06eba8p-3f);
   const float t = magnitude < 4.0f ? magnitude : 4.0f;
-  float q = 0x1.29158ap-18f;
-  q = fma_fast(q, t, -0x1.49ad3ap-15f);
-  q = fma_fast(q, t, -0x1.576c5ap-14f);
-  q = fma_fast(q, t, 0x1.8bdf2ep-9f);
-  q = fma_fast(q, t, -0x1.75e888p-6f);
-  q = fma_fast(q, t, 0x1.afbc4ap-4f);
-  q = fma_fast(q, t, 0x1.456702p-1f);
-  q = fma_fast(q, t, 0x1.20e9d4p+0f);
-  const float large = __builtin_copysignf(1.0f - expf(-t * q), x);
-  // A NaN fails the comparison with 1, hence the negated one.
-  return magnitude >= 1.0f ? large : fma_fast(x, p, x);
+  float q = -0x1.c46706p-13f;
+  q = fma_fast(q, t, 0x1.a7409cp-9f);
+  q = fma_fast(q, t, -0x1.77c4cap-6f);
+  q = fma_fast(q, t, 0x1.af7024p-4f);
+  q = fma_fast(q, t, 0x1.457602p-1f);
+  q = fma_fast(q, t, 0x1.20e752p+0f);
+  const float large = __builtin_copysignf(1.0f - exp_normal(-t * q), x);
+  // A NaN fails the comparison and stays one in the polynomial.
+  return magnitude >= 0.85f ? large : fma_fast(x, p, x);
 }
 
 //@ round_away

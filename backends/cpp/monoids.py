@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute
 
 from ...errors import UnsupportedError
-from .code import PRODUCT, SUM, Code, binary, call, compare, float_literal, int_literal
+from .code import LOOSE, PRODUCT, SUM, Code, binary, call, compare, float_literal, int_literal
 from .conversions import Need, is_bool
 from .types import int_width, is_double, is_float, scalar_ctype
 
@@ -30,7 +30,7 @@ class Combination:
     def step(self, into: Sequence[str], values: Sequence[Code]) -> str:
         """The statement for the given variables and values."""
         fields = {f"a{k}": name for k, name in enumerate(into)}
-        fields |= {f"b{k}": value.at(SUM - 1) for k, value in enumerate(values)}
+        fields |= {f"b{k}": value.text for k, value in enumerate(values)}
         return self.statement.format(**fields)
 
 
@@ -40,7 +40,9 @@ def combination(monoid: str, types: Sequence[Attribute], need: Need) -> Combinat
     if several is not None:
         return several(monoid, types, need)
     scalar = types[0]
-    combined = combine(monoid, Code("{a0}"), Code("{b0}"), scalar, need)
+    if is_float(scalar) and monoid in ("sum", "prod"):
+        return Combination((identity(monoid, scalar),), f"{{a0}} {'+' if monoid == 'sum' else '*'}= {{b0}};")
+    combined = combine(monoid, Code("{a0}"), Code("{b0}", LOOSE), scalar, need)
     return Combination((identity(monoid, scalar),), f"{{a0}} = {combined};")
 
 

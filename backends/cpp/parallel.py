@@ -9,6 +9,7 @@ from ...dialects import kernel
 from ...dialects.sym import Expr, const
 from . import memory
 from .context import Context
+from .lanes import lanes_may_not_meet
 from .loops import LoopEmitter
 from .statements import Loop, is_loop
 
@@ -36,7 +37,9 @@ def emit_parallel(emitter: LoopEmitter, op: kernel.ForOp) -> None:
                 memory.declare_local(context, local)
             _nest(emitter, chain, f"omp for nowait{collapse}")
     else:
-        _nest(emitter, chain, f"omp parallel for{collapse}{clauses}")
+        body = list(chain[-1].body.block.ops)
+        simd = " simd" if not any(map(is_loop, body)) and lanes_may_not_meet(body) else ""
+        _nest(emitter, chain, f"omp parallel for{simd}{collapse}{clauses}")
     context.in_parallel = False
 
 

@@ -140,11 +140,11 @@ inline float round_bf16(float x) { return from_bf16(to_bf16(x)); }
 //@ f16: bits
 // IEEE half precision in memory, rounded to nearest even.
 inline float from_f16(uint16_t x) {
-  // Exponent and mantissa moved into place scale by 2^112, also for subnormal numbers; infinities and NaN apart.
-  const uint32_t magnitude = uint32_t(x & 0x7fffu) << 13;
-  const uint32_t sign = uint32_t(x & 0x8000u) << 16;
-  const uint32_t finite = bit_cast<uint32_t>(bit_cast<float>(magnitude) * 0x1p112f);
-  return bit_cast<float>(sign | (magnitude >= 0x0f800000u ? magnitude | 0x7f800000u : finite));
+  // Sign, exponent and mantissa moved into place: short of a factor 2^112, also for subnormal numbers. Infinities and
+  // NaN have all exponent bits set instead.
+  const uint32_t moved = (uint32_t(int32_t(int16_t(x))) << 13) & 0x8fffe000u;
+  const float finite = bit_cast<float>(moved) * 0x1p112f;
+  return (x & 0x7c00u) == 0x7c00u ? bit_cast<float>(moved | 0x7f800000u) : finite;
 }
 inline uint16_t to_f16(float x) {
   const uint32_t u = bit_cast<uint32_t>(x);
@@ -214,19 +214,4 @@ template <class T> inline void combine_welford(T& mean, T& m2, T& count, Same<T>
   mean = mean + delta * share;
   m2 = m2 + m2_b + delta * delta * count * share;
   count = total;
-}
-
-//@ combine_logsumexpf: libm_expf
-inline void combine_logsumexp(float& m, float& s, float m_b, float s_b) {
-  const float largest = m > m_b || m != m ? m : m_b;
-  // Equal maxima need no scaling; two infinities would give inf - inf.
-  s = (m == largest ? s : s * expf(m - largest)) + (m_b == largest ? s_b : s_b * expf(m_b - largest));
-  m = largest;
-}
-
-//@ combine_logsumexp: libm_exp
-inline void combine_logsumexp(double& m, double& s, double m_b, double s_b) {
-  const double largest = m > m_b || m != m ? m : m_b;
-  s = (m == largest ? s : s * exp(m - largest)) + (m_b == largest ? s_b : s_b * exp(m_b - largest));
-  m = largest;
 }

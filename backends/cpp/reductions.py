@@ -54,9 +54,15 @@ class Accumulators:
         types = [scalar_ctype(v.type) for v in self._values]
         for ctype, name, start in zip(types, self.names, starts, strict=True):
             out.line(f"{ctype} {name}{f'[{self.width}]' if self.width else f' = {start}'};")
-        if self.width:
+        if not self.width:
+            return
+        if self.op.init:  # one value a lane
             body = " ".join(f"{n}[lane] = {s};" for n, s in zip(self.names, starts, strict=True))
-            out.line(f"for (int64_t lane = 0; lane < {self.width}; ++lane) {_braced(body, len(starts))}")
+            out.line(f"for (int64_t lane = 0; lane < {self.width}; ++lane) {{ {body} }}")
+            return
+        self.context.need("lanes")
+        for ctype, name, start in zip(types, self.names, starts, strict=True):
+            out.line(f"fill<{ctype}>({name}, {start});")
 
     def accumulate(self, values: Sequence[Code]) -> None:
         """Write the statements that combine the yielded values into the running ones."""
@@ -72,14 +78,11 @@ class Accumulators:
 
     def fold(self) -> list[Code]:
         """Write the combination of all lanes, in a tree; the totals."""
-        out, half = self.context.out, (self.width or 1) // 2
-        if half:
-            out.pragma(f"GCC unroll {half.bit_length()}")
-            with (
-                out.block(f"for (int64_t width = {half}; width > 0; width /= 2)"),
-                out.block("for (int64_t lane = 0; lane < width; ++lane)"),
-            ):
-                self.accumulate([Code(f"{name}[lane + width]") for name in self.names])
+        if self.width is not None and self.width > 1:
+            self.context.need("lanes")
+            head = f"fold<{self.width}>([&](int64_t lane, int64_t other) INLINE"
+            with self.context.out.block(head, "});"):
+                self.accumulate([Code(f"{name}[other]") for name in self.names])
         return self.elements("0")
 
     def _at(self, name: str, lane: str) -> str:
@@ -122,10 +125,6 @@ class Accumulators:
 _SHORT = {"custom": "state", "welford": "moments"}
 
 
-def _braced(body: str, statements: int) -> str:
-    return body if statements == 1 else f"{{ {body} }}"
-
-
 def _parts(
     context: Context, op: kernel.ReduceOp | kernel.ScanOp, values: Sequence[SSAValue]
 ) -> list[tuple[str, int, Combination | None]]:
@@ -163,6 +162,7 @@ def reduce_in_blocks(
         return totals
     context.need("int_minmax")
     block = context.name(f"{op.axis.data}_block")
+    context.out.line("// in blocks, so that rounding errors do not add up over the whole axis")
     with context.out.block(f"for (int64_t {block} = {lo}; {block} < {hi.at(3)}; {block} += {length})"):
         parts = Accumulators(context, op, width, "block_")
         parts.declare()

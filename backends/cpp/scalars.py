@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import Float32Type, FloatAttr, IntegerAttr
+from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects import scalar
+from ...dialects import kernel, scalar
 from ...errors import UnsupportedError
 from . import conversions
 from .code import (
@@ -24,10 +24,11 @@ from .code import (
     conditional,
     float_literal,
     int_literal,
+    rounded,
 )
 from .conversions import Need, cast, is_bool
 from .prelude import libm_section
-from .types import half_name, int_width, is_double, scalar_ctype
+from .types import half_name, int_width, is_double, is_float, scalar_ctype
 
 Rule: TypeAlias = Callable[[Operation, list[Code], Need], Code]
 
@@ -130,7 +131,7 @@ def _constant(op: Operation, v: list[Code], need: Need) -> Code:
     assert isinstance(op, arith.ConstantOp)
     value: Attribute = op.value
     if isinstance(value, FloatAttr):
-        return float_literal(value.value.data, is_double(value.type))
+        return float_literal(rounded(value.value.data, half_name(value.type)), is_double(value.type))
     assert isinstance(value, IntegerAttr)
     return int_literal(value.value.data, int_width(value.type))
 
@@ -224,7 +225,18 @@ def _half_bitcast(op: Operation, v: list[Code], need: Need) -> Code:
 
 def _conversion(op: Operation, v: list[Code], need: Need) -> Code:
     assert isinstance(op, scalar.CastOp | scalar.WidenOp | scalar.NarrowOp)
-    return conversions.convert(v[0], op.source_element, op.target_element, need)
+    source, target = op.source_element, op.target_element
+    if half_name(target) is not None and is_float(source) and _only_stored(op.results[0]):
+        target = source if not is_double(source) else Float32Type()  # the stores round
+    return conversions.convert(v[0], source, target, need)
+
+
+def _only_stored(value: SSAValue) -> bool:
+    """Whether a value goes to memory only, where a half type rounds it anyway."""
+    return all(
+        isinstance(use.operation, kernel.StoreOp) and use.index == 0 and use.operation.kind.data == "set"
+        for use in value.uses
+    )
 
 
 def _count_zeros(name: str) -> Rule:
@@ -315,7 +327,7 @@ _MATH: dict[type[Operation], Rule] = {
         for op, name in (
             (math.AcosOp, "acos"), (math.AcoshOp, "acosh"), (math.AsinOp, "asin"), (math.AsinhOp, "asinh"),
             (math.AtanOp, "atan"), (math.AtanhOp, "atanh"), (math.Atan2Op, "atan2"), (math.CbrtOp, "cbrt"),
-            (math.CosOp, "cos"), (math.CoshOp, "cosh"), (math.ExpOp, "exp"), (math.Exp2Op, "exp2"),
+            (math.CosOp, "cos"), (math.CoshOp, "cosh"), (math.Exp2Op, "exp2"),
             (math.ExpM1Op, "expm1"), (math.LogOp, "log"), (math.Log10Op, "log10"), (math.Log1pOp, "log1p"),
             (math.Log2Op, "log2"), (math.PowFOp, "pow"), (math.SinOp, "sin"), (math.SinhOp, "sinh"),
             (math.TanOp, "tan"), (math.TanhOp, "tanh"),
@@ -331,6 +343,7 @@ _MATH: dict[type[Operation], Rule] = {
     math.TruncOp: builtin("trunc"),
     math.RsqrtOp: _rsqrt,
     math.RoundOp: _template("round_away", "round_away"),
+    math.ExpOp: by_width(_template("exp_f32", "exp_f32"), libm("exp")),
     math.ErfOp: by_width(_template("erf_f32", "erf_f32"), libm("erf")),
     math.AbsIOp: _integer("wrap_abs", "wrap"),
     math.CountLeadingZerosOp: _count_zeros("leading_zeros"),
@@ -371,8 +384,8 @@ RULES: dict[type[Operation], Rule] = {
 #: ops whose result a half type can represent when it can represent the operands, or that round themselves
 _EXACT: frozenset[type[Operation]] = frozenset(
     {
-        arith.BitcastOp, arith.NegfOp, arith.SelectOp, arith.MaximumfOp, arith.MinimumfOp, arith.MaxnumfOp,
-        arith.MinnumfOp, math.AbsFOp, math.CeilOp, math.CopySignOp, math.FloorOp, math.RoundEvenOp, math.TruncOp,
-        scalar.CastOp, scalar.WidenOp, scalar.NarrowOp,
+        arith.BitcastOp, arith.ConstantOp, arith.NegfOp, arith.SelectOp, arith.MaximumfOp, arith.MinimumfOp,
+        arith.MaxnumfOp, arith.MinnumfOp, math.AbsFOp, math.CeilOp, math.CopySignOp, math.FloorOp, math.RoundEvenOp,
+        math.TruncOp, scalar.CastOp, scalar.WidenOp, scalar.NarrowOp,
     }
 )  # fmt: skip
