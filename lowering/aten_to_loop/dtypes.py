@@ -7,6 +7,8 @@ higher category.
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Iterable
 from functools import cache
 from typing import Literal
@@ -102,6 +104,29 @@ def highest(element: Attribute) -> float | int:
 def finite_limit(element: Attribute) -> float:
     """The largest finite value of a floating-point type."""
     return _FLOAT_LIMITS[element]
+
+
+def rounded(value: float | int, element: Attribute) -> float:
+    """A number rounded to float16 or bfloat16, to nearest even."""
+    number = float(value)
+    if not math.isfinite(number):
+        return number
+    if element == F16:
+        return _packed("e", number)
+    single = _packed("f", number)
+    if not math.isfinite(single):
+        return single
+    (bits,) = struct.unpack("I", struct.pack("f", single))
+    bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+    return struct.unpack("f", struct.pack("I", bits))[0]
+
+
+def _packed(format_: str, number: float) -> float:
+    """A finite number in a format of `struct`; infinite where it overflows."""
+    try:
+        return struct.unpack(format_, struct.pack(format_, number))[0]
+    except OverflowError:
+        return math.copysign(math.inf, number)
 
 
 def epsilon(element: Attribute) -> float:

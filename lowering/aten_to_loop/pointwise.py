@@ -20,7 +20,8 @@ from typing import Any
 
 from xdsl.ir import Attribute, SSAValue
 
-from .dtypes import LOW_PRECISION, common_type, computation_type, is_float
+from ...dialects.sym import Expr
+from .dtypes import LOW_PRECISION, common_type, computation_type, is_float, rounded
 from .nests import LoopBuilder, broadcast_map, type_of
 from .rules import Call, Reject, Replacement, add_rule
 from .scalar import Scalar
@@ -45,17 +46,26 @@ OPERANDS = frozenset({"self", "other", "exponent", "end", "value", "fill_value",
 CONDITIONS = frozenset({"condition", "mask"})
 
 
-def add_pointwise(table: Mapping[str, Function], policy: Policy = Policy.RESULT, reject: Reject | None = None) -> None:
+#: devices on which a kernel keeps the digits of a number or 0-d operand, instead of rounding it to low precision
+NOWHERE, ON_CUDA, EVERYWHERE = (), ("cuda",), ("cpu", "cuda")
+
+
+def add_pointwise(
+    table: Mapping[str, Function],
+    policy: Policy = Policy.RESULT,
+    reject: Reject | None = None,
+    exact_numbers: tuple[str, ...] = NOWHERE,
+) -> None:
     """Enter the rules of a table; a key holds overload names separated by spaces."""
     for names, function in table.items():
         code = function.__code__  # pyright: ignore[reportFunctionMemberAccess]
         parameters = code.co_varnames[1 : code.co_argcount]
         refuse = _reject_numbers(parameters, reject)
-        add_rule(names, _lowering(function, parameters, policy), refuse)
+        add_rule(names, _lowering(function, parameters, policy, exact_numbers), refuse)
 
 
 def _lowering(
-    function: Function, parameters: tuple[str, ...], policy: Policy
+    function: Function, parameters: tuple[str, ...], policy: Policy, exact_numbers: tuple[str, ...]
 ) -> Callable[[LoopBuilder, Call], Replacement]:
     def lower(b: LoopBuilder, call: Call) -> Replacement:
         type_ = call.type
@@ -63,10 +73,11 @@ def _lowering(
         element = _operand_element(policy, type_.element, parameters, arguments)
         rank = len(type_.shape)
         s = b.s
+        exact = element not in LOW_PRECISION or type_.device.partition(":")[0] in exact_numbers
 
         def body(_: object) -> Scalar:
             values = [
-                _operand(s, value, name, element, rank, policy)
+                _operand(s, value, name, element, rank, policy, exact)
                 for name, value in zip(parameters, arguments, strict=True)
             ]
             return function(s, *values)
@@ -91,7 +102,9 @@ def _operand_element(
     )
 
 
-def _operand(s: ScalarBuilder, value: Any, name: str, element: Attribute | None, rank: int, policy: Policy) -> Any:
+def _operand(
+    s: ScalarBuilder, value: Any, name: str, element: Attribute | None, rank: int, policy: Policy, exact: bool
+) -> Any:
     """What a table's function gets for an argument."""
     if isinstance(value, SSAValue):
         type_ = type_of(value)
@@ -100,17 +113,23 @@ def _operand(s: ScalarBuilder, value: Any, name: str, element: Attribute | None,
             return s.truthy(s.widen(loaded))
         if policy is Policy.MOVED:
             return s.store(loaded, element or type_.element)
-        return s.widen(loaded) if element is None else operand_as(s, loaded, element)
-    if name in OPERANDS and value is not None and element is not None and not isinstance(value, str):
-        return s.number(value, element if policy is Policy.MOVED else computation_type(element))
-    return value
+        if element is None:
+            return s.widen(loaded)
+        return operand_as(s, loaded, element) if exact else s.widen(s.store(loaded, element))
+    if name not in OPERANDS or value is None or element is None:
+        return value
+    if policy is Policy.MOVED:
+        return s.number(value, element)
+    if not exact and name != "value" and not isinstance(value, Expr):
+        value = rounded(value, element)
+    return s.number(value, computation_type(element))
 
 
 def operand_as(s: ScalarBuilder, value: Scalar, element: Attribute) -> Scalar:
     """A loaded element in the type that computes `element`: what eager's promotion of operands does.
 
-    Floats go straight to the type of computation, which keeps the digits of a 0-d operand, as eager's kernels do;
-    integers are rounded to the low-precision type first.
+    Floats go straight to the type of computation, which keeps the digits of a 0-d operand; integers are rounded to
+    the low-precision type first.
     """
     target = computation_type(element)
     if value.element in LOW_PRECISION:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from ..dtypes import BOOL, F64, I32, I64, is_float, kind
-from ..pointwise import add_pointwise
+from ..pointwise import EVERYWHERE, ON_CUDA, add_pointwise
 from ..scalar import Number, Scalar
 from ..scalar_builder import ScalarBuilder
 
 
 def scaled(s: ScalarBuilder, value: Scalar, factor: Number) -> Scalar:
     """value * factor, without the product where the factor is 1."""
-    return value if isinstance(factor, (bool, int, float)) and factor == 1 else value * s.number(factor, value.element)
+    known = factor.known if isinstance(factor, Scalar) else factor
+    return value if known == 1 else value * s.number(factor, value.element)
 
 
 def divide(s: ScalarBuilder, left: Scalar, right: Scalar, rounding_mode: str | None) -> Scalar:
@@ -129,8 +130,14 @@ add_pointwise({
     "add.Tensor add.Scalar": lambda s, self, other, alpha: self + scaled(s, other, alpha),
     "sub.Tensor sub.Scalar": lambda s, self, other, alpha: self - scaled(s, other, alpha),
     "rsub.Tensor rsub.Scalar": lambda s, self, other, alpha: other - scaled(s, self, alpha),
+}, exact_numbers=ON_CUDA)  # fmt: skip
+
+add_pointwise({
     "mul.Tensor mul.Scalar": lambda s, self, other: self * other,
     "div.Tensor div.Scalar true_divide.Tensor true_divide.Scalar": lambda s, self, other: self / other,
+}, exact_numbers=EVERYWHERE)  # fmt: skip
+
+add_pointwise({
     "div.Tensor_mode div.Scalar_mode":
         lambda s, self, other, rounding_mode: divide(s, self, other, rounding_mode),
     "floor_divide floor_divide.Scalar": lambda s, self, other: divide(s, self, other, "floor"),

@@ -137,11 +137,14 @@ def _index_select(b: LoopBuilder, call: Call) -> Replacement:
     source, indices = call.tensor("self"), call.tensor("index")
     shape = shape_of(source)
     dim = normalize_dim(call["dim"], len(shape))
+    # Eager has two kernels, which raise different errors.
+    first = ("index out of range in self", "IndexError")
+    message, error = first if dim == 0 else ("INDICES element is out of DATA bounds", "RuntimeError")
 
     def body(index: tuple[Expr, ...]) -> Scalar:
         chosen = b.s.load(indices, (index[dim],) if shape_of(indices) else ())
         size = shape[dim] if shape else ONE
-        position = checked_index(b, chosen, size, "index out of range in self")
+        position = checked_index(b, chosen, size, message, error)
         return b.s.load(source, (*index[:dim], position, *index[dim + 1 :]) if shape else ())
 
     return b.generate(body, call.type)

@@ -326,12 +326,13 @@ def _index_reduce(b: LoopBuilder, call: Call) -> Replacement:
 def _index_add(b: LoopBuilder, call: Call) -> Replacement:
     value = _source(b, call, "source")
     alpha = call["alpha"]
+    error = "IndexError" if len(call.type.shape) <= 1 else "RuntimeError"  # eager has two kernels
 
     def scaled(index: tuple[Expr, ...]) -> Scalar:
         loaded = b.s.widen(value(index))
         return loaded if alpha == 1 else loaded * alpha
 
-    return _written(b, call, shape_of(call.tensor("source")), _along_list(b, call), scaled, "add")
+    return _written(b, call, shape_of(call.tensor("source")), _along_list(b, call, error=error), scaled, "add")
 
 
 @lowers("index_copy", moves=True)

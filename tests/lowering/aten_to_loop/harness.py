@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch._prims_common import check_significant_strides
 from torch.fx import Graph, GraphModule
 from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import ModuleOp
@@ -80,7 +81,7 @@ def differences(expected: Any, got: Any, exact_strides: bool = True) -> list[str
         return [f"dtype {expected.dtype} -> {got.dtype}"]
     if expected.shape != got.shape:
         return [f"shape {tuple(expected.shape)} -> {tuple(got.shape)}"]
-    if exact_strides and not torch._prims_common.check_significant_strides(expected, got)[0]:
+    if exact_strides and not check_significant_strides(expected, got)[0]:
         return [f"stride {expected.stride()} -> {got.stride()}"]
     try:
         torch.testing.assert_close(got, expected, equal_nan=True, check_stride=False)

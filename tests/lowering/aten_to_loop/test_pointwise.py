@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from inductile.dialects.aten import op_class
+from inductile.backends.reference import run_module
+from inductile.dialects.aten import AtenOp, op_class
 from inductile.dialects.aten.schema import Argument, Schema
 from inductile.lowering.aten_to_loop import RULES
 
-from .harness import faults, overload
+from .harness import faults, lower, overload
 
 inf, nan = float("inf"), float("nan")
 DTYPES = [
@@ -104,7 +105,7 @@ def choices(argument: Argument) -> list[tuple[str, Any]]:
 def calls(name: str, dtype: torch.dtype) -> Iterator[tuple[list[Any], dict[str, Any]]]:
     """Positional and keyword arguments that eager takes."""
     cls = op_class(f"aten.{name}")
-    assert cls is not None
+    assert cls is not None and issubclass(cls, AtenOp)
     schema = cls.schema
     fixed = tensors(schema, dtype)
     options = [choices(argument) for argument in schema.arguments if not argument.is_tensor]
@@ -132,11 +133,21 @@ def test_as_eager(name: str) -> None:
     assert checked or name in ("log_sigmoid_backward", "_masked_scale")  # the latter exists on CUDA only
 
 
+def exact_faults(name: str, *arguments: Any) -> list[Any]:
+    """Where results differ in any bit: what is rounded when decides those of low precision."""
+    module, inputs, expected = lower(name, arguments, {}, emulate_precision_casts=True)
+    (got,) = run_module(module, inputs)
+    return [] if torch.equal(got, expected[0]) else [(got != expected[0]).nonzero().tolist()]
+
+
 def test_zero_dimensional_operands_do_not_widen() -> None:
-    half = torch.tensor([1.0, 2.0], dtype=torch.float16)
-    for other in (torch.tensor(1.1), torch.tensor(3), torch.tensor(1.1, dtype=torch.float64)):
-        for name in ("add.Tensor", "mul.Tensor", "gt.Tensor", "maximum"):
-            assert faults(name, half, other) == []
+    for dtype in (torch.float16, torch.bfloat16):
+        low = torch.linspace(0.1, 3.0, 64, dtype=dtype)
+        for other in (torch.tensor(0.3), torch.tensor(3), torch.tensor(1.1, dtype=torch.float64)):
+            for name in ("add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "gt.Tensor", "maximum", "atan2"):
+                assert exact_faults(name, low, other) == []
+        for name in ("add.Scalar", "mul.Scalar", "div.Scalar", "eq.Scalar", "rsub.Scalar", "remainder.Scalar"):
+            assert exact_faults(name, low, 0.3) == []
     assert faults("add.Tensor", torch.tensor([1, 2], dtype=torch.int32), torch.tensor(1.5)) == []
     assert faults("eq.Tensor", torch.tensor([1, 2], dtype=torch.uint8), torch.tensor(-1)) == []
 
