@@ -12,6 +12,7 @@ from ...dialects import kernel
 from ...dialects.sym import ZERO
 from .axes import Loop, kernel_names, loops_in
 from .cost import Access, Nest, Sizes, is_unit, widest_scalar, work_of_block
+from .meeting import drop_atomic, keeps_apart, meeting_stores
 from .targets import CpuTarget
 from .transforms import (
     Range,
@@ -21,6 +22,7 @@ from .transforms import (
     range_of,
     rebuild_chain,
     set_mapping,
+    set_range,
     substitute_in,
 )
 
@@ -73,17 +75,7 @@ def _lanes_independent(op: Loop) -> bool:
     if isinstance(op, kernel.ReduceOp) and op.combine is not None:
         return False  # nothing says that a combination of the program's own commutes
     stores = [inner for inner in op.body.block.ops if isinstance(inner, kernel.StoreOp)]
-    return all(_distinct_along(store, op.axis.data) for store in stores if _may_meet(store))
-
-
-def _may_meet(store: kernel.StoreOp) -> bool:
-    return store.atomic is not None or store.ordered is not None
-
-
-def _distinct_along(store: kernel.StoreOp, axis: str) -> bool:
-    """Whether a store writes another place for each value of an axis, all else equal."""
-    step = store.map.data[0].coefficient(axis)
-    return step is not None and step is not ZERO and not store.dynamic
+    return all(keeps_apart(store, op) for store in stores if store.atomic is not None or store.ordered is not None)
 
 
 def _is_local(access: Access) -> bool:
@@ -100,12 +92,16 @@ class _ForNest:
     sizes: Sizes
     names: set[str]
     chain: list[kernel.ForOp] = field(init=False)
+    meets_inside: bool = False
+    """Whether loops inside of the chain have to stay serial, because their iterations may meet in one place."""
 
     def run(self) -> None:
         """Choose lanes, then blocks, then threads."""
         self.chain = perfect_chain(self.op)
-        if any(_may_meet(op) for op in self.op.walk() if isinstance(op, kernel.StoreOp)):
-            self._serial()
+        meeting = meeting_stores(self.op)
+        if meeting and not self._split_meeting(meeting):
+            map_inner(self.op, self.target, self.sizes)
+            drop_atomic(self.op)
             return
         self.nest = Nest.of(self.op)
         self.body = self.chain[-1].body.block
@@ -121,23 +117,29 @@ class _ForNest:
         else:
             self._with_lane(lane)
 
-    def _serial(self) -> None:
-        """Iterations that may meet run one after the other; then nothing needs to be atomic."""
-        map_inner(self.op, self.target, self.sizes)
-        for op in self.op.walk():
-            if isinstance(op, kernel.StoreOp):
-                op.properties.pop("atomic", None)
+    def _split_meeting(self, stores: list[kernel.StoreOp]) -> bool:
+        """Bring the loops that keep all stores apart outside; the others stay serial inside. False: there are none."""
+        apart = [loop for loop in self.chain if all(keeps_apart(store, loop) for store in stores)]
+        if not apart:
+            return False
+        self.meets_inside = len(apart) < len(self.chain)
+        if self.meets_inside:
+            order = [range_of(loop) for loop in (*apart, *(loop for loop in self.chain if loop not in apart))]
+            for loop, axis in zip(self.chain, order, strict=True):
+                set_range(loop, axis)
+            self.chain = self.chain[: len(apart)]
+        return True
 
     def _choose_lane(self) -> kernel.ForOp | None:
         """The loop of the chain whose axis runs in lanes; None: each innermost loop's own axis does."""
         costs: dict[kernel.ForOp | None, float] = {}
         for loop in reversed(self.chain):
             costs[loop] = self._cost_of_lane(loop)
-        if not self.flat:
+        if not self.flat and not self.meets_inside:
             costs[None] = self._cost_of_inner()
         best = min(costs.values())
         # On a tie the innermost choice wins: it moves nothing.
-        order = [None, *reversed(self.chain)] if not self.flat else list(reversed(self.chain))
+        order = [*([None] if None in costs else []), *reversed(self.chain)]
         return next(loop for loop in order if costs[loop] <= best * 1.01)
 
     def _cost_of_lane(self, loop: kernel.ForOp) -> float:
@@ -240,6 +242,7 @@ class _ForNest:
             set_mapping(loops[-1], "vector", tile)
         if count:
             self._thread(loops[0])
+        drop_atomic(loops[0])
 
     def _units(self) -> int:
         return 4 * self.target.cores
