@@ -57,7 +57,7 @@ def import_graph(
 
     Raises UnsupportedError for values that the aten level has no type for.
     """
-    importer = _Importer(graph, list(inputs) if inputs is not None else [])
+    importer = GraphImporter(graph, list(inputs) if inputs is not None else [])
     imported = importer.run(name)
     if check_types:
         from .fx_check import check_result_types
@@ -66,8 +66,8 @@ def import_graph(
     return imported
 
 
-class _Importer:
-    """State of one import."""
+class GraphImporter:
+    """State of one import; `run` does it. Its nodes' values stay readable in `nodes.values`."""
 
     def __init__(self, graph: GraphModule, inputs: list[Any]) -> None:
         self.graph = graph
@@ -84,7 +84,7 @@ class _Importer:
         structure: tuple[Any, ...] = ()
         for node in nodes:
             if node.op == "call_function":
-                self._import_call(node)
+                self.import_call(node)
             elif node.op == "get_attr":
                 self._import_attribute(node)
             elif node.op == "output":
@@ -129,7 +129,8 @@ class _Importer:
         self.constants.append(held)
         self.nodes.values[node] = self._add_argument(type_of(held, self.symbols), node.name)
 
-    def _import_call(self, node: Node) -> None:
+    def import_call(self, node: Node) -> None:
+        """Import a call node; a subclass may look at the ops that it adds."""
         if node.target is operator.getitem:
             container, key = node.args
             value = self.nodes.values[container]  # pyright: ignore[reportArgumentType]
