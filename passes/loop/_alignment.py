@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ...dialects.loop import ScatterOp
+from ...dialects.sym import Expr
+from ._accesses import access_of, map_of
 from ._dependences import NO_AXIS, Node, Read
 from ._groups import Group, Groups
+from ._scatter_chains import are_disjoint, chain_before
 
 
 class MisalignedError(Exception):
@@ -35,6 +38,7 @@ class Aligner:
         self.groups, self.left, self.right = groups, left, right
         self.found = Alignment()
         self.taken: set[int] = set()
+        self.chained: list[Node] = []
 
     def run(self) -> Alignment:
         """The alignment."""
@@ -44,6 +48,8 @@ class Aligner:
         self._suggest_by_sizes()
         left, right, pairs = self.left, self.right, self.found.pairs
         self.found.parallel = {onto for r, onto in pairs.items() if r in right.parallel and onto in left.parallel}
+        if self.chained:
+            self._check_chain()
         return self.found
 
     def _pair(self, left: int, right: int) -> bool:
@@ -62,8 +68,9 @@ class Aligner:
         if not any(groups.group(p) is producers for p in readers.preds):
             return
         for node in readers.nodes:
-            if any(groups.group(p) is producers for p in node.opaque):
-                raise MisalignedError("it writes into a tensor that the other one produces")
+            for position in node.opaque:
+                if groups.group(position) is producers:
+                    self._allow_chain(groups.graph.nodes[position], node)
         for source, reads in readers.reads.items():
             producer = groups.graph.producer.get(source)
             if producer is None or groups.group(producer.position) is not producers:
@@ -78,24 +85,60 @@ class Aligner:
                     if produced != NO_AXIS and (place == NO_AXIS or not pair(produced, place)):
                         raise MisalignedError("it reads other elements than those produced at its point")
 
+    def _allow_chain(self, producer: Node, node: Node) -> None:
+        """A scatter may continue in a tensor that others of the kernel have written elsewhere."""
+        if type(producer.op) is not ScatterOp or type(node.op) is not ScatterOp:
+            raise MisalignedError("it writes into a tensor that the other one produces")
+        for before in chain_before(node.op):
+            known = self.groups.graph.producer[before.out]
+            if self.groups.group(known.position) is not self.groups.group(producer.position):
+                break
+            if not are_disjoint(before, node.op, self.groups.ranges):
+                raise MisalignedError("both may write the same element")
+        self.chained += (producer, node)
+        self.found.reuses = True
+
+    def _check_chain(self) -> None:
+        """Pieces must share their outer axes: else neighbours in memory would be written far apart in time."""
+        parallel = {*self.found.parallel, *(r for r, onto in self.found.pairs.items() if onto in self.found.parallel)}
+        for node in self.chained:
+            places = [self.groups.place(node, axis) for axis in range(node.rank)]
+            shared = [place in parallel for place in places if place != NO_AXIS]
+            if shared != sorted(shared, reverse=True) or not any(shared):
+                raise MisalignedError("the pieces share no outer axes")
+
     def _suggest_by_reads(self) -> None:
         for (left_node, left), (right_node, right) in self._shared_reads():
+            left_map, right_map = map_of(left.load).data, map_of(right.load).data
             equal = True
-            for left_axis, right_axis in zip(left.index, right.index, strict=True):
-                left_place = self.groups.place(left_node, left_axis)
-                right_place = self.groups.place(right_node, right_axis)
-                if left_place == NO_AXIS or right_place == NO_AXIS:
-                    equal = equal and left_place == right_place
-                elif not self._pair(left_place, right_place):
-                    equal = False
-            covered = {a for a in right.index if a != NO_AXIS}
+            for dimension, (left_axis, right_axis) in enumerate(zip(left.index, right.index, strict=True)):
+                if left_axis != NO_AXIS and right_axis != NO_AXIS:
+                    pairs = [(left_axis, right_axis)]
+                else:
+                    pairs = _match_linear(left_map[dimension], left, right_map[dimension], right)
+                equal = self._pair_all(left_node, right_node, pairs) and equal
+            seen = frozenset().union(*(e.free_symbols for e in right_map))
+            covered = {axis for name, axis in right.scope.items() if name in seen}
             self.found.reuses |= equal and bool(covered) and right.around <= covered
+
+    def _pair_all(self, left_node: Node, right_node: Node, pairs: list[tuple[int, int]] | None) -> bool:
+        """Pair the places of axes of two nodes; False when they differ, or None was given."""
+        equal = pairs is not None
+        for left_axis, right_axis in pairs or ():
+            left, right = self.groups.place(left_node, left_axis), self.groups.place(right_node, right_axis)
+            if left == NO_AXIS or right == NO_AXIS:
+                equal = equal and left == right
+            else:
+                equal = self._pair(left, right) and equal
+        return equal
 
     def _shared_reads(self) -> Iterator[tuple[tuple[Node, Read], tuple[Node, Read]]]:
         left, right = self.left.reads, self.right.reads
         for source in right if len(right) < len(left) else left:
             if source in left and source in right:
-                yield left[source][-1], right[source][-1]
+                pair = left[source][-1], right[source][-1]
+                if not any(access_of(read.load).dynamic for _, read in pair):
+                    yield pair
 
     def _suggest_by_sizes(self) -> None:
         """Axes that are parallel in both groups first, so that they can stay so; then those that are in neither."""
@@ -109,3 +152,20 @@ class Aligner:
                     if l not in self.taken and sizes[l] is sizes[r] and wanted in (None, kinds):
                         self._pair(l, r)
                         break
+
+
+def _match_linear(left: Expr, left_read: Read, right: Expr, right_read: Read) -> list[tuple[int, int]] | None:
+    """Axes of two linear indices with equal coefficients, the rest being equal too; None where they differ."""
+    left_parts, right_parts = left.split(left_read.scope), right.split(right_read.scope)
+    if left_parts is None or right_parts is None or left_parts[1] is not right_parts[1]:
+        return None
+    by_coefficient = {coefficient: name for name, coefficient in left_parts[0].items()}
+    if len(by_coefficient) != len(left_parts[0]) or len(left_parts[0]) != len(right_parts[0]):
+        return None
+    pairs: list[tuple[int, int]] = []
+    for name, coefficient in right_parts[0].items():
+        partner = by_coefficient.get(coefficient)
+        if partner is None:
+            return None
+        pairs.append((left_read.scope[partner], right_read.scope[name]))
+    return pairs

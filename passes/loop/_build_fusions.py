@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, NoneAttr, UnknownLoc
@@ -50,7 +51,9 @@ def _redirect_operands(op: Operation, replaced: dict[SSAValue, SSAValue]) -> Non
 
 def _fusion(groups: Groups, group: Group, replaced: dict[SSAValue, SSAValue]) -> FusionOp:
     names = _name_axes(groups, group)
-    escaping = [v for node in group.nodes for v in node.op.results if _escapes(v, group)]
+    inside = Counter(v for node in group.nodes for v in node.op.operands)
+    inside.update({source: len(reads) for source, reads in group.reads.items()})
+    escaping = [v for node in group.nodes for v in node.op.results if v.uses.get_length() > inside[v]]
     for node in group.nodes:
         _place(groups, node, names)
     body = Block([node.op for node in group.nodes])
@@ -63,11 +66,6 @@ def _fusion(groups: Groups, group: Group, replaced: dict[SSAValue, SSAValue]) ->
         result.name_hint = inner.name_hint
         replaced[inner] = result
     return op
-
-
-def _escapes(value: SSAValue, group: Group) -> bool:
-    """Whether anything but the loads of the group uses a value."""
-    return value.uses.get_length() > len(group.reads.get(value, ()))
 
 
 def _name_axes(groups: Groups, group: Group) -> dict[int, str]:

@@ -27,6 +27,8 @@ class Read:
     index: tuple[int, ...]
     around: frozenset[int]
     """Axes that the load runs along, size 1 left out."""
+    scope: dict[str, int]
+    """Axes by name."""
 
 
 @dataclass(eq=False)
@@ -178,7 +180,7 @@ class _NestReader:
             axis = scope.get(atom.name, NO_AXIS) if atom is not None and atom.kind == "symbol" else NO_AXIS
             index.append(axis)
         around = frozenset(axis for axis in scope.values() if sizes[axis].as_int() != 1)
-        self.node.reads.append(Read(load, load.operands[0], tuple(index), around))
+        self.node.reads.append(Read(load, load.operands[0], tuple(index), around, scope))
 
 
 def _writes_commute(op: ScatterOp) -> bool:

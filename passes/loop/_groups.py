@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 
 from xdsl.ir import SSAValue
 
-from ...dialects.sym import Expr
+from ...dialects.sym import Expr, Ranges
 from ._dependences import NO_AXIS, DependenceGraph, Node, Read
 
 
@@ -42,8 +42,9 @@ class Group:
 class Groups:
     """A partition of the nodes that stays free of cycles; axes are merged by union-find."""
 
-    def __init__(self, graph: DependenceGraph) -> None:
+    def __init__(self, graph: DependenceGraph, ranges: Ranges) -> None:
         self.graph = graph
+        self.ranges = ranges
         self.groups: list[Group] = []
         self._parent: list[int] = []
         self.sizes: list[Expr] = []

@@ -103,14 +103,17 @@ class _Bufferizer:
         elif counter("loop-bufferize"):
             remark("passed", "loop-bufferize", scatter, "in place")
             scatter.properties["in_place"] = UnitAttr()
-            self.join(scatter.dest, _outside_result(fusion, scatter.out))
+            if _is_outside(scatter.dest, fusion):
+                self.join(scatter.dest, _outside_result(fusion, scatter.out))
 
     def objection(self, position: int, fusion: FusionOp, scatter: ScatterOp) -> str | None:
         """Why a scatter must not write into the memory of its destination."""
         dest = scatter.dest
         if dest.type != scatter.out.type:
             return "the result has another layout"
-        if not _is_outside(dest, fusion) or roots(dest) != (dest,):
+        if not _is_outside(dest, fusion):
+            return None if dest.has_one_use() else "another member uses it"
+        if roots(dest) != (dest,):
             return "it is a view"
         result = _outside_result(fusion, scatter.out)
         if result is None:
@@ -220,6 +223,8 @@ def _is_outside(value: SSAValue, fusion: FusionOp) -> bool:
 
 
 def _outside_result(fusion: FusionOp, inner: SSAValue) -> SSAValue | None:
-    """The result of a fusion for a value of a member; None when it is not yielded."""
+    """The result of a fusion that has the memory of a scatter's result; None when it is not yielded."""
+    while (user := inner.get_user_of_unique_use()) is not None and type(user) is ScatterOp and user.in_place:
+        inner = user.out
     values = yielded(fusion.body)
     return fusion.results[values.index(inner)] if inner in values else None

@@ -13,7 +13,7 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from ..common.estimates import Estimates
-from ..common.functions import functions
+from ..common.functions import functions, symbol_ranges
 from ..counters import counter
 from ..remarks import enabled, remark
 from ._alignment import Aligner, Alignment, MisalignedError
@@ -35,7 +35,8 @@ class Fuse(ModulePass):
                    itself through others, through an ATen call, or through an `aten.copy_` that writes what it reads.
 
     Nests are visited in order. Each joins the groups that produce what it reads where every value is read at its
-    point; then groups that read the same values at the same points (siblings). A fusion keeps as parallel axes those
+    point; a scatter joins those before it in a chain that fills one tensor, where all write elsewhere (a cat). Then
+    groups are tried that read the same values at the same points (siblings). A fusion keeps as parallel axes those
     that all members have; joining is refused when
 
       - fewer than `min_parallel` points would run in parallel although there is more than `small` to do, or each
@@ -73,7 +74,7 @@ class _Fuser:
     def __init__(self, options: Fuse, function: FuncOp, block: Block) -> None:
         self.options = options
         self.block = block
-        self.groups = Groups(DependenceGraph(block))
+        self.groups = Groups(DependenceGraph(block), symbol_ranges(function))
         self.estimates = Estimates(function)
         #: by value, positions of the nodes that read it last
         self.readers: dict[object, list[int]] = {}

@@ -85,6 +85,52 @@ func.func @cat(%x: !aten.tensor<3xf32>, %y: !aten.tensor<5xf32>) -> !aten.tensor
   func.return %b : !aten.tensor<8xf32>
 }
 
+// Pieces of a cat along the last dimension are one kernel; along the first they stay apart.
+func.func @cat_rows(%x: !aten.tensor<64x3xf32>, %y: !aten.tensor<64x5xf32>, %z: !aten.tensor<64x(s0)xf32>) -> !aten.tensor<64x(s0 + 8)xf32> attributes {symbols = [#sym.symbol<s0, arg = 2, dim = 1, min = 2>]} {
+  %d = loop.empty : !aten.tensor<64x(s0 + 8)xf32>
+  %a = loop.scatter set (i0 in 64, i1 in 3) into %d[i0, i1] unique {
+    %v = loop.load %x[i0, i1]
+    loop.yield %v
+  } : !aten.tensor<64x(s0 + 8)xf32>
+  %b = loop.scatter set (i0 in 64, i1 in s0) into %a[i0, i1 + 3] unique {
+    %v = loop.load %z[i0, i1]
+    loop.yield %v
+  } : !aten.tensor<64x(s0 + 8)xf32>
+  %c = loop.scatter set (i0 in 64, i1 in 5) into %b[i0, i1 + s0 + 3] unique {
+    %v = loop.load %y[i0, i1]
+    loop.yield %v
+  } : !aten.tensor<64x(s0 + 8)xf32>
+  func.return %c : !aten.tensor<64x(s0 + 8)xf32>
+}
+func.func @cat_first(%x: !aten.tensor<3x64xf32>, %y: !aten.tensor<5x64xf32>) -> !aten.tensor<8x64xf32> {
+  %d = loop.empty : !aten.tensor<8x64xf32>
+  %a = loop.scatter set (i0 in 3, i1 in 64) into %d[i0, i1] unique {
+    %v = loop.load %x[i0, i1]
+    loop.yield %v
+  } : !aten.tensor<8x64xf32>
+  %b = loop.scatter set (i0 in 5, i1 in 64) into %a[i0 + 3, i1] unique {
+    %v = loop.load %y[i0, i1]
+    loop.yield %v
+  } : !aten.tensor<8x64xf32>
+  func.return %b : !aten.tensor<8x64xf32>
+}
+// Overlapping writes keep their order.
+func.func @overlap(%x: !aten.tensor<64x5xf32>, %y: !aten.tensor<64x5xf32>) -> !aten.tensor<64x8xf32> {
+  %d = loop.generate (i0 in 64, i1 in 8) {
+    %v = arith.constant 1.0 : f32
+    loop.yield %v
+  } : !aten.tensor<64x8xf32>
+  %a = loop.scatter set (i0 in 64, i1 in 5) into %d[i0, i1] unique {
+    %v = loop.load %x[i0, i1]
+    loop.yield %v
+  } : !aten.tensor<64x8xf32>
+  %b = loop.scatter set (i0 in 64, i1 in 5) into %a[i0, i1 + 3] unique {
+    %v = loop.load %y[i0, i1]
+    loop.yield %v
+  } : !aten.tensor<64x8xf32>
+  func.return %b : !aten.tensor<64x8xf32>
+}
+
 // CHECK-BLESS
 // CHECK: builtin.module {
 // CHECK-NEXT:   func.func @kv_cache(%cache: !aten.tensor<2x16x8xf32>, %new: !aten.tensor<2x1x8xf32>, %position: !aten.tensor<1xi64>) -> !aten.tensor<2x8xf32> {
@@ -195,5 +241,66 @@ func.func @cat(%x: !aten.tensor<3xf32>, %y: !aten.tensor<5xf32>) -> !aten.tensor
 // CHECK-NEXT:       loop.yield %b_1
 // CHECK-NEXT:     } : !aten.tensor<8xf32>
 // CHECK-NEXT:     func.return %b : !aten.tensor<8xf32>
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @cat_rows(%x: !aten.tensor<64x3xf32>, %y: !aten.tensor<64x5xf32>, %z: !aten.tensor<64x(s0)xf32>) -> !aten.tensor<64x(s0 + 8)xf32> attributes {symbols = [#sym.symbol<s0, arg = 2, dim = 1, min = 2>]} {
+// CHECK-NEXT:     %d = loop.empty : !aten.tensor<64x(s0 + 8)xf32>
+// CHECK-NEXT:     %c = loop.fusion (a0 in 64 | a1 in 5, a2 in 3, a3 in s0) {
+// CHECK-NEXT:       %a = loop.scatter set (i0 in 64, i1 in 3) into %d[i0, i1] unique in_place on (a0, a2) {
+// CHECK-NEXT:         %v = loop.load %x[i0, i1]
+// CHECK-NEXT:         loop.yield %v
+// CHECK-NEXT:       } : !aten.tensor<64x(s0 + 8)xf32>
+// CHECK-NEXT:       %b = loop.scatter set (i0 in 64, i1 in s0) into %a[i0, i1 + 3] unique in_place on (a0, a3) {
+// CHECK-NEXT:         %v_1 = loop.load %z[i0, i1]
+// CHECK-NEXT:         loop.yield %v_1
+// CHECK-NEXT:       } : !aten.tensor<64x(s0 + 8)xf32>
+// CHECK-NEXT:       %c_1 = loop.scatter set (i0 in 64, i1 in 5) into %b[i0, i1 + s0 + 3] unique in_place on (a0, a1) {
+// CHECK-NEXT:         %v_2 = loop.load %y[i0, i1]
+// CHECK-NEXT:         loop.yield %v_2
+// CHECK-NEXT:       } : !aten.tensor<64x(s0 + 8)xf32>
+// CHECK-NEXT:       loop.yield %c_1
+// CHECK-NEXT:     } : !aten.tensor<64x(s0 + 8)xf32>
+// CHECK-NEXT:     func.return %c : !aten.tensor<64x(s0 + 8)xf32>
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @cat_first(%x: !aten.tensor<3x64xf32>, %y: !aten.tensor<5x64xf32>) -> !aten.tensor<8x64xf32> {
+// CHECK-NEXT:     %d = loop.empty : !aten.tensor<8x64xf32>
+// CHECK-NEXT:     %a = loop.fusion (a0 in 3, a1 in 64) {
+// CHECK-NEXT:       %a_1 = loop.scatter set (i0 in 3, i1 in 64) into %d[i0, i1] unique in_place on (a0, a1) {
+// CHECK-NEXT:         %v = loop.load %x[i0, i1]
+// CHECK-NEXT:         loop.yield %v
+// CHECK-NEXT:       } : !aten.tensor<8x64xf32>
+// CHECK-NEXT:       loop.yield %a_1
+// CHECK-NEXT:     } : !aten.tensor<8x64xf32>
+// CHECK-NEXT:     %b = loop.fusion (a0 in 5, a1 in 64) {
+// CHECK-NEXT:       %b_1 = loop.scatter set (i0 in 5, i1 in 64) into %a[i0 + 3, i1] unique in_place on (a0, a1) {
+// CHECK-NEXT:         %v_1 = loop.load %y[i0, i1]
+// CHECK-NEXT:         loop.yield %v_1
+// CHECK-NEXT:       } : !aten.tensor<8x64xf32>
+// CHECK-NEXT:       loop.yield %b_1
+// CHECK-NEXT:     } : !aten.tensor<8x64xf32>
+// CHECK-NEXT:     func.return %b : !aten.tensor<8x64xf32>
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @overlap(%x: !aten.tensor<64x5xf32>, %y: !aten.tensor<64x5xf32>) -> !aten.tensor<64x8xf32> {
+// CHECK-NEXT:     %d = loop.fusion (a0 in 64, a1 in 8) {
+// CHECK-NEXT:       %d_1 = loop.generate (i0 in 64, i1 in 8) on (a0, a1) {
+// CHECK-NEXT:         %v = arith.constant 1.000000e+00 : f32
+// CHECK-NEXT:         loop.yield %v
+// CHECK-NEXT:       } : !aten.tensor<64x8xf32>
+// CHECK-NEXT:       loop.yield %d_1
+// CHECK-NEXT:     } : !aten.tensor<64x8xf32>
+// CHECK-NEXT:     %a = loop.fusion (a0 in 64, a1 in 5) {
+// CHECK-NEXT:       %a_1 = loop.scatter set (i0 in 64, i1 in 5) into %d[i0, i1] unique in_place on (a0, a1) {
+// CHECK-NEXT:         %v_1 = loop.load %x[i0, i1]
+// CHECK-NEXT:         loop.yield %v_1
+// CHECK-NEXT:       } : !aten.tensor<64x8xf32>
+// CHECK-NEXT:       loop.yield %a_1
+// CHECK-NEXT:     } : !aten.tensor<64x8xf32>
+// CHECK-NEXT:     %b = loop.fusion (a0 in 64, a1 in 5) {
+// CHECK-NEXT:       %b_1 = loop.scatter set (i0 in 64, i1 in 5) into %a[i0, i1 + 3] unique in_place on (a0, a1) {
+// CHECK-NEXT:         %v_2 = loop.load %y[i0, i1]
+// CHECK-NEXT:         loop.yield %v_2
+// CHECK-NEXT:       } : !aten.tensor<64x8xf32>
+// CHECK-NEXT:       loop.yield %b_1
+// CHECK-NEXT:     } : !aten.tensor<64x8xf32>
+// CHECK-NEXT:     func.return %b : !aten.tensor<64x8xf32>
 // CHECK-NEXT:   }
 // CHECK-NEXT: }

@@ -197,16 +197,13 @@ func.func @written_between(%x: !aten.tensor<4xf32>, %y: !aten.tensor<4xf32>) -> 
 // CHECK-NEXT:       loop.yield %a_1
 // CHECK-NEXT:     } : !aten.tensor<4xf32>
 // CHECK-NEXT:     %c = aten.copy_(%x, %y) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %d = loop.fusion (a0 in 4) {
+// CHECK-NEXT:     %d, %e_1 = loop.fusion (a0 in 4) {
 // CHECK-NEXT:       %d_1 = loop.generate (i0 in 4) on (a0) {
 // CHECK-NEXT:         %v_1 = loop.load %a[i0]
 // CHECK-NEXT:         %w = loop.load %x[-i0 + 3]
-// CHECK-NEXT:         %e_1 = arith.addf %v_1, %w : f32
-// CHECK-NEXT:         loop.yield %e_1
+// CHECK-NEXT:         %e_2 = arith.addf %v_1, %w : f32
+// CHECK-NEXT:         loop.yield %e_2
 // CHECK-NEXT:       } : !aten.tensor<4xf32>
-// CHECK-NEXT:       loop.yield %d_1
-// CHECK-NEXT:     } : !aten.tensor<4xf32>
-// CHECK-NEXT:     %e_2 = loop.fusion (a0 in 4) {
 // CHECK-NEXT:       %e_3 = loop.generate (i0 in 4) on (a0) {
 // CHECK-NEXT:         %v_2 = loop.load %x[i0]
 // CHECK-NEXT:         %e_4 = math.exp %v_2 : f32
@@ -214,8 +211,8 @@ func.func @written_between(%x: !aten.tensor<4xf32>, %y: !aten.tensor<4xf32>) -> 
 // CHECK-NEXT:         %e_5 = arith.mulf %e_4, %w_1 : f32
 // CHECK-NEXT:         loop.yield %e_5
 // CHECK-NEXT:       } : !aten.tensor<4xf32>
-// CHECK-NEXT:       loop.yield %e_3
-// CHECK-NEXT:     } : !aten.tensor<4xf32>
-// CHECK-NEXT:     func.return %d, %e_2 : !aten.tensor<4xf32>, !aten.tensor<4xf32>
+// CHECK-NEXT:       loop.yield %d_1, %e_3
+// CHECK-NEXT:     } : !aten.tensor<4xf32>, !aten.tensor<4xf32>
+// CHECK-NEXT:     func.return %d, %e_1 : !aten.tensor<4xf32>, !aten.tensor<4xf32>
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
