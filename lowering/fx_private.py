@@ -29,16 +29,100 @@ def aot_backend(
     inputs stay in inference graphs as `copy_`. Uses `torch._dynamo.backends.common.aot_autograd`.
     """
     from torch._dynamo.backends.common import aot_autograd
-    from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     return aot_autograd(
         fw_compiler=forward,
         bw_compiler=backward,
         inference_compiler=inference,
         decompositions=decompositions,
-        partition_fn=partition or min_cut_rematerialization_partition,
+        partition_fn=partition or torch_partition(),
         keep_inference_input_mutations=True,
     )
+
+
+def torch_partition() -> Callable[..., Any]:
+    """torch's own partitioner, a `partition_fn`. Uses `torch._functorch.partitioners`."""
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    return min_cut_rematerialization_partition
+
+
+def is_tangent(placeholder: torch.fx.Node) -> bool:
+    """Whether an argument of a joint graph is the backward graph's alone: a gradient, a token, a random seed.
+
+    AOTAutograd says so by name.
+    """
+    return any(part in str(placeholder.target) for part in ("tangents", "bwd_seed", "bwd_base_offset"))
+
+
+def mutated_arguments(joint: torch.fx.GraphModule) -> set[torch.fx.Node]:
+    """Arguments of a joint graph into which a result of the forward graph is copied behind it.
+
+    Uses the descriptions of arguments and results in `meta["desc"]`.
+    """
+    output = next(iter(joint.graph.find_nodes(op="output")))
+    described = _flat(output.meta.get("desc", ()))
+    targets = [d.mutated_input for d in described if type(d).__name__ == "InputMutationAOTOutput"]
+    arguments = joint.graph.find_nodes(op="placeholder")
+    return {node for node in arguments if "desc" in node.meta and node.meta["desc"] in targets}
+
+
+def _flat(values: Any) -> list[Any]:
+    from torch.utils._pytree import tree_leaves
+
+    return tree_leaves(values)
+
+
+#: CheckpointPolicy -> what it asks of the partitioner
+_POLICIES = {
+    "MUST_RECOMPUTE": "recompute",
+    "PREFER_RECOMPUTE": "recompute",
+    "MUST_SAVE": "save",
+}
+
+
+def checkpoint_wish(node: torch.fx.Node) -> str:
+    """ "recompute", "save" or nothing: what `torch.utils.checkpoint` has written into `meta["recompute"]`."""
+    policy = node.meta.get("recompute")
+    return _POLICIES.get(getattr(policy, "name", ""), "")
+
+
+def checkpoint_region(node: torch.fx.Node) -> int | None:
+    """Number of the checkpointed region of a node: `meta["ac_graph_id"]`."""
+    return node.meta.get("ac_graph_id")
+
+
+def has_gradient_hook(node: torch.fx.Node) -> bool:
+    """Whether a hook of the user sees the gradient of a node: `meta["has_backward_hook"]`."""
+    return bool(node.meta.get("has_backward_hook", False))
+
+
+def runs_in_backward(node: torch.fx.Node) -> bool:
+    """Whether autograd made a node, or has to run it, for the backward graph: `meta["partitioner_tag"]`."""
+    return node.meta.get("partitioner_tag") in ("is_backward", "must_be_in_backward")
+
+
+def split_joint(
+    joint: torch.fx.GraphModule,
+    saved: Sequence[torch.fx.Node],
+    saved_numbers: Sequence[torch.fx.Node],
+    forward_outputs: int,
+) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
+    """Forward and backward graph of a joint graph for the given saved tensors and integers.
+
+    The backward graph runs what it computes again right before it is read. Uses `_extract_fwd_bwd_modules` and
+    `reordering_to_mimic_autograd_engine` of `torch._functorch.partitioners`.
+    """
+    from torch._functorch import partitioners
+
+    forward, backward = partitioners._extract_fwd_bwd_modules(
+        joint, list(saved), saved_sym_nodes=list(saved_numbers), num_fwd_outputs=forward_outputs
+    )
+    for node in reversed(backward.graph.nodes):
+        # a copy of the forward graph's, made because its arguments are there, would draw once more
+        if not node.users and torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+            backward.graph.erase_node(node)
+    return forward, partitioners.reordering_to_mimic_autograd_engine(backward)
 
 
 def fake_mode_of(inputs: Iterable[Any]) -> Any:

@@ -9,7 +9,18 @@ from typing import Any
 import torch
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.aten import Argument, AtenOp, CallOp, Device, Layout, MemoryFormat, Operator, Reference, TensorType
+from ...dialects.aten import (
+    Argument,
+    AtenOp,
+    CallOp,
+    Device,
+    Layout,
+    MemoryFormat,
+    Operator,
+    Reference,
+    TensorType,
+    Tuple,
+)
 from ...dialects.sym import Expr
 from ...lowering.fx_targets import resolve
 from .errors import InterpretationError, describe
@@ -37,7 +48,8 @@ class _Arguments:
         if isinstance(value, Expr):
             return self.program.size(value)
         if isinstance(value, tuple | list):
-            return [self.value(item, is_read) for item in value]
+            items = [self.value(item, is_read) for item in value]
+            return tuple(items) if isinstance(value, Tuple) else items
         if isinstance(value, dict):
             return {key: self.value(item) for key, item in value.items()}
         if isinstance(value, Attribute):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from xdsl.dialects.builtin import ModuleOp
 
+from ...lowering.fx_private import without_modes
 from .errors import InputError, InterpretationError
 from .inputs import random_inputs
 from .run import run_module
@@ -61,19 +62,26 @@ def compare_modules(
     function: str | None = None,
     wide: bool = False,
     values: bool = True,
+    references: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """How `after` differs from `before` on inputs, one line a difference; the inputs are left alone.
 
     Compared are results (dtype, shape, strides, values, NaN, infinities, the sign of zero), inputs afterwards,
     aliases among results and inputs, and what the program raises. `wide` computes floats in float64 with the
     program's casts, so that two orders of the same operations agree closely. Without `values` only the rest.
+    `references` are those of `run_module`.
 
     Raises what `run_module` raises for inputs that do not fit, or when `before` has no meaning.
     """
-    expected = _run(before, inputs, function, wide)
+    with without_modes():
+        expected = _run(before, inputs, function, wide, references)
+        got = _run(after, inputs, function, wide, references)
+        return _outcome_differences(expected, got, values, wide)
+
+
+def _outcome_differences(expected: _Outcome, got: _Outcome, values: bool, wide: bool) -> list[str]:
     if isinstance(expected.error, InputError | InterpretationError):
         raise expected.error
-    got = _run(after, inputs, function, wide)
     if expected.error is not None or got.error is not None:
         return _error_differences(expected.error, got.error)
     found: list[str] = []
@@ -86,11 +94,18 @@ def compare_modules(
     return found + _alias_differences(_aliases(expected), _aliases(got))
 
 
-def _run(module: ModuleOp, inputs: Sequence[Any], function: str | None, wide: bool) -> _Outcome:
+def _run(
+    module: ModuleOp,
+    inputs: Sequence[Any],
+    function: str | None,
+    wide: bool,
+    references: Mapping[str, Any] | None,
+) -> _Outcome:
     own = clone_inputs(inputs)
-    torch.manual_seed(0)
     try:
-        return _Outcome(run_module(module, own, function, wide=wide), own)
+        with torch.random.fork_rng():  # both runs draw the same numbers, and the caller's generators stay as they are
+            torch.manual_seed(0)
+            return _Outcome(run_module(module, own, function, wide=wide, references=references), own)
     except Exception as error:  # an exception is part of what the program does
         return _Outcome([], own, error)
 

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import SymbolAttr, SymError
 from ...dialects.sym.attributes import SymbolDeclaration
+from ...lowering.fx_private import without_modes
 from .errors import InputError
 from .index_bounds import IndexBounds
 from .precision import actual_device, torch_dtype
@@ -37,6 +38,11 @@ def random_inputs(
 
     Raises InputError for a type of argument that is neither tensor nor index, or contradictory declarations.
     """
+    with without_modes():
+        return _inputs(module, seed, special, function)
+
+
+def _inputs(module: ModuleOp, seed: int, special: bool, function: str | None) -> list[torch.Tensor | int]:
     chosen = find_function(module, function)
     generator = torch.Generator().manual_seed(seed)
     kinds = [a.type for a in chosen.body.blocks[0].args]

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import SymbolAttr
+from ...lowering.fx_private import without_modes
 from . import aten, loop
 from . import host as host_
 from . import program as program_
@@ -77,13 +78,28 @@ def run_module(
     Raises InputError for inputs that do not fit, InterpretationError for a program that has no meaning, and what
     the program itself raises.
     """
-    chosen = find_function(module, function)
+    with without_modes():
+        return _run(
+            find_function(module, function),
+            module,
+            inputs,
+            Machine(Precision(wide), check_bounds, strict),
+            references or {},
+        )
+
+
+def _run(
+    chosen: Function,
+    module: ModuleOp,
+    inputs: Sequence[torch.Tensor | int],
+    machine: Machine,
+    references: Mapping[str, Any],
+) -> list[Any]:
     block = chosen.body.blocks[0]
     symbols = bind_symbols([s.data for s in declarations(chosen)], inputs)
     check_inputs([a.type for a in block.args], inputs, symbols)
-    machine = Machine(Precision(wide), check_bounds, strict)
-    program = _program(module, chosen, machine, symbols, references or {})
-    if not wide:
+    program = _program(module, chosen, machine, symbols, references)
+    if not machine.precision.wide:
         return _execute(program, block, inputs)
     border = Border()
     entered = [border.enter(v) if isinstance(v, torch.Tensor) else v for v in inputs]
