@@ -11,9 +11,9 @@ from torch.fx import Graph, GraphModule, Node
 from torch.utils._pytree import tree_leaves
 from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
-from ..dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, Operator, Reference, torch_name
+from ..dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, Operator, Reference, Tuple, torch_name
 from ..dialects.aten.binding import MEASURED, bindings
 from ..dialects.sym import Atom, Expr, SymbolAttr, SymbolDeclaration, SymIntOp, symbol
 from ..errors import UnsupportedError
@@ -33,11 +33,11 @@ def export_graph(program: ModuleOp | ImportedGraph) -> GraphModule:
     """
     imported = program if isinstance(program, ImportedGraph) else ImportedGraph(program)
     function = next(op for op in imported.module.ops if isinstance(op, FuncOp))
-    return _Exporter(function, imported).run(arrange=program is imported)
+    return GraphExporter(function, imported).run(arrange=program is imported)
 
 
-class _Exporter:
-    """State of one export."""
+class GraphExporter:
+    """State of one export. `nodes` and `symbols` say what values and symbols are in the graph so far."""
 
     def __init__(self, function: FuncOp, imported: ImportedGraph) -> None:
         self.function = function
@@ -52,17 +52,22 @@ class _Exporter:
         """Export everything."""
         self._export_arguments()
         for op in self.function.body.block.ops:
-            if isinstance(op, AtenOp):
-                self._export_aten(op)
-            elif isinstance(op, CallOp):
-                self._export_call(op)
-            elif isinstance(op, SymIntOp):
-                self.nodes[op.result] = self._number(op.value.data)
-            elif isinstance(op, ReturnOp):
+            if isinstance(op, ReturnOp):
                 self._export_return(op, arrange)
             else:
-                raise UnsupportedError(f"{op.name} has no counterpart in an FX graph")
+                self.export_op(op)
         return GraphModule(self.root, self.graph)
+
+    def export_op(self, op: Operation) -> None:
+        """Export one op; UnsupportedError for an op of another level."""
+        if isinstance(op, AtenOp):
+            self._export_aten(op)
+        elif isinstance(op, CallOp):
+            self._export_call(op)
+        elif isinstance(op, SymIntOp):
+            self.nodes[op.result] = self._number(op.value.data)
+        else:
+            raise UnsupportedError(f"{op.name} has no counterpart in an FX graph")
 
     def _export_arguments(self) -> None:
         arguments = self.function.body.block.args
@@ -85,12 +90,13 @@ class _Exporter:
             return  # an op binds it
         argument = self.nodes[self.function.body.block.args[declaration.arg]]
         if declaration.dim is not None:
-            argument = self._call(torch.ops.aten.sym_size.int, (argument, declaration.dim))
+            argument = self.call(torch.ops.aten.sym_size.int, (argument, declaration.dim))
         elif declaration.stride is not None:
-            argument = self._call(torch.ops.aten.sym_stride.int, (argument, declaration.stride))
+            argument = self.call(torch.ops.aten.sym_stride.int, (argument, declaration.stride))
         self.symbols[declaration.name] = argument
 
-    def _call(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Node:
+    def call(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Node:
+        """A new node that calls a function."""
         return self.graph.call_function(function, tuple(args), kwargs)
 
     def _export_aten(self, op: AtenOp) -> None:
@@ -103,7 +109,7 @@ class _Exporter:
                     kwargs[argument.name] = value
             else:
                 args.append(value)
-        node = self._call(resolve(f"aten::{op.schema.name}"), args, kwargs)
+        node = self.call(resolve(f"aten::{op.schema.name}"), args, kwargs)
         returns = op.schema.returns
         if len(returns) == 1 and not returns[0].is_list:
             self.nodes[op.results[0]] = node
@@ -116,30 +122,30 @@ class _Exporter:
         is_nested = op.schema.has_result_groups
         sizes = op.result_sizes if is_nested else (1,) * len(op.results)
         for position, size in enumerate(sizes):
-            item = self._call(operator.getitem, (node, position))
+            item = self.call(operator.getitem, (node, position))
             if is_nested and op.schema.returns[position].is_list:
                 for inner in range(size):
-                    self.nodes[next(results)] = self._call(operator.getitem, (item, inner))
+                    self.nodes[next(results)] = self.call(operator.getitem, (item, inner))
             else:
                 self.nodes[next(results)] = item
 
     def _export_call(self, op: CallOp) -> None:
         args = [self._value(value) for value in op.args()]
         kwargs = {key: self._value(value) for key, value in op.kwargs().items()}
-        node = self._call(resolve(op.target), args, kwargs)
+        node = self.call(resolve(op.target), args, kwargs)
         if op.results:  # how they are nested is not part of the IR
-            leaves = self._call(tree_leaves, (node,))
+            leaves = self.call(tree_leaves, (node,))
             for number, result in enumerate(op.results):
-                self.nodes[result] = self._call(operator.getitem, (leaves, number))
+                self.nodes[result] = self.call(operator.getitem, (leaves, number))
         self._bind(op)
 
     def _bind(self, op: AtenOp | CallOp) -> None:
         for binding in bindings(op) if op.binds else ():
             measured = self.nodes[op.results[binding.result]]
             if binding.dim is not None:
-                measured = self._call(torch.ops.aten.sym_size.int, (measured, binding.dim))
+                measured = self.call(torch.ops.aten.sym_size.int, (measured, binding.dim))
             elif isinstance(op.results[binding.result].type, IndexType):
-                measured = self._call(torch.sym_int, (measured,))
+                measured = self.call(torch.sym_int, (measured,))
             name = f"{MEASURED}.{binding.name}"
             self.symbols[name] = measured
             self.symbols[binding.name] = self._number(binding.value.subs({MEASURED: symbol(name)}))
@@ -158,7 +164,8 @@ class _Exporter:
         if isinstance(value, Expr):
             return self._number(value)
         if isinstance(value, tuple):
-            return [self._value(item) for item in value]
+            items = [self._value(item) for item in value]
+            return tuple(items) if isinstance(value, Tuple) else items
         if isinstance(value, dict):
             return {key: self._value(item) for key, item in value.items()}
         if isinstance(value, Attribute):
@@ -195,7 +202,7 @@ class _Exporter:
 
     def _fold(self, function: Callable[..., Any], left: Any, right: Any) -> Any:
         if isinstance(left, Node) or isinstance(right, Node):
-            return self._call(function, (left, right))
+            return self.call(function, (left, right))
         return function(left, right)
 
     def _atom(self, atom: Atom) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..dialects.aten import (
     Operator,
     Reference,
     TensorType,
+    Tuple,
     op_class,
 )
 from ..dialects.aten.values import SSA_CLASSES
@@ -28,6 +30,8 @@ from .fx_sym import UnsupportedSymbol
 from .fx_symbols import SymbolTable
 from .fx_targets import callee_name, is_pure
 from .fx_types import device_name, dtype_element, location_of, type_of
+
+log = logging.getLogger(__name__)
 
 Value = Any
 """What a node stands for: an SSA value, an `Expr` or Python number, a `Reference`, None, or a tuple or dict of such."""
@@ -66,7 +70,11 @@ def _find_overload(target: Any) -> _Overload:
     cls = op_class(name)
     if cls is None or not issubclass(cls, AtenOp):
         return None
-    return cls, names or tuple(argument.name for argument in cls.schema.arguments)
+    known = tuple(argument.name for argument in cls.schema.arguments)
+    if not names and known != tuple(argument.name for argument in target._schema.arguments):
+        log.info("%s has other arguments in this torch than in the table of schemas: it stays a call", callee)
+        return None
+    return cls, names or known
 
 
 class NodeImporter:
@@ -197,10 +205,19 @@ class NodeImporter:
     def _call_op(
         self, node: Node, types: Sequence[Attribute], location: LocationAttr, binds: Sequence[str]
     ) -> Operation:
-        args = [self.value_of(arg) for arg in node.args]
-        kwargs = {name: self.value_of(arg) for name, arg in node.kwargs.items()}
+        args = [self._call_value(arg) for arg in node.args]
+        kwargs = {name: self._call_value(arg) for name, arg in node.kwargs.items()}
         callee = callee_name(node.target)
         return CallOp.of(callee, args, kwargs, types, location, binds, pure=is_pure(node.target))
+
+    def _call_value(self, arg: Any) -> Value:
+        """Like `value_of`, but tuples stay tuples: some higher-order operators insist."""
+        if isinstance(arg, (list, tuple)):
+            items = [self._call_value(item) for item in arg]
+            return tuple(items) if isinstance(arg, list) else Tuple(items)
+        if isinstance(arg, dict):
+            return {key: self._call_value(item) for key, item in arg.items()}
+        return self.value_of(arg)
 
     def value_of(self, arg: Any) -> Value:
         """The value of an argument of a node; what IR cannot hold becomes a reference."""

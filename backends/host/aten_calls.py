@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, Operator, Reference
+from ...dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, Operator, Reference, Tuple
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
 from ...lowering.fx_targets import resolve
@@ -73,6 +73,8 @@ class ArgumentPrinter:
             return self.variable(value)
         if isinstance(value, Expr):
             return expression(value, self.symbols)
+        if isinstance(value, Tuple):
+            return f"({''.join(f'{self.print(item)}, ' for item in value)})"
         if isinstance(value, tuple | list):
             return f"[{', '.join(map(self.print, value))}]"
         if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):

@@ -13,7 +13,7 @@ from .ops import op_class as _overload_class
 from .schema import Argument, Return, Schema, SchemaError
 from .table import overload_names
 from .types import OpaqueDtype, TensorType, element_type, torch_name
-from .values import Device, Layout, MemoryFormat, Operator, Reference
+from .values import Device, Layout, MemoryFormat, Operator, Reference, Tuple
 
 
 class AtenDialect(Dialect):
@@ -52,6 +52,7 @@ __all__ = [
     "Schema",
     "SchemaError",
     "TensorType",
+    "Tuple",
     "element_type",
     "op_class",
     "torch_name",

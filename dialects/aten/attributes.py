@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Data
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Attribute, Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -136,7 +137,28 @@ class PresenceAttr(Data[tuple[bool, ...]]):
         printer.print_string(f"<{', '.join(str(int(item)) for item in self.data)}>")
 
 
+@irdl_attr_definition
+class TupleAttr(Data[ArrayAttr[Attribute]]):
+    """A Python tuple, for callees that tell it from a list: `#aten.tuple<[1, 2]>`."""
+
+    name = "aten.tuple"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> ArrayAttr[Attribute]:
+        """Parse `<[1, 2]>`."""
+        with parser.in_angle_brackets():
+            items = parser.parse_attribute()
+        if not isinstance(items, ArrayAttr):
+            parser.raise_error("expected an array")
+        return items
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Print `<[1, 2]>`."""
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.data)
+
+
 NONE = NoneAttr(None)
 ATTRIBUTES = [
-    NoneAttr, DeviceAttr, LayoutAttr, MemoryFormatAttr, OperatorAttr, ComplexAttr, OperandAttr, PresenceAttr,
+    NoneAttr, DeviceAttr, LayoutAttr, MemoryFormatAttr, OperatorAttr, ComplexAttr, OperandAttr, PresenceAttr, TupleAttr,
 ]  # fmt: skip

@@ -26,7 +26,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from .attributes import OperandAttr
+from .attributes import OperandAttr, TupleAttr
 from .op_syntax import parse_binds
 from .ops import names_attr
 from .syntax import parse_arguments, parse_value, print_value
@@ -167,6 +167,8 @@ def _references(attribute: Attribute) -> list[int]:
         return [attribute.data]
     if isinstance(attribute, ArrayAttr):
         return [number for item in attribute.data for number in _references(item)]
+    if isinstance(attribute, TupleAttr):
+        return _references(attribute.data)
     if isinstance(attribute, DictionaryAttr):
         return [number for item in attribute.data.values() for number in _references(item)]
     return []

@@ -1,6 +1,6 @@
 """Text of argument values: each says what it is, so that one parser reads them all.
 
-3   s0 + 1   1.0e-12   -inf   true   none   "text"   complex(1.0, 0.0)   [s0, 4]   {key = 1}
+3   s0 + 1   1.0e-12   -inf   true   none   "text"   complex(1.0, 0.0)   [s0, 4]   tuple(1, %x)   {key = 1}
 torch.float32   torch.channels_last   torch.strided   device("cuda:0")   operator("aten::mm")   @graph   %value
 """
 
@@ -31,6 +31,7 @@ from .attributes import (
     NoneAttr,
     OperandAttr,
     OperatorAttr,
+    TupleAttr,
 )
 from .literals import float_text, parse_float, parse_optional_float
 from .types import TORCH_NAMES, OpaqueDtype, element_type, torch_name
@@ -54,6 +55,10 @@ def print_value(printer: Printer, attribute: Attribute, dynamic: Sequence[SSAVal
         case ArrayAttr():
             with printer.in_square_brackets():
                 printer.print_list(attribute.data, lambda item: print_value(printer, item, dynamic))
+        case TupleAttr():
+            printer.print_string("tuple")
+            with printer.in_parens():
+                printer.print_list(attribute.data.data, lambda item: print_value(printer, item, dynamic))
         case DictionaryAttr():
             with printer.in_braces():
                 printer.print_list(attribute.data.items(), lambda item: _print_item(printer, item, dynamic))
@@ -125,7 +130,7 @@ def parse_value(parser: Parser, dynamic: list[SSAValue], depth: int = 0) -> Attr
         case MLIRTokenKind.HASH_IDENT | MLIRTokenKind.EXCLAMATION_IDENT:
             return parser.parse_attribute()
         case MLIRTokenKind.BARE_IDENT:
-            word = _parse_optional_word(parser, token.text)
+            word = _parse_optional_word(parser, token.text, dynamic, depth)
             if word is not None:
                 return word
         case _:
@@ -147,7 +152,7 @@ def _parse_item(parser: Parser, dynamic: list[SSAValue], depth: int) -> tuple[st
     return key, parse_value(parser, dynamic, depth)
 
 
-def _parse_optional_word(parser: Parser, word: str) -> Attribute | None:
+def _parse_optional_word(parser: Parser, word: str, dynamic: list[SSAValue], depth: int) -> Attribute | None:
     """Parse what starts with a bare identifier and is no index expression."""
     if word in _WORDS:
         parser.parse_identifier()
@@ -159,6 +164,12 @@ def _parse_optional_word(parser: Parser, word: str) -> Attribute | None:
         parser.parse_identifier()
         with parser.in_parens():
             return _CALLS[word](parser.parse_str_literal())
+    if word == "tuple":
+        parser.parse_identifier()
+        items = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, lambda: parse_value(parser, dynamic, depth + 1)
+        )
+        return TupleAttr(ArrayAttr(items))
     if word == "complex":
         parser.parse_identifier()
         with parser.in_parens():

@@ -10,7 +10,8 @@
 | None                                    | `#aten.none`                   |
 | SSA value (a number made by another op) | `#aten.operand<k>`             |
 | `Reference` (a graph, an object)        | `@name`                        |
-| other lists, dicts                      | array, dictionary              |
+| other lists (decoded as tuples), dicts  | array, dictionary              |
+| `Tuple`                                 | `#aten.tuple<...>`             |
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from .attributes import (
     NoneAttr,
     OperandAttr,
     OperatorAttr,
+    TupleAttr,
 )
 
 Value: TypeAlias = Any
@@ -74,6 +76,12 @@ class Operator(str):
 
 class Reference(str):
     """Name of an object that IR cannot hold, such as the graph of a branch; it travels beside the module."""
+
+    __slots__ = ()
+
+
+class Tuple(tuple[Any, ...]):
+    """A tuple that the callee must get as a tuple, where a plain one stands for any list."""
 
     __slots__ = ()
 
@@ -117,6 +125,8 @@ def encode(value: Value, dynamic: list[SSAValue]) -> Attribute:
         return value
     if isinstance(value, dict):
         return DictionaryAttr({str(key): encode(item, dynamic) for key, item in value.items()})
+    if isinstance(value, Tuple):
+        return TupleAttr(ArrayAttr([encode(item, dynamic) for item in value]))
     if isinstance(value, Sequence):
         return encode_list(value, dynamic)
     raise TypeError(f"an ATen op cannot hold a {type(value).__name__}: {value!r}")
@@ -154,6 +164,8 @@ def decode(attribute: Attribute, dynamic: Sequence[SSAValue] = ()) -> Value:
         return dynamic[attribute.data]
     if isinstance(attribute, ArrayAttr):
         return tuple(decode(item, dynamic) for item in attribute.data)
+    if isinstance(attribute, TupleAttr):
+        return Tuple(decode(attribute.data, dynamic))
     if isinstance(attribute, DictionaryAttr):
         return {key: decode(item, dynamic) for key, item in attribute.data.items()}
     return attribute

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, CallOp, TensorType
+from ...dialects.aten.attributes import TupleAttr
 from ...dialects.effects import has_side_effect
 from ...dialects.sym import MapAttr, SymAttr, SymbolAttr
 from ..common.functions import functions
@@ -116,6 +118,11 @@ def _mentioned(attribute: Attribute) -> set[str]:
         return set(attribute.data.free_symbols)
     if isinstance(attribute, MapAttr):
         return {name for expr in attribute.data for name in expr.free_symbols}
+    items: Iterable[Attribute] = ()
     if isinstance(attribute, ArrayAttr):
-        return {name for item in attribute for name in _mentioned(item)}
-    return set()
+        items = attribute.data
+    elif isinstance(attribute, TupleAttr):
+        items = attribute.data.data
+    elif isinstance(attribute, DictionaryAttr):
+        items = attribute.data.values()
+    return {name for item in items for name in _mentioned(item)}

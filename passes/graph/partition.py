@@ -149,6 +149,7 @@ class _Partitioner:
         graph = ForwardGraph(ops, required, self.classes, arguments)
         graph.held = {v for v in arguments if STATIC in self.arguments[v]}
         graph.written = {v for v in arguments if MUTATED in self.arguments[v]}
+        graph.written.update(root for op in ops if op.name == "aten.copy_" for root in roots(op.operands[0]))
         graph.materialized = {*arguments, *self.forward_outputs, *self._in_memory(ops)}
         rewritten = self._in_memory(self.backward)
         graph.rewritten = {op for op in ops if any(result in rewritten for result in op.results)}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn.attention.flex_attention import flex_attention
 
 from inductile.errors import UnsupportedError
 from inductile.lowering.fx_export import export_graph
@@ -56,6 +57,23 @@ def branches(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.cond(x.sum() > y.sum(), lambda a, b: a @ b, lambda a, b: a - b, (x, y))
 
 
+def attention(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """A higher-order operator that insists on tuples, and gets numbers, graphs and a dictionary."""
+    q = (x @ y).reshape(1, 1, 4, 4)
+    return flex_attention(q, q, q, score_mod=lambda score, b, h, i, j: score + i - j)  # pyright: ignore
+
+
+def custom(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    z = x.clone()
+    increment(z, 3)
+    return z + y
+
+
+@torch.library.custom_op("inductile_tests::increment", mutates_args=("x",))
+def increment(x: torch.Tensor, n: int) -> None:
+    x.add_(n)
+
+
 def special(x: torch.Tensor, y: torch.Tensor) -> tuple[Any, ...]:
     i = torch.tensor([1, 0])
     return (
@@ -81,9 +99,11 @@ SQUARES = (torch.arange(16.0).reshape(4, 4) - 7, torch.ones(4, 4))
         (mutation, (torch.arange(4.0), torch.ones(4)), False),
         (random, SQUARES, False),
         (branches, SQUARES, False),
+        (attention, SQUARES, False),
+        (custom, SQUARES, False),
         (special, SQUARES, False),
     ],
-    ids=["views", "views-dynamic", "numbers", "mutation", "random", "branches", "special"],
+    ids=["views", "views-dynamic", "numbers", "mutation", "random", "branches", "attention", "custom", "special"],
 )
 def test_programs(function: Callable[..., Any], inputs: tuple[Any, ...], dynamic: bool, passes: str) -> None:
     fresh = tuple(x.clone() if isinstance(x, torch.Tensor) else x for x in inputs)

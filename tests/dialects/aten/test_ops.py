@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from inductile.dialects.aten import Aten, AtenOp, CallOp, Device, Reference, TensorType
+from inductile.dialects.aten import Aten, AtenOp, CallOp, Device, Reference, TensorType, Tuple
 from inductile.dialects.aten.binding import Binding, bindings
 from inductile.dialects.context import new_context
 from inductile.dialects.effects import has_side_effect, is_pure
@@ -207,9 +207,16 @@ def test_result_groups() -> None:
 
 
 def test_calls_hold_any_nesting() -> None:
-    op = CallOp.of("a::b", (X, [1, None, [Y, 2.5]], {"k": (S0, F)}), {"m": Reference("g")}, (T,), pure=True)
+    op = CallOp.of(
+        "a::b",
+        (X, [1, None, [Y, 2.5]], {"k": (S0, F)}, Tuple((1, Tuple((Y,))))),
+        {"m": Reference("g")},
+        (T,),
+        pure=True,
+    )
     op.verify()
-    assert op.args() == (X, (1, None, (Y, 2.5)), {"k": (S0, F)})
+    assert op.args() == (X, (1, None, (Y, 2.5)), {"k": (S0, F)}, (1, (Y,)))
+    assert [type(argument) for argument in op.args()[1:]] == [tuple, dict, Tuple]
     assert op.kwargs() == {"m": "g"} and type(op.kwargs()["m"]) is Reference
 
 

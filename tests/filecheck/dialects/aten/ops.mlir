@@ -46,7 +46,7 @@ func.func @numbers(%x: !aten.tensor<4xf32>, %i: !aten.tensor<i64>) attributes {s
 
 // Calls of anything: nested arguments, dictionaries, graphs, operators, constants of torch.
 func.func @calls(%x: !aten.tensor<4xf32>, %p: !aten.tensor<i1>) {
-  %0 = aten.call "higher_order::cond"(%p, @true_graph_0, @false_graph_0, [%x, [%x, 1, none]]) : !aten.tensor<4xf32>
+  %0 = aten.call "higher_order::cond"(%p, @true_graph_0, @false_graph_0, [%x, [%x, 1, none], tuple(), tuple(tuple(%x), 2)]) : !aten.tensor<4xf32>
   %1, %2 = aten.call "higher_order::with_effects"(%x, operator("mylib::f.x"), {a = %x, "b c" = [true, 2.0]}, key = "v") : !aten.tensor<4xf32>, none
   %3 = aten.call pure "mylib::g"(device("cpu"), torch.float16, torch.strided, torch.channels_last, [], complex(0.0, 1.0)) {note = 1 : i64} : f64
   aten.call "mylib::h"()
@@ -100,7 +100,7 @@ func.func @lists(%x: !aten.tensor<4xf32>, %s: !aten.tensor<f32>) {
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
 // CHECK-NEXT:   func.func @calls(%x: !aten.tensor<4xf32>, %p: !aten.tensor<i1>) {
-// CHECK-NEXT:     %0 = aten.call "higher_order::cond"(%p, @true_graph_0, @false_graph_0, [%x, [%x, 1, none]]) : !aten.tensor<4xf32>
+// CHECK-NEXT:     %0 = aten.call "higher_order::cond"(%p, @true_graph_0, @false_graph_0, [%x, [%x, 1, none], tuple(), tuple(tuple(%x), 2)]) : !aten.tensor<4xf32>
 // CHECK-NEXT:     %1, %2 = aten.call "higher_order::with_effects"(%x, operator("mylib::f.x"), {a = %x, "b c" = [true, 2.0]}, key = "v") : !aten.tensor<4xf32>, none
 // CHECK-NEXT:     %3 = aten.call pure "mylib::g"(device("cpu"), torch.float16, torch.strided, torch.channels_last, [], complex(0.0, 1.0)) {note = 1 : i64} : f64
 // CHECK-NEXT:     aten.call "mylib::h"()
