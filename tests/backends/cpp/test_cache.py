@@ -1,0 +1,197 @@
+"""The compile cache, the compiler, and what happens without one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from inductile.backends.cpp import cache, library, toolchain
+from inductile.backends.cpp.library import compile_kernels
+from inductile.errors import CompilerNotFoundError, UserError
+
+from .programs import emit, run_kernel
+
+SCALE = """
+kernel.func @scale(%x: !kernel.buffer<f32, n>, %y: !kernel.buffer<f32, n>) symbols (n) {{
+  kernel.for i0 in 0 to n map vector {{
+    %c = arith.constant {} : f32
+    %v = kernel.load %x[i0]
+    %r = arith.mulf %v, %c : f32
+    kernel.store %r, %y[i0]
+    kernel.yield
+  }}
+  kernel.yield
+}}"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty cache that this process knows nothing of."""
+    monkeypatch.setenv("INDUCTILE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(library, "_CHECKED", set())
+    yield tmp_path / "cache" / "cpp"
+
+
+def check(factor: float) -> None:
+    x = torch.randn(100)
+    assert torch.equal(run_kernel(SCALE.format(factor), x, torch.empty(100), 100), x * factor)
+
+
+def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object) -> list[Path]:
+        raise AssertionError("the compiler was called")
+
+    monkeypatch.setattr(library, "compile_sources", refuse)
+
+
+def test_second_compile_is_read_from_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(3.0)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert not list(folder.glob("build-*"))
+    no_compiler(monkeypatch)
+    check(3.0)
+    with pytest.raises(AssertionError, match="the compiler was called"):
+        check(4.0)
+
+
+def test_comments_are_not_part_of_the_key(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = emit(SCALE.format(5.0))
+    compile_kernels([source])
+    no_compiler(monkeypatch)
+    moved = library.KernelSource(
+        source.name, "// other_file.py:77\n" + source.text, source.sections, source.parameter_types, source.errors
+    )
+    (loaded,) = compile_kernels([moved])
+    assert loaded.source.text.startswith("// other_file.py:77")
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "missing", "entry"])
+def test_damage_is_found_and_repaired(folder: Path, damage: str) -> None:
+    check(6.0)
+    (entry,) = (p for p in folder.glob("*.json") if "scale" in p.read_text())
+    lib = folder / json.loads(entry.read_text())["library"]
+    data = lib.read_bytes()
+    if damage == "missing":
+        lib.unlink()
+    elif damage == "entry":
+        entry.write_text('{"library": "x')
+    else:
+        # a new file: the old one is mapped into this process
+        lib.unlink()
+        lib.write_bytes(data[:1000] if damage == "truncated" else data[:5000] + bytes([data[5000] ^ 1]) + data[5001:])
+    library._CHECKED.clear()
+    with pytest.warns(UserWarning, match="is built anew"):
+        check(6.0)
+    library._CHECKED.clear()
+    check(6.0)
+
+
+def test_an_entry_cannot_name_a_library_elsewhere(folder: Path, tmp_path: Path) -> None:
+    check(7.0)
+    (entry,) = (p for p in folder.glob("*.json") if "scale" in p.read_text())
+    evil = tmp_path / "evil.so"
+    evil.write_bytes(b"not code")
+    entry.write_text(json.dumps({"library": f"../../{evil.name}", "symbol": "scale__entry"}))
+    with pytest.warns(UserWarning, match="is built anew"):
+        check(7.0)
+
+
+def test_a_cache_that_others_may_write_is_closed_to_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "shared"
+    root.mkdir(mode=0o777)
+    root.chmod(0o777)
+    monkeypatch.setenv("INDUCTILE_CACHE_DIR", str(root))
+    cache.cache_dir("cpp")
+    assert root.stat().st_mode & 0o022 == 0
+
+
+def test_a_cache_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INDUCTILE_CACHE_DIR", str(tmp_path / "theirs"))
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(UserError, match="belongs to another user"):
+        cache.cache_dir("cpp")
+
+
+def test_a_folder_that_cannot_be_made_is_replaced_by_a_private_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("INDUCTILE_CACHE_DIR", str(tmp_path / "file"))
+    with pytest.warns(UserWarning, match="no compile cache"):
+        check(8.0)
+
+
+_PROCESS = """
+import sys, torch
+sys.path.insert(0, sys.argv[1])
+from concurrent.futures import ThreadPoolExecutor
+from xdsl.parser import Parser
+from inductile.dialects.context import new_context
+from inductile.backends.cpp.emit import emit_kernel
+from inductile.backends.cpp.library import compile_kernels
+text = sys.stdin.read()
+def one(k):
+    (function,) = Parser(new_context(), text.replace("FACTOR", f"{k}.5")).parse_module().ops
+    return compile_kernels([emit_kernel(function)])[0].entry
+with ThreadPoolExecutor(3) as pool:
+    assert all(pool.map(one, [1, 2, 1, 2]))
+print("done")
+"""
+
+
+def test_processes_and_threads_share_a_cache(folder: Path, tmp_path: Path) -> None:
+    text = SCALE.format("FACTOR")
+    environment = {**os.environ, "INDUCTILE_CACHE_DIR": str(folder.parent)}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", _PROCESS, str(tmp_path)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+        )
+        for _ in range(3)
+    ]  # fmt: skip
+    for process in processes:
+        output, errors = process.communicate(text, timeout=300)
+        assert output == "done\n", errors
+    check(1.5)
+
+
+def test_equal_kernels_are_compiled_once(folder: Path) -> None:
+    same = [emit(SCALE.format(9.0)) for _ in range(3)]
+    other = emit(SCALE.format(10.0))  # the same name, other code
+    first, second, third, last = compile_kernels([*same, other])
+    assert first.entry == second.entry == third.entry != last.entry
+
+
+def test_no_compiler_names_the_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(CompilerNotFoundError, match=r"install the package g\+\+"):
+        check(11.0)
+
+
+def test_cxx_is_honoured(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = toolchain.find_compiler().command[0]
+    wrapper = tmp_path / "my compiler"
+    wrapper.write_text(f'#!/bin/sh\ntouch "{tmp_path}/used"\nexec "{compiler}" "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("CXX", f'"{wrapper}" -DWITH_AN_OPTION')
+    check(12.0)
+    assert (tmp_path / "used").exists()
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(UserError, match="CXX names 'no-such-compiler'"):
+        check(13.0)
+
+
+def test_rejected_code_leaves_what_is_needed_to_repeat_it(folder: Path) -> None:
+    broken = library.KernelSource("broken", 'extern "C" int broken() { return nonsense; }', (), (), ())
+    with pytest.raises(toolchain.KernelCompileError, match="nonsense") as caught:
+        compile_kernels([broken])
+    assert "nonsense" in Path(caught.value.source).read_text()
+    assert caught.value.source in caught.value.command
