@@ -141,7 +141,7 @@ def _run_passes(
     if config.verify_each == "numerics":
         from .numerics import NumericCheck
 
-        watchers.append(NumericCheck(constants=imported.constants))
+        watchers.append(NumericCheck(constants=imported.constants, references=imported.references))
     manager = PassManager(passes, watchers, verify_each=bool(config.verify_each))
     with ExitStack() as stack:
         if config.debug_counter:

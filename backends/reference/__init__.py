@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .compare import compare_modules, differences, random_inputs
+from .compare import Outcome, compare_modules, differences, observe, outcome_differences, random_inputs
 from .errors import (
     InputError,
     InterpretationError,
@@ -18,10 +18,13 @@ __all__ = [
     "InterpretationError",
     "LifetimeError",
     "OutOfBoundsError",
+    "Outcome",
     "RaceError",
     "UninitialisedReadError",
     "compare_modules",
     "differences",
+    "observe",
+    "outcome_differences",
     "random_inputs",
     "run_module",
 ]

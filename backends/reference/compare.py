@@ -15,7 +15,9 @@ from .inputs import random_inputs
 from .run import run_module
 from .tensors import same_memory, same_strides
 
-__all__ = ["clone_inputs", "compare_modules", "differences", "random_inputs"]
+__all__ = [
+    "Outcome", "clone_inputs", "compare_modules", "differences", "observe", "outcome_differences", "random_inputs",
+]  # fmt: skip
 
 #: dtype -> relative and absolute tolerance of values computed in their own type in another order
 _NARROW: dict[torch.dtype, tuple[float, float]] = {
@@ -29,11 +31,12 @@ _WIDE_ATOL = 1e-7
 
 
 @dataclass(frozen=True)
-class _Outcome:
+class Outcome:
     """What a run left: results, or the error that the program raised, and the inputs afterwards."""
 
     results: list[Any]
     inputs: list[Any]
+    wide: bool
     error: Exception | None = None
 
 
@@ -73,41 +76,46 @@ def compare_modules(
 
     Raises what `run_module` raises for inputs that do not fit, or when `before` has no meaning.
     """
+    expected = observe(before, inputs, function=function, wide=wide, references=references)
+    got = observe(after, inputs, function=function, wide=wide, references=references)
+    return outcome_differences(expected, got, values=values)
+
+
+def observe(
+    module: ModuleOp,
+    inputs: Sequence[torch.Tensor | int],
+    *,
+    function: str | None = None,
+    wide: bool = False,
+    references: Mapping[str, Any] | None = None,
+) -> Outcome:
+    """What a function does to copies of inputs, with random numbers from a fixed seed."""
     with without_modes():
-        expected = _run(before, inputs, function, wide, references)
-        got = _run(after, inputs, function, wide, references)
-        return _outcome_differences(expected, got, values, wide)
+        own = clone_inputs(inputs)
+        try:
+            with torch.random.fork_rng():  # the caller's generators stay as they are
+                torch.manual_seed(0)
+                results = run_module(module, own, function, wide=wide, references=references)
+        except Exception as error:  # an exception is part of what the program does
+            return Outcome([], own, wide, error)
+    return Outcome(results, own, wide)
 
 
-def _outcome_differences(expected: _Outcome, got: _Outcome, values: bool, wide: bool) -> list[str]:
+def outcome_differences(expected: Outcome, got: Outcome, *, values: bool = True) -> list[str]:
+    """How one outcome differs from another, as `compare_modules` says it."""
     if isinstance(expected.error, InputError | InterpretationError):
         raise expected.error
     if expected.error is not None or got.error is not None:
         return _error_differences(expected.error, got.error)
-    found: list[str] = []
     if len(expected.results) != len(got.results):
         return [f"{len(expected.results)} results -> {len(got.results)}"]
-    for number, pair in enumerate(zip(expected.results, got.results, strict=True)):
-        found += [f"result {number}: {d}" for d in differences(*pair, values=values, wide=wide)]
-    for number, pair in enumerate(zip(expected.inputs, got.inputs, strict=True)):
-        found += [f"input {number} afterwards: {d}" for d in differences(*pair, values=values, wide=wide)]
+    found: list[str] = []
+    with without_modes():
+        for number, pair in enumerate(zip(expected.results, got.results, strict=True)):
+            found += [f"result {number}: {d}" for d in differences(*pair, values=values, wide=got.wide)]
+        for number, pair in enumerate(zip(expected.inputs, got.inputs, strict=True)):
+            found += [f"input {number} afterwards: {d}" for d in differences(*pair, values=values, wide=got.wide)]
     return found + _alias_differences(_aliases(expected), _aliases(got))
-
-
-def _run(
-    module: ModuleOp,
-    inputs: Sequence[Any],
-    function: str | None,
-    wide: bool,
-    references: Mapping[str, Any] | None,
-) -> _Outcome:
-    own = clone_inputs(inputs)
-    try:
-        with torch.random.fork_rng():  # both runs draw the same numbers, and the caller's generators stay as they are
-            torch.manual_seed(0)
-            return _Outcome(run_module(module, own, function, wide=wide, references=references), own)
-    except Exception as error:  # an exception is part of what the program does
-        return _Outcome([], own, error)
 
 
 def _error_differences(before: Exception | None, after: Exception | None) -> list[str]:
@@ -163,7 +171,7 @@ def _report(what: str, expected: torch.Tensor, got: torch.Tensor, wrong: torch.T
     return [f"{what} at {list(at)}: {pair} ({count} of {expected.numel()} elements)"]
 
 
-def _aliases(outcome: _Outcome) -> set[tuple[str, str]]:
+def _aliases(outcome: Outcome) -> set[tuple[str, str]]:
     named = [(f"input {k}", v) for k, v in enumerate(outcome.inputs)]
     named += [(f"result {k}", v) for k, v in enumerate(outcome.results)]
     tensors = [(name, v) for name, v in named if isinstance(v, torch.Tensor) and v.numel()]
