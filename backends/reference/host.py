@@ -43,8 +43,6 @@ class HostProgram(Program):
     memories: dict[int, Memory] = field(default_factory=dict)
     """By identity of the storage; arguments and what ATen returns have none."""
     last_use: dict[SSAValue, Operation] = field(default_factory=dict)
-    position: int = 0
-    """Number of the op that runs."""
     _order: dict[Operation, int] = field(default_factory=dict)
 
     def run(self, block: Block) -> list[Any]:
@@ -65,11 +63,6 @@ class HostProgram(Program):
         if isinstance(value.type, TensorType) and not same_strides(result, strides := self.strides(value.type)):
             raise InterpretationError(f"{describe(op)}: strides {result.stride()} instead of {strides}")
 
-    def execute(self, op: Operation) -> None:
-        """Execute one op."""
-        self.position = self._order[op]
-        super().execute(op)
-
     def memory(self, tensor: torch.Tensor) -> Memory | None:
         """The memory of a tensor, if the function allocated it."""
         return self.memories.get(tensor.untyped_storage()._cdata)
@@ -85,7 +78,7 @@ class HostProgram(Program):
         """The tensor of a value that is alive, which may be undefined."""
         found = self.values[value]
         if isinstance(found, Freed):
-            raise LifetimeError(f"a value is used after its life was ended by {describe(found.by)}")
+            raise LifetimeError(f"{self.reader()}: uses a value whose life was ended by {describe(found.by)}")
         return found
 
     def tensor(self, value: SSAValue) -> torch.Tensor:
@@ -96,7 +89,9 @@ class HostProgram(Program):
             undefined = ~memory.defined(tensor)
             if bool(undefined.any()):
                 where = undefined.nonzero()[0].tolist()
-                raise UninitialisedReadError(f"element {where} of {describe(memory.op)} is read, never written")
+                raise UninitialisedReadError(
+                    f"{self.reader()}: reads element {where}, never written, of {describe(memory.op)}"
+                )
         return tensor
 
     def result(self, value: SSAValue) -> Any:
@@ -127,7 +122,8 @@ class HostProgram(Program):
     def is_needed(self, memory: Memory) -> bool:
         """Whether an op after the current one uses a value of a memory."""
         uses = (self.last_use.get(v) for v in memory.holders)
-        return any(op is not None and self._order[op] > self.position for op in uses)
+        assert self.current is not None
+        return any(op is not None and self._order[op] > self._order[self.current] for op in uses)
 
 
 def empty(program: HostProgram, op: host.EmptyOp) -> None:

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any, ClassVar
 
 import torch
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region
 
 from ...dialects import loop
 from ...dialects.aten.types import TensorType
@@ -27,16 +27,12 @@ Values = tuple[torch.Tensor, ...]
 class LoopFrame(Frame):
     """A body of a loop-level nest."""
 
-    def tensor(self, value: SSAValue) -> torch.Tensor:
-        """The tensor that a load reads."""
-        found = self.values[value]
-        if isinstance(found, TakenOver):
-            raise LifetimeError(f"read after its memory was taken over by {describe(found.by)}")
-        return found.to(self.domain.device)
-
     def load(self, op: loop.LoadOp) -> None:
         """An element of a tensor in each lane."""
-        source = self.tensor(op.source)
+        source = self.values[op.source]
+        if isinstance(source, TakenOver):
+            raise LifetimeError(f"{describe(op)}: reads memory that was taken over by {describe(source.by)}")
+        source = source.to(self.domain.device)
         mask = None if op.mask is None else self.scalar(op.mask)
         found = self.gather(op, source, self.indices(op.map.data, op.dynamic), mask)
         scalars = self.machine.precision.load(found)

@@ -43,10 +43,13 @@ class Program:
     """Tensors, and Python numbers for values of other types (0-d tensors for results of scalar ops)."""
     references: Mapping[str, Any] = field(default_factory=dict)
     """What `@name` in arguments of ATen calls stands for."""
+    current: Operation | None = None
+    """The op that runs, for messages."""
 
     def run(self, block: Block) -> list[Any]:
         """Execute a function's body; the values of its terminator's operands."""
         for op in block.ops:
+            self.current = op
             if op.has_trait(IsTerminator):
                 return [self.result(v) for v in op.operands]
             self.execute(op)
@@ -54,6 +57,7 @@ class Program:
 
     def execute(self, op: Operation) -> None:
         """Execute one op and bind its results."""
+        self.current = op
         for kind in type(op).__mro__:
             handler = self.handlers.get(kind)
             if handler is not None:
@@ -71,8 +75,12 @@ class Program:
         """The tensor that an op reads."""
         found = self.values[value]
         if isinstance(found, TakenOver):
-            raise LifetimeError(f"read after its memory was taken over by {describe(found.by)}")
+            raise LifetimeError(f"{self.reader()}: reads memory that was taken over by {describe(found.by)}")
         return found
+
+    def reader(self) -> str:
+        """The op that runs, for messages."""
+        return "the function" if self.current is None else describe(self.current)
 
     def target(self, value: SSAValue) -> torch.Tensor:
         """The tensor that an op writes without reading it."""

@@ -56,9 +56,9 @@ def test_use_after_free() -> None:
       %b = host.empty : {T}
       host.launch @double(%a, %b) [8]
       host.return %b"""
-    with pytest.raises(LifetimeError, match=r"after its life was ended by host\.free %a"):
+    with pytest.raises(LifetimeError, match=r"host\.launch @double\(%a, %b\) \[8\]: .*life was ended by host\.free %a"):
         run(host(body), X)
-    with pytest.raises(LifetimeError, match=r"ended by host\.free"):
+    with pytest.raises(LifetimeError, match=r"host\.free %a: .*ended by host\.free %a"):
         run(host(f"%a = host.empty : {T}\nhost.free %a\nhost.free %a\nhost.return %x"), X)
 
 
@@ -113,17 +113,17 @@ def test_undefined_memory_is_not_read() -> None:
     with pytest.raises(UninitialisedReadError, match=r"kernel\.load %x\[i0\]: reads element 0, never written"):
         run(host(launch), X)
     copy = f"%a = host.empty : {T}\nhost.copy %a to %x\nhost.return %x"
-    with pytest.raises(UninitialisedReadError, match=r"element \[0\] of %a = host\.empty"):
+    with pytest.raises(UninitialisedReadError, match=r"element \[0\], never written, of %a = host\.empty"):
         run(host(copy), X)
     call = f"%a = host.empty : {T}\n%b = aten.relu(%a) : {T}\nhost.return %b"
-    with pytest.raises(UninitialisedReadError, match=r"element \[0\] of %a = host\.empty"):
+    with pytest.raises(UninitialisedReadError, match=r"element \[0\], never written, of %a = host\.empty"):
         run(host(call), X)
 
 
 def test_what_was_never_written_may_be_returned_whole_but_not_in_part() -> None:
     (got,) = run(host(f"%a = host.empty : {T}\nhost.return %a"), X)
     assert bool(got.isnan().all())
-    with pytest.raises(UninitialisedReadError, match=r"element \[5\] of %a"):
+    with pytest.raises(UninitialisedReadError, match=r"host\.return %a: reads element \[5\]"):
         run(host(f"%a = host.empty : {T}\nhost.launch @double(%x, %a) [5]\nhost.return %a"), X)
 
 
