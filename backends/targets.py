@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from xdsl.dialects import func
@@ -69,11 +69,14 @@ def target_of_device(module: ModuleOp) -> str:
     return "cpp"
 
 
-def build(module: ModuleOp, config: Config | None = None) -> Program:
-    """Emit, compile and link a module at kernel + host level into an executable program."""
+def build(module: ModuleOp, config: Config | None = None, references: Mapping[str, Any] | None = None) -> Program:
+    """Emit, compile and link a module at kernel + host level into an executable program.
+
+    `references` are the graphs and objects that its calls name.
+    """
     from .host import build as build_program
 
-    return build_program(module, config)
+    return build_program(module, config, references)
 
 
 def run_compiled(module: ModuleOp, inputs: Sequence[Any], function: str | None = None) -> list[Any]:
