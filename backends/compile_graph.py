@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
     """Hold the collector: one full collection with torch loaded costs more than a whole compile."""
     was_enabled = gc.isenabled()
     gc.disable()
@@ -53,7 +53,7 @@ def compile_graph(
     a warning and the graph runs through torch.
     """
     try:
-        with _no_garbage_collection():
+        with no_garbage_collection():
             return _compile(graph, inputs, config, kind)
     except UserError:
         raise
@@ -74,9 +74,9 @@ def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config,
     passes = choose_passes(config, _target_of(imported.module))
     if trace is not None:
         trace.write("pipeline.txt", ",".join(map(str, passes)) + "\n")
-    _run_passes(graph, inputs, imported, passes, config, report, trace)
+    run_passes(imported, passes, config, report, trace, lambda: import_graph(graph, inputs))
     started = time.perf_counter()
-    program = build(imported.module, config)
+    program = build(imported.module, config, imported.references)
     report.seconds["emit and compile"] = time.perf_counter() - started
     report.describe(imported.module, program)
     if trace is not None:
@@ -101,7 +101,16 @@ def choose_passes(config: Config, target: str) -> list[ModulePass]:
     passes = parse_passes(text)
     if config.emulate_precision_casts:
         passes = [_with_precision_casts(p) for p in passes]
-    return insert_passes(passes, config.insert)
+    return insert_passes(passes, {place: text for place, text in config.insert.items() if not is_joint(place)})
+
+
+def is_joint(place: str) -> bool:
+    """Whether a place of the option `insert` is in the joint phase: it names a pass that is in no other."""
+    name = place.partition(":")[2]
+    joint, functional = (
+        {p.name for p in parse_passes(pipeline_string(graph=graph))} for graph in ("joint", "functional")
+    )
+    return name in joint - functional
 
 
 def _with_precision_casts(module_pass: ModulePass) -> ModulePass:
@@ -126,15 +135,18 @@ class _Times(Instrumentation):
         self.report.seconds["verify"] = self.report.seconds.get("verify", 0.0) + seconds
 
 
-def _run_passes(
-    graph: torch.fx.GraphModule,
-    inputs: Sequence[Any],
+def run_passes(
     imported: ImportedGraph,
     passes: Sequence[ModulePass],
     config: Config,
     report: GraphReport,
     trace: Trace | None,
+    import_again: Callable[[], ImportedGraph],
 ) -> None:
+    """Run passes over an imported graph, with the watchers that the configuration asks for.
+
+    `import_again` gives the graph as it was, for a reproducer. Raises PassError, with one, for a pass that fails.
+    """
     watchers: list[Instrumentation] = [_Times(report)]
     if trace is not None:
         watchers.append(trace)
@@ -149,13 +161,12 @@ def _run_passes(
         try:
             manager.run(new_context(), imported.module)
         except PassError as error:
-            where = _reproduce(graph, inputs, passes, error, config)
+            where = _reproduce(import_again, passes, error, config)
             raise PassError(error.pass_name, error.reason, where) from error
 
 
 def _reproduce(
-    graph: torch.fx.GraphModule,
-    inputs: Sequence[Any],
+    import_again: Callable[[], ImportedGraph],
     passes: Sequence[ModulePass],
     error: PassError,
     config: Config,
@@ -166,7 +177,7 @@ def _reproduce(
     folder = trace_root(config.trace)
     path = None if folder is None else os.fspath(folder / f"reproducer-{error.pass_name}-{os.getpid()}.mlir")
     try:
-        text = module_text(import_graph(graph, inputs).module, locations=True)
+        text = module_text(import_again().module, locations=True)
         return write_reproducer(path, text, "graph", passes, error, config.debug_counter or None)
     except (InductileError, OSError) as failure:
         log.warning("no reproducer was written: %s", failure)

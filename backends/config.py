@@ -11,8 +11,8 @@ from ..errors import UserError
 from ..lowering.registry import nearest
 
 
-def _option(default: Any, doc: str, choices: tuple[Any, ...] = ()) -> Any:
-    metadata = {"doc": doc, "choices": choices}
+def _option(default: Any, doc: str, choices: tuple[Any, ...] = (), limits: tuple[float, float] | None = None) -> Any:
+    metadata = {"doc": doc, "choices": choices, "limits": limits}
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -38,6 +38,16 @@ class Config:
         ("", "ir", "numerics"),
     )
     pipeline: str = _option("default", "a named pipeline, or a pipeline string of our passes")
+    partition: str = _option(
+        "inductile",
+        "who splits a joint graph into forward and backward: the pass graph-partition, or torch's own partitioner",
+        ("inductile", "torch"),
+    )
+    activation_memory_budget: float = _option(
+        1.0,
+        "memory for values saved for backward: from 1.0, as cheap as can be, to 0.0, as little as can be",
+        limits=(0.0, 1.0),
+    )
     insert: dict[str, str] = _option({}, 'passes to add, e.g. {"after:loop-fuse": "my-pass{n=2}"}')
     debug_counter: str = _option("", "switch single rewrites off: NAME-skip=N,NAME-count=N")
     cache: bool = _option(True, "keep compiled kernels on disk, under INDUCTILE_CACHE_DIR")
@@ -67,16 +77,21 @@ class Config:
         return repr(sorted(shown.items()))
 
 
-_TYPES = {"str": str, "bool": bool, "int": int, "dict[str, str]": dict}
+_TYPES = {"str": str, "bool": bool, "int": int, "float": float, "dict[str, str]": dict}
 
 
 def _checked(option: dataclasses.Field[Any], value: Any) -> Any:
     wanted = _TYPES[str(option.type)]
+    if wanted is float and type(value) is int:
+        value = float(value)
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         raise UserError(f"option {option.name!r} is {value!r}", f"it takes a {wanted.__name__}")
     choices = option.metadata["choices"]
     if choices and value not in choices:
         raise UserError(f"option {option.name!r} is {value!r}", f"it takes one of: {', '.join(map(repr, choices))}")
+    limits = option.metadata["limits"]
+    if limits and not limits[0] <= value <= limits[1]:
+        raise UserError(f"option {option.name!r} is {value!r}", f"it takes {limits[0]} to {limits[1]}")
     return value
 
 

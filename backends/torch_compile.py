@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from ..lowering.fx_decompositions import decompositions
 from ..lowering.fx_private import aot_backend
 from .compile_graph import compile_graph
 from .config import Config
+from .partition import partition_joint
 
 CompiledFunction = Callable[..., Any]
 
@@ -41,6 +43,7 @@ class InductileBackend:
             backward=lambda gm, inputs: compile_graph(gm, inputs, config, "backward"),
             inference=lambda gm, inputs: compile_graph(gm, inputs, config, "inference"),
             decompositions=decompositions,
+            partition=partial(partition_joint, config=config),
         )(graph, example_inputs)
 
     def reset(self) -> None:

@@ -47,6 +47,13 @@ def torch_partition() -> Callable[..., Any]:
     return min_cut_rematerialization_partition
 
 
+def memory_budget() -> float:
+    """The budget for saved values that torch is configured with. Uses `torch._functorch.config`."""
+    from torch._functorch import config
+
+    return float(config.activation_memory_budget)
+
+
 def is_tangent(placeholder: torch.fx.Node) -> bool:
     """Whether an argument of a joint graph is the backward graph's alone: a gradient, a token, a random seed.
 

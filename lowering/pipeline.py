@@ -13,14 +13,26 @@ from .registry import nearest, parse_passes
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of the road on one level. `passes` is a pipeline string; `{target}` stands for the target."""
+    """A stretch of the road on one level.
+
+    passes: a pipeline string; `{target}` stands for the target
+    graph:  what it runs on: a "joint" graph of forward and backward, or each "functional" graph that comes out of it
+            (one without gradients is functional from the start)
+    """
 
     name: str
     purpose: str
     passes: str
+    graph: str = "functional"
 
 
 DEFAULT: tuple[Phase, ...] = (
+    Phase(
+        "joint",
+        "aten: no duplicates in forward and backward together; what backward gets and what it computes again",
+        "graph-canonicalize,graph-cse,graph-dce,graph-partition",
+        graph="joint",
+    ),
     Phase(
         "post-grad",
         "aten: canonical form, no duplicates, nothing dead",
@@ -43,7 +55,8 @@ DEFAULT: tuple[Phase, ...] = (
     Phase(
         "kernel",
         "kernel: equal kernels once, merged and collapsed loops, memory reused, tiles and mapping for the target",
-        "kernel-deduplicate,kernel-merge-loops,kernel-reorder,kernel-collapse,host-reuse,kernel-tile{target={target}}",
+        "kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,kernel-reorder,kernel-collapse,host-reuse,"
+        "kernel-tile{target={target}}",
     ),
     Phase("host", "host: ends of lives", "host-free"),
 )
@@ -58,10 +71,10 @@ def phases(name: str = "default") -> tuple[Phase, ...]:
     return PIPELINES[name]
 
 
-def pipeline_string(name: str = "default", target: str = "cpp") -> str:
-    """The whole named pipeline as one string for a target ("cpp", "cuda:90", ...)."""
+def pipeline_string(name: str = "default", target: str = "cpp", graph: str = "functional") -> str:
+    """The whole named pipeline of a functional or a joint graph as one string for a target ("cpp", "cuda:90", ...)."""
     quoted = target if target.isidentifier() else f'"{target}"'
-    return ",".join(phase.passes.replace("{target}", quoted) for phase in phases(name))
+    return ",".join(phase.passes.replace("{target}", quoted) for phase in phases(name) if phase.graph == graph)
 
 
 def cut(passes: list[ModulePass], start_at: str | None, stop_after: str | None) -> list[ModulePass]:

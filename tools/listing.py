@@ -33,5 +33,6 @@ def print_pipeline(name: str, target: str) -> str:
         lines.append(f"{phase.name}: {phase.purpose}")
         for module_pass in parse_passes(phase.passes.replace("{target}", f'"{target}"')):
             lines.append(_row(module_pass.name, type(module_pass), str(module_pass)))
-            whole.append(str(module_pass))
-    return "\n".join([*lines, "", "as one string:", ",".join(whole)]) + "\n"
+            if phase.graph == "functional":
+                whole.append(str(module_pass))
+    return "\n".join([*lines, "", "as one string, for a functional graph:", ",".join(whole)]) + "\n"

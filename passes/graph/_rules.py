@@ -27,8 +27,15 @@ class Rewriter:
         self.inserted: Operation | None = None
 
     def may_alias(self, result: SSAValue, source: SSAValue) -> bool:
-        """Whether uses of `result`, a view of `source`, may use `source`; outputs stay apart from inputs."""
-        return not is_returned(result)
+        """Whether uses of `result`, a view of `source`, may use `source`.
+
+        A view that is returned is an output of its own, apart from inputs and other outputs; it may only give way to
+        a value that nobody else can get hold of.
+        """
+        if not is_returned(result):
+            return True
+        is_fresh = all(isinstance(root.owner, Operation) for root in roots(source))
+        return is_fresh and not is_returned(source)
 
     def may_share(self, result: SSAValue, source: SSAValue) -> bool:
         """Whether uses of `result`, a copy of `source`, may use `source`: nobody writes or keeps either."""

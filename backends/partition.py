@@ -1,0 +1,98 @@
+"""The joint phase: a joint graph of AOTAutograd becomes a forward and a backward graph."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from torch.fx import GraphModule
+from xdsl.passes import ModulePass
+
+from ..errors import PassError, UnsupportedError, UserError
+from ..lowering.fx_joint import JointGraph, import_joint
+from ..lowering.fx_private import memory_budget, torch_partition
+from ..lowering.pipeline import pipeline_string
+from ..lowering.registry import parse_passes
+from ..passes.graph.partition import Partition
+from ..passes.remarks import remark
+from .compile_graph import is_joint, no_garbage_collection, run_passes
+from .compiled import GraphReport
+from .config import Config
+from .insertion import insert_passes
+from .trace import Trace, trace_root
+
+log = logging.getLogger(__name__)
+
+
+def partition_joint(
+    graph: GraphModule,
+    inputs: Sequence[Any],
+    config: Config,
+    *,
+    num_fwd_outputs: int,
+    static_lifetime_input_indices: Sequence[int] | None = None,
+) -> tuple[GraphModule, GraphModule]:
+    """The forward and the backward graph of a joint graph: a `partition_fn` of AOTAutograd, but for `config`.
+
+    What the aten level cannot say is left to torch's partitioner, with a warning and a remark.
+    """
+    static = list(static_lifetime_input_indices or ())
+    if config.partition == "inductile":
+        try:
+            with no_garbage_collection():
+                return _partition(graph, inputs, config, num_fwd_outputs, static)
+        except UserError:
+            raise
+        except Exception as error:
+            reason = _reason_to_leave_it(error, config)
+            if reason is None:
+                raise
+            warnings.warn(f"torch splits a graph into forward and backward: {reason}", stacklevel=2)
+            remark("missed", Partition.name, None, f"torch splits the graph: {reason}")
+    return torch_partition()(graph, inputs, num_fwd_outputs=num_fwd_outputs, static_lifetime_input_indices=static)
+
+
+def _reason_to_leave_it(error: Exception, config: Config) -> str | None:
+    """Why torch's partitioner may take over, None for a bug of ours that has to show."""
+    if isinstance(error, UnsupportedError):
+        return str(error)
+    if isinstance(error, PassError) and isinstance(error.__cause__, UnsupportedError):
+        return str(error.__cause__)
+    return str(error) if config.on_error == "eager" else None
+
+
+def _partition(
+    graph: GraphModule, inputs: Sequence[Any], config: Config, forward_outputs: int, static: Sequence[int]
+) -> tuple[GraphModule, GraphModule]:
+    graph.graph.eliminate_dead_code()
+    report = GraphReport("joint")
+    started = time.perf_counter()
+
+    def load() -> JointGraph:
+        return import_joint(graph, inputs, forward_outputs, static)
+
+    joint = load()
+    report.seconds["import"] = time.perf_counter() - started
+    root = trace_root(config.trace)
+    trace = Trace.start(root, "joint") if root is not None else None
+    passes = joint_passes(config)
+    run_passes(joint.imported, passes, config, report, trace, lambda: load().imported)
+    started = time.perf_counter()
+    split = joint.split()
+    report.seconds["split"] = time.perf_counter() - started
+    log.info("split %s", {stage: round(seconds, 4) for stage, seconds in report.seconds.items()})
+    return split
+
+
+def joint_passes(config: Config) -> list[ModulePass]:
+    """The passes of the joint phase that a configuration asks for."""
+    budget = min(config.activation_memory_budget, memory_budget())
+    passes = [
+        dataclasses.replace(p, budget=budget) if isinstance(p, Partition) else p
+        for p in parse_passes(pipeline_string(graph="joint"))
+    ]
+    return insert_passes(passes, {place: text for place, text in config.insert.items() if is_joint(place)})

@@ -1,0 +1,154 @@
+"""What passes changed in an imported graph, written back to the FX nodes it was imported from.
+
+The nodes keep their metadata. An op that is gone makes its node's readers read the node of its replacement; an op that
+is new gets a node, with the metadata of the node that it replaces and a value found by running it on fake tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+from torch.fx.node import map_arg
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from ..errors import UnsupportedError
+from .fx_export import GraphExporter
+from .fx_import import ImportedGraph
+from .fx_private import fake_mode_of
+
+#: metadata that says what a node computes, not where it comes from
+_OF_THE_VALUE = ("val", "tensor_meta", "unbacked_bindings", "eager_input_vals")
+
+
+@dataclass
+class Snapshot:
+    """A function as it was imported.
+
+    operands: ops and their operands
+    made_for: the node that each op was made for
+    values:   for each SSA value the node that computes it
+    numbers:  for each symbol a node that computes it
+    """
+
+    operands: dict[Operation, tuple[SSAValue, ...]]
+    made_for: dict[Operation, Node]
+    values: dict[SSAValue, Node]
+    numbers: dict[str, Node]
+
+
+def operands_of(function: FuncOp) -> dict[Operation, tuple[SSAValue, ...]]:
+    """The ops of a function and their operands as they are now."""
+    return {op: tuple(op.operands) for op in function.body.block.ops}
+
+
+def write_back(graph: GraphModule, imported: ImportedGraph, before: Snapshot) -> dict[SSAValue, Node]:
+    """Make `graph` compute what the function computes now; returns the node of each value.
+
+    Raises UnsupportedError for a change that is neither an op that replaces others nor an op that went away.
+    """
+    function = next(op for op in imported.module.ops if isinstance(op, FuncOp))
+    now = operands_of(function)
+    if len(now) == len(before.operands) and all(
+        len(values) == len(before.operands.get(op, ())) and all(map(_same, values, before.operands[op]))
+        for op, values in now.items()
+    ):
+        return before.values
+    return _Writer(graph, function, imported, before).change(now)
+
+
+def _same(left: SSAValue, right: SSAValue) -> bool:
+    return left is right
+
+
+class _Writer(GraphExporter):
+    """State of one write-back: exports the new ops into the graph that is there."""
+
+    def __init__(self, graph: GraphModule, function: FuncOp, imported: ImportedGraph, before: Snapshot) -> None:
+        super().__init__(function, imported)
+        self.root = graph
+        self.graph = graph.graph
+        self.nodes = dict(before.values)
+        self.symbols = dict(before.numbers)
+        self.before = before
+        self.mode = fake_mode_of(node.meta.get("val") for node in graph.graph.nodes)
+        self.origin: Node | None = None
+        """The node whose metadata new nodes get."""
+
+    def change(self, now: dict[Operation, tuple[SSAValue, ...]]) -> dict[SSAValue, Node]:
+        """Change the graph."""
+        replaced = dict(self._replacements(now))
+        origins = self._origins(now, {new: old for old, new in replaced.items()})
+        for op, anchor in self._new_ops(now):
+            self.origin = origins.get(op)
+            with self.graph.inserting_before(anchor):
+                self.export_op(op)
+        for old, new in replaced.items():
+            node = self.before.values.get(old)
+            if node is not None:
+                node.replace_all_uses_with(self.nodes[new])
+                self.nodes[old] = self.nodes[new]
+        self.graph.eliminate_dead_code()
+        try:
+            self.graph.lint()
+        except RuntimeError as error:
+            raise UnsupportedError(f"a pass moved ops of a joint graph: {error}") from error
+        assert isinstance(self.root, GraphModule)
+        self.root.recompile()
+        return self.nodes
+
+    def _replacements(self, now: dict[Operation, tuple[SSAValue, ...]]) -> Iterator[tuple[SSAValue, SSAValue]]:
+        """Values of ops that are gone, each with the value that is read instead."""
+        for op, operands in now.items():
+            if op not in self.before.operands:
+                continue
+            before = self.before.operands[op]
+            if len(before) != len(operands):
+                raise UnsupportedError(f"a pass changed the number of operands of {op.name} in a joint graph")
+            for old, new in zip(before, operands, strict=True):
+                if old is not new:
+                    if isinstance(old.owner, Block) or old.owner.parent is not None:
+                        raise UnsupportedError(f"a pass changed an operand of {op.name} in a joint graph")
+                    yield old, new
+
+    def _origins(
+        self, now: dict[Operation, tuple[SSAValue, ...]], replaces: dict[SSAValue, SSAValue]
+    ) -> dict[Operation, Node]:
+        """For each new op the node that it, or the next new op behind it, replaces."""
+        found: dict[Operation, Node] = {}
+        origin: Node | None = None
+        for op in reversed(now):
+            if op in self.before.operands:
+                origin = None
+                continue
+            for result in op.results:
+                origin = self.before.values.get(replaces.get(result, result), origin)
+            if origin is not None:
+                found[op] = origin
+        return found
+
+    def _new_ops(self, now: dict[Operation, tuple[SSAValue, ...]]) -> list[tuple[Operation, Node]]:
+        """New ops in order, each with the node in front of which it goes."""
+        found: list[tuple[Operation, Node]] = []
+        anchor = next(iter(self.graph.find_nodes(op="output")))
+        for op in reversed(now):
+            if op in self.before.operands:
+                anchor = self.before.made_for.get(op, anchor)
+            else:
+                found.append((op, anchor))
+        return found[::-1]
+
+    def call(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Node:
+        """A new node, with its metadata."""
+        node = super().call(function, args, kwargs)
+        if self.origin is not None:
+            node.meta = {key: value for key, value in self.origin.meta.items() if key not in _OF_THE_VALUE}
+        with self.mode or nullcontext(), torch.no_grad():
+            fake_args, fake_kwargs = map_arg((node.args, dict(node.kwargs)), lambda n: n.meta["val"])
+            node.meta["val"] = function(*fake_args, **fake_kwargs)
+        return node
