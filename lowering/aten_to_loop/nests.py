@@ -81,12 +81,7 @@ class LoopBuilder:
             return [s.store(v, type_.element) for v, type_ in zip(values, types, strict=True)]
 
         region, _ = s.region(stored)
-        op = loop.GenerateOp.create(
-            result_types=types,
-            properties={"axes": domain(types[0].shape)},
-            regions=(region,),
-            location=s.location,  # pyright: ignore[reportArgumentType]
-        )
+        op = s.make(loop.GenerateOp, (), types, {"axes": domain(types[0].shape)}, (region,))
         self.block.add_op(op)
         return list(op.results)
 
@@ -115,14 +110,8 @@ class LoopBuilder:
 
     def view_map(self, source: SSAValue, index_map: MapAttr, type_: TensorType) -> SSAValue:
         """As `view`, with a finished map."""
-        return self.append(
-            loop.ViewOp.create(
-                operands=(source,),
-                result_types=(type_,),
-                properties={"axes": domain(type_.shape), "map": index_map},
-                location=self.s.location,  # pyright: ignore[reportArgumentType]
-            )
-        )
+        properties = {"axes": domain(type_.shape), "map": index_map}
+        return self.append(self.s.make(loop.ViewOp, (source,), (type_,), properties))
 
     def copy(self, source: SSAValue, exprs: Sequence[Index], type_: TensorType) -> SSAValue:
         """A new tensor with the elements at the given source index of each index of the result."""
@@ -160,14 +149,10 @@ class LoopBuilder:
         s = self.s
         axes = axes_of_rank(len(shape))
         region, _ = s.region(lambda: body(axes))
-        op = loop.ScanOp.create(
-            result_types=types,
-            properties={
-                "axes": domain(shape), "along": StringAttr(f"i{dim}"), "combiners": loop.combiner_attr(*combiners),
-            },
-            regions=(region,),
-            location=s.location,  # pyright: ignore[reportArgumentType]
-        )  # fmt: skip
+        properties: dict[str, Attribute] = {
+            "axes": domain(shape), "along": StringAttr(f"i{dim}"), "combiners": loop.combiner_attr(*combiners),
+        }  # fmt: skip
+        op = s.make(loop.ScanOp, (), types, properties, (region,))
         self.block.add_op(op)
         return list(op.results)
 
@@ -207,21 +192,11 @@ class LoopBuilder:
             "axes": domain(shape), "map": MapAttr.of(*exprs), "kind": StringAttr(kind),
         }  # fmt: skip
         properties.update((flag, UnitAttr()) for flag in set_flags)
-        return self.append(
-            loop.ScatterOp.create(
-                operands=(dest,),
-                result_types=(type_,),
-                properties=properties,
-                regions=(region,),
-                location=s.location,  # pyright: ignore[reportArgumentType]
-            )
-        )
+        return self.append(s.make(loop.ScatterOp, (dest,), (type_,), properties, (region,)))
 
     def empty(self, type_: TensorType) -> SSAValue:
         """Undefined content for scatters to fill."""
-        return self.append(
-            loop.EmptyOp.create(result_types=(type_,), location=self.s.location)  # pyright: ignore
-        )
+        return self.append(self.s.make(loop.EmptyOp, (), (type_,)))
 
 
 def _listed(values: Scalar | Sequence[Scalar]) -> list[Scalar]:

@@ -6,12 +6,12 @@ Low-precision floats are widened to float32 where they are loaded and narrowed w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
-from xdsl.dialects.builtin import StringAttr, i1, i64
+from xdsl.dialects.builtin import LocationAttr, StringAttr, i1, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import loop, scalar
@@ -19,10 +19,15 @@ from ...dialects.access import dynamic_name, segments
 from ...dialects.aten.types import TensorType, scalar_type
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, as_expr, symbol
 from .dtypes import BOOL, F32, I64, LOW_PRECISION, integer_limits, is_float, kind
+from .fast_create import OpT, create
 from .scalar import Number, Scalar
 from .scalar_ops import BINARY, COMPARE, constant_properties
 
+_NO_PROPERTIES: dict[str, Attribute] = {}
+
+#: a part of an index: an expression over axes, or a loaded int64
 Index = Expr | int | Scalar
+#: maps the axes of a nest to the scalars that its body yields
 Body = Callable[[tuple[Expr, ...]], "Scalar | Sequence[Scalar]"]
 
 
@@ -62,26 +67,32 @@ class ScalarBuilder:
 
     def __init__(self, emulate_precision_casts: bool = False) -> None:
         self.block = Block()
-        self.location: Attribute | None = None
+        self.location: LocationAttr | None = None
         self.device = "cpu"
         self.emulate_precision_casts = emulate_precision_casts
         self._constants: dict[tuple[str, Attribute], Scalar] = {}
         self._reduce_axes = 0
+
+    def make(
+        self,
+        op: type[OpT],
+        operands: tuple[SSAValue, ...],
+        result_types: tuple[Attribute, ...],
+        properties: Mapping[str, Attribute] = _NO_PROPERTIES,
+        regions: tuple[Region, ...] = (),
+    ) -> OpT:
+        """An op at the current location, in no block yet."""
+        return create(op, operands, result_types, properties, regions, self.location)
 
     def emit(
         self,
         op: type[Operation],
         operands: tuple[SSAValue, ...],
         type_: Attribute,
-        properties: dict[str, Attribute] | None = None,
+        properties: Mapping[str, Attribute] = _NO_PROPERTIES,
     ) -> SSAValue:
         """Append an op of one result and return the result."""
-        made = op.create(
-            operands=operands,
-            result_types=(type_,),
-            properties=properties or {},
-            location=self.location,  # pyright: ignore[reportArgumentType]
-        )
+        made = create(op, operands, (type_,), properties, (), self.location)
         self.block.add_op(made)
         return made.results[0]
 
@@ -340,13 +351,7 @@ class ScalarBuilder:
     def check(self, condition: Scalar, message: str, error: str) -> None:
         """An error of the kernel where the condition is false: message and name of the Python exception."""
         properties: dict[str, Attribute] = {"message": StringAttr(message), "error": StringAttr(error)}
-        location = self.location
-        made = loop.AssertOp.create(
-            operands=(condition.ssa,),
-            properties=properties,
-            location=location,  # pyright: ignore
-        )
-        self.block.add_op(made)
+        self.block.add_op(self.make(loop.AssertOp, (condition.ssa,), (), properties))
 
     def reduce(self, combiners: Sequence[str], sizes: Sequence[Expr], body: Body) -> list[Scalar]:
         """A reduction over axes of the given sizes; `body` gets the axes as expressions."""
@@ -357,12 +362,7 @@ class ScalarBuilder:
             "axes": AxesAttr.of(*zip(names, sizes, strict=True)),
             "combiners": loop.combiner_attr(*combiners),
         }
-        made = loop.ReduceOp.create(
-            result_types=tuple(v.ssa.type for v in values),
-            properties=properties,
-            regions=(region,),
-            location=self.location,  # pyright: ignore[reportArgumentType]
-        )
+        made = self.make(loop.ReduceOp, (), tuple(v.ssa.type for v in values), properties, (region,))
         self.block.add_op(made)
         return [Scalar(self, ssa, v.element) for ssa, v in zip(made.results, values, strict=True)]
 
@@ -373,11 +373,7 @@ class ScalarBuilder:
         try:
             result = body()
             values = (result,) if isinstance(result, Scalar) else result
-            made = loop.YieldOp.create(
-                operands=tuple(v.ssa for v in values),
-                location=self.location,  # pyright: ignore
-            )
-            self.block.add_op(made)
+            self.block.add_op(self.make(loop.YieldOp, tuple(v.ssa for v in values), ()))
             return Region(self.block), values
         finally:
             self.block, self._constants = outer, constants
