@@ -7,8 +7,8 @@ from typing import cast
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from ...dialects.loop import IndexOp, LoadOp
-from ...dialects.sym import Expr, MapAttr, SymAttr
+from ...dialects.loop import IndexOp, LoadOp, ReduceOp
+from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr
 from ._accesses import map_of
 
 
@@ -55,3 +55,22 @@ def outside_values(op: Operation) -> list[SSAValue]:
                 if block is op.parent:
                     found[value] = None
     return list(found)
+
+
+def nest_of(block: Block) -> Operation:
+    """The nest of the function that a block inside it belongs to."""
+    op = block.parent_op()
+    while type(op) is ReduceOp:
+        op = op.parent_op()
+    assert op is not None
+    return op
+
+
+def axes_around(block: Block) -> list[tuple[str, Expr]]:
+    """Axes that a body runs along, innermost op first."""
+    axes: list[tuple[str, Expr]] = []
+    op = block.parent_op()
+    while op is not None and (own := op.properties.get("axes")) is not None:
+        axes += cast(AxesAttr, own).data
+        op = op.parent_op() if type(op) is ReduceOp else None
+    return axes

@@ -13,12 +13,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.aten.types import TensorType
-from ...dialects.loop import GenerateOp, LoadOp, ReduceOp, ScanOp
+from ...dialects.loop import GenerateOp, LoadOp, ScanOp
 from ...dialects.sym import ONE, AxesAttr, Expr
 from ..common.functions import functions
 from ..counters import counter
 from ..remarks import remark
 from ._accesses import loads_in, map_of
+from ._bodies import nest_of
 
 
 @dataclass(frozen=True)
@@ -111,16 +112,8 @@ def _votes(value: SSAValue) -> Iterator[int | None]:
     for use in value.uses:
         load = cast(LoadOp, use.operation)
         index = [_axis_name(e) for e in map_of(load).data]
-        for axis in _contiguous_axes(_nest_around(load), value):
+        for axis in _contiguous_axes(nest_of(cast(Block, load.parent)), value):
             yield index.index(axis) if axis in index else None
-
-
-def _nest_around(op: Operation) -> Operation:
-    nest = op.parent_op()
-    while isinstance(nest, ReduceOp):
-        nest = nest.parent_op()
-    assert nest is not None
-    return nest
 
 
 def _contiguous_axes(nest: Operation, free: SSAValue) -> Iterator[str]:

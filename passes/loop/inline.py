@@ -10,13 +10,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ...dialects.loop import GenerateOp, LoadOp, ReduceOp, ScatterOp
+from ...dialects.loop import GenerateOp, LoadOp, ScatterOp
 from ...dialects.sym import ONE, AxesAttr, Expr, Ranges, prove_le
 from ..common.functions import functions, symbol_ranges
 from ..common.memory import NESTS, Mutations
 from ..counters import counter
 from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of
+from ._bodies import axes_around, nest_of
 from ._cost import BodyCost, body_cost
 from ._splice import Site, Splicer, zero
 from .dce import sweep
@@ -211,25 +212,6 @@ def uses_of(producer: GenerateOp) -> _Uses:
 def is_stored(value: SSAValue) -> bool:
     """Whether a value is in memory whatever is fused: an input, a result of ATen, or used by other ops than nests."""
     return type(value.owner) not in NESTS or any(type(use.operation) is not LoadOp for use in value.uses)
-
-
-def nest_of(block: Block) -> Operation:
-    """The nest of the function that a block inside it belongs to."""
-    op = block.parent_op()
-    while type(op) is ReduceOp:
-        op = op.parent_op()
-    assert op is not None
-    return op
-
-
-def axes_around(block: Block) -> list[tuple[str, Expr]]:
-    """Axes that a body runs along, innermost op first."""
-    axes: list[tuple[str, Expr]] = []
-    op = block.parent_op()
-    while op is not None and (own := op.properties.get("axes")) is not None:
-        axes += cast(AxesAttr, own).data
-        op = op.parent_op() if type(op) is ReduceOp else None
-    return axes
 
 
 def covers(producer: GenerateOp, site: Site) -> bool:
