@@ -90,6 +90,8 @@ class Program:
     inputs: list[Tensor]
     steps: list[tuple[str, str, tuple[int, ...], tuple[Any, ...]]] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
+    low_precision: bool = False
+    """Whether some value is float16 or bfloat16: compared under the option that rounds like eager."""
 
     def run(self, *inputs: Tensor) -> list[Tensor]:
         """Execute on inputs; in-place steps change them."""
@@ -234,6 +236,7 @@ def random_program(choose: Choose, steps: int) -> Program:
     count = len(values)
     chosen = {count - 1, *(choose(range(count)) for _ in range(choose((0, 1, 2))))}
     program.outputs = sorted(chosen)
+    program.low_precision = any(v.dtype in (torch.float16, torch.bfloat16) for v in values)
     return program
 
 
@@ -242,6 +245,11 @@ def _try_inplace(step: tuple[str, str, tuple[int, ...], tuple[Any, ...]], values
     if any(s == 0 and n > 1 for s, n in zip(target.stride(), target.shape, strict=True)):
         raise RuntimeError("eager refuses to write to an expanded tensor")
     return execute(step, values)
+
+
+def compile_options(program: Program) -> dict[str, bool]:
+    """Options under which inductile owes eager's values: low precision rounds where eager rounds."""
+    return {"emulate_precision_casts": True} if program.low_precision else {}
 
 
 def seeded_program(seed: int, steps: int = 8) -> Program:

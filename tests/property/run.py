@@ -36,7 +36,8 @@ def main() -> None:
     start = time.perf_counter()
     for seed in range(args.seed, args.seed + args.count):
         program = programs.seeded_program(seed, args.steps)
-        faults = eager_compare.compare(program.run, program.inputs, args.backend, dynamic=args.dynamic)
+        options = programs.compile_options(program) if args.backend == "inductile" else {}
+        faults = eager_compare.compare(program.run, program.inputs, args.backend, dynamic=args.dynamic, options=options)
         if faults:
             wrong.append(seed)
             print(f"seed {seed}: {'; '.join(faults)}\n{program}\n", flush=True)
