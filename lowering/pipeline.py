@@ -43,7 +43,7 @@ DEFAULT: tuple[Phase, ...] = (
         "loop",
         "loop: no views, simple indices, one fusion a kernel, in-place decisions",
         "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-assign-layouts,loop-inline,"
-        "loop-cse,loop-dce,loop-split-reductions,loop-fuse,loop-bufferize",
+        "loop-cse,loop-dce,loop-split-axes,loop-split-reductions,loop-fuse,loop-bufferize",
     ),
     Phase(
         "lower-to-kernel",

@@ -11,6 +11,8 @@ from ...dialects import kernel
 from ...dialects.effects import is_pure
 
 Key = tuple[Any, ...]
+#: buffer -> place -> value that was stored there last
+Stored = dict[SSAValue, dict[Key, SSAValue]]
 
 
 def value_key(op: Operation) -> Key:
@@ -23,22 +25,23 @@ class BlockSimplifier:
     """Merges equal computations within a block and with those of enclosing blocks.
 
     `written` are the buffers that the kernel writes anywhere. A load from any other buffer is as good as a pure op;
-    from a written one it can only be forwarded from a store in the same block with nothing in between.
+    from a written one it can only be forwarded from a store in the same block, or one around it, with nothing in
+    between.
     """
 
     def __init__(self, written: set[SSAValue]) -> None:
         self.written = written
         self.changed = False
 
-    def run(self, block: Block, outer: dict[Key, Operation] | None = None) -> None:
-        """Simplify a block and the blocks nested in it."""
+    def run(self, block: Block, outer: dict[Key, Operation] | None = None, before: Stored | None = None) -> None:
+        """Simplify a block and the blocks nested in it, knowing ops and stores that surround it."""
         known = dict(outer) if outer else {}
-        stored: dict[SSAValue, dict[Key, SSAValue]] = {}
+        stored: Stored = dict(before) if before else {}
         for op in list(block.ops):
             if op.regions:
-                for region in op.regions:
-                    self.run(region.block, known)
                 _forget(stored, op)
+                for region in op.regions:
+                    self.run(region.block, known, stored)
             elif isinstance(op, kernel.StoreOp):
                 _note_store(stored, op)
             elif isinstance(op, kernel.LoadOp):
@@ -46,9 +49,7 @@ class BlockSimplifier:
             elif op.results and is_pure(op):
                 self._merge(block, op, known)
 
-    def _load(
-        self, block: Block, op: kernel.LoadOp, known: dict[Key, Operation], stored: dict[SSAValue, dict[Key, SSAValue]]
-    ) -> None:
+    def _load(self, block: Block, op: kernel.LoadOp, known: dict[Key, Operation], stored: Stored) -> None:
         if op.buffer not in self.written:
             self._merge(block, op, known)
             return
@@ -72,14 +73,14 @@ def _place(op: kernel.LoadOp | kernel.StoreOp) -> Key:
     return op.map, tuple(op.dynamic)
 
 
-def _note_store(stored: dict[SSAValue, dict[Key, SSAValue]], op: kernel.StoreOp) -> None:
+def _note_store(stored: Stored, op: kernel.StoreOp) -> None:
     """Remember what a plain store leaves; another place of the buffer may be the same one."""
     plain = op.mask is None and op.kind.data == "set" and op.atomic is None
     stored[op.buffer] = {_place(op): op.value} if plain else {}
 
 
-def _forget(stored: dict[SSAValue, dict[Key, SSAValue]], op: Operation) -> None:
-    """A nested loop may write what was remembered."""
+def _forget(stored: Stored, op: Operation) -> None:
+    """A nested loop may write what was remembered, in this iteration or the one before."""
     for inner in op.walk():
         if isinstance(inner, kernel.StoreOp):
             stored.pop(inner.buffer, None)

@@ -21,10 +21,12 @@ PROGRAMS = Path(__file__).parents[2] / "filecheck" / "lowering" / "loop_to_kerne
 MORE = Path(__file__).parent / "Inputs" / "programs.mlir"
 STAGES = (
     "lower-loop-to-kernel",
+    "kernel-deduplicate",
     "kernel-merge-loops",
+    "kernel-elide-casts",
+    "kernel-cse",
     "kernel-reorder",
     "kernel-collapse",
-    "kernel-deduplicate",
     "host-reuse",
     "kernel-tile",
     "host-plan-memory",

@@ -1,0 +1,52 @@
+"""The pass `kernel-cse`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from .effects import written_buffers
+from .simplify_block import BlockSimplifier, remove_dead
+
+
+@dataclass(frozen=True)
+class KernelCse(ModulePass):
+    """Compute equal values once, and drop what nothing uses.
+
+    Level: kernel.
+
+    Precondition: none.
+    Guarantee: no two equal pure ops, or loads from buffers that the kernel only reads, in one block or in a block
+    inside of it; no load of what a store right before left there; no ops, loops and local buffers without effect.
+
+        %a = kernel.load %x[i0]
+        %b = kernel.load %x[i0]
+        kernel.store %a, %row[0]
+        %c = kernel.load %row[0]
+        %d = arith.addf %b, %c : f32
+    becomes
+        %a = kernel.load %x[i0]
+        %d = arith.addf %a, %a : f32
+    """
+
+    name = "kernel-cse"
+    level: ClassVar[str] = "kernel"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Simplify every kernel."""
+        for function in op.body.block.ops:
+            if isinstance(function, kernel.FuncOp):
+                simplify_kernel(function)
+
+
+def simplify_kernel(function: kernel.FuncOp) -> None:
+    """Simplify one kernel."""
+    block = function.body.block
+    BlockSimplifier(written_buffers(block)).run(block)
+    while remove_dead(block):
+        pass
