@@ -71,9 +71,9 @@ def keep_report(report: GraphReport) -> None:
 class CompiledGraph:
     """Callable with the boxed convention: takes one list of inputs, clears it, returns the outputs."""
 
-    _boxed_call = True
-
     def __init__(self, program: Program, imported: ImportedGraph, report: GraphReport) -> None:
+        # of the instance: torch wraps backward graphs in functions, which get a copy of its dictionary
+        self._boxed_call = True
         self.program = program
         self.report = report
         self._constants: Sequence[Any] = imported.constants
