@@ -32,6 +32,7 @@ SCALAR_FUNCTIONS: dict[str, int] = {
     "fmod": 2, "lgamma": 1, "nextafter": 2, "j0": 1, "j1": 1, "y0": 1, "y1": 1,
 }  # fmt: skip
 
+_PACKAGE = __name__.rpartition(".")[0]
 _HEADING = re.compile(r"//@ (\w+)(?:: (\w+(?:, \w+)*))?$")
 _LIBM = "libm_"
 
@@ -55,7 +56,7 @@ def sections() -> dict[str, Section]:
     """All sections of the headers by name, in order."""
     found: dict[str, Section] = {}
     for header in HEADERS:
-        text = files(__package__).joinpath(header).read_text()
+        text = files(_PACKAGE).joinpath(header).read_text()
         name, needs, lines = "", (), []
         for line in [*text.splitlines(), "//@ end"]:
             heading = _HEADING.match(line)

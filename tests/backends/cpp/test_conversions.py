@@ -1,0 +1,73 @@
+"""Casts between all dtypes that kernels compute with, against `Tensor.to`."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from .programs import element_text, run_kernel
+
+DTYPES = (
+    torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.bool, torch.int8, torch.uint8, torch.int16,
+    torch.int32, torch.int64,
+)  # fmt: skip
+INTEGERS = [0, 1, -1, 2, -2, 7, -7, 100, -100, 3, -3, 5, 64, -64, 31, 8, 9, 33, 127, -128, 1000, 40000, 2**31 - 1]
+FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.9, -2.9, 1e-40, 100.25, -100.25, 65504.0, 1.0 + 2**-9,
+          1.0 + 3 * 2**-9, 1e-8, 6e-8, -3e-5]  # fmt: skip
+SPECIAL = [float("inf"), float("-inf"), float("nan"), 1e30, -1e6]
+
+
+def cast_to_all(source: torch.dtype) -> str:
+    """A kernel that stores one vector as every dtype."""
+    element = element_text(source)
+    buffers = [f"%y{k}: !kernel.buffer<{element_text(target)}, n>" for k, target in enumerate(DTYPES)]
+    casts = [
+        f"%r{k} = scalar.cast %a : {element} to {element_text(target)}\n    kernel.store %r{k}, %y{k}[i0]"
+        for k, target in enumerate(DTYPES)
+    ]
+    body = "\n    ".join(casts)
+    return f"""
+kernel.func @cast(%x: !kernel.buffer<{element}, n>, {", ".join(buffers)}) symbols (n) {{
+  kernel.for i0 in 0 to n map vector {{
+    %a = kernel.load %x[i0]
+    {body}
+    kernel.yield
+  }}
+  kernel.yield
+}}"""
+
+
+def inputs(source: torch.dtype) -> torch.Tensor:
+    if source == torch.bool:
+        return torch.tensor([True, False] * 9)
+    if source.is_floating_point:
+        return torch.tensor(FLOATS + SPECIAL, dtype=torch.float64).to(source)
+    return torch.tensor(INTEGERS).to(source)
+
+
+@pytest.mark.parametrize("source", DTYPES, ids=str)
+def test_casts(source: torch.dtype) -> None:
+    x = inputs(source)
+    outputs = run_kernel(
+        cast_to_all(source), x, *(torch.empty(len(x), dtype=t) for t in DTYPES), len(x), outputs=len(DTYPES)
+    )
+    for target, got in zip(DTYPES, outputs, strict=True):
+        want, compared = x.to(target), torch.ones(len(x), dtype=torch.bool)
+        if source.is_floating_point and not target.is_floating_point and target != torch.bool:
+            # out of range of the target, eager's scalar and vector code differ
+            compared = (x.double().abs() < 127) & ((x >= 0) | (target != torch.uint8))
+        torch.testing.assert_close(got[compared], want[compared], rtol=0, atol=0, equal_nan=True, msg=f"{target}: {x}")
+        if target.is_floating_point:
+            assert torch.equal(torch.signbit(got)[want == 0], torch.signbit(want)[want == 0])
+
+
+def test_floats_out_of_range_wrap_like_eager() -> None:
+    """300.0 as a byte is 44, -1.5 is 255: the integer part, wrapped."""
+    x = torch.tensor([-1.5, 2.9, 300.0, -0.5, 70000.0])
+    outputs = run_kernel(
+        cast_to_all(torch.float32), x, *(torch.empty(5, dtype=t) for t in DTYPES), 5, outputs=len(DTYPES)
+    )
+    found = dict(zip(DTYPES, outputs, strict=True))
+    assert found[torch.uint8].tolist() == [255, 2, 44, 0, 112]
+    assert found[torch.int8].tolist() == [-1, 2, 44, 0, 112]
+    assert found[torch.int32].tolist() == [-1, 2, 300, 0, 70000]

@@ -1,0 +1,267 @@
+"""Host programs: the Python around the kernels."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+import torch
+from xdsl.parser import Parser
+
+from inductile.backends.host import HostProgram, build
+from inductile.dialects.context import new_context
+from inductile.errors import UnsupportedError, UserError
+
+KERNELS = """
+kernel.func @double(%x: !kernel.buffer<f32, n>, %y: !kernel.buffer<f32, n>) symbols (n) {
+  kernel.for i0 in 0 to n map vector {
+    %v = kernel.load %x[i0]
+    %w = arith.addf %v, %v : f32
+    kernel.store %w, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @check(%x: !kernel.buffer<f32, n>, %y: !kernel.buffer<f32, n>) symbols (n)
+    errors ["ZeroDivisionError: division by zero"] {
+  %zero = arith.constant 0.0 : f32
+  kernel.for i0 in 0 to n {
+    %v = kernel.load %x[i0]
+    %ok = arith.cmpf une, %v, %zero : f32
+    kernel.assert %ok, 1
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+"""
+
+
+def program(text: str) -> HostProgram:
+    module = Parser(new_context(), KERNELS + text).parse_module()
+    module.verify()
+    return build(module)
+
+
+def test_symbols_come_from_sizes_strides_and_integers() -> None:
+    run = program("""
+host.func @f(%x: !aten.tensor<(s0)x(s1)xf32, strides = [s2, 1]>, %k: index)
+    -> (!aten.tensor<(s0*s1 + s3)xf32>, index, index)
+    symbols [#sym.symbol<s0, arg = 0, dim = 0>, #sym.symbol<s1, arg = 0, dim = 1>,
+             #sym.symbol<s2, arg = 0, stride = 0>, #sym.symbol<s3, arg = 1>] {
+  %y = host.empty : !aten.tensor<(s0*s1 + s3)xf32>
+  %a = sym.int s2*(s0 floordiv 2) - s3 + max(s0, s1) mod 5
+  host.return %y, %a, %k
+}""")
+    x = torch.empty(7, 20)[:, :9]
+    y, a, k = run([x, 4])
+    assert y.shape == (7 * 9 + 4,)
+    assert a == 20 * 3 - 4 + 9 % 5
+    assert k == 4
+
+
+def test_arguments_are_cleared_and_freed_when_the_program_says_so() -> None:
+    run = program("""
+host.func @f(%x: !aten.tensor<8xf32>) -> (!aten.tensor<8xf32>) {
+  %y = host.empty : !aten.tensor<8xf32>
+  host.launch @double(%x, %y) [8]
+  host.free %x
+  %z = aten.relu(%y) : !aten.tensor<8xf32>
+  host.free %y
+  host.return %z
+}""")
+    x = torch.randn(8)
+    args, alive, want = [x], weakref.ref(x), (2 * x).relu()
+    del x
+    (z,) = run(args)
+    assert args == []
+    gc.collect()
+    assert alive() is None
+    assert torch.equal(z, want)
+    assert "del a0" in run.source
+
+
+THREE = """
+host.func @f(%x: !aten.tensor<(s0)xf32>) -> (!aten.tensor<(s0)xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0>] {
+  %a = host.empty : !aten.tensor<(s0)xf32>
+  host.launch @double(%x, %a) [s0]
+  %b = host.empty : !aten.tensor<(s0)xf32>
+  host.launch @double(%a, %b) [s0]
+  host.free %a
+  %c = host.empty : !aten.tensor<(s0)xf32>
+  host.launch @check(%b, %c) [s0]
+  host.free %b
+  host.return %c
+}"""
+
+
+def test_launches_in_a_row_are_one_call() -> None:
+    run = program(THREE)
+    x = torch.randn(1000)
+    assert torch.equal(run([x])[0], 4 * x)
+    # memory that is freed between launches can serve the next allocation
+    lines = [line.strip() for line in run.source.splitlines()]
+    assert sum("launch" in line for line in lines) == 2
+    assert lines.index(next(line for line in lines if line.startswith("del"))) < lines.index(
+        next(line for line in lines if line.startswith("t3 = empty"))
+    )
+    together = program(THREE.replace("host.free %a\n", ""))
+    assert together.source.count("launch") == 1
+    assert torch.equal(together([x])[0], 4 * x)
+
+
+@pytest.mark.parametrize("text", [THREE, THREE.replace("host.free %a\n", "")])
+def test_a_kernel_of_a_run_raises_what_eager_would(text: str) -> None:
+    run = program(text)
+    x = torch.randn(1000)
+    x[500] = 0.0
+    with pytest.raises(ZeroDivisionError, match=r"^division by zero$"):
+        run([x])
+
+
+def test_tensors_in_a_pool_are_addresses_unless_something_needs_a_tensor() -> None:
+    run = program("""
+host.func @f(%x: !aten.tensor<6xf32>) -> (!aten.tensor<6xf32>, !aten.tensor<2x3xf32>) {
+  %pool = host.empty : !aten.tensor<192xui8>
+  %a = host.empty in %pool at 64 : !aten.tensor<6xf32>
+  host.launch @double(%x, %a) [6]
+  %b = host.empty in %pool at 128 : !aten.tensor<6xf32>
+  host.launch @double(%a, %b) [6]
+  %c = aten.relu(%b) : !aten.tensor<6xf32>
+  %d = host.empty in %pool at 0 : !aten.tensor<2x3xf32>
+  host.launch @double(%a, %d) [6]
+  host.return %c, %d
+}""")
+    x = torch.randn(6)
+    c, d = run([x])
+    assert torch.equal(c, (4 * x).relu())
+    assert torch.equal(d, (4 * x).view(2, 3))
+    assert run.source.count("in_pool(") == 2
+
+
+def test_views() -> None:
+    run = program("""
+host.func @f(%x: !aten.tensor<(s0)x8xf32>) -> (!aten.tensor<4x(s0)xf32, strides = [1, 8]>, !aten.tensor<8xf32>)
+    symbols [#sym.symbol<s0, arg = 0, dim = 0>] {
+  %v = host.view %x offset 4 : !aten.tensor<4x(s0)xf32, strides = [1, 8]>
+  %row = host.view %x offset 8*s0 - 8 : !aten.tensor<8xf32>
+  %inner = host.view %row offset 2 : !aten.tensor<2xf32>
+  %y = host.empty : !aten.tensor<8xf32>
+  host.launch @double(%row, %y) [8]
+  host.launch @double(%inner, %y) [2]
+  host.return %v, %y
+}""")
+    base = torch.randn(6, 8)
+    x = base[1:]  # a view itself: offsets count from its first element
+    v, y = run([x])
+    assert torch.equal(v, x[:, 4:].t())
+    assert v.data_ptr() == x[0, 4:].data_ptr()
+    want = 2 * x[-1]
+    want[:2] = 2 * x[-1, 2:4]
+    assert torch.equal(y, want)
+
+
+def test_aten_calls_of_all_kinds() -> None:
+    run = program("""
+host.func @f(%x: !aten.tensor<4x6xf32>, %i: !aten.tensor<2xi64>)
+    -> (!aten.tensor<4x3xf32>, !aten.tensor<4xf32>, !aten.tensor<4xi64>, !aten.tensor<2x6xf32>, !aten.tensor<4x6xf64>,
+        !aten.tensor<2x6xf16>) {
+  %a, %b = aten.split.Tensor(%x, split_size = 3, dim = 1)
+    : !aten.tensor<4x3xf32, strides = [6, 1]>, !aten.tensor<4x3xf32, strides = [6, 1]>
+  %s = aten.add.Tensor(%a, %b, alpha = 3) : !aten.tensor<4x3xf32>
+  %m, %k = aten.max.dim(%x, dim = 1) : !aten.tensor<4xf32>, !aten.tensor<4xi64>
+  %g = aten.index.Tensor(%x, [%i]) : !aten.tensor<2x6xf32>
+  %d = aten._to_copy(%x, dtype = torch.float64) : !aten.tensor<4x6xf64>
+  %z = aten.full(size = [2, 6], fill_value = inf, dtype = torch.float16, device = "cpu")
+    : !aten.tensor<2x6xf16>
+  host.return %s, %m, %k, %g, %d, %z
+}""")
+    x, i = torch.randn(4, 6), torch.tensor([3, 1])
+    s, m, k, g, d, z = run([x, i])
+    torch.testing.assert_close(s, x[:, :3] + 3 * x[:, 3:])
+    assert torch.equal(m, x.amax(1)) and torch.equal(k, x.argmax(1))
+    assert torch.equal(g, x[i]) and torch.equal(d, x.double())
+    assert torch.equal(z, torch.full((2, 6), float("inf"), dtype=torch.float16))
+
+
+def test_unbacked_symbols_are_bound_by_the_op_that_makes_them() -> None:
+    run = program("""
+host.func @f(%x: !aten.tensor<9xf32>, %n: !aten.tensor<1xi64>)
+    -> (!aten.tensor<(u0)x1xi64>, !aten.tensor<(u0 + u1)xf32>)
+    symbols [#sym.symbol<u0, min = 0>, #sym.symbol<u1, min = 0>] {
+  %i = aten.nonzero(%x) binds [u0] : !aten.tensor<(u0)x1xi64>
+  %k = aten._local_scalar_dense(%n) binds [u1] : index
+  %y = host.empty : !aten.tensor<(u0 + u1)xf32>
+  host.return %i, %y
+}""")
+    x = torch.tensor([0.0, 1, 0, 1, 1, 0, 0, 1, 0])
+    i, y = run([x, torch.tensor([5])])
+    assert i.flatten().tolist() == [1, 3, 4, 7]
+    assert y.shape == (9,)
+
+
+def test_results_of_aten_in_another_layout_are_copied_before_a_kernel_reads_them() -> None:
+    run = program("""
+host.func @f(%x: !aten.tensor<3x4xf32>) -> (!aten.tensor<3x4xf32>) {
+  %t = aten.clone(%x) : !aten.tensor<3x4xf32>
+  %y = host.empty : !aten.tensor<3x4xf32>
+  host.launch @double(%t, %y) [12]
+  host.return %y
+}""")
+    x = torch.randn(4, 3).t()  # clone keeps these strides, the type says row-major
+    assert torch.equal(run([x])[0], 2 * x)
+
+
+def test_writes_to_inputs() -> None:
+    run = program("""
+host.func @f(%x: !aten.tensor<8xf32>, %y: !aten.tensor<8xf64>) -> () {
+  %t = host.empty : !aten.tensor<8xf32>
+  host.launch @double(%x, %t) [8]
+  host.copy %t to %y
+  %r = aten.copy_(%x, %t) : !aten.tensor<8xf32>
+  host.return
+}""")
+    x, y = torch.randn(8), torch.zeros(8, dtype=torch.float64)
+    want = 2 * x
+    assert run([x, y]) == []
+    assert torch.equal(x, want) and torch.equal(y, want.double())
+
+
+def test_no_text_of_the_ir_becomes_code() -> None:
+    run = program("""
+host.func @evil(%import: !aten.tensor<2x2xf32>) -> (!aten.tensor<2x2xf32>) {
+  %lambda = aten.call pure "aten::einsum"("ij,jk->ik", [%import, %import]) : !aten.tensor<2x2xf32>
+  %text = aten.call pure "aten::einsum"("'); import os; ('", [%import]) : !aten.tensor<2x2xf32>
+  host.return %lambda
+}""")
+    for word in ("import", "lambda", "ij", "evil", "os"):
+        assert word not in run.source
+    with pytest.raises(RuntimeError, match="einsum"):
+        run([torch.randn(2, 2)])
+
+
+def test_errors() -> None:
+    with pytest.raises(UserError, match="0 host functions"):
+        program("")
+    with pytest.raises(UnsupportedError, match="no kernel @missing"):
+        program("host.func @f(%x: !aten.tensor<2xf32>) -> () { host.launch @missing(%x) [2] host.return }")
+    with pytest.raises(UnsupportedError, match="wrong number of arguments"):
+        program("host.func @f(%x: !aten.tensor<2xf32>) -> () { host.launch @double(%x) [2] host.return }")
+    with pytest.raises(UnsupportedError, match="no operator aten::no_such_op"):
+        program("""host.func @f(%x: !aten.tensor<2xf32>) -> () {
+          %y = aten.call "aten::no_such_op"(%x) : !aten.tensor<2xf32>
+          host.return }""")
+
+
+def test_a_traceback_shows_the_generated_line() -> None:
+    import traceback
+
+    run = program("""
+host.func @f(%x: !aten.tensor<2xf32>) -> (!aten.tensor<3xf32>) {
+  %y = aten.view(%x, size = [3]) : !aten.tensor<3xf32>
+  host.return %y
+}""")
+    with pytest.raises(RuntimeError) as caught:
+        run([torch.randn(2)])
+    assert "t1 = call0(a0, [3])" in "".join(traceback.format_exception(caught.value))
