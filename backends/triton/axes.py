@@ -13,6 +13,7 @@ from ...passes.kernel.axes import Loop
 from ...passes.kernel.tiles import all_full, extent_of, is_tiled, steps, tile_of
 from .context import Context, Lanes
 from .index import Code
+from .memory import separate, settle
 from .names import identifier
 from .values import Value
 
@@ -113,8 +114,10 @@ class Axes:
         if op.mapping.data == "unroll" and op.lo.data.is_constant and op.hi.data.is_constant:
             function = "tl.static_range"
         head = hi if lo == "0" and not tail else f"{lo}, {hi}{tail}"
+        settle(context, op)
         context.out.line(f"for {step} in {function}({head}):")
         with context.scope():
+            separate(context, op)
             if is_tiled(op):
                 wide = "" if context.width is None else f".to({context.width})"
                 with self._lanes(op, step, wide):

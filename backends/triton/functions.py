@@ -76,8 +76,8 @@ FLOAT: dict[type[Operation], Spelling] = {
     FUNCTION_OPS["signbit"]: "prelude.signbit({0t})",
     FUNCTION_OPS["floordivf"]: "prelude.float_floor_divide({0t}, {1t})",
     FUNCTION_OPS["remainderf"]: "prelude.float_modulo({0t}, {1t})",
-    FUNCTION_OPS["i0e"]: "libdevice.cyl_bessel_i0({0t}) * libdevice.exp(-tl.abs({0t}))",
-    FUNCTION_OPS["i1e"]: "libdevice.cyl_bessel_i1({0t}) * libdevice.exp(-tl.abs({0t}))",
+    FUNCTION_OPS["i0e"]: "prelude.i0e({0t})",
+    FUNCTION_OPS["i1e"]: "prelude.i1e({0t})",
 }
 
 #: number of the predicate -> operator; `ord`, `uno` and the unordered ones are spelled out

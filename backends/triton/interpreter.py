@@ -1,7 +1,8 @@
 """Running kernels on CPU tensors with Triton's interpreter, which needs TRITON_INTERPRET=1 before Triton is imported.
 
-The interpreter lacks the functions of `libdevice`, and reduces with custom functions one element at a time; both are
-mended here. Meant for tests and for looking at kernels where there is no GPU.
+The interpreter lacks the functions of `libdevice`, reduces with custom functions one element at a time, truncates to
+bfloat16 instead of rounding, and makes floats of a bool that it broadcasts; all mended here. Meant for tests and for
+looking at kernels where there is no GPU.
 """
 
 from __future__ import annotations
@@ -72,21 +73,45 @@ def _tree_reduce(self: Any, inputs: Sequence[Any]) -> list[Any]:
     return [self.to_tensor(a if a.ndim else a.item(), d) for a, d in zip(arrays, dtypes, strict=True)]
 
 
+def _rounding_casts(cast: Callable[..., Any]) -> Callable[..., Any]:
+    """The interpreter's cast of values, which it holds as bits where they are bfloat16."""
+    import triton.language as tl
+    from triton.runtime.interpreter import TensorHandle
+
+    def cast_impl(self: Any, source: Any, target: Any) -> Any:
+        if source.dtype.scalar == tl.bfloat16 and target.scalar != tl.bfloat16:
+            wide = torch.from_numpy(source.data.view(np.int16)).view(torch.bfloat16).float().numpy()
+            source = TensorHandle(wide, tl.float32)
+        if target.scalar != tl.bfloat16 or source.dtype.scalar == tl.bfloat16:
+            return cast(self, source, target)
+        rounded = torch.from_numpy(np.ascontiguousarray(source.data)).bfloat16()
+        return TensorHandle(rounded.view(torch.int16).numpy().view(np.uint16), tl.bfloat16)
+
+    return cast_impl
+
+
+def _splat(self: Any, block: Any, scalar: Any) -> Any:
+    """A block of one value, in the value's own type: that of a comparison's handle is the type compared."""
+    from triton.runtime.interpreter import TensorHandle
+
+    return TensorHandle(np.full(block.shape, scalar.data.reshape(-1)[0], dtype=scalar.data.dtype), block.scalar)
+
+
 def install() -> None:
     """Give Triton's interpreter what it lacks; does nothing the second time."""
     from triton.language.extra import libdevice
-    from triton.runtime.interpreter import ReduceOps
+    from triton.runtime.interpreter import InterpreterBuilder, ReduceOps
 
     if ReduceOps.generic_reduce is _tree_reduce:
         return
     ReduceOps.generic_reduce = _tree_reduce
+    InterpreterBuilder.create_splat = _splat
+    InterpreterBuilder.cast_impl = _rounding_casts(InterpreterBuilder.cast_impl)
     for name, function in {**_UNARY, **_BINARY}.items():
         setattr(libdevice, name, _libdevice_function(function))
 
 
-def run_interpreted(
-    kernel: TritonKernel, buffers: Sequence[torch.Tensor], symbols: Mapping[str, int]
-) -> list[str]:
+def run_interpreted(kernel: TritonKernel, buffers: Sequence[torch.Tensor], symbols: Mapping[str, int]) -> list[str]:
     """Run a kernel on CPU tensors, in place. Returns the errors that it reported."""
     import triton.language as tl
 
@@ -101,5 +126,3 @@ def run_interpreted(
         function[(programs,)](*buffers, *(symbols[s] for s in kernel.symbols), *status, **constants)
     code = int(status[0].item()) if status else 0
     return [kernel.errors[code - 1]] if code else []
-
-

@@ -234,4 +234,3 @@ _HANDLERS: dict[type[Operation], Callable[..., None]] = {
     kernel.LocalOp: _local,
     kernel.YieldOp: _end,
 }
-

@@ -149,5 +149,3 @@ class TritonLauncher:
 def make_launcher() -> Launcher:
     """A launcher for the Triton kernels of one program."""
     return TritonLauncher()
-
-

@@ -10,8 +10,10 @@ from xdsl.ir import SSAValue
 from ...dialects import kernel, scalar
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
+from ...passes.kernel.axes import Loop
+from ...passes.kernel.strategy_gpu import has_atomic
 from .context import Context
-from .dtypes import dtype_name, is_float, signed, typed_constant
+from .dtypes import dtype_name, is_float, typed_constant
 from .index import Code
 from .monoids import STORE_MONOIDS, identity, reduce_text
 from .values import Dims, Value, union
@@ -71,6 +73,21 @@ def _barrier(context: Context, buffer: SSAValue) -> None:
         context.dirty.clear()
 
 
+def settle(context: Context, op: Loop) -> None:
+    """A barrier in front of a loop that reads what was stored before, rather than one in each iteration."""
+    for inner in op.walk():
+        if isinstance(inner, kernel.LoadOp):
+            _barrier(context, inner.buffer)
+
+
+def separate(context: Context, op: Loop) -> None:
+    """A barrier in each iteration of a loop that may read what an earlier iteration stored elsewhere in a buffer."""
+    stores = [i for i in op.walk() if isinstance(i, kernel.StoreOp) and i.buffer in context.buffers]
+    loads = [i for i in op.walk() if isinstance(i, kernel.LoadOp)]
+    if context.rank and any(s.buffer is i.buffer and (s.map != i.map or s.dynamic) for s in stores for i in loads):
+        context.out.line("tl.debug_barrier()")
+
+
 def store(context: Context, op: kernel.StoreOp) -> None:
     """Emit a store, plain, combining or atomic."""
     value = context.value(op.value)
@@ -91,22 +108,15 @@ def store(context: Context, op: kernel.StoreOp) -> None:
     tail = "" if condition is None else f", mask={condition}"
     element = dtype_name(op.buffer.type.element)  # pyright: ignore[reportAttributeAccessIssue]
     if kind == "set":
-        context.out.line(f"tl.store({pointer}, {_stored(context, value, element)}{tail})")
+        context.out.line(f"tl.store({pointer}, {context.typed(value)}{tail})")
     elif op.atomic is not None:
-        _atomic(context, kind, pointer, value, element, dims, tail)
+        _atomic(context, op, pointer, value, dims, condition)
     else:
         _barrier(context, op.buffer)
-        old = Value(f"tl.load({pointer}{tail})", signed(element), dims)
-        new = STORE_MONOIDS[kind].combine(context, (old,), (_as(context, value, signed(element)),))[0]
-        context.out.line(f"tl.store({pointer}, {_stored(context, Value(new, element, dims), element)}{tail})")
+        old = Value(f"tl.load({pointer}{tail})", element, dims)
+        new = STORE_MONOIDS[kind].combine(context, (old,), (_as(context, value, element),))[0]
+        context.out.line(f"tl.store({pointer}, {new}{tail})")
     context.dirty.add(op.buffer)
-
-
-def _stored(context: Context, value: Value, element: str) -> str:
-    """Text of the value as the buffer holds it: integers by their bits, whatever their sign."""
-    if value.literal:
-        return context.typed(Value(value.text, value.dtype, (), True))
-    return value.text
 
 
 def _as(context: Context, value: Value, dtype: str) -> Value:
@@ -133,27 +143,40 @@ def _combined_lanes(
             text = f"tl.broadcast_to({text}, {context.shape(dims)})"
     else:
         text = f"tl.broadcast_to({text}, {context.shape(dims)})"
-    for position, dim in enumerate(shared):
-        rest = tuple(d for d in dims if d not in shared[: position + 1])
-        name = context.define(text, value.dtype, rest, "part", pure=False)
-        text = reduce_text(monoid, (name,), dim, keep=bool(rest))
-    combined = context.define(text, value.dtype, place.dims, "combined", pure=False)
-    return combined, None, place.dims
+    block = context.define(text, value.dtype, dims, "part", pure=False)
+    for dim in shared if place.dims else (None,):
+        text = reduce_text(monoid, (block,), dim, keep=bool(place.dims))
+        block = context.define(text, value.dtype, tuple(d for d in block.dims if d != dim), "combined", pure=False)
+    return Value(block.text, value.dtype, place.dims), None, place.dims
 
 
-_ATOMICS = {"add": "atomic_add", "amax": "atomic_max", "amin": "atomic_min"}
+#: (kind of store, whether it combines floats) -> function that does it in memory
+_ATOMICS: dict[tuple[str, bool], str] = {
+    ("add", True): "tl.atomic_add",
+    ("add", False): "tl.atomic_add",
+    ("amax", False): "tl.atomic_max",
+    ("amin", False): "tl.atomic_min",
+    ("amax", True): "prelude.atomic_maximum",
+    ("amin", True): "prelude.atomic_minimum",
+}
 
 
 def _atomic(
-    context: Context, kind: str, pointer: str, value: Value, element: str, dims: Dims, tail: str
+    context: Context, op: kernel.StoreOp, pointer: str, value: Value, dims: Dims, condition: Value | None
 ) -> None:
-    function = _ATOMICS.get(kind)
-    if function is None or (is_float(element) and kind != "add"):
-        raise UnsupportedError(f"Triton has no atomic {kind} on {element}; its loops have to be serial")
-    text = context.typed(_as(context, value, element))
-    if union(value) != dims:
+    element = dtype_name(op.buffer.type.element)  # pyright: ignore[reportAttributeAccessIssue]
+    function = _ATOMICS.get((op.kind.data, is_float(element)))
+    if function is None or not has_atomic(op):
+        raise UnsupportedError(f"Triton has no atomic {op.kind.data} on {element}; its loops have to be serial")
+    value = _as(context, value, element)
+    text = context.typed(value)
+    if value.dims != dims:
         text = f"tl.broadcast_to({text}, {context.shape(dims)})"
-    context.out.line(f'tl.{function}({pointer}, {text}{tail}, sem="relaxed")')
+    if function.startswith("prelude."):
+        tail = f", {typed_constant('True', 'int1') if condition is None else condition}"
+    else:
+        tail = ', sem="relaxed"' if condition is None else f', mask={condition}, sem="relaxed"'
+    context.out.line(f"{function}({pointer}, {text}{tail})")
 
 
 # local rows

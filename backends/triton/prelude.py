@@ -154,7 +154,8 @@ def float_floor_divide(a, b):
 @triton.jit
 def copysign_zero(x):
     """A zero with the sign of x."""
-    return tl.where(signbit(x), -0.0, 0.0).to(x.dtype)
+    zero = tl.full([], 0.0, x.dtype)
+    return tl.where(signbit(x), negate(zero), zero)
 
 
 @triton.jit
@@ -166,7 +167,7 @@ def float_modulo(a, b):
 
 @triton.jit
 def negate(x):
-    """-x on floats, also for zero: Triton before 3.7 computes 0 - x."""
+    """-x on floats, also for zero: Triton before 3.7 computes 0 - x, and reads the literal -0.0 as 0."""
     return x * -1.0
 
 
@@ -180,13 +181,50 @@ def signbit(x):
 
 
 @triton.jit
+def i0e(x):
+    """exp(-|x|) * I0(x)"""
+    size = tl.abs(x)
+    small = tl.where(size < 80.0, size, 0.0)
+    r = 1.0 / tl.where(size < 80.0, 80.0, size)
+    series = 1.0 + r * (
+        0.125 + r * (0.0703125 + r * (0.0732421875 + r * (0.112152099609375 + r * 0.22710800170898438)))
+    )
+    far = series * float_sqrt(r * 0.15915494309189535)
+    near = libdevice.cyl_bessel_i0(small) * libdevice.exp(small * -1.0)
+    return tl.where(size < 80.0, near, tl.where(x != x, x, far))
+
+
+@triton.jit
+def i1e(x):
+    """exp(-|x|) * I1(x)"""
+    size = tl.abs(x)
+    small = tl.where(size < 80.0, x, 0.0)
+    r = 1.0 / tl.where(size < 80.0, 80.0, size)
+    series = 1.0 - r * (
+        0.375 + r * (0.1171875 + r * (0.1025390625 + r * (0.144195556640625 + r * 0.27757644653320312)))
+    )
+    far = series * float_sqrt(r * 0.15915494309189535)
+    near = libdevice.cyl_bessel_i1(small) * libdevice.exp(tl.abs(small) * -1.0)
+    return tl.where(size < 80.0, near, tl.where(x != x, x, tl.where(x < 0, far * -1.0, far)))
+
+
+@triton.jit
+def float_sqrt(x):
+    """The square root of a float, correctly rounded."""
+    if x.dtype == tl.float32:
+        return tl.sqrt_rn(x)
+    else:
+        return tl.sqrt(x)
+
+
+@triton.jit
 def integer_power(base, exponent):
     """base ** exponent on integers, which wrap; of a negative exponent what is left after truncation."""
     one = base * 0 + 1
     result = one
     factor = base
     left = tl.where(exponent < 0, exponent * 0, exponent)
-    for _ in tl.static_range(6):
+    while tl.max(left + tl.zeros([1], left.dtype), axis=None) > 0:
         result = tl.where(left & 1 != 0, result * factor, result)
         factor = factor * factor
         left = left >> 1
@@ -217,6 +255,46 @@ def philox(seed, offset):
     word = offset & 3
     bits = tl.where(word == 0, first, tl.where(word == 1, second, tl.where(word == 2, third, fourth)))
     return bits.to(tl.int32, bitcast=True)
+
+
+@triton.jit
+def atomic_maximum(places, values, mask):
+    """Raise floats in memory to `values` where `mask` holds; NaN wins.
+
+    Floats without a sign order like their bits, those with one in reverse, and below all others. As a number, the
+    largest integer is a NaN.
+    """
+    if values.dtype == tl.float64:
+        number: tl.constexpr = tl.int64
+        word: tl.constexpr = tl.uint64
+        nan: tl.constexpr = 0x7FFFFFFFFFFFFFFF
+    else:
+        number: tl.constexpr = tl.int32
+        word: tl.constexpr = tl.uint32
+        nan: tl.constexpr = 0x7FFFFFFF
+    there = tl.load(places, mask=mask)
+    mask = mask & (there == there)  # a NaN in memory stays
+    bits = tl.where(values != values, nan, values.to(number, bitcast=True)).to(number)
+    tl.atomic_max(places.to(tl.pointer_type(number), bitcast=True), bits, mask=mask & (bits >= 0), sem="relaxed")
+    words = bits.to(word, bitcast=True)
+    tl.atomic_min(places.to(tl.pointer_type(word), bitcast=True), words, mask=mask & (bits < 0), sem="relaxed")
+
+
+@triton.jit
+def atomic_minimum(places, values, mask):
+    """Lower floats in memory to `values` where `mask` holds; NaN wins. See `atomic_maximum`; -1 is a NaN too."""
+    if values.dtype == tl.float64:
+        number: tl.constexpr = tl.int64
+        word: tl.constexpr = tl.uint64
+    else:
+        number: tl.constexpr = tl.int32
+        word: tl.constexpr = tl.uint32
+    there = tl.load(places, mask=mask)
+    mask = mask & (there == there)
+    bits = tl.where(values != values, -1, values.to(number, bitcast=True)).to(number)
+    tl.atomic_min(places.to(tl.pointer_type(number), bitcast=True), bits, mask=mask & (bits >= 0), sem="relaxed")
+    words = bits.to(word, bitcast=True)
+    tl.atomic_max(places.to(tl.pointer_type(word), bitcast=True), words, mask=mask & (bits < 0), sem="relaxed")
 
 
 @triton.jit

@@ -127,9 +127,7 @@ class Reductions(Combining):
         context.out.extend(lines)
         return found
 
-    def _step(
-        self, op: kernel.ReduceOp, group: Group, names: Sequence[str]
-    ) -> tuple[list[Value], tuple[Value, ...]]:
+    def _step(self, op: kernel.ReduceOp, group: Group, names: Sequence[str]) -> tuple[list[Value], tuple[Value, ...]]:
         """Combine what the body yields into accumulators of these names; returns them and their identity."""
         context, monoid = self.context, group[0]
         values = self.yields(op, group)

@@ -92,7 +92,12 @@ def _constant(context: Context, op: arith.ConstantOp) -> None:
     if not isinstance(attr, FloatAttr | IntegerAttr):
         raise UnsupportedError("constants of kernels are scalars")
     dtype = _result_dtype(op)
-    context.values[op.result] = Value(literal(attr.value.data, dtype), dtype, (), True)
+    text = literal(attr.value.data, dtype)
+    if text == "-0.0":  # which Triton would read as 0
+        text = f"prelude.negate(tl.full([], 0.0, tl.{dtype}))"
+        context.values[op.result] = context.define(text, dtype, (), "negative_zero")
+        return
+    context.values[op.result] = Value(text, dtype, (), True)
 
 
 def _compare_floats(context: Context, op: arith.CmpfOp) -> None:
@@ -155,10 +160,10 @@ def _index(context: Context, op: kernel.IndexOp) -> None:
         return
     if context.width == "tl.int64":
         text = code.text
-    elif code.level == 0:
-        text = f"{code.text}.to(tl.int64)" if code.text.isidentifier() else f"tl.cast({code.text}, tl.int64)"
-    else:
-        text = f"({code.text}).to(tl.int64)"
+    elif code.dims:
+        text = f"{code.closed}.to(tl.int64)"
+    else:  # a loop's counter may be a plain int
+        text = f"tl.cast({code.text}, tl.int64)"
     context.values[op.value] = context.define(text, "int64", code.dims, _hint(op.value, "index"))
 
 
@@ -195,5 +200,3 @@ def emit(context: Context, op: Operation) -> None:
     if handler is None:
         raise UnsupportedError(f"Triton kernels have no {op.name}")
     handler(context, op)
-
-

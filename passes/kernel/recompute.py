@@ -244,5 +244,3 @@ def _substitution(stored: Expr, axes: list[str], read: Expr) -> Mapping[str, Exp
         values[name] = symbol(matches[0])
         remaining = remaining - coefficient * symbol(matches[0])
     return values if remaining.as_int() == 0 else None
-
-

@@ -339,5 +339,3 @@ def has_atomic(op: kernel.StoreOp) -> bool:
 def tiles_of(function: kernel.FuncOp) -> Sequence[tuple[str, str, int]]:
     """(axis, mapping, tile) of every loop of a kernel, outer before inner: the schedule at a glance."""
     return [(op.axis.data, op.mapping.data, tile_of(op)) for op in loops_in(function.body.block)]
-
-

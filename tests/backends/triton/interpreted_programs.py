@@ -1,0 +1,100 @@
+"""Whole programs, scheduled for a GPU and launched by the host program, against their loop level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+import torch
+from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr
+
+from inductile.backends.host import build
+from inductile.backends.reference import run_module
+from inductile.dialects import kernel
+from inductile.dialects.aten.types import TensorType, torch_name
+from inductile.dialects.context import new_context
+from inductile.lowering.registry import parse_passes
+from inductile.passes.kernel.cost import Sizes
+from inductile.passes.kernel.launches import launch_sizes
+from inductile.passes.kernel.strategy_gpu import schedule
+from inductile.passes.kernel.targets import target_named
+from inductile.passes.manager import PassManager
+
+from .support import parse
+
+TESTS = Path(__file__).parents[2]
+FILES = (
+    TESTS / "filecheck" / "lowering" / "loop_to_kernel.mlir",
+    TESTS / "passes" / "kernel" / "Inputs" / "programs.mlir",
+    Path(__file__).parent / "Inputs" / "programs.mlir",
+)
+SIZES = {"s0": 5, "s1": 37, "i0": 3}
+BEFORE = "lower-loop-to-kernel,kernel-merge-loops,kernel-reorder,kernel-collapse,kernel-deduplicate"
+#: what integer inputs stay below, so that they can be indices
+BELOW = 5
+
+
+def _parts() -> Iterator[tuple[str, str]]:
+    for file in FILES:
+        for part in file.read_text().split("// -----"):
+            yield part.partition("func.func @")[2].partition("(")[0], part
+
+
+PROGRAMS = dict(_parts())
+
+
+def _input(type_: TensorType, sizes: Mapping[str, int], generator: torch.Generator) -> torch.Tensor:
+    shape = [size.evaluate(sizes) for size in type_.shape]
+    strides = [stride.evaluate(sizes) for stride in type_.strides]
+    dtype = getattr(torch, torch_name(type_.element))
+    if type_.element == IntegerType(1):
+        values = torch.rand(shape, generator=generator) < 0.5
+    elif not dtype.is_floating_point:
+        values = torch.randint(0, BELOW, shape, generator=generator, dtype=dtype)
+    else:
+        values = torch.randn(shape, generator=generator).to(dtype)
+    return torch.empty_strided(shape, strides, dtype=dtype).copy_(values)
+
+
+def _copies(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    return [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype).copy_(t) for t in tensors]
+
+
+def scheduled(module: ModuleOp) -> ModuleOp:
+    """The module at kernel and host level, every kernel scheduled for an H100."""
+    PassManager(parse_passes(BEFORE)).run(new_context(), module)
+    sizes = launch_sizes(module)
+    for function in list(module.ops):
+        if isinstance(function, kernel.FuncOp):
+            schedule(function, target_named("cuda:90"), sizes.get(function.sym_name.data, Sizes()))
+            function.properties["target"] = StringAttr("cuda:90")
+    module.verify()
+    PassManager(parse_passes("host-free")).run(new_context(), module)
+    return module
+
+
+def _check(text: str, sizes: Mapping[str, int]) -> None:
+    module = parse(text)
+    function = next(op for op in module.ops if op.name == "func.func")
+    generator = torch.Generator().manual_seed(0)
+    types = function.properties["function_type"].inputs.data  # pyright: ignore
+    inputs = [_input(type_, sizes, generator) for type_ in types]
+    before, after = _copies(inputs), _copies(inputs)
+    expected = [*run_module(module, before), *before]
+    got = [*build(scheduled(module))(list(after)), *after]
+    for one, other in zip(got, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5, equal_nan=True)
+        assert one.stride() == other.stride()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(name: str) -> None:
+    _check(PROGRAMS[name], SIZES)
+
+
+@pytest.mark.parametrize("name", [n for n, text in PROGRAMS.items() if "<s0, " in text])
+@pytest.mark.parametrize("size", [0, 1, 64])
+def test_dynamic_sizes(name: str, size: int) -> None:
+    """The very same schedule serves other sizes."""
+    _check(PROGRAMS[name], {**SIZES, "s0": size})
