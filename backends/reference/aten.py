@@ -30,6 +30,9 @@ from .program import Handlers, Program
 #: ops that convert because the program says so: their results are rounded also when wide
 CASTS = frozenset({"aten._to_copy", "aten.to.dtype", "prims::convert_element_type"})
 
+#: ops that read the bits of floats, which are those of the very format also when wide
+FORMAT_BOUND = frozenset({"aten.view.dtype", "aten.nextafter", "prims::view_element_type"})
+
 #: namespaces whose ops compute in float64 when they are given float64
 _GENERIC = ("aten", "prims", "operator")
 
@@ -121,7 +124,8 @@ def call(program: Program, op: AtenOp | CallOp) -> None:
     if isinstance(op, AtenOp) and op.target == "aten.copy_":
         return _copy(program, op)
     precision = program.machine.precision
-    narrow = isinstance(op, CallOp) and op.target.partition("::")[0] not in _GENERIC
+    foreign = isinstance(op, CallOp) and op.target.partition("::")[0] not in _GENERIC
+    narrow = precision.wide and (foreign or op.target in FORMAT_BOUND)
     try:
         results = _invoke(program, op, narrow)
     except (NotImplementedError, RuntimeError) as error:

@@ -53,10 +53,10 @@ class Frame:
         return torch.tensor(found, dtype=self.machine.precision.scalar(value.type), device=self.domain.device)
 
     def run(self, block: Block) -> tuple[Any, ...]:
-        """Evaluate a body; the values of its terminator's operands."""
+        """Evaluate a body; the lanes of its terminator's operands."""
         for op in block.ops:
             if op.has_trait(IsTerminator):
-                return tuple(self.values[v] for v in op.operands)
+                return tuple(self.scalar(v) for v in op.operands)
             self.execute(op)
         raise InterpretationError("a body without a terminator")
 

@@ -18,7 +18,7 @@ from ...dialects import kernel
 from .domain import LANES
 from .errors import InterpretationError, RaceError, UninitialisedReadError, describe
 from .frame import Frame, evaluate_index
-from .places import combine_at
+from .places import combine_at, put
 from .precision import canary
 from .races import AccessLog, Region
 from .reductions import Accumulator, Scanner
@@ -111,10 +111,10 @@ class KernelFrame(Frame):
         where = self._select(places, mask)
         value = self._select(self.machine.precision.store(self.scalar(op.value), buffer.element), mask)
         if kind == "set":
-            buffer.flat[where] = value
+            put(buffer.flat, where, value)
         else:
             unique, inverse = torch.unique(where, return_inverse=True)
-            buffer.flat[unique] = combine_at(buffer.flat[unique], inverse, value, kind)
+            put(buffer.flat, unique, combine_at(buffer.flat[unique], inverse, value, kind))
         if buffer.written is not None:
             buffer.written[where] = True
 

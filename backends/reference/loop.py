@@ -16,7 +16,7 @@ from ...dialects.sym import AxesAttr
 from .domain import LANES, Domain, pieces
 from .errors import LifetimeError, RaceError, describe, exception
 from .frame import Frame, evaluate_index
-from .places import combine_at, last_at
+from .places import combine_at, last_at, put
 from .program import Handlers, Program, TakenOver
 from .reductions import Accumulator, scan
 
@@ -173,7 +173,7 @@ def written(op: loop.ScatterOp, dest: torch.Tensor, linear: torch.Tensor, value:
         twice = int(linear[~last][0])
         raise RaceError(f"{describe(op)}: promises unique places, but writes element {twice} twice")
     if op.kind.data == "set":
-        flat[linear[last]] = value[last]
+        put(flat, linear[last], value[last])
     else:
         flat = combine_at(flat, linear, value, op.kind.data)
     return flat.reshape(dest.shape)

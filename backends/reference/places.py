@@ -11,6 +11,20 @@ _REDUCTIONS = {"mul": "prod", "amin": "amin", "amax": "amax"}
 _ON_BOOL = {"add": "amax", "mul": "amin"}
 
 
+#: dtypes that torch cannot put by index -> dtype of the same bits that it can
+_BITS = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+if hasattr(torch, "float8_e8m0fnu"):
+    _BITS[torch.float8_e8m0fnu] = torch.uint8
+
+
+def put(flat: torch.Tensor, places: torch.Tensor, value: torch.Tensor) -> None:
+    """Write values at places that do not repeat."""
+    bits = _BITS.get(flat.dtype)
+    if bits is not None:
+        flat, value = flat.view(bits), value.view(bits)
+    flat[places] = value
+
+
 def combine_at(flat: torch.Tensor, places: torch.Tensor, value: torch.Tensor, kind: str) -> torch.Tensor:
     """`flat` with values added, multiplied, ... at places that may repeat; floats round once, at the end."""
     dtype = flat.dtype

@@ -131,6 +131,16 @@ def test_calls_of_other_namespaces() -> None:
         assert w.tolist() == [1.0, 2.0] and b is False
 
 
+def test_bits_are_those_of_the_format_also_when_wide() -> None:
+    text = """func.func @f(%x: !aten.tensor<2xf32>) -> !aten.tensor<2xi32> {
+      %y = aten.view.dtype(%x, dtype = torch.int32) : !aten.tensor<2xi32>
+      func.return %y : !aten.tensor<2xi32>
+    }"""
+    x = torch.tensor([1.5, -2.0])
+    for wide in (False, True):
+        assert torch.equal(run(text, x, wide=wide)[0], x.view(torch.int32))
+
+
 def test_references_are_handed_in() -> None:
     text = """func.func @f(%x: !aten.tensor<2xf32>, %p: !aten.tensor<i1>) -> !aten.tensor<2xf32> {
       %y = aten.call "higher_order::cond"(%p, @then, @else, [%x]) : !aten.tensor<2xf32>

@@ -194,6 +194,24 @@ def test_scatter_combines(kind: str, name: str, dtype: torch.dtype, element: str
     assert torch.equal(got, x.scatter_reduce(0, i, v, name))
 
 
+@pytest.mark.parametrize("dtype,element", [(torch.uint16, "ui16"), (torch.uint32, "ui32"), (torch.bool, "i1")])
+def test_scatter_of_every_dtype(dtype: torch.dtype, element: str) -> None:
+    x, v = torch.zeros(6).to(dtype), torch.tensor([1, 0, 1, 1, 1]).to(dtype)
+    (got,) = run(scatter("set", element=element), x, v, torch.tensor([1, 3, 5, 0, 4]))
+    assert got.tolist() == torch.tensor([1, 1, 0, 0, 1, 1]).to(dtype).tolist()
+
+
+def test_captured_scalars_may_be_yielded() -> None:
+    text = """func.func @f(%x: !aten.tensor<f64>) -> !aten.tensor<2xf64> {
+      %v = aten.item(%x) : f64
+      %y = loop.generate (i0 in 2) {
+        loop.yield %v
+      } : !aten.tensor<2xf64>
+      func.return %y : !aten.tensor<2xf64>
+    }"""
+    assert run(text, torch.tensor(0.1, dtype=torch.float64))[0].tolist() == [0.1, 0.1]
+
+
 def test_scatter_propagates_nan() -> None:
     x = torch.zeros(6)
     (got,) = run(scatter("amax"), x, torch.full((5,), float("nan")), torch.tensor([0, 1, 2, 2, 2]))
