@@ -38,7 +38,7 @@ def _libdevice_function(function: Callable[..., torch.Tensor]) -> Callable[..., 
     from triton.runtime.interpreter import TensorHandle, interpreter_semantic
 
     def call(*arguments: Any) -> Any:
-        values = [interpreter_semantic.to_tensor(a) for a in arguments]
+        values: list[Any] = [interpreter_semantic.to_tensor(a) for a in arguments]
         result = function(*(torch.from_numpy(np.ascontiguousarray(v.handle.data)) for v in values)).numpy()
         dtype = values[0].dtype
         shaped = any(v.type.is_block() for v in values)
@@ -100,13 +100,15 @@ def _splat(self: Any, block: Any, scalar: Any) -> Any:
 def install() -> None:
     """Give Triton's interpreter what it lacks; does nothing the second time."""
     from triton.language.extra import libdevice
-    from triton.runtime.interpreter import InterpreterBuilder, ReduceOps
+    from triton.runtime import interpreter
 
-    if ReduceOps.generic_reduce is _tree_reduce:
+    builder: Any = interpreter.InterpreterBuilder
+    reductions: Any = interpreter.ReduceOps
+    if reductions.generic_reduce is _tree_reduce:
         return
-    ReduceOps.generic_reduce = _tree_reduce
-    InterpreterBuilder.create_splat = _splat
-    InterpreterBuilder.cast_impl = _rounding_casts(InterpreterBuilder.cast_impl)
+    reductions.generic_reduce = _tree_reduce
+    builder.create_splat = _splat
+    builder.cast_impl = _rounding_casts(builder.cast_impl)
     for name, function in {**_UNARY, **_BINARY}.items():
         setattr(libdevice, name, _libdevice_function(function))
 

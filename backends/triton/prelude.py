@@ -4,6 +4,9 @@ PyTorch's meaning that Triton lacks.
 Each works for scalars and for block tensors. Integer `//` and `%` truncate in Triton.
 """
 
+# Triton's language only looks like Python: constants are declared by annotation, branches are chosen by dtype.
+# pyright: reportArgumentType=false, reportAssignmentType=false, reportRedeclaration=false, reportOperatorIssue=false
+
 import triton
 import triton.language as tl
 from triton.language.extra import libdevice

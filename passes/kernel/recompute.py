@@ -61,8 +61,9 @@ def _users(op: kernel.LocalOp, kind: type) -> list:  # pyright: ignore[reportMis
 
 def _aligned(stores: list[kernel.StoreOp], load: kernel.LoadOp) -> bool:
     """Whether lanes read what the same lanes stored: equal indices, but for the names of axes over one range."""
-    block = load.buffer.owner.parent  # pyright: ignore[reportAttributeAccessIssue]
-    axes = enclosing_loops(load, block)
+    local = load.buffer.owner
+    assert isinstance(local, kernel.LocalOp) and local.parent is not None
+    block, axes = local.parent, enclosing_loops(load, local.parent)
     if load.dynamic:
         return False
     for store in stores:

@@ -18,7 +18,7 @@ from inductile.lowering.registry import parse_passes
 from inductile.passes.kernel.cost import Sizes
 from inductile.passes.kernel.launches import launch_sizes
 from inductile.passes.kernel.strategy_gpu import schedule
-from inductile.passes.kernel.targets import target_named
+from inductile.passes.kernel.targets import GpuTarget
 from inductile.passes.manager import PassManager
 
 from .support import parse
@@ -67,7 +67,7 @@ def scheduled(module: ModuleOp) -> ModuleOp:
     sizes = launch_sizes(module)
     for function in list(module.ops):
         if isinstance(function, kernel.FuncOp):
-            schedule(function, target_named("cuda:90"), sizes.get(function.sym_name.data, Sizes()))
+            schedule(function, GpuTarget("cuda:90"), sizes.get(function.sym_name.data, Sizes()))
             function.properties["target"] = StringAttr("cuda:90")
     module.verify()
     PassManager(parse_passes("host-free")).run(new_context(), module)
