@@ -7,6 +7,7 @@ from . import (
     creation,
     foreach,
     gather,
+    losses,
     mathematics,
     normalization,
     normalization_gradient,
@@ -17,6 +18,7 @@ from . import (
     scatter,
     searching,
     softmax,
+    view_gradient,
     views,
 )
 
@@ -27,6 +29,7 @@ __all__ = [
     "creation",
     "foreach",
     "gather",
+    "losses",
     "mathematics",
     "normalization",
     "normalization_gradient",
@@ -37,5 +40,6 @@ __all__ = [
     "scatter",
     "searching",
     "softmax",
+    "view_gradient",
     "views",
 ]

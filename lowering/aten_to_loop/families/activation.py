@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ..nests import LoopBuilder
+from ....dialects.sym import Expr
+from ..nests import LoopBuilder, normalize_dim, shape_of
 from ..pointwise import add_pointwise, operand_as
 from ..rules import Call, Replacement, lowers
 from ..scalar import Scalar
@@ -134,6 +135,39 @@ def _prelu_kernel_backward(b: LoopBuilder, call: Call) -> Replacement:
         b.pointwise(input_gradient, grad_type, *tensors),
         b.pointwise(lambda grad, x, _: zero_where(s, x > 0, x * grad), weight_type, *tensors),
     ]
+
+
+@lowers("glu")
+def _glu(b: LoopBuilder, call: Call) -> Replacement:
+    """The first half along a dimension times the sigmoid of the second."""
+    s = b.s
+    x = call.tensor("self")
+    dim = normalize_dim(call["dim"], len(call.type.shape))
+    half = call.type.shape[dim]
+
+    def body(index: tuple[Expr, ...]) -> Scalar:
+        gate = (*index[:dim], index[dim] + half, *index[dim + 1 :])
+        return b.at(x, index) * s.sigmoid(b.at(x, gate))
+
+    return b.generate(body, call.type)
+
+
+@lowers("glu_backward")
+def _glu_backward(b: LoopBuilder, call: Call) -> Replacement:
+    s = b.s
+    grad, x = call.tensor("grad_output"), call.tensor("self")
+    dim = normalize_dim(call["dim"], len(call.type.shape))
+    half = shape_of(grad)[dim]
+
+    def body(index: tuple[Expr, ...]) -> Scalar:
+        place = (*index[:dim], index[dim] % half, *index[dim + 1 :])
+        gate = (*index[:dim], index[dim] % half + half, *index[dim + 1 :])
+        sigmoid = s.sigmoid(b.at(x, gate))
+        scaled = b.at(grad, place) * sigmoid
+        first = s.index(index[dim]) < s.index(half)
+        return s.where(first, scaled, scaled * (1.0 - sigmoid) * b.at(x, place))
+
+    return b.generate(body, call.type)
 
 
 add_pointwise({

@@ -18,11 +18,22 @@ from ..nests import (
     row_major,
     shape_of,
 )
+from ..reshape import linearize, reshape_map
 from ..rules import Call, Reject, Replacement, add_rule, lowers
 from ..scalar import Number, Scalar
 from ..scalar_builder import Index
 from .creation import converted
-from .gather import PAD_INDEX, AdvancedIndex, checked_index, pad_target, reject_masks, reject_ranks, wrapped_index
+from .gather import (
+    PAD_INDEX,
+    AdvancedIndex,
+    checked_index,
+    in_range,
+    pad_target,
+    reject_masks,
+    reject_ranks,
+    wrapped_index,
+)
+from .reductions import size_of
 from .views import diagonal_index, slice_start, wrapped
 
 
@@ -196,6 +207,34 @@ def _masked_index_put(b: LoopBuilder, call: Call) -> Replacement:
         return value, advanced.target(b, index, check=False)
 
     return b.scatter(dest, advanced.domain(), body, call.type, "add", mask=lambda: b.s.truthy(b.at(mask, axes)))
+
+
+@lowers("masked_scatter")
+def _masked_scatter(b: LoopBuilder, call: Call) -> Replacement:
+    """The next element of `source` at each place where the mask holds: the place counts the ones before it."""
+    s = b.s
+    dest, mask, source = call.tensor("self"), call.tensor("mask"), call.tensor("source")
+    shape = call.type.shape
+    total, length = (_product(shape_of(t)) for t in (dest, source))
+    flat = row_major((total,), I64, call.type.device)
+    flat_mask = b.generate(lambda i: s.truthy(b.at(mask, i)), row_major(shape, BOOL, call.type.device))[0]
+    ones = reshape_map(shape, (total,))
+    (counts,) = b.scan(["sum"], (total,), 0, lambda _: s.load_map(flat_mask, ones).to(I64), flat)
+    values = b.view_map(
+        source, reshape_map(shape_of(source), (length,)), row_major((length,), call.type.element, call.type.device)
+    )
+
+    def body(index: tuple[Expr, ...]) -> Scalar:
+        keep = s.load(flat_mask, index)
+        position = s.load(counts, (linearize(list(index), list(shape)),)) - 1
+        s.check(~keep | in_range(b, position, length), "source has fewer elements than the mask", "RuntimeError")
+        return s.where(keep, s.load(values, (position,), keep), s.load(dest, index))
+
+    return b.generate(body, call.type)
+
+
+def _product(shape: Shape) -> Expr:
+    return size_of(shape, list(range(len(shape))))
 
 
 # scatter along a dimension: (indices, source) of the index's shape, or of the source's with a 1-d index

@@ -280,7 +280,7 @@ NORMALIZATION += [
          [True, False, False]),
 ]  # fmt: skip
 
-_mask = torch.tensor([[True, False, True], [False, False, True]])
+mask = torch.tensor([[True, False, True], [False, False, True]])
 
 GATHERS = [
     case("embedding", mixed(5, 3), torch.tensor([[0, 4], [2, 2]])),
@@ -330,8 +330,8 @@ SCATTERS = [
     case("index_put", arange(3), [ints(0, 0, 2)], mixed(3), True),
     case("index_put", x234, [None, ints(2, 0)], torch.tensor(7.0)),
     case("index_put", x234, [ints(0, 1), None, ints(3, -1)], mixed(2, 3)),
-    case("index_put", arange(2, 3), [_mask], torch.tensor(5.0)),
-    case("index_put", arange(2, 3).half(), [_mask], torch.tensor([5.0]).half(), True),
+    case("index_put", arange(2, 3), [mask], torch.tensor(5.0)),
+    case("index_put", arange(2, 3).half(), [mask], torch.tensor([5.0]).half(), True),
     case("index_put", x234, [None, torch.tensor([True, False, True])], torch.tensor(-1.0)),
     case("_unsafe_index_put", arange(5), [ints(1, 3)], mixed(2)),
     case("scatter.src", arange(3, 5), 0, torch.tensor([[2, 0, 1]]), mixed(2, 3)),
@@ -362,111 +362,3 @@ SCATTERS = [
     case("reflection_pad2d_backward", mixed(1, 2, 7, 8), arange(1, 2, 4, 5), [2, 1, 3, 0]),
     case("replication_pad2d_backward", mixed(2, 6, 8), arange(2, 4, 5), [2, 1, -1, 3]),
 ]
-
-_i6 = mixed(1, 2, 6, 7)
-POOLS = [
-    case("max_pool2d_with_indices", _i6, [2, 3]),
-    case("max_pool2d_with_indices", _i6, [3, 3], [2, 2], [1, 1]),
-    case("max_pool2d_with_indices", _i6, [2, 2], [2, 2], [0, 0], [2, 1], True),
-    case("max_pool2d_with_indices", mixed(2, 5, 5, dtype=torch.float16), [2], [1]),
-    case("max_pool2d_with_indices", channels_last, [2, 2], [1, 1]),
-    case("max_pool2d_with_indices", torch.full((1, 1, 4, 4), -inf), [3, 3], [1, 1], [1, 1]),
-    case("max_pool2d_with_indices", mixed(1, 4, 4).to(torch.int64), [3, 3], [1, 1], [1, 1]),
-    case("max_pool3d_with_indices", mixed(1, 2, 4, 5, 6), [2, 2, 3], [2, 1, 2], [1, 0, 1]),
-    case(
-        "max_pool2d_with_indices_backward",
-        mixed(1, 2, 3, 2),
-        _i6,
-        [2, 3],
-        [2, 3],
-        [0, 0],
-        [1, 1],
-        False,
-        torch.ops.aten.max_pool2d_with_indices(_i6, [2, 3])[1],
-    ),
-    case("avg_pool2d", _i6, [2, 3]),
-    case("avg_pool2d", _i6, [3, 3], [2, 2], [1, 1]),
-    case("avg_pool2d", _i6, [3, 3], [2, 2], [1, 1], True, False),
-    case("avg_pool2d", _i6, [3, 2], [2, 2], [1, 1], True, True),
-    case("avg_pool2d", _i6, [3, 2], [2, 2], [1, 1], False, True, 5),
-    case("avg_pool2d", channels_last.half(), [2, 2]),
-    case("avg_pool3d", mixed(1, 2, 4, 5, 6), [2, 2, 3], [2, 1, 2], [1, 0, 1], False, False),
-    case("avg_pool2d_backward", mixed(1, 2, 3, 4), _i6, [3, 3], [2, 2], [1, 1], False, True, None),
-    case("avg_pool2d_backward", mixed(1, 2, 4, 4), _i6, [3, 3], [2, 2], [1, 1], True, False, None),
-    case("avg_pool2d_backward", mixed(1, 2, 3, 2), _i6, [2, 3], [], [0, 0], False, True, 7),
-    case("_adaptive_avg_pool2d", _i6, [1, 1]),
-    case("_adaptive_avg_pool2d", _i6, [3, 7]),
-    case("_adaptive_avg_pool2d", _i6, [4, 3]),
-    case("_adaptive_avg_pool2d", _i6, [8, 9]),
-    case("_adaptive_avg_pool3d", mixed(1, 2, 4, 5, 6), [2, 3, 4]),
-    case("adaptive_max_pool2d", _i6, [4, 3]),
-    case("adaptive_max_pool2d", _i6, [3, 7]),
-    case("_adaptive_avg_pool2d_backward", mixed(1, 2, 1, 1), _i6),
-    case("_adaptive_avg_pool2d_backward", mixed(1, 2, 3, 7), _i6),
-    case("upsample_nearest1d", mixed(1, 2, 5), [10]),
-    case("upsample_nearest2d", _i6, [12, 21]),
-    case("upsample_nearest2d", _i6, [9, 10]),
-    case("upsample_nearest2d", _i6, [13, 14], 2.3, 2.0),
-    case("upsample_nearest2d", channels_last, [6, 10]),
-    case("upsample_nearest3d", mixed(1, 2, 2, 3, 4), [4, 5, 2]),
-    case("_upsample_nearest_exact2d", _i6, [12, 14]),
-    case("_upsample_nearest_exact2d", _i6, [4, 10]),
-    case("upsample_linear1d", mixed(1, 2, 5), [9], False),
-    case("upsample_bilinear2d", _i6, [12, 11], False),
-    case("upsample_bilinear2d", _i6, [12, 11], True),
-    case("upsample_bilinear2d", _i6, [4, 3], False),
-    case("upsample_bilinear2d", _i6, [13, 14], False, 2.3, 2.0),
-    case("upsample_bilinear2d", _i6.bfloat16(), [1, 9], True),
-    case("upsample_trilinear3d", mixed(1, 2, 2, 3, 4), [4, 5, 2], False),
-]
-
-POOLS += [
-    case("adaptive_max_pool2d_backward", mixed(1, 2, 4, 3), _i6, torch.ops.aten.adaptive_max_pool2d(_i6, [4, 3])[1]),
-    case("upsample_nearest2d_backward", mixed(1, 2, 12, 14), [12, 14], [1, 2, 6, 7]),
-    case("upsample_nearest2d_backward", mixed(1, 2, 9, 10), [9, 10], [1, 2, 6, 7]),
-    case("_upsample_nearest_exact1d_backward", mixed(1, 2, 9), [9], [1, 2, 6]),
-    case("upsample_bilinear2d_backward", mixed(1, 2, 9, 10), [9, 10], [1, 2, 6, 7], False),
-    case("upsample_linear1d_backward", mixed(1, 2, 9).half(), [9], [1, 2, 6], True),
-]
-
-SEARCHES = [
-    case("isin.Tensor_Tensor", x234, torch.tensor([[3, 5], [7, 30]])),
-    case("isin.Tensor_Tensor", special, torch.tensor([nan, 2.0, inf]), invert=True),
-    case("isin.Tensor_Scalar", ints(1, 2, 3), 2),
-    case("bucketize.Tensor", special, torch.tensor([-1.0, 0.0, 2.0, 5.0])),
-    case("bucketize.Tensor", ints(1, 2, 3, 4), ints(2, 3), right=True, out_int32=True),
-    case("_unsafe_masked_index", arange(4), torch.tensor([True, False]), [ints(0, 9)], 1.5),
-    case(
-        "_unsafe_masked_index_put_accumulate", arange(4), torch.tensor([True, False, True]), [ints(0, 9, 0)], mixed(3)
-    ),
-]
-
-_two = [arange(2, 3), mixed(4)]
-FOREACH = [
-    case("_foreach_add.List", _two, [mixed(2, 3), mixed(4, seed=1)], alpha=2),
-    case("_foreach_add.Scalar", _two, 1.5),
-    case("_foreach_mul.ScalarList", _two, [2.0, 3]),
-    case("_foreach_mul.Tensor", _two, torch.tensor(2.0)),
-    case("_foreach_sqrt", _two),
-    case("_foreach_addcdiv.ScalarList", _two, _two, [mixed(2, 3) + 9, mixed(4) + 9], [0.5, 2.0]),
-    case("_foreach_addcmul.Scalar", _two, _two, [mixed(2, 3), mixed(4)], 0.5),
-    case("_foreach_lerp.Scalar", _two, [mixed(2, 3), mixed(4)], 0.25),
-    case("_foreach_lerp.List", _two, [mixed(2, 3), mixed(4)], [mixed(2, 3), mixed(4)]),
-    case("_foreach_pow.List", _two, [mixed(2, 3), mixed(4)]),
-    case("_foreach_pow.ScalarAndTensor", 2, _two),
-    case("_foreach_maximum.Scalar", _two, 1),
-    case("_foreach_clamp_max.List", _two, [mixed(2, 3), mixed(4)]),
-    case("_foreach_norm.Scalar", _two),
-    case("_foreach_norm.Scalar", _two, 1),
-    case("_foreach_copy", _two, [mixed(2, 3).half(), mixed(4)]),
-    case("_foreach_zero", _two),
-    case("log_sigmoid_forward", special),
-    case("log_sigmoid_backward", mixed(3, 4), mixed(3, 4, seed=1), torch.exp(-mixed(3, 4, seed=1).abs())),
-    case("_prelu_kernel_backward", mixed(3, 4), mixed(3, 4, seed=1), mixed(4)),
-    case("_foreach_neg", [ints(1, -2), torch.tensor(-0.0)]),
-]
-
-GROUPS = {
-    "views": VIEWS, "creation": CREATION, "reductions": REDUCTIONS, "normalization": NORMALIZATION,
-    "gathers": GATHERS, "scatters": SCATTERS, "pools": POOLS, "searches": SEARCHES, "foreach": FOREACH,
-}  # fmt: skip

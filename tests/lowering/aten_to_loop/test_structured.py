@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from .harness import faults
-from .structured_cases import GROUPS, Case
+from .list_cases import FOREACH, SEARCHES
+from .loss_cases import LOSSES, VIEW_GRADIENTS
+from .structured_cases import CREATION, GATHERS, NORMALIZATION, REDUCTIONS, SCATTERS, VIEWS, Case
+from .window_cases import POOLS
+
+GROUPS = {
+    "views": VIEWS, "creation": CREATION, "reductions": REDUCTIONS, "normalization": NORMALIZATION,
+    "gathers": GATHERS, "scatters": SCATTERS, "pools": POOLS, "searches": SEARCHES, "foreach": FOREACH,
+    "losses": LOSSES, "view-gradients": VIEW_GRADIENTS,
+}  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore")
