@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 from ..dialects.context import new_context
 from ..errors import InductileError, PassError, UserError
 from ..lowering.fx_import import ImportedGraph, import_graph
-from ..lowering.fx_private import outside_fake_mode
+from ..lowering.fx_private import without_modes
 from ..lowering.pipeline import PIPELINES, pipeline_string
 from ..lowering.registry import parse_passes
 from ..passes.counters import counting, parse_counters
@@ -77,7 +77,7 @@ def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config,
         trace.write("pipeline.txt", ",".join(map(str, passes)) + "\n")
     run_passes(imported, passes, config, report, trace, lambda: import_graph(graph, inputs))
     started = time.perf_counter()
-    with outside_fake_mode():  # programs own real tensors: constants, status words
+    with without_modes():  # programs own real tensors: constants, status words
         program = build(imported.module, config, imported.references)
     report.seconds["emit and compile"] = time.perf_counter() - started
     report.describe(imported.module, program)

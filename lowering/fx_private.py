@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,16 +147,6 @@ def without_modes() -> Iterator[None]:
 
     with _disable_current_modes():
         yield
-
-
-def outside_fake_mode() -> AbstractContextManager[Any]:
-    """A context in which new tensors are real although a graph is being compiled.
-
-    Uses `torch._subclasses.fake_tensor.unset_fake_temporarily`.
-    """
-    from torch._subclasses.fake_tensor import unset_fake_temporarily
-
-    return unset_fake_temporarily()
 
 
 def report_output_strides(strides: Sequence[tuple[Any, ...] | None]) -> None:
