@@ -26,6 +26,7 @@ from ...lowering.fx_targets import resolve
 from .errors import InterpretationError, describe
 from .precision import WIDER, actual_device, torch_dtype
 from .program import Handlers, Program
+from .scalar_arguments import rounded
 
 #: ops that convert because the program says so: their results are rounded also when wide
 CASTS = frozenset({"aten._to_copy", "aten.to.dtype", "prims::convert_element_type"})
@@ -103,6 +104,9 @@ def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
         function, positional = resolve(op.target.replace(".", "::", 1)), []
         named = {a.name: arguments.value(op.arg(a.name), not _is_output(a)) for a in _spelled(op)}
     wide = program.machine.precision.wide and not narrow
+    if wide and isinstance(op, AtenOp):
+        floats = [a.name for a in _spelled(op) if a.kind == "scalar" and isinstance(named[a.name], float)]
+        named.update({name: rounded(op, name, named[name]) for name in floats})
     if wide and "half_to_float" in named:
         named["half_to_float"] = False  # there is no half to convert
     with _default_dtype(wide):

@@ -19,7 +19,7 @@ from ...dialects import scalar as sc
 from . import floats as fl
 from . import integers as it
 from .errors import InterpretationError, describe
-from .precision import Precision
+from .precision import Precision, torch_dtype
 
 Tensor = torch.Tensor
 Special = torch.special
@@ -205,7 +205,8 @@ def constant(op: arith.ConstantOp, precision: Precision, device: torch.device) -
     kind, value = op.result.type, op.value
     dtype = precision.scalar(kind)
     if isinstance(value, FloatAttr):
-        return torch.tensor(value.value.data, dtype=dtype, device=device)
+        exact = torch.tensor(value.value.data, dtype=torch_dtype(kind), device=device)
+        return exact.to(dtype)  # a constant is a number of its type also when wide
     if not isinstance(value, IntegerAttr):
         raise InterpretationError(f"{describe(op)}: not a scalar constant")
     number = value.value.data

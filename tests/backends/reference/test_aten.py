@@ -40,6 +40,17 @@ def test_wide_rounds_only_where_the_program_casts() -> None:
         assert total.tolist() == [2.0] * 4 and total.dtype == torch.float16
 
 
+@pytest.mark.parametrize("packet", ["add", "sub", "mul", "div", "fmod", "remainder"])
+def test_wide_takes_numbers_as_the_program_does(packet: str) -> None:
+    x = torch.linspace(-3, 3, 201).bfloat16()
+    kind = "!aten.tensor<201xbf16>"
+    text = f"""func.func @f(%x: {kind}) -> {kind} {{
+      %y = aten.{packet}.Scalar(%x, other = 0.3) : {kind}
+      func.return %y : {kind}
+    }}"""
+    assert torch.equal(run(text, x, wide=True)[0], run(text, x)[0])
+
+
 def test_wide_sums_in_float64() -> None:
     x = torch.tensor([1e8, 1.0, -1e8])
     text = """func.func @f(%x: !aten.tensor<3xf32>) -> !aten.tensor<f32> {
