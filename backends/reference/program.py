@@ -48,11 +48,17 @@ class Program:
 
     def run(self, block: Block) -> list[Any]:
         """Execute a function's body; the values of its terminator's operands."""
+        last_use = {v: op for op in block.ops for inner in op.walk() for v in inner.operands}
+        dying: dict[Operation, list[SSAValue]] = {}
+        for value, op in last_use.items():
+            dying.setdefault(op, []).append(value)
         for op in block.ops:
             self.current = op
             if op.has_trait(IsTerminator):
                 return [self.result(v) for v in op.operands]
             self.execute(op)
+            for value in dying.get(op, ()):  # what no op reads any more need not stay in memory
+                self.values.pop(value, None)
         raise InterpretationError("a function without a terminator")
 
     def execute(self, op: Operation) -> None:
