@@ -61,12 +61,15 @@ class Axes:
         """Number the programs along each grid axis; the last one runs fastest. `number` is this program's."""
         if len(grid) > 1 and not number.isidentifier():
             number = self.context.define(number, self._dtype, (), "pid").text
-        for op in reversed(grid[1:]):
+        for position, op in reversed(list(enumerate(grid))):
             count = self._count(op)
-            self._ids[op.axis.data] = f"{number} % {count.closed}"
-            number = f"{number} // {count.closed}"
-        if grid:
-            self._ids[grid[0].axis.data] = number
+            if count.text == "1":
+                self._ids[op.axis.data] = "0"
+            elif all(self._count(outer).text == "1" for outer in grid[:position]):
+                self._ids[op.axis.data] = number
+            else:
+                self._ids[op.axis.data] = f"{number} % {count.closed}"
+                number = f"{number} // {count.closed}"
 
     def count(self, grid: Sequence[kernel.ForOp]) -> Code:
         """The number of programs of a nest."""
@@ -88,14 +91,18 @@ class Axes:
         context, name = self.context, op.axis.data
         text = self._ids[name]
         if not is_tiled(op):
-            text = self._from(op, text)
-            self._bind(op, context.define(text, self._dtype, (), name))
+            if text == "0":
+                text = f"tl.full([], 0, tl.{self._dtype})"
+            self._bind(op, context.define(self._from(op, text), self._dtype, (), name))
             yield
             return
-        block = self.block(op)
+        if text == "0":
+            with self.covered(op):
+                yield
+            return
         if " " in text:
             text = f"({text})"
-        with self._lanes(op, self._from(op, f"{text} * {block}"), ""):
+        with self._lanes(op, self._from(op, f"{text} * {self.block(op)}"), ""):
             yield
 
     @contextmanager

@@ -106,9 +106,11 @@ class Reductions(Combining):
     def _accumulate(self, chain: Sequence[kernel.ReduceOp], groups: Sequence[Group]) -> list[list[Value]]:
         """Emit nested loops; returns the accumulators, which have the tile's lanes where the inner axis is tiled."""
         context, inner = self.context, chain[-1]
+        suffix = "_acc" if is_tiled(inner) else ""
+        hints = [monoid.name for monoid, _ in groups for _ in range(monoid.arity)]
         names = [
-            context.names.fresh(f"{r.name_hint or 'result'}_acc" if is_tiled(inner) else r.name_hint or "result")
-            for r in chain[0].results
+            context.names.fresh(f"{result.name_hint or hint}{suffix}")
+            for result, hint in zip(chain[0].results, hints, strict=True)
         ]
         found: list[list[Value]] = []
         starts: list[str] = []

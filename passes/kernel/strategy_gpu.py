@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Ranges
-from .axes import Loop, loops_in
+from .axes import Loop, kernel_names, loops_in
 from .cost import Access, Nest, Sizes, is_unit
 from .effects import conflicts, effects_of
 from .gpu_blocks import (
@@ -30,11 +30,12 @@ from .gpu_blocks import (
     warps_for,
 )
 from .launch_facts import ranges_of
+from .online_softmax import join_max_and_sum
 from .recompute import recompute_locals
 from .spill import spill_local
 from .targets import GpuTarget
 from .tiles import covers, extent_of, tile_of
-from .transforms import perfect_chain, range_of, rebuild_chain, set_mapping
+from .transforms import linearise, perfect_chain, range_of, rebuild_chain, set_mapping, substitute_in
 
 #: bytes that one memory transaction moves
 SECTOR = 32
@@ -89,6 +90,7 @@ class _GpuSchedule:
     def _finish(self) -> None:
         for op in recompute_locals(self.function, self.ranges):
             spill_local(self.function, op)
+        join_max_and_sum(self.function, self.ranges)
         warps = warps_for(self.elements, self.target.warp, self.target.warps)
         self.function.properties["num_warps"] = IntegerAttr(warps, i64)
 
@@ -127,8 +129,12 @@ class _GpuSchedule:
         self._spread(tiles)
 
     def _unit_bytes(self, loop: kernel.ForOp) -> int:
-        """Bytes that accesses read or write side by side along an axis."""
-        return sum(a.bytes for a in self.nest.accesses if is_unit(a.stride(loop.axis.data)))
+        """Bytes of memory that accesses touch, each place once, side by side along an axis."""
+        return sum(self._footprint(a) for a in self.nest.accesses if is_unit(a.stride(loop.axis.data)))
+
+    def _footprint(self, access: Access) -> int:
+        axes = [loop for loop in access.loops if access.stride(loop.axis.data) is not ZERO]
+        return access.bytes * prod(self.sizes.trips(loop) for loop in axes)
 
     def _widest(self) -> int:
         return max((a.bytes for a in self.nest.accesses), default=4)
@@ -136,7 +142,9 @@ class _GpuSchedule:
     def _across(self, inner: kernel.ForOp) -> kernel.ForOp | None:
         """An axis along which accesses lie side by side that are far apart along `inner`; both long enough."""
         axis = inner.axis.data
-        far = [a for a in self.nest.accesses if not is_unit(s := a.stride(axis)) and s is not ZERO]
+        apart = [a for a in self.nest.accesses if not is_unit(s := a.stride(axis)) and s is not ZERO]
+        largest = max((self._footprint(a) for a in self.nest.accesses), default=0)
+        far = [a for a in apart if self._footprint(a) * SHORT > largest]
         for loop in reversed(self.chain):
             long = loop is not inner and min(self.sizes.trips(loop), self.sizes.trips(inner)) >= SHORT
             if long and any(is_unit(a.stride(loop.axis.data)) for a in far):
@@ -189,7 +197,7 @@ class _GpuSchedule:
         return runs * min(SECTOR, max(abs(self.sizes.of(stride)) * access.bytes, SECTOR / lanes))
 
     def _innermost(self) -> list[Loop]:
-        return [op for op in loops_in(self.chain[-1].body.block) if _is_innermost(op)]
+        return [op for op in loops_in(self.chain[-1].body.block) if is_innermost(op)]
 
     def _row_programs(self) -> None:
         """Lanes along the inner axes; short rows share a program."""
@@ -220,18 +228,29 @@ class _GpuSchedule:
 
     def _rows(self, op: Loop, nest: Nest, rows: int) -> None:
         """Tile the innermost loops of a nest; what is around them runs one after the other."""
-        inner = [nested for region in op.regions for nested in loops_in(region.block)]
-        if not _is_innermost(op):
+        if isinstance(op, kernel.ForOp):
+            op = self._one_row(op)
+        if not is_innermost(op):
             for nested in (n for r in op.regions for n in r.block.ops if isinstance(n, Loop)):
                 self._rows(nested, nest, rows)
             return
-        assert not inner
-        if not _may_tile(op):
-            return
         tile = self._row_tile(op)
-        if tile > 1:
+        if tile > 1 and _may_tile(op):
             set_mapping(op, "vector", tile)
             self.elements = max(self.elements, rows * tile)
+
+    def _one_row(self, op: kernel.ForOp) -> kernel.ForOp:
+        """Several short loops as one over all their iterations, so that one tile covers them."""
+        chain = perfect_chain(op)
+        lengths = [extent_of(loop).as_int() for loop in chain]
+        if len(chain) < 2 or None in lengths or any(loop.lo.data is not ZERO for loop in chain):
+            return op
+        if prod(length for length in lengths if length) > LONGEST_ROW:
+            return op
+        joined, values = linearise([range_of(loop) for loop in chain], kernel_names(self.function))
+        (loop,) = rebuild_chain(chain, [joined])
+        substitute_in(loop.body.block, values)
+        return loop
 
     def _column_programs(self, column: kernel.ForOp) -> None:
         """Lanes along a parallel axis, and rows of such lanes along the inner axes."""
@@ -302,7 +321,8 @@ def _needs_loop(nest: Operation, block: Block) -> bool:
     return False
 
 
-def _is_innermost(op: Loop) -> bool:
+def is_innermost(op: Loop) -> bool:
+    """Whether no loop is nested in a loop."""
     return not any(True for region in op.regions for _ in loops_in(region.block))
 
 
