@@ -68,6 +68,8 @@ class _Bufferizer:
         #: by memory (its root value), positions of the ops that use it
         self.uses: dict[SSAValue, list[int]] = {}
         self.copies: dict[SSAValue, list[int]] = {}
+        #: by memory, positions of the fusions that write it in place
+        self.overwrites: dict[SSAValue, list[int]] = {}
         for position, op in enumerate(ops):
             for value in {*op.operands, *self.inner_uses(op)}:
                 for root in roots(value):
@@ -105,6 +107,7 @@ class _Bufferizer:
             scatter.properties["in_place"] = UnitAttr()
             if _is_outside(scatter.dest, fusion):
                 self.join(scatter.dest, _outside_result(fusion, scatter.out))
+                self.overwrites.setdefault(scatter.dest, []).append(position)
 
     def objection(self, position: int, fusion: FusionOp, scatter: ScatterOp) -> str | None:
         """Why a scatter must not write into the memory of its destination."""
@@ -136,6 +139,8 @@ class _Bufferizer:
             return "it is an input that keeps its elements"
         if any(position < use < copy for use in self.uses.get(target, ())):
             return "its old elements are read later"
+        if any(later > copy for later in self.overwrites.get(value, ())):
+            return "its memory is reused behind the write"
         last = self.last_use(value)
         if last == len(self.ops) - 1:
             return "the result is returned, and would alias the input"
@@ -147,6 +152,7 @@ class _Bufferizer:
         """Record that a result lives in the memory of another value."""
         if result is not None:
             self.uses.setdefault(memory, []).extend(self.uses.get(result, ()))
+            self.overwrites.setdefault(memory, []).extend(self.overwrites.get(result, ()))
 
     def visit_copy(self, position: int, target: SSAValue) -> None:
         """Let the kernel that computes the value of an `aten.copy_` write it to the input."""
@@ -166,6 +172,7 @@ class _Bufferizer:
             self.ops[place] = new = write_to(fusion, number, target)
             for before, now in zip(old, new.results, strict=True):
                 self.uses[now] = self.uses.pop(before, [])
+                self.overwrites[now] = self.overwrites.pop(before, [])
             self.join(target, new.results[number])
 
     def copy_objection(

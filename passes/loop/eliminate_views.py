@@ -81,9 +81,14 @@ class _Composer:
         for view in reversed(views):
             if view.results[0].first_use is None:
                 block.erase_op(view)
+        made: dict[SSAValue, SSAValue] = {}
         for view in views:
-            if view.parent is not None and view.results[0] in self.copies:
-                copy_of(view, self.copies[view.results[0]], block)
+            result = view.results[0]
+            if view.parent is not None and result in self.copies:
+                elements = self.copies[result]
+                made[result] = copy_of(
+                    view, elements._replace(source=made.get(elements.source, elements.source)), block
+                )
 
     def compose_load(self, load: LoadOp) -> None:
         """`(x[m])[e]` is `x[m(e)]`."""
@@ -144,7 +149,7 @@ class _Composer:
         return MapAttr.of(*(simplify(e, ranges) for e in index_map.data))
 
 
-def copy_of(view: ViewOp, elements: _Mapped, block: Block) -> None:
+def copy_of(view: ViewOp, elements: _Mapped, block: Block) -> SSAValue:
     """Replace a view by a nest that copies its elements from where they come."""
     load = LoadOp.of(elements.source, elements.map, location=view.location)
     body = Region(Block((load, YieldOp.create(operands=load.results))))
@@ -153,6 +158,7 @@ def copy_of(view: ViewOp, elements: _Mapped, block: Block) -> None:
     block.insert_op_before(copy, view)
     view.results[0].replace_all_uses_with(copy.results[0])
     block.erase_op(view)
+    return copy.results[0]
 
 
 def _axes(view: Operation) -> AxesAttr:

@@ -1,0 +1,27 @@
+"""Random functions compute the same after all passes of the level."""
+
+from __future__ import annotations
+
+import pytest
+
+from .conftest import Check
+from .random_programs import Program
+
+#: options that make small examples take the paths of large ones
+PASSES = ",".join(
+    (
+        "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-assign-layouts,loop-inline,loop-cse,loop-dce",
+        "loop-split-axes,loop-split-reductions{min-length=4 parts=2},loop-fuse{min-parallel=1},loop-bufferize",
+    )
+)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_functions(seed: int, check_same: Check) -> None:
+    check_same(Program(seed).text(12 + seed), PASSES, {"s0": 3 + seed % 3}, tolerance=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 200))
+def test_more_random_functions(seed: int, check_same: Check) -> None:
+    check_same(Program(seed).text(6 + seed % 15), PASSES, {"s0": 3 + seed % 3}, tolerance=1e-4)
