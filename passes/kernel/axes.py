@@ -35,6 +35,19 @@ def nested_axes(op: Loop) -> dict[str, Bound]:
     }
 
 
+def axes_between(op: Operation, outer: Loop) -> dict[str, Bound]:
+    """The axes of the loops around an op that are inside of `outer`, with lower and upper bound.
+
+    Loops beside each other may run axes of one name in different ranges, so an access is judged by its own.
+    """
+    axes: dict[str, Bound] = {}
+    parent = op.parent_op()
+    while parent is not outer and isinstance(parent, Loop):
+        axes[parent.axis.data] = parent.lo.data, parent.hi.data
+        parent = parent.parent_op()
+    return axes
+
+
 def kernel_names(function: kernel.FuncOp) -> set[str]:
     """Every symbol and axis name of a kernel."""
     return {s.data for s in function.symbols.data} | {op.axis.data for op in loops_in(function.body.block)}

@@ -8,7 +8,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, Ranges, bounds, prove_lt, symbol
-from .axes import Bound, Loop, nested_axes
+from .axes import Bound, Loop, axes_between
 
 
 @dataclass
@@ -76,7 +76,7 @@ def same_iteration(first: Loop, second: Loop, pair: tuple[kernel.LoadOp | kernel
     if left.dynamic or right.dynamic:
         return False
     axis = first.axis.data
-    axes, others = nested_axes(first), nested_axes(second)
+    axes, others = axes_between(left, first), axes_between(right, second)
     apart = {name: symbol(_other_name(name)) for name in others}
     own = left.map.data[0]
     other = right.map.data[0].subs({**apart, second.axis.data: symbol(axis)})

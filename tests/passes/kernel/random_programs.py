@@ -49,7 +49,8 @@ class Program:
         inner = ", ".join(f"{a} in {self.sizes[a]}" for a in self.inner)
         arguments = ", ".join(["%n: !aten.tensor<(s0)xf32>", *self.inputs])
         return "\n".join([
-            f"func.func @random({arguments}) -> ({types}) attributes {{symbols = [#sym.symbol<s0, arg = 0, dim = 0>]}} {{",
+            f"func.func @random({arguments}) -> ({types})",
+            "attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0>]} {",
             f"{names} = loop.fusion ({axes}{' | ' + inner if inner else ''}) {{",
             *self.lines,
             f"loop.yield {', '.join('%' + r.name for r in results)}",
