@@ -1,0 +1,232 @@
+// RUN: inductile-opt %s --split-input-file --verify-each -p 'kernel-tile{target="cuda:90"}' | filecheck %s
+
+// One long axis: programs of 1024 elements.
+
+kernel.func @add1d(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1048576>) {
+  kernel.for i0 in 0 to 1048576 {
+    %v = kernel.load %x[i0]
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @add1d
+// CHECK-SAME: target "cuda:90" num_warps 2
+// CHECK-NEXT: kernel.for i0 in 0 to 1048576 map grid tile 1024
+
+// -----
+
+// Both operands of a transpose are read along lines.
+
+kernel.func @transpose(%x: !kernel.buffer<f32, 4194304>, %y: !kernel.buffer<f32, 4194304>) {
+  kernel.for i0 in 0 to 2048 {
+    kernel.for i1 in 0 to 2048 {
+      %v = kernel.load %x[i0 + 2048*i1]
+      kernel.store %v, %y[2048*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @transpose
+// CHECK: kernel.for i0 in 0 to 2048 map grid tile 32
+// CHECK-NEXT: kernel.for i1 in 0 to 2048 map grid tile 32
+
+// -----
+
+// A row that fits stays in registers: one program a row, the local buffer a register tile.
+
+kernel.func @softmax(%x: !kernel.buffer<f32, 4194304>, %y: !kernel.buffer<f32, 4194304>) {
+  kernel.for i0 in 0 to 1024 {
+    %row = kernel.local : !kernel.buffer<f32, 4096, local>
+    %m = kernel.reduce max i1 in 0 to 4096 {
+      %v = kernel.load %x[4096*i0 + i1]
+      kernel.yield %v
+    }
+    %s = kernel.reduce sum i1 in 0 to 4096 {
+      %v = kernel.load %x[4096*i0 + i1]
+      %d = arith.subf %v, %m : f32
+      %e = math.exp %d : f32
+      kernel.store %e, %row[i1]
+      kernel.yield %e
+    }
+    kernel.for i1 in 0 to 4096 {
+      %e = kernel.load %row[i1]
+      %q = arith.divf %e, %s : f32
+      kernel.store %q, %y[4096*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @softmax
+// CHECK-SAME: num_warps 8
+// CHECK-NEXT: kernel.for i0 in 0 to 1024 map grid {
+// CHECK-NEXT: kernel.local
+// CHECK-NEXT: kernel.reduce max i1 in 0 to 4096 map vector tile 4096
+// CHECK: kernel.reduce sum i1 in 0 to 4096 map vector tile 4096
+// CHECK: kernel.for i1 in 0 to 4096 map vector tile 4096
+
+// -----
+
+// One that does not fit: maximum and sum in one pass, and the exponentials computed again for the output.
+
+kernel.func @long_softmax(%x: !kernel.buffer<f32, 32768000>, %y: !kernel.buffer<f32, 32768000>) {
+  kernel.for i0 in 0 to 1024 {
+    %row = kernel.local : !kernel.buffer<f32, 32000, local>
+    %m = kernel.reduce max i1 in 0 to 32000 {
+      %v = kernel.load %x[32000*i0 + i1]
+      kernel.yield %v
+    }
+    %s = kernel.reduce sum i1 in 0 to 32000 {
+      %v = kernel.load %x[32000*i0 + i1]
+      %d = arith.subf %v, %m : f32
+      %e = math.exp %d : f32
+      kernel.store %e, %row[i1]
+      kernel.yield %e
+    }
+    kernel.for i1 in 0 to 32000 {
+      %e = kernel.load %row[i1]
+      %q = arith.divf %e, %s : f32
+      kernel.store %q, %y[32000*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @long_softmax
+// CHECK-NOT: kernel.local
+// CHECK: %[[M:.*]], %[[T:.*]] = kernel.reduce logsumexp i1 in 0 to 32000 map vector tile 2048
+// CHECK: %[[Z:.*]] = arith.subf %[[M]], %[[M]]
+// CHECK-NEXT: arith.addf %[[T]], %[[Z]]
+// CHECK-NOT: kernel.reduce
+// CHECK: kernel.for i1 in 0 to 32000 map vector tile 2048
+// CHECK: math.exp
+// CHECK: kernel.store
+
+// -----
+
+// Sums of columns: lanes along a row, several rows a step.
+
+kernel.func @column_sum(%x: !kernel.buffer<f32, 67108864>, %y: !kernel.buffer<f32, 2048>) {
+  kernel.for i0 in 0 to 2048 {
+    %s = kernel.reduce sum i1 in 0 to 32768 {
+      %v = kernel.load %x[i0 + 2048*i1]
+      kernel.yield %v
+    }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @column_sum
+// CHECK: kernel.for i0 in 0 to 2048 map grid tile 32
+// CHECK-NEXT: kernel.reduce sum i1 in 0 to 32768 map vector tile 128
+
+// -----
+
+// Short windows: every lane runs its own.
+
+kernel.func @pool(%x: !kernel.buffer<f32, 262144>, %y: !kernel.buffer<f32, 65536>) {
+  kernel.for i0 in 0 to 256 {
+    kernel.for i1 in 0 to 256 {
+      %m = kernel.reduce max i2 in 0 to 2 {
+        %n = kernel.reduce max i3 in 0 to 2 {
+          %v = kernel.load %x[1024*i0 + 2*i1 + 512*i2 + i3]
+          kernel.yield %v
+        }
+        kernel.yield %n
+      }
+      kernel.store %m, %y[256*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @pool
+// CHECK: kernel.for i1 in 0 to 256 map grid tile
+// CHECK: kernel.reduce max i2 in 0 to 2 {
+// CHECK-NEXT: kernel.reduce max i3 in 0 to 2 {
+
+// -----
+
+// What a running sum stores for later goes through memory that the program allocates.
+
+kernel.func @share(%x: !kernel.buffer<f32, 98304>, %y: !kernel.buffer<f32, 98304>) {
+  kernel.for i0 in 0 to 3 {
+    %row = kernel.local : !kernel.buffer<f32, 32768, local>
+    kernel.scan sum i1 in 0 to 32768 {
+      %v = kernel.load %x[32768*i0 + i1]
+      kernel.yield %v
+    } then {
+    ^bb0(%c: f32):
+      kernel.store %c, %row[i1]
+      kernel.yield
+    }
+    %m = kernel.reduce max i1 in 0 to 32768 {
+      %v = kernel.load %row[i1]
+      kernel.yield %v
+    }
+    kernel.for i1 in 0 to 32768 {
+      %v = kernel.load %row[i1]
+      %q = arith.divf %v, %m : f32
+      kernel.store %q, %y[32768*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @f(%x: !aten.tensor<3x32768xf32, device = "cuda:0">) -> (!aten.tensor<3x32768xf32, device = "cuda:0">) symbols [] {
+  %y = host.empty : !aten.tensor<3x32768xf32, device = "cuda:0">
+  host.launch @share(%x, %y)
+  host.return %y
+}
+
+// CHECK-LABEL: kernel.func @share
+// CHECK-SAME: %row: !kernel.buffer<f32, 98304>
+// CHECK-NOT: kernel.local
+// CHECK: kernel.store %{{.*}}, %row[32768*i0 + i1]
+// CHECK-LABEL: host.func @f
+// CHECK: %[[S:.*]] = host.empty : !aten.tensor<98304xf32, device = "cuda:0">
+// CHECK-NEXT: host.launch @share(%x, %y, %[[S]])
+
+// -----
+
+// Products cannot be combined in a GPU's memory, so one program runs all; sums can.
+
+kernel.func @products(%x: !kernel.buffer<f32, 4096>, %i: !kernel.buffer<i64, 4096>, %y: !kernel.buffer<f32, 16>) {
+  kernel.for i0 in 0 to 4096 {
+    %v = kernel.load %x[i0]
+    %j = kernel.load %i[i0]
+    kernel.store mul atomic %v, %y[d0] (d0 = %j)
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @sums(%x: !kernel.buffer<f32, 4096>, %i: !kernel.buffer<i64, 4096>, %y: !kernel.buffer<f32, 16>) {
+  kernel.for i0 in 0 to 4096 {
+    %v = kernel.load %x[i0]
+    %j = kernel.load %i[i0]
+    kernel.store add atomic %v, %y[d0] (d0 = %j)
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @products
+// CHECK: kernel.for i0 in 0 to 4096 {
+// CHECK: kernel.store mul %
+// CHECK-LABEL: @sums
+// CHECK: kernel.for i0 in 0 to 4096 map grid tile 128
+// CHECK: kernel.store add atomic
