@@ -123,7 +123,8 @@ class _Bufferizer:
             return "the result stays in the kernel"
         if sum(1 for member in fusion.members for v in member.operands if v is dest) > 1:
             return "two scatters of the kernel start from it"
-        if not all(reads_only_own_element(load, scatter, fusion) for load in loads_in(fusion) if load.source is dest):
+        reads = [load for load in loads_in(fusion) if dest in roots(load.source)]
+        if not all(reads_only_own_element(load, scatter, fusion) for load in reads):
             return "the kernel reads elements of it that other points write"
         if isinstance(dest, BlockArgument):
             return self.unwritten(position, dest, result)
@@ -181,7 +182,7 @@ class _Bufferizer:
         if not isinstance(inner.owner, GenerateOp | ScanOp):
             return "another value's memory holds it"
         for load in loads_in(fusion):
-            if load.source is target and not reads_only_at(load, fusion, member_index(inner.owner)):
+            if target in roots(load.source) and not reads_only_at(load, fusion, member_index(inner.owner)):
                 return "the kernel reads elements of the input that other points write"
         if value.type != target.type and any(use.operation.name != "aten.copy_" for use in value.uses):
             return "it has another layout than the input"
