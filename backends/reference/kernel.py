@@ -85,12 +85,13 @@ class KernelFrame(Frame):
         mask = None if op.mask is None else self.scalar(op.mask)
         (index,) = self.check_indices(op, self.indices(op.map.data, op.dynamic), (buffer.extent,), mask)
         places = buffer.places(index)
-        if buffer.flat.numel():
+        elements = self.machine.precision.load(buffer.flat)
+        if elements.numel():
             self._check_defined(op, buffer, places, mask)
             self._log(op, buffer, places, mask, "read")
-            scalars = self.machine.precision.load(buffer.flat[places])
+            scalars = elements[places]
         else:  # no lane wants an element, or the check would have raised
-            scalars = self.machine.precision.load(buffer.flat.new_zeros(()))
+            scalars = elements.new_zeros(())
         if mask is not None:
             assert op.other is not None
             scalars = torch.where(mask, scalars, self.scalar(op.other))
@@ -109,7 +110,7 @@ class KernelFrame(Frame):
             self._check_defined(op, buffer, places, mask)
         self._log(op, buffer, places, mask, "write" if op.atomic is None else "update")
         where = self._select(places, mask)
-        value = self._select(self.machine.precision.store(self.scalar(op.value), buffer.element), mask)
+        value = self.machine.precision.store(self._select(self.scalar(op.value), mask), buffer.element)
         if kind == "set":
             put(buffer.flat, where, value)
         else:

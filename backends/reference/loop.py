@@ -32,10 +32,9 @@ class LoopFrame(Frame):
         source = self.values[op.source]
         if isinstance(source, TakenOver):
             raise LifetimeError(f"{describe(op)}: reads memory that was taken over by {describe(source.by)}")
-        source = source.to(self.domain.device)
+        source = self.machine.precision.load(source.to(self.domain.device))
         mask = None if op.mask is None else self.scalar(op.mask)
-        found = self.gather(op, source, self.indices(op.map.data, op.dynamic), mask)
-        scalars = self.machine.precision.load(found)
+        scalars = self.gather(op, source, self.indices(op.map.data, op.dynamic), mask)
         if mask is not None:
             assert op.other is not None
             scalars = torch.where(mask, scalars, self.scalar(op.other))
@@ -132,15 +131,18 @@ def scatter(program: Program, op: loop.ScatterOp) -> None:
     keep = yields.pop() if op.masked is not None else None
     value, dynamic = yields[0], yields[1:]
     linear = _linear_index(program, op, dynamic, keep, tuple(dest.shape), device)
-    stored = program.machine.precision.store(value, op.out.type.element)
     if keep is not None:
-        linear, stored = linear[keep], stored[keep]
+        linear, value = linear[keep], value[keep]
+    last = _last_writes(op, linear, dest.numel())
+    if op.kind.data == "set":
+        linear, value = linear[last], value[last]
     if op.in_place is not None:
         out = dest
         program.take_over(op.dest, op)
     else:
         out = program.place(op, dest, op.out.type)
-    out.copy_(written(op, out, linear, stored))
+    stored = program.machine.precision.store(value, op.out.type.element)
+    out.copy_(_written(op, out, linear, stored))
     program.values[op.out] = out
 
 
@@ -165,15 +167,20 @@ def _linear_index(
     return linear.expand(shape).reshape(-1)
 
 
-def written(op: loop.ScatterOp, dest: torch.Tensor, linear: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    """The destination, contiguous, after values are combined into it at linear indices."""
-    flat = dest.reshape(-1).clone()
-    last = last_at(linear, dest.numel())
+def _last_writes(op: loop.ScatterOp, linear: torch.Tensor, size: int) -> torch.Tensor:
+    """Which writes to places below `size` no later one covers; RaceError when `unique` promised all of them."""
+    last = last_at(linear, size)
     if op.unique is not None and not bool(last.all()):
         twice = int(linear[~last][0])
         raise RaceError(f"{describe(op)}: promises unique places, but writes element {twice} twice")
+    return last
+
+
+def _written(op: loop.ScatterOp, dest: torch.Tensor, linear: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """The destination, contiguous, after values are combined into it at linear indices."""
+    flat = dest.reshape(-1).clone()
     if op.kind.data == "set":
-        put(flat, linear[last], value[last])
+        put(flat, linear, value)
     else:
         flat = combine_at(flat, linear, value, op.kind.data)
     return flat.reshape(dest.shape)
@@ -202,7 +209,9 @@ def view(program: Program, op: loop.ViewOp) -> None:
     if bool((offsets == first + steps).all()):
         program.values[op.out] = source.as_strided(shape, strides, source.storage_offset() + first)
     else:
-        program.values[op.out] = program.place(op, frame.gather(op, source, indices, None).expand(shape), op.out.type)
+        precision, kind = program.machine.precision, op.out.type
+        copied = frame.gather(op, precision.load(source), indices, None).expand(shape)
+        program.values[op.out] = program.place(op, precision.store(copied, kind.element), kind)
 
 
 def empty(program: Program, op: loop.EmptyOp) -> None:
