@@ -14,6 +14,8 @@ from xdsl.passes import ModulePass
 from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import Ranges, SymbolAttr
+from ...passes.counters import counter
+from ...passes.remarks import remark
 from . import families  # noqa: F401 - fills the table of rules
 from .nests import LoopBuilder
 from .rules import RULES, Call
@@ -26,7 +28,8 @@ class LowerAtenToLoop(ModulePass):
 
     Before: functional `aten` ops. After: a pointwise op is a `loop.generate` of its own, a reduction a generate whose
     body is a `loop.reduce`, a view a `loop.view`; what has no lowering (see `unlowered_reason`) is still there and
-    will be an ATen call. Results keep their types, so their strides. Locations are passed on.
+    will be an ATen call, which a remark says. Results keep their types, so their strides. Locations are passed on.
+    The debug counter of the pass's name decides op by op, so a wrong lowering can be found by bisection.
 
         %0 = aten.add.Tensor(%x, %y) : !aten.tensor<4x3xf32>
         ==>
@@ -70,30 +73,42 @@ def lower_block(block: Block, ranges: Ranges, emulate_precision_casts: bool = Fa
     values: dict[SSAValue, SSAValue] = {}
     lowered: list[Operation] = []
     for op in ops:
-        if _lower(builder, op, values):
+        reason = _reason_to_keep(op)
+        if reason is None:
+            _lower(builder, op, values)
             lowered.append(op)
-        else:
-            _keep(block, op, values)
+            continue
+        if isinstance(op, AtenOp):
+            remark("missed", LowerAtenToLoop.name, op, reason, suggestion="it will be an ATen call")
+        _keep(block, op, values)
     for op in lowered:
         op.drop_all_references()
 
 
-def _lower(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]) -> bool:
-    """Append what the op lowers to and record the values of its results; False when it stays."""
+def _reason_to_keep(op: Operation) -> str | None:
+    """Why an op stays as it is; None when it is lowered."""
     rule = RULES.get(op.name)
-    if rule is None or not isinstance(op, AtenOp) or unmet(rule, op) is not None:
-        return False
+    if rule is None or not isinstance(op, AtenOp):
+        return f"{op.name} has no lowering"
+    reason = unmet(rule, op)
+    if reason is None and not counter(LowerAtenToLoop.name):
+        return "switched off by the debug counter"
+    return reason
+
+
+def _lower(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]) -> None:
+    """Append what the op lowers to and record the values of its results."""
+    assert isinstance(op, AtenOp)
     call = Call(op, values)
     builder.s.location = op.location
     builder.s.device = call.type.device
-    result = rule.lower(builder, call)
+    result = RULES[op.name].lower(builder, call)
     replacements = (result,) if isinstance(result, SSAValue) else result
     results = [result for result in op.results if isinstance(result.type, TensorType)]
     for old, new in zip(results, replacements, strict=True):
         values[old] = new
         if new.name_hint is None:
             new.name_hint = old.name_hint
-    return True
 
 
 def _keep(block: Block, op: Operation, values: dict[SSAValue, SSAValue]) -> None:

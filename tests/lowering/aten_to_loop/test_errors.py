@@ -14,6 +14,8 @@ from inductile.dialects.context import new_context
 from inductile.dialects.sym import Expr, const, symbol
 from inductile.lowering.aten_to_loop import LowerAtenToLoop, unlowered_reason
 from inductile.lowering.fx_import import import_graph
+from inductile.passes.counters import Counter, counting
+from inductile.passes.remarks import collecting
 
 from .harness import overload, traced
 
@@ -110,3 +112,17 @@ def test_locations_reach_every_op() -> None:
     LowerAtenToLoop().apply(new_context(), module)
     nests = [op for op in module.walk() if op.name.partition(".")[0] in ("loop", "arith", "math")]
     assert nests and all(op.location == location for op in nests)
+
+
+def test_remarks_and_the_debug_counter() -> None:
+    graph, _, _ = traced("_softmax", [x, 1, False], {})
+    module = import_graph(graph).module
+    with counting({"lower-aten-to-loop": Counter(skip=1)}), collecting() as remarks:
+        LowerAtenToLoop().apply(new_context(), module)
+    assert [op.name for op in module.walk() if op.name.startswith(("aten.", "loop."))] == ["aten._softmax"]
+    assert [(r.kind, r.op, r.reason) for r in remarks] == [
+        ("missed", "aten._softmax", "switched off by the debug counter")
+    ]
+    with collecting() as remarks:
+        LowerAtenToLoop().apply(new_context(), module)
+    assert remarks == []
