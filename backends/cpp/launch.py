@@ -90,6 +90,8 @@ class CppLauncher:
 
     def write(self, launches: Sequence[Launch], constants: Constants) -> list[str]:
         """Lines that run the launches."""
+        if len(launches) > 1 and any(_count(launch) > MAX_ARGUMENTS for launch in launches):
+            return [line for launch in launches for line in self.write([launch], constants)]
         kernels = [self._kernels[launch.function.sym_name.data] for launch in launches]
         names = ", ".join(each.source.name for each in kernels)
         if len(launches) == 1:
@@ -119,6 +121,10 @@ class CppLauncher:
         call = constants.bind("launch_all", _Entry(self._launch_all.entry).call)
         address = constants.bind("address", ctypes.addressof(constants.namespace[table][0]))
         return [address, str(len(launches)), *values], call
+
+
+def _count(launch: Launch) -> int:
+    return len(launch.pointers) + len(launch.integers)
 
 
 def _table(kernels: Sequence[LoadedKernel], places: Sequence[Sequence[int]]) -> tuple[object, ...]:

@@ -12,13 +12,15 @@ from ...dialects.loop.body import yielded
 from ...dialects.loop.monoids import MONOIDS
 from .code import Code
 from .context import Context
+from .conversions import cast
 from .monoids import Combination, combination
 from .statements import Statements
 from .types import is_float, scalar_ctype
 
-#: Steps after which a running sum of floats is put aside and a new one begins: rounding errors then grow with the
-#: number of blocks and of steps in a block instead of with their product, as in a two-level pairwise sum.
-BLOCK_STEPS = 256
+#: steps in a block of a long sum of floats
+BLOCK_STEPS = 32
+#: shorter sums of floats are made in one go
+MIN_BLOCKED = 64
 
 #: gets the values that a body yields for one element
 OnYield = Callable[[Sequence[Code]], None]
@@ -27,17 +29,26 @@ OnYield = Callable[[Sequence[Code]], None]
 class Accumulators:
     """The running values of a reduce or scan, for each of its monoids in turn.
 
-    width: number of lanes; None for plain scalars.
+    width:  number of lanes; None for plain scalars
+    totals: whether they add up the sums of blocks, which sums of floats do in double
+    prefix: begins the C++ names
     """
 
     def __init__(
-        self, context: Context, op: kernel.ReduceOp | kernel.ScanOp, width: int | None = None, prefix: str = ""
+        self,
+        context: Context,
+        op: kernel.ReduceOp | kernel.ScanOp,
+        width: int | None = None,
+        totals: bool = False,
+        prefix: str = "",
     ) -> None:
         self.context = context
         self.width = width
         self.op = op
         self._values: tuple[SSAValue, ...] = yielded(op.body)
         self._parts = _parts(context, op, self._values)
+        sums = _float_sums(op) if totals else frozenset()
+        self._ctypes = ["double" if k in sums else scalar_ctype(v.type) for k, v in enumerate(self._values)]
         self.names: list[str] = []
         """C++ names, one for each yielded value."""
         for monoid, count, _ in self._parts:
@@ -46,13 +57,17 @@ class Accumulators:
 
     def elements(self, lane: str = "lane") -> list[Code]:
         """The running values, of one lane where there are lanes."""
-        return [Code(self._at(name, lane)) for name in self.names]
+        places = [Code(self._at(name, lane)) for name in self.names]
+        wanted = [scalar_ctype(v.type) for v in self._values]
+        return [
+            place if have == want else cast(want, place)
+            for place, have, want in zip(places, self._ctypes, wanted, strict=True)
+        ]
 
     def declare(self) -> None:
         """Write declarations that start at the identity."""
         out, starts = self.context.out, self._starts()
-        types = [scalar_ctype(v.type) for v in self._values]
-        for ctype, name, start in zip(types, self.names, starts, strict=True):
+        for ctype, name, start in zip(self._ctypes, self.names, starts, strict=True):
             out.line(f"{ctype} {name}{f'[{self.width}]' if self.width else f' = {start}'};")
         if not self.width:
             return
@@ -61,7 +76,7 @@ class Accumulators:
             out.line(f"for (int64_t lane = 0; lane < {self.width}; ++lane) {{ {body} }}")
             return
         self.context.need("lanes")
-        for ctype, name, start in zip(types, self.names, starts, strict=True):
+        for ctype, name, start in zip(self._ctypes, self.names, starts, strict=True):
             out.line(f"fill<{ctype}>({name}, {start});")
 
     def accumulate(self, values: Sequence[Code]) -> None:
@@ -152,19 +167,19 @@ def reduce_in_blocks(
 
     step: elements of the axis that one step of the loop takes. Long sums of floats are made in blocks.
     """
-    totals = Accumulators(context, op, width)
+    steps = _block_steps(op, step) if _float_sums(op) else None
+    totals = Accumulators(context, op, width, totals=steps is not None)
     totals.declare()
     lo, hi = context.index(op.lo.data), context.index(op.hi.data)
-    length = step * BLOCK_STEPS
-    trip = (op.hi.data - op.lo.data).as_int()
-    if (trip is not None and trip <= 2 * length) or not _sums_floats(op):
+    if steps is None:
         loop(lo, hi, totals.accumulate)
         return totals
+    length = step * steps
     context.need("int_minmax")
     block = context.name(f"{op.axis.data}_block")
-    context.out.line("// in blocks, so that rounding errors do not add up over the whole axis")
+    context.out.line("// in blocks, so that rounding errors do not pile up")
     with context.out.block(f"for (int64_t {block} = {lo}; {block} < {hi.at(3)}; {block} += {length})"):
-        parts = Accumulators(context, op, width, "block_")
+        parts = Accumulators(context, op, width, prefix="block_")
         parts.declare()
         end = Code(f"min_int<int64_t>({block} + {length}, {hi})")
         loop(Code(block), end, parts.accumulate)
@@ -173,13 +188,25 @@ def reduce_in_blocks(
     return totals
 
 
-def _sums_floats(op: kernel.ReduceOp) -> bool:
-    if op.combine is not None:
-        return False
+def _block_steps(op: kernel.ReduceOp, step: int) -> int | None:
+    """Steps after which a running sum is put aside and a new one begins; None for a short sum.
+
+    The sums of blocks are added in double, so rounding errors grow with the length of a block only.
+    """
+    trip = (op.hi.data - op.lo.data).as_int()
+    if trip is None:
+        return BLOCK_STEPS
+    steps = trip // step
+    return None if steps <= MIN_BLOCKED else BLOCK_STEPS
+
+
+def _float_sums(op: kernel.ReduceOp | kernel.ScanOp) -> frozenset[int]:
+    """Positions of the yielded values that are summed as floats narrower than double."""
+    found: set[int] = set()
     position = 0
-    for combiner in op.combiners:
+    for combiner in op.combiners if op.combine is None else ():
         kind = yielded(op.body)[position].type
         if combiner.data == "sum" and is_float(kind) and not isinstance(kind, Float64Type):
-            return True
+            found.add(position)
         position += MONOIDS[combiner.data].arity
-    return False
+    return frozenset(found)

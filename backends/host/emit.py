@@ -47,6 +47,7 @@ class HostEmitter:
         self._printer = ArgumentPrinter(self.constants, self._variable, self.symbols, references)
         self._pending: list[Launch] = []
         self._freed: list[str] = []
+        self._positions: dict[Operation, int] = {}
 
     def source(self) -> str:
         """The function `run(args)`: takes one list of inputs, clears it, returns a list."""
@@ -163,8 +164,11 @@ class HostEmitter:
         dtype = self._dtype(kind)
         if op.offset is not None:
             offset = self._expr(op.offset.data)
-            if self._only_launched(op.out):
-                self._set_pointer(op.out, f"{self._pointer(op.pool[0])} + {offset}")
+            if self._only_launched(op.out) and self._outlives(op.pool[0], op.out):
+                if op.pool[0] not in self.pointers:
+                    self._set_pointer(op.pool[0], self._pointer(op.pool[0]))
+                base = self._pointer(op.pool[0])
+                self._set_pointer(op.out, base if offset == "0" else f"{base} + {offset}")
                 return
             self.constants.fixed("in_pool", runtime.in_pool)
             pool = self._variable(op.pool[0])
@@ -179,7 +183,7 @@ class HostEmitter:
 
     def _view(self, op: host.ViewOp) -> None:
         kind, offset = _tensor_type(op.out), self._expr(op.offset.data)
-        if self._only_launched(op.out):
+        if self._only_launched(op.out) and self._outlives(op.source, op.out):
             base, item = self._pointer(op.source), _item_size(kind)
             self._set_pointer(op.out, base if offset == "0" else f"{base} + {item}*({offset})")
             return
@@ -189,7 +193,8 @@ class HostEmitter:
         self.lines.append(f"{self._fresh(op.out)} = strided({source}, {layout}, {offset})")
 
     def _set_pointer(self, value: SSAValue, text: str) -> None:
-        if "+" not in text:
+        """Keep an address in a variable, unless it is one already."""
+        if text.isidentifier():
             self.pointers[value] = text
             return
         name = self.pointers[value] = f"p{len(self.pointers)}"
@@ -209,6 +214,26 @@ class HostEmitter:
             if function is None or self.launchers[generator_of(function)].needs_tensors:
                 return False
         return True
+
+    def _outlives(self, memory: SSAValue, value: SSAValue) -> bool:
+        """Whether a tensor is alive at every use of an address inside of it. A tensor of its own keeps memory alive."""
+        ends = [self._position(use.operation) for use in memory.uses if isinstance(use.operation, host.FreeOp)]
+        return not ends or self._last_use(value) < min(ends)
+
+    def _last_use(self, value: SSAValue) -> int:
+        last = -1
+        for use in value.uses:
+            user = use.operation
+            if isinstance(user, host.ViewOp):
+                last = max(last, self._last_use(user.out))
+            elif not isinstance(user, host.FreeOp):
+                last = max(last, self._position(user))
+        return last
+
+    def _position(self, op: Operation) -> int:
+        if not self._positions:
+            self._positions = {each: k for k, each in enumerate(self.function.body.block.ops)}
+        return self._positions[op]
 
     def _call(self, op: AtenOp | CallOp) -> None:
         call = self._printer.call(op)

@@ -162,6 +162,26 @@ host.func @f(%x: !aten.tensor<(s0)x8xf32>) -> (!aten.tensor<4x(s0)xf32, strides 
     assert torch.equal(y, want)
 
 
+def test_a_view_keeps_memory_alive_after_its_source_is_freed() -> None:
+    run = program("""
+host.func @f(%x: !aten.tensor<(s0)xf32>) -> (!aten.tensor<4xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0>] {
+  %a = host.empty : !aten.tensor<(s0)xf32>
+  host.launch @double(%x, %a) [s0]
+  %v = host.view %a offset s0 - 4 : !aten.tensor<4xf32>
+  %w = host.view %v offset 0 : !aten.tensor<4xf32>
+  host.free %a, %x
+  %b = host.empty : !aten.tensor<(s0)xf32>
+  %c = aten.fill.Scalar(%b, value = 0.0) : !aten.tensor<(s0)xf32>
+  %y = host.empty : !aten.tensor<4xf32>
+  host.launch @double(%w, %y) [4]
+  host.return %y
+}""")
+    x = torch.randn(100_000)
+    want = 4 * x[-4:]
+    assert "strided(" in run.source
+    assert torch.equal(run([x])[0], want)
+
+
 def test_aten_calls_of_all_kinds() -> None:
     run = program("""
 host.func @f(%x: !aten.tensor<4x6xf32>, %i: !aten.tensor<2xi64>)
@@ -239,6 +259,29 @@ host.func @evil(%import: !aten.tensor<2x2xf32>) -> (!aten.tensor<2x2xf32>) {
         assert word not in run.source
     with pytest.raises(RuntimeError, match="einsum"):
         run([torch.randn(2, 2)])
+
+
+def test_kernels_with_hundreds_of_arguments() -> None:
+    names = [f"x{k}" for k in range(300)]
+    loads = "\n".join(f"%v{k} = kernel.load %{name}[0]" for k, name in enumerate(names))
+    sums = "\n".join(f"%s{k + 1} = arith.addf %s{k}, %v{k} : f32" for k in range(300))
+    kernel = f"""
+kernel.func @many({", ".join(f"%{name}: !kernel.buffer<f32, 1>" for name in names)}, %y: !kernel.buffer<f32, 1>) {{
+  %s0 = arith.constant 0.0 : f32
+  {loads}
+  {sums}
+  kernel.store %s300, %y[0]
+  kernel.yield
+}}"""
+    run = program(f"""{kernel}
+host.func @f({", ".join(f"%{name}: !aten.tensor<1xf32>" for name in names)}) -> (!aten.tensor<1xf32>) {{
+  %a = host.empty : !aten.tensor<1xf32>
+  %b = host.empty : !aten.tensor<1xf32>
+  host.launch @many({", ".join(f"%{name}" for name in names)}, %a)
+  host.launch @double(%a, %b) [1]
+  host.return %b
+}}""")
+    assert run([torch.tensor([float(k)]) for k in range(300)])[0].item() == 300 * 299
 
 
 def test_errors() -> None:
