@@ -1,0 +1,206 @@
+"""What goes from the forward to the backward graph, and the cases in which sizes, effects or writes get in the way."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+
+from inductile.errors import UserError
+from inductile.passes.remarks import Remark, collecting
+
+from .harness import SplitBackend, check_step
+from .models import Block, Checkpointed, Function
+
+
+@pytest.fixture(autouse=True)
+def _no_fallback() -> Iterator[None]:
+    """torch's partitioner must not have taken over."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="torch splits a graph")
+        yield
+
+
+def _split(
+    function: Callable[..., torch.Tensor], *shapes: tuple[int, ...], inputs: tuple[Any, ...], **options: Any
+) -> SplitBackend:
+    """Train one step of a function of parameters and inputs, compared with eager; returns the graphs."""
+    torch.manual_seed(0)
+    backend = SplitBackend(options)
+    check_step(Function(function, *shapes), inputs, backend)
+    return backend
+
+
+def test_elementwise_runs_again_from_the_matrix_product() -> None:
+    graphs = _split(lambda w, v, x: F.gelu(x @ w) * v, (8, 8), (8,), inputs=(torch.randn(4, 8),))
+    assert "mm" in graphs.saved()
+    assert "aten.gelu.default" in graphs.targets("backward")
+    assert graphs.targets("backward").count("aten.mm.default") == 1
+
+
+def test_views_are_not_saved() -> None:
+    graphs = _split(lambda w, x: (x.t() @ w).sin(), (4, 3), inputs=(torch.randn(4, 5, requires_grad=True),))
+    placeholders = graphs.backward[-1].graph.find_nodes(op="placeholder")
+    assert all(node.meta["val"]._base is None for node in placeholders)
+    assert graphs.saved() == ["primals_1", "primals_2", "mm"]
+
+
+def test_reductions_are_saved() -> None:
+    graphs = _split(lambda w, x: (x * w).sum(1, keepdim=True).sin() * x, (64,), inputs=(torch.randn(8, 64),))
+    assert any(name.startswith("sum") for name in graphs.saved())
+
+
+def test_random_ops_run_in_forward_only() -> None:
+    graphs = _split(lambda w, x: F.dropout(x * w, 0.5).exp(), (4,), inputs=(torch.randn(3, 4),))
+    assert "aten.native_dropout.default" in graphs.targets("forward")
+    assert "aten.native_dropout.default" not in graphs.targets("backward")
+
+
+def test_checkpoint_runs_products_again() -> None:
+    torch.manual_seed(0)
+    backend = SplitBackend()
+    inputs = (torch.randn(2, 6, 16, requires_grad=True),)
+    check_step(Checkpointed(), inputs, backend)
+    again = backend.targets("backward").count("aten.addmm.default")
+    assert again >= 6  # three or four of the four of each block; the last may not be needed
+    check_step(torch.nn.Sequential(Block(), Block()), inputs, plain := SplitBackend())
+    assert "aten.addmm.default" not in plain.targets("backward")
+    assert len(backend.saved()) < len(plain.saved())
+
+
+def _save_products(context: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
+    is_product = op == torch.ops.aten.mm.default
+    return CheckpointPolicy.MUST_SAVE if is_product else CheckpointPolicy.PREFER_RECOMPUTE
+
+
+def test_selective_checkpoint_saves_what_it_is_asked_to() -> None:
+    def function(w: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        contexts = partial(create_selective_checkpoint_contexts, _save_products)
+        return checkpoint(lambda a: (a.sin() @ w).sin().exp(), x, use_reentrant=False, context_fn=contexts).sum(0)  # pyright: ignore
+
+    graphs = _split(function, (4, 4), inputs=(torch.randn(4, 4, requires_grad=True),))
+    assert "mm" in graphs.saved()
+    assert "exp" not in graphs.saved()
+    # the product of the gradient alone: two operands need one
+    assert graphs.targets("backward").count("aten.mm.default") == 2
+
+
+def test_budget_trades_memory_for_work() -> None:
+    sizes: list[int] = []
+    for budget in (0.0, 0.5, 1.0):
+        torch.manual_seed(0)
+        backend = SplitBackend({"activation_memory_budget": budget})
+        check_step(torch.nn.Sequential(Block(), Block()), (torch.randn(2, 32, 16, requires_grad=True),), backend)
+        values = [node.meta["val"] for node in backend.backward[-1].graph.find_nodes(op="placeholder")]
+        sizes.append(sum(value.numel() * value.element_size() for value in values if isinstance(value, torch.Tensor)))
+    assert sizes[0] < sizes[1] < sizes[2]
+
+
+def test_budget_is_checked() -> None:
+    with pytest.raises(UserError, match=r"activation_memory_budget.*0.0 to 1.0"):
+        SplitBackend({"activation_memory_budget": 1.5})(torch.fx.symbolic_trace(lambda x: x.sin()), [torch.ones(2)])
+
+
+def test_integers_go_to_backward_where_it_needs_them() -> None:
+    torch.manual_seed(0)
+    backend = SplitBackend()
+    module = Function(lambda w, x: (x @ w).relu().reshape(-1, 2).sum(1) * x.shape[0], (4, 4))
+    check_step(module, (torch.randn(6, 4),), backend, dynamic=True)
+    numbers = [
+        node for node in backend.backward[-1].graph.find_nodes(op="placeholder")
+        if isinstance(node.meta["val"], torch.SymInt)
+    ]  # fmt: skip
+    assert numbers
+
+
+def test_sizes_that_depend_on_data() -> None:
+    def function(w: torch.Tensor, x: torch.Tensor, number: torch.Tensor) -> torch.Tensor:
+        chosen = (x > 0).nonzero().squeeze(1)
+        return (x * w)[chosen].sin() * number.item()
+
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True):
+        graphs = _split(function, (5,), inputs=(torch.tensor([1.0, -1, 2, 3, -4]), torch.tensor(2.5)))
+    assert "aten.nonzero.default" not in graphs.targets("backward")
+
+
+def test_effects_keep_their_order_and_run_once() -> None:
+    calls: list[str] = []
+
+    @torch.library.custom_op("inductile_test::note", mutates_args=())
+    def note(x: torch.Tensor, what: str) -> torch.Tensor:
+        calls.append(what)
+        return x.clone()
+
+    @note.register_fake
+    def _(x: torch.Tensor, what: str) -> torch.Tensor:
+        return torch.empty_like(x)
+
+    note.register_autograd(lambda ctx, g: (note(g, "backward"), None))
+    from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
+
+    _register_effectful_op(torch.ops.inductile_test.note.default, _EffectType.ORDERED)
+    _split(lambda w, x: note(note(x * w, "first").sin(), "second").exp(), (4,), inputs=(torch.randn(3, 4),))
+    eager, compiled = calls[:4], calls[4:]
+    assert eager == ["first", "second", "backward", "backward"]
+    assert compiled == eager
+
+
+def test_what_the_caller_overwrites_is_not_needed() -> None:
+    """Eager saves the result of `exp`, not its operand, so the operand may be overwritten."""
+    torch._dynamo.reset()
+    weight = torch.randn(4, requires_grad=True)
+    x = torch.randn(3, 4)
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = x * weight
+        return y + 1, (y + 1).exp()
+
+    results = []
+    for run in (function, torch.compile(function, backend=SplitBackend())):
+        weight.grad = None
+        shown, y = run(x)
+        shown.detach().zero_()
+        y.sum().backward()
+        results.append(weight.grad)
+    torch.testing.assert_close(results[0], results[1])
+
+
+def test_remarks_tell_the_decisions() -> None:
+    with collecting() as remarks:
+        _split(lambda w, x: F.gelu(x @ w).exp(), (8, 8), inputs=(torch.randn(4, 8),))
+    mine = [remark for remark in remarks if remark.pass_name == "graph-partition"]
+    saved = [remark for remark in mine if "saved" in remark.reason]
+    assert {remark.op for remark in saved} >= {"aten.mm"}
+    assert all(remark.location.partition(":")[0].endswith("test_partition.py") for remark in saved if remark.op)
+    assert any("again" in remark.reason and remark.op == "aten.gelu" for remark in mine)
+    summary = [remark for remark in mine if remark.kind == "analysis"]
+    assert len(summary) == 1
+    assert isinstance(summary[0].figures["bytes"], int)
+
+
+def test_torch_takes_over_visibly() -> None:
+    """A float that the backward graph would have to be given has no place there."""
+    from inductile.backends.config import Config
+    from inductile.backends.partition import partition_joint
+    from inductile.passes.graph import partition
+
+    def refuse(self: Any, budget: float) -> None:
+        raise partition.UnsupportedError("no partition for the test")
+
+    remarks: list[Remark] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partition._Partitioner, "run", refuse)
+        with (
+            pytest.warns(UserWarning, match="torch splits a graph .*: no partition for the test"),
+            collecting() as remarks,
+        ):
+            _split(lambda w, x: (x * w).sin(), (4,), inputs=(torch.randn(3, 4),))
+    assert [r.kind for r in remarks if "torch splits" in r.reason] == ["missed"]
+    assert Config.resolve(None, {"partition": "torch"}).partition == "torch"
+    assert partition_joint.__kwdefaults__ is not None
