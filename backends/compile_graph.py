@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import logging
 import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -16,14 +17,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..dialects.context import new_context
-from ..errors import InductileError, PassError, UserError
+from ..errors import InductileError, PassError, UnsupportedError, UserError
 from ..lowering.fx_import import ImportedGraph, import_graph
 from ..lowering.fx_private import without_modes
 from ..lowering.pipeline import PIPELINES, pipeline_string
 from ..lowering.registry import parse_passes
-from ..passes.counters import counting, parse_counters
 from ..passes.instrumentation import module_text
 from ..passes.manager import Instrumentation, PassManager
+from ..passes.watching import Watch, parse_flags
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
 from .insertion import insert_passes
@@ -149,22 +150,34 @@ def run_passes(
 
     `import_again` gives the graph as it was, for a reproducer. Raises PassError, with one, for a pass that fails.
     """
-    watchers: list[Instrumentation] = [_Times(report)]
-    if trace is not None:
-        watchers.append(trace)
-    if config.verify_each == "numerics":
-        from .numerics import NumericCheck
+    with watch_of(config, report.kind) as watch:
+        watchers: list[Instrumentation] = [_Times(report), *watch.instrumentations]
+        if trace is not None:
+            watchers.append(trace)
+        if config.verify_each == "numerics":
+            from .numerics import NumericCheck
 
-        watchers.append(NumericCheck(constants=imported.constants, references=imported.references))
-    manager = PassManager(passes, watchers, verify_each=bool(config.verify_each))
-    with ExitStack() as stack:
-        if config.debug_counter:
-            stack.enter_context(counting(parse_counters(config.debug_counter)))
+            watchers.append(NumericCheck(constants=imported.constants, references=imported.references))
+        manager = PassManager(passes, watchers, verify_each=bool(config.verify_each))
         try:
             manager.run(new_context(), imported.module)
         except PassError as error:
+            if isinstance(error.__cause__, UnsupportedError):
+                raise  # no bug: nothing to replay
             where = _reproduce(import_again, passes, error, config)
             raise PassError(error.pass_name, error.reason, where) from error
+
+
+_graphs = itertools.count()
+
+
+def watch_of(config: Config, kind: str) -> Watch:
+    """What the option `watch` or INDUCTILE_WATCH asks for; dumps of each graph go to a folder of their own."""
+    flags = parse_flags(config.watch or os.environ.get("INDUCTILE_WATCH", ""))
+    flags.debug_counter = config.debug_counter or flags.debug_counter
+    if flags.print_ir_tree_dir:
+        flags.print_ir_tree_dir = os.path.join(flags.print_ir_tree_dir, f"{kind}_{next(_graphs)}")
+    return Watch(flags, append=True)
 
 
 def _reproduce(
@@ -180,7 +193,7 @@ def _reproduce(
     path = None if folder is None else os.fspath(folder / f"reproducer-{error.pass_name}-{os.getpid()}.mlir")
     try:
         text = module_text(import_again().module, locations=True)
-        return write_reproducer(path, text, "graph", passes, error, config.debug_counter or None)
+        return write_reproducer(path, text, "graph", passes, error, config.debug_counter or None, config.verify_each)
     except (InductileError, OSError) as failure:
         log.warning("no reproducer was written: %s", failure)
         return ""
