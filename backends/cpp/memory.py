@@ -121,7 +121,9 @@ def fits_stack(op: kernel.LocalOp, lanes: int = 1) -> bool:
 
 
 def declare_local(context: Context, op: kernel.LocalOp, lanes: int = 1) -> None:
-    """Write the declaration of a local buffer at this place."""
+    """Write the declaration of a local buffer at this place; none for one that nothing uses."""
+    if op.buffer.first_use is None:
+        return
     local = local_type(op)
     name = context.name(op.buffer.name_hint or "local")
     ctype = storage_ctype(local.element)

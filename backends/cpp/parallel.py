@@ -93,6 +93,7 @@ def _heap_locals(chain: list[kernel.ForOp]) -> list[kernel.LocalOp]:
         op
         for op in chain[-1].body.block.ops
         if isinstance(op, kernel.LocalOp)
+        and op.buffer.first_use is not None
         and not memory.fits_stack(op)
         and axes.isdisjoint(memory.local_type(op).extent.free_symbols)
     ]
