@@ -41,7 +41,7 @@ def bert(small: bool) -> Built:
     """BERT-base encoder, 2 sequences of 128 tokens."""
     from transformers import BertConfig, BertModel
 
-    size = (
+    size: dict[str, Any] = (
         {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 128} if small else {}
     )
     config = BertConfig(**size)
@@ -54,7 +54,7 @@ def gpt2(small: bool) -> Built:
     """GPT-2 with its language-model head, 1 sequence of 128 tokens."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    size = {"n_layer": 2, "n_embd": 64, "n_head": 4, "vocab_size": 1000} if small else {}
+    size: dict[str, Any] = {"n_layer": 2, "n_embd": 64, "n_head": 4, "vocab_size": 1000} if small else {}
     config = GPT2Config(use_cache=False, **size)
     model = GPT2LMHeadModel(config).eval()
     return _logits(model), (_tokens(1, 16 if small else 128, config.vocab_size),)
@@ -105,7 +105,9 @@ def t5(small: bool) -> Built:
     """T5-small encoder and decoder, 128 and 32 tokens."""
     from transformers import T5Config, T5ForConditionalGeneration
 
-    size = {"num_layers": 2, "d_model": 64, "d_ff": 128, "num_heads": 4, "d_kv": 16} if small else {"num_layers": 6}
+    size: dict[str, Any] = (
+        {"num_layers": 2, "d_model": 64, "d_ff": 128, "num_heads": 4, "d_kv": 16} if small else {"num_layers": 6}
+    )
     config = T5Config(use_cache=False, **size)
     model = T5ForConditionalGeneration(config).eval()
 
@@ -173,7 +175,7 @@ def build(name: str, dtype: torch.dtype = torch.float32, small: bool = False) ->
     """(callable, inputs) of a model, in `dtype`. Same seed, same weights."""
     torch.manual_seed(0)
     function, inputs = MODELS[name].make(small)
-    module = getattr(function, "module", function)
+    module: Any = getattr(function, "module", function)
     if dtype != torch.float32:
         module.to(dtype)
         inputs = tuple(x.to(dtype) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import re
 import statistics
@@ -24,7 +25,7 @@ def load(args: argparse.Namespace) -> patterns.Built:
     return models.build(args.name, dtype, args.small)
 
 
-def compiled(function: Callable[..., Any], backend: str, dynamic: bool) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], backend: Any, dynamic: bool) -> Callable[..., Any]:
     """torch.compile with a backend; aot_eager uses inductile's decompositions, so that shares can be compared."""
     if backend == "aot_eager":
         from torch._dynamo.backends.common import aot_autograd
@@ -40,7 +41,7 @@ def first_call(args: argparse.Namespace) -> dict[str, float]:
     """Seconds of the first call; torch and the model are loaded before."""
     function, inputs = load(args)
     if args.backend == "inductor":
-        import torch._inductor.compile_fx
+        importlib.import_module("torch._inductor.compile_fx")
     elif args.backend == "inductile":
         import inductile.backends.torch_compile  # noqa: F401
     with torch.no_grad():
@@ -84,17 +85,18 @@ def peak_bytes(call: Callable[[], Any]) -> int:
     live = peak = 0
     for event in profiler.profiler.kineto_results.events():  # pyright: ignore
         if event.name() == "[memory]":
-            live += event.nbytes()
+            live += event.nbytes()  # pyright: ignore[reportAttributeAccessIssue]
             peak = max(peak, live)
     return peak
 
 
 def inductor_launches(function: Callable[..., Any], inputs: tuple[Any, ...], dynamic: bool) -> int:
     """Kernel launches in Inductor's generated wrapper."""
+    from torch._inductor import config as inductor_config
     from torch._inductor.utils import run_and_get_code
 
     torch._dynamo.reset()
-    with torch._inductor.config.patch(force_disable_caches=True):
+    with inductor_config.patch(force_disable_caches=True):
         _, codes = run_and_get_code(torch.compile(function, dynamic=dynamic or None), *clone(inputs))
     pattern = re.compile(r"^\s+(?:cpp_fused\w*|kernel_cpp_\w+|\w*_fused_\w+)\(", re.MULTILINE)
     return sum(len(pattern.findall(code)) for code in codes)

@@ -21,7 +21,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from ..errors import UserError
 
 _ROOT = Path(__file__).parent.parent
-_PACKAGE = __package__.rpartition(".")[0]
+_PACKAGE = __name__.rpartition(".")[0].rpartition(".")[0]
 _NAME_LINE = re.compile(r'^    name(?:: ClassVar\[str\])? = "([a-z0-9-]+)"', re.MULTILINE)
 
 #: passes that lead from one level to the next

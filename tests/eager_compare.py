@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._prims_common import check_significant_strides
 from torch.utils import _pytree as pytree
 
 Function = Callable[..., Any]
@@ -25,7 +26,7 @@ def clone_input(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.is_conj():
         copy = copy.conj()
     if tensor.is_neg():
-        copy = torch._neg_view(copy)
+        copy = torch._neg_view(copy)  # pyright: ignore[reportPrivateImportUsage]
     return copy.requires_grad_(tensor.requires_grad)
 
 
@@ -51,7 +52,7 @@ def difference(expected: Any, got: Any, values: bool = True, reference: Any = No
     for name in ("dtype", "shape", "layout", "device"):
         if getattr(expected, name) != getattr(got, name):
             return f"{name} {getattr(expected, name)} -> {getattr(got, name)}"
-    if expected.layout == torch.strided and not torch._prims_common.check_significant_strides(expected, got)[0]:
+    if expected.layout == torch.strided and not check_significant_strides(expected, got)[0]:
         return f"stride {expected.stride()} -> {got.stride()}"
     if not values:
         return None
@@ -128,7 +129,7 @@ def compare(
     eager_args, compiled_args = clone_inputs(args), clone_inputs(args)
     expected, eager_error = run(function, eager_args)
     torch._dynamo.reset()
-    extra = {"options": options} if options else {}
+    extra: dict[str, Any] = {"options": options} if options else {}
     compiled = torch.compile(function, backend=backend, dynamic=dynamic, **extra)
     got, error = run(compiled, compiled_args)
     if expected is None or got is None:

@@ -147,7 +147,7 @@ class TensorType(Data[TensorData], TypeAttribute):
 
     @staticmethod
     @lru_cache(maxsize=16384)
-    def get(
+    def get(  # pyright: ignore[reportIncompatibleMethodOverride]
         shape: tuple[Expr, ...],
         element: Attribute,
         strides: tuple[Expr, ...] | None = None,

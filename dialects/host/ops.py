@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, FunctionType, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, LocationAttr, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -51,7 +51,7 @@ class FuncOp(IRDLOperation):
         results: Sequence[Attribute],
         symbols: ArrayAttr[SymbolAttr],
         body: Region,
-        location: Attribute | None = None,
+        location: LocationAttr | None = None,
     ) -> FuncOp:
         """Build; argument types are those of the body's block."""
         arguments = [a.type for a in body.block.args]
@@ -62,7 +62,7 @@ class FuncOp(IRDLOperation):
                 "symbols": symbols,
             },
             regions=(body,),
-            location=location,  # pyright: ignore[reportArgumentType]
+            location=location,
         )
 
     @classmethod
@@ -72,11 +72,11 @@ class FuncOp(IRDLOperation):
         arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
         results: list[Attribute] = []
         if parser.parse_optional_punctuation("->") is not None:
-            results = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)  # pyright: ignore
-        symbols: list[Attribute] = []
+            results = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+        symbols: list[SymbolAttr] = []
         if parser.parse_optional_keyword("symbols") is not None:
-            symbols = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_attribute)
-        return FuncOp.of(sym_name, results, ArrayAttr(symbols), parser.parse_region(arguments))  # pyright: ignore
+            symbols = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_symbol(parser))
+        return FuncOp.of(sym_name, results, ArrayAttr(symbols), parser.parse_region(arguments))
 
     def print(self, printer: Printer) -> None:
         """Print what `parse` reads."""
@@ -97,6 +97,13 @@ class FuncOp(IRDLOperation):
         printer.print_region(self.body, print_entry_block_args=False)
 
 
+def _parse_symbol(parser: Parser) -> SymbolAttr:
+    attribute = parser.parse_attribute()
+    if not isinstance(attribute, SymbolAttr):
+        parser.raise_error(f"expected a #sym.symbol, got {attribute}")
+    return attribute
+
+
 @irdl_op_definition
 class EmptyOp(IRDLOperation):
     """Allocate a tensor of undefined content: `%y = host.empty : T`.
@@ -115,14 +122,14 @@ class EmptyOp(IRDLOperation):
         result_type: Attribute,
         pool: SSAValue | None = None,
         offset: SymAttr | None = None,
-        location: Attribute | None = None,
+        location: LocationAttr | None = None,
     ) -> EmptyOp:
         """Build from the result type and, for a planned one, the pool and its offset in bytes."""
         return EmptyOp.create(
             operands=() if pool is None else (pool,),
             properties={} if offset is None else {"offset": offset},
             result_types=(result_type,),
-            location=location,  # pyright: ignore[reportArgumentType]
+            location=location,
         )
 
     def verify_(self) -> None:
@@ -164,11 +171,11 @@ class ViewOp(IRDLOperation):
     out = result_def(base(TensorType))
 
     @staticmethod
-    def of(source: SSAValue, offset: SymAttr, result_type: Attribute, location: Attribute | None = None) -> ViewOp:
+    def of(source: SSAValue, offset: SymAttr, result_type: Attribute, location: LocationAttr | None = None) -> ViewOp:
         """Build from the source, the offset in elements, and a type that gives sizes and strides."""
         return ViewOp.create(
             operands=(source,), properties={"offset": offset}, result_types=(result_type,), location=location
-        )  # pyright: ignore
+        )
 
     @classmethod
     def parse(cls, parser: Parser) -> ViewOp:
@@ -200,12 +207,14 @@ class LaunchOp(IRDLOperation):
     symbols = prop_def(MapAttr)
 
     @staticmethod
-    def of(kernel: str, buffers: Sequence[SSAValue], symbols: MapAttr, location: Attribute | None = None) -> LaunchOp:
+    def of(
+        kernel: str, buffers: Sequence[SSAValue], symbols: MapAttr, location: LocationAttr | None = None
+    ) -> LaunchOp:
         """Build from the kernel's name, its buffers and the values of its symbols."""
         return LaunchOp.create(
             operands=buffers,
             properties={"kernel": SymbolRefAttr(kernel), "symbols": symbols},
-            location=location,  # pyright: ignore[reportArgumentType]
+            location=location,
         )
 
     @classmethod

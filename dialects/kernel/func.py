@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, StringAttr, i64
 from xdsl.ir import Attribute, Region
 from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def
 from xdsl.parser import Parser
@@ -49,7 +49,7 @@ class FuncOp(IRDLOperation):
         body: Region,
         errors: Sequence[str] = (),
         target: str | None = None,
-        location: Attribute | None = None,
+        location: LocationAttr | None = None,
     ) -> FuncOp:
         """Build; the body's block arguments are the buffers and its terminator is an empty `kernel.yield`."""
         properties: dict[str, Attribute] = {
@@ -60,7 +60,7 @@ class FuncOp(IRDLOperation):
             properties["errors"] = ArrayAttr([StringAttr(e) for e in errors])
         if target is not None:
             properties["target"] = StringAttr(target)
-        return FuncOp.create(properties=properties, regions=(body,), location=location)  # pyright: ignore
+        return FuncOp.create(properties=properties, regions=(body,), location=location)
 
     def verify_(self) -> None:
         """Check that parameters are buffers that are not local, and that the number of warps is a power of two."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, StringAttr, i64
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -101,12 +101,12 @@ class ForOp(IRDLOperation):
         body: Region,
         mapping: str = "serial",
         tile: int | None = None,
-        location: Attribute | None = None,
+        location: LocationAttr | None = None,
     ) -> ForOp:
         """Build; the body ends in `kernel.yield` without operands."""
         return ForOp.create(
             properties=_range_properties(axis, lo, hi, mapping, tile), regions=(body,), location=location
-        )  # pyright: ignore
+        )
 
     def verify_(self) -> None:
         """Check mapping and terminator."""
@@ -163,7 +163,7 @@ class ReduceOp(IRDLOperation):
         tile: int | None = None,
         init: Sequence[SSAValue] = (),
         combine: Region | None = None,
-        location: Attribute | None = None,
+        location: LocationAttr | None = None,
     ) -> ReduceOp:
         """Build; result types are those of the yielded values."""
         properties = _range_properties(axis, lo, hi, mapping, tile)
@@ -173,7 +173,7 @@ class ReduceOp(IRDLOperation):
             result_types=tuple(v.type for v in yielded(body)),
             properties=properties,
             regions=(body,) if combine is None else (body, combine),
-            location=location,  # pyright: ignore[reportArgumentType]
+            location=location,
         )
 
     def verify_(self) -> None:
@@ -224,7 +224,7 @@ class ScanOp(IRDLOperation):
         tile: int | None = None,
         init: Sequence[SSAValue] = (),
         combine: Region | None = None,
-        location: Attribute | None = None,
+        location: LocationAttr | None = None,
     ) -> ScanOp:
         """Build from the element body and the region that stores running values."""
         properties = _range_properties(axis, lo, hi, mapping, tile)
@@ -233,7 +233,7 @@ class ScanOp(IRDLOperation):
             operands=init,
             properties=properties,
             regions=(body, then) if combine is None else (body, then, combine),
-            location=location,  # pyright: ignore[reportArgumentType]
+            location=location,
         )
 
     def verify_(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import I64, IntegerType, StringAttr, UnitAttr, i1, i64
+from xdsl.dialects.builtin import I64, IntegerType, LocationAttr, StringAttr, UnitAttr, i1, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -65,7 +65,7 @@ class LoadOp(IRDLOperation):
         dynamic: Sequence[SSAValue] = (),
         mask: SSAValue | None = None,
         other: SSAValue | None = None,
-        location: Attribute | None = None,
+        location: LocationAttr | None = None,
     ) -> LoadOp:
         """Build; `index` holds exactly one expression."""
         masked = () if mask is None or other is None else (mask, other)
@@ -74,7 +74,7 @@ class LoadOp(IRDLOperation):
             operands=(buffer, *dynamic, *masked),
             result_types=(scalar_type(buffer.type.element),),  # pyright: ignore
             properties={"map": index, "operandSegmentSizes": segments(1, len(dynamic), n, n)},
-            location=location,  # pyright: ignore[reportArgumentType]
+            location=location,
         )
 
     def verify_(self) -> None:
@@ -92,7 +92,7 @@ class LoadOp(IRDLOperation):
         buffer = _parse_buffer(parser)
         index, dynamic = parse_map(parser)
         mask, other = parse_mask(parser, with_other=True)
-        return LoadOp.of(buffer, index, dynamic, *mask, *other)
+        return LoadOp.of(buffer, index, dynamic, mask[0] if mask else None, other[0] if other else None)
 
     def print(self, printer: Printer) -> None:
         """Print what `parse` reads."""
@@ -133,7 +133,7 @@ class StoreOp(IRDLOperation):
         kind: str = "set",
         atomic: bool = False,
         ordered: bool = False,
-        location: Attribute | None = None,
+        location: LocationAttr | None = None,
     ) -> StoreOp:
         """Build; `kind` is one of `loop.COMBINES`."""
         masked = () if mask is None else (mask,)
@@ -146,7 +146,7 @@ class StoreOp(IRDLOperation):
             properties["atomic"] = UnitAttr()
         if ordered:
             properties["ordered"] = UnitAttr()
-        return StoreOp.create(operands=(value, buffer, *dynamic, *masked), properties=properties, location=location)  # pyright: ignore
+        return StoreOp.create(operands=(value, buffer, *dynamic, *masked), properties=properties, location=location)
 
     def verify_(self) -> None:
         """Check the index, the kind and the types."""

@@ -34,7 +34,7 @@ class BufferType(Data[BufferData], TypeAttribute):
 
     @staticmethod
     @lru_cache(maxsize=4096)
-    def get(element: Attribute, extent: Expr, local: bool = False) -> BufferType:
+    def get(element: Attribute, extent: Expr, local: bool = False) -> BufferType:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The type for an element type and a number of elements."""
         return BufferType(BufferData(element, extent, local))
 

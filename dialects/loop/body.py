@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import I64, ArrayAttr, IntegerType, StringAttr, i1, i64
+from xdsl.dialects.builtin import I64, ArrayAttr, IntegerType, LocationAttr, StringAttr, i1, i64
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -74,7 +74,7 @@ class LoadOp(IRDLOperation):
         dynamic: Sequence[SSAValue] = (),
         mask: SSAValue | None = None,
         other: SSAValue | None = None,
-        location: Attribute | None = None,
+        location: LocationAttr | None = None,
     ) -> LoadOp:
         """Build without the generic builder, which costs twice as much."""
         masked = () if mask is None or other is None else (mask, other)
@@ -83,7 +83,7 @@ class LoadOp(IRDLOperation):
             operands=(source, *dynamic, *masked),
             result_types=(scalar_type(source.type.element),),  # pyright: ignore
             properties={"map": index_map, "operandSegmentSizes": segments(1, len(dynamic), n, n)},
-            location=location,  # pyright: ignore[reportArgumentType]
+            location=location,
         )
 
     def verify_(self) -> None:
@@ -107,7 +107,7 @@ class LoadOp(IRDLOperation):
             parser.raise_error(f"loop.load reads a tensor, not {source.type}")
         index_map, dynamic = parse_map(parser)
         mask, other = parse_mask(parser, with_other=True)
-        return LoadOp.of(source, index_map, dynamic, *mask, *other)
+        return LoadOp.of(source, index_map, dynamic, mask[0] if mask else None, other[0] if other else None)
 
     def print(self, printer: Printer) -> None:
         """Print what `parse` reads."""

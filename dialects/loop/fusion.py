@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, LocationAttr, StringAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation, base, irdl_op_definition, prop_def, region_def, traits_def, var_result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -13,7 +13,7 @@ from xdsl.traits import RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ..aten.types import TensorType
-from ..sym import AxesAttr, format_axes, parse_axes_body, symbol
+from ..sym import AxesAttr, Expr, format_axes, parse_axes_body, symbol
 from .body import LoadOp, ReduceOp, yielded
 from .nests import GenerateOp, ScanOp, ScatterOp, parse_types, print_types
 
@@ -48,13 +48,13 @@ class FusionOp(IRDLOperation):
     traits = traits_def(RecursiveMemoryEffect())
 
     @staticmethod
-    def of(axes: AxesAttr, inner: AxesAttr, body: Region, location: Attribute | None = None) -> FusionOp:
+    def of(axes: AxesAttr, inner: AxesAttr, body: Region, location: LocationAttr | None = None) -> FusionOp:
         """Build; the results have the types of what the body yields."""
         return FusionOp.create(
             result_types=tuple(v.type for v in yielded(body)),
             properties={"axes": axes, "inner": inner},
             regions=(body,),
-            location=location,  # pyright: ignore[reportArgumentType]
+            location=location,
         )
 
     @property
@@ -101,7 +101,7 @@ class FusionOp(IRDLOperation):
             print_types(printer, self.result_types)
 
 
-def _placement(axes: AxesAttr, on: ArrayAttr[StringAttr] | None, sizes: dict[str, object]) -> dict[str, str]:
+def _placement(axes: AxesAttr, on: ArrayAttr[StringAttr] | None, sizes: dict[str, Expr]) -> dict[str, str]:
     """Axis of a member -> fusion axis it runs along, checked against the fusion's sizes."""
     placed: dict[str, str] = {}
     for (name, size), place in zip(axes.data, on or (), strict=False):
@@ -113,7 +113,7 @@ def _placement(axes: AxesAttr, on: ArrayAttr[StringAttr] | None, sizes: dict[str
     return placed
 
 
-def _verify_reads(member: Member, block: Block, placed: dict[str, str], sizes: dict[str, object]) -> None:
+def _verify_reads(member: Member, block: Block, placed: dict[str, str], sizes: dict[str, Expr]) -> None:
     """Check each load of an inner value inside `member` (and its reduces) against the producer's placement."""
     for op in member.body.block.ops:
         if isinstance(op, ReduceOp):
@@ -122,7 +122,7 @@ def _verify_reads(member: Member, block: Block, placed: dict[str, str], sizes: d
             _verify_load(op, block, placed)
 
 
-def _verify_reduce(reduce: ReduceOp, block: Block, placed: dict[str, str], sizes: dict[str, object]) -> None:
+def _verify_reduce(reduce: ReduceOp, block: Block, placed: dict[str, str], sizes: dict[str, Expr]) -> None:
     inside = placed | _placement(reduce.axes, reduce.on, sizes)
     for op in reduce.body.block.ops:
         if isinstance(op, ReduceOp):

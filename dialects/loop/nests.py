@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerType, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerType, LocationAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -96,13 +96,13 @@ class GenerateOp(IRDLOperation):
         body: Region,
         types: Sequence[Attribute],
         on: ArrayAttr[StringAttr] | None = None,
-        location: Attribute | None = None,
+        location: LocationAttr | None = None,
     ) -> GenerateOp:
         """Build from axes, a finished body, and the result types."""
         properties: _NestProperties = {"axes": axes}
         if on is not None:
             properties["on"] = on
-        return GenerateOp.create(result_types=types, properties=properties, regions=(body,), location=location)  # pyright: ignore
+        return GenerateOp.create(result_types=types, properties=properties, regions=(body,), location=location)
 
     def verify_(self) -> None:
         """Check that each result has the nest's shape and the yielded element type."""
@@ -160,7 +160,7 @@ class ScanOp(IRDLOperation):
         init: Sequence[SSAValue] = (),
         combine: Region | None = None,
         on: ArrayAttr[StringAttr] | None = None,
-        location: Attribute | None = None,
+        location: LocationAttr | None = None,
     ) -> ScanOp:
         """Build from the domain, the name of the scanned axis, combiners, body and result types."""
         properties: _NestProperties = {
@@ -171,7 +171,7 @@ class ScanOp(IRDLOperation):
         regions = (body,) if combine is None else (body, combine)
         return ScanOp.create(
             operands=init, result_types=types, properties=properties, regions=regions, location=location
-        )  # pyright: ignore
+        )
 
     def verify_(self) -> None:
         """Check combiners, the scanned axis and the result types."""
@@ -255,7 +255,7 @@ class ScatterOp(IRDLOperation):
         flags: Sequence[str] = (),
         result_type: Attribute | None = None,
         on: ArrayAttr[StringAttr] | None = None,
-        location: Attribute | None = None,
+        location: LocationAttr | None = None,
     ) -> ScatterOp:
         """Build; the result has the type of `dest` unless a layout is given by `result_type`."""
         properties: _NestProperties = {"axes": axes, "map": index_map, "kind": StringAttr(kind)}
@@ -267,7 +267,7 @@ class ScatterOp(IRDLOperation):
             result_types=(result_type or dest.type,),
             properties=properties,
             regions=(body,),
-            location=location,  # pyright: ignore[reportArgumentType]
+            location=location,
         )
 
     @property
@@ -354,14 +354,14 @@ class ViewOp(IRDLOperation):
         axes: AxesAttr,
         index_map: MapAttr,
         result_type: Attribute,
-        location: Attribute | None = None,
+        location: LocationAttr | None = None,
     ) -> ViewOp:
         """Build from the source, the axes of the result, and the source index of each result index."""
         return ViewOp.create(
             operands=(source,),
             result_types=(result_type,),
             properties={"axes": axes, "map": index_map},
-            location=location,  # pyright: ignore[reportArgumentType]
+            location=location,
         )
 
     def verify_(self) -> None:
@@ -402,9 +402,9 @@ class EmptyOp(IRDLOperation):
     out = result_def(base(TensorType))
 
     @staticmethod
-    def of(result_type: Attribute, location: Attribute | None = None) -> EmptyOp:
+    def of(result_type: Attribute, location: LocationAttr | None = None) -> EmptyOp:
         """Build from the result type."""
-        return EmptyOp.create(result_types=(result_type,), location=location)  # pyright: ignore
+        return EmptyOp.create(result_types=(result_type,), location=location)
 
     @classmethod
     def parse(cls, parser: Parser) -> EmptyOp:

@@ -19,7 +19,10 @@ def test_seeded_programs(block: int) -> None:
         assert not faults, f"seed {seed}: {faults}\n{program}"
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+)
 @given(st.data())
 def test_drawn_programs(data: st.DataObject) -> None:
     """Drawn by hypothesis, so that a failing program shrinks."""
