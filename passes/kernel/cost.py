@@ -154,12 +154,18 @@ def element_bytes(type_: Attribute) -> int:
 
 
 def widest_scalar(op: Operation) -> int:
-    """Bytes of the widest scalar that an op and everything nested in it compute; index values do not count."""
+    """Bytes of the widest scalar that an op and everything nested in it compute.
+
+    Integers count where they are stored or reduced: those that only index or compare leave the lanes to the rest.
+    """
     widest = 1
     for inner in op.walk():
-        for result in inner.results:
-            if not isinstance(result.type, kernel.BufferType) and not isinstance(inner, kernel.IndexOp):
-                widest = max(widest, element_bytes(result.type))
+        types: list[Attribute] = [result.type for result in inner.results if isinstance(result.type, AnyFloat)]
+        if isinstance(inner, kernel.StoreOp):
+            types.append(inner.value.type)
+        elif isinstance(inner, kernel.YieldOp):
+            types += [value.type for value in inner.values]
+        widest = max([widest, *(element_bytes(type_) for type_ in types)])
     return widest
 
 

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from .effects import written_buffers
+from .prune import prune_reductions
 from .simplify_block import BlockSimplifier, remove_dead
 
 
@@ -22,7 +23,8 @@ class KernelCse(ModulePass):
 
     Precondition: none.
     Guarantee: no two equal pure ops, or loads from buffers that the kernel only reads, in one block or in a block
-    inside of it; no load of what a store right before left there; no ops, loops and local buffers without effect.
+    inside of it; no load of what a store right before left there; no ops, loops and local buffers without effect; no
+    reduction to results that nothing uses (an argmax whose index is not asked for is a max).
 
         %a = kernel.load %x[i0]
         %b = kernel.load %x[i0]
@@ -48,5 +50,5 @@ def simplify_kernel(function: kernel.FuncOp) -> None:
     """Simplify one kernel."""
     block = function.body.block
     BlockSimplifier(written_buffers(block)).run(block)
-    while remove_dead(block):
+    while prune_reductions(block) | remove_dead(block):
         pass

@@ -31,8 +31,12 @@ BROADCAST = 0.25
 SCATTERED = 4.0
 #: what the elements of a scan cost, which wait for each other
 WAITING = 4.0
+#: what it costs to combine the lanes of one accumulator, once for each run of a reduction
+HORIZONTAL = 4.0
 #: edge of the square blocks of a transpose, in elements: a few cache lines a row
 BLOCK = 32
+#: elements of a row that one thread handles while it walks down rows that may meet: enough to stream
+STREAM = 512
 #: accumulators of a vector reduction that keep the adders busy
 UNROLLED = 4
 
@@ -92,8 +96,8 @@ class _ForNest:
     sizes: Sizes
     names: set[str]
     chain: list[kernel.ForOp] = field(init=False)
-    meets_inside: bool = False
-    """Whether loops inside of the chain have to stay serial, because their iterations may meet in one place."""
+    ordered: list[kernel.ForOp] = field(default_factory=list)
+    """Loops inside of the chain that have to stay serial, because their iterations may meet in one place."""
 
     def run(self) -> None:
         """Choose lanes, then blocks, then threads."""
@@ -104,16 +108,18 @@ class _ForNest:
             drop_atomic(self.op)
             return
         self.nest = Nest.of(self.op)
-        self.body = self.chain[-1].body.block
+        self.body = [*self.chain, *self.ordered][-1].body.block
         self.flat = not any(True for _ in loops_in(self.body))
         self.body_work = max(work_of_block(self.body, self.sizes), 0.5)
-        self.total_work = self.body_work * prod(self.sizes.trips(loop) for loop in self.chain)
+        self.total_work = self.body_work * prod(self.sizes.trips(loop) for loop in (*self.chain, *self.ordered))
         lane = self._choose_lane()
         if lane is None:
             for op in list(self.body.ops):
                 if isinstance(op, Loop):
                     map_inner(op, self.target, self.sizes)
             self._rebuild([range_of(loop) for loop in self.chain], None, 0)
+        elif self.ordered:
+            self._streamed(lane)
         else:
             self._with_lane(lane)
 
@@ -122,12 +128,10 @@ class _ForNest:
         apart = [loop for loop in self.chain if all(keeps_apart(store, loop) for store in stores)]
         if not apart:
             return False
-        self.meets_inside = len(apart) < len(self.chain)
-        if self.meets_inside:
-            order = [range_of(loop) for loop in (*apart, *(loop for loop in self.chain if loop not in apart))]
-            for loop, axis in zip(self.chain, order, strict=True):
-                set_range(loop, axis)
-            self.chain = self.chain[: len(apart)]
+        order = [range_of(loop) for loop in (*apart, *(loop for loop in self.chain if loop not in apart))]
+        for loop, axis in zip(self.chain, order, strict=True):
+            set_range(loop, axis)
+        self.chain, self.ordered = self.chain[: len(apart)], self.chain[len(apart) :]
         return True
 
     def _choose_lane(self) -> kernel.ForOp | None:
@@ -135,7 +139,7 @@ class _ForNest:
         costs: dict[kernel.ForOp | None, float] = {}
         for loop in reversed(self.chain):
             costs[loop] = self._cost_of_lane(loop)
-        if not self.flat and not self.meets_inside:
+        if not self.flat and not self.ordered:
             costs[None] = self._cost_of_inner()
         best = min(costs.values())
         # On a tie the innermost choice wins: it moves nothing.
@@ -163,13 +167,17 @@ class _ForNest:
                 continue
             waiting = WAITING if isinstance(loop, kernel.ScanOp) else 1.0
             cost += runs * self._along(access, loop.axis.data) * waiting * self._waste(loop)
+        reductions = {a.loops for a in self.nest.accesses if isinstance(a.loops[-1], kernel.ReduceOp)}
+        for loops in reductions:
+            cost += prod(self.sizes.trips(loop) for loop in loops[:-1]) * HORIZONTAL * len(loops[-1].results)
         return cost
 
     def _along(self, access: Access, axis: str) -> float:
         stride = access.stride(axis)
-        if is_unit(stride):
-            return 1.0
-        return BROADCAST if stride is ZERO else SCATTERED
+        if stride is ZERO:
+            return BROADCAST
+        exact = stride.as_int() if stride is not None else None
+        return SCATTERED if exact is None else min(abs(exact), SCATTERED)
 
     def _waste(self, loop: Loop) -> float:
         """How many lanes run for each one that is used."""
@@ -191,6 +199,18 @@ class _ForNest:
             return
         trips = (lane.hi.data - lane.lo.data).as_int()
         self._rebuild([*others, range_of(lane)], range_of(lane), _at_most(self._tile(), trips))
+
+    def _streamed(self, lane: kernel.ForOp) -> None:
+        """Walk down the rows that may meet in order, each thread along its own stretch of every row."""
+        outer = [range_of(loop) for loop in self.chain if loop is not lane]
+        rows = [range_of(loop) for loop in self.ordered]
+        within, trips = range_of(lane), (lane.hi.data - lane.lo.data).as_int()
+        if trips is None or trips > STREAM:
+            blocks, within = block_range(within, STREAM, self.names)
+            outer.append(blocks)
+        self.chain += self.ordered
+        tile = _at_most(self._tile(), trips)
+        self._rebuild([*outer, *rows, within], within, tile, free=len(outer))
 
     def _tile(self) -> int:
         """Lanes of a tile: several registers where reductions run inside, as many as there is room for."""

@@ -154,3 +154,49 @@ kernel.func @into_loops(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>, 
 // CHECK-NEXT:     kernel.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
+
+// -----
+
+// Reductions to what is used: the value of an argmax without its index, one of two sums, through both loops.
+
+kernel.func @prune(%x: !kernel.buffer<f32, 64>, %y: !kernel.buffer<f32, 2>) {
+  %a, %b, %c = kernel.reduce [argmax, sum] i0 in 0 to 8 {
+    %d, %e, %f = kernel.reduce [argmax, sum] i1 in 0 to 8 {
+      %v = kernel.load %x[8*i0 + i1]
+      %n = kernel.index 8*i0 + i1
+      kernel.yield %v, %n, %v
+    }
+    kernel.yield %d, %e, %f
+  }
+  kernel.store %a, %y[0]
+  %m, %s, %k = kernel.reduce welford i0 in 0 to 8 {
+    %v = kernel.load %x[i0]
+    %z = arith.constant 0.0 : f32
+    %o = arith.constant 1.0 : f32
+    kernel.yield %v, %z, %o
+  }
+  kernel.store %m, %y[1]
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @prune(%x: !kernel.buffer<f32, 64>, %y: !kernel.buffer<f32, 2>) {
+// CHECK-NEXT:     %a = kernel.reduce max i0 in 0 to 8 {
+// CHECK-NEXT:       %d = kernel.reduce max i1 in 0 to 8 {
+// CHECK-NEXT:         %v = kernel.load %x[8*i0 + i1]
+// CHECK-NEXT:         kernel.yield %v
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield %d
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.store %a, %y[0]
+// CHECK-NEXT:     %m, %s, %k = kernel.reduce welford i0 in 0 to 8 {
+// CHECK-NEXT:       %v_1 = kernel.load %x[i0]
+// CHECK-NEXT:       %z = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:       %o = arith.constant 1.000000e+00 : f32
+// CHECK-NEXT:       kernel.yield %v_1, %z, %o
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.store %m, %y[1]
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }

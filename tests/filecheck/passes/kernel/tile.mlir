@@ -310,9 +310,9 @@ kernel.func @index_add(%x: !kernel.buffer<f32, 1024*s0>, %i: !kernel.buffer<i64,
 // CHECK-BLESS
 // CHECK: builtin.module {
 // CHECK-NEXT:   kernel.func @index_add(%x: !kernel.buffer<f32, 1024*s0>, %i: !kernel.buffer<i64, s0>, %y: !kernel.buffer<f32, 10240>) symbols (s0) target "cpp" {
-// CHECK-NEXT:     kernel.for i2 in 0 to 16 map parallel tile 2 {
-// CHECK-NEXT:       kernel.for i1 in 64*i2 to 64*i2 + 64 map vector tile 32 {
-// CHECK-NEXT:         kernel.for i0 in 0 to s0 {
+// CHECK-NEXT:     kernel.for i2 in 0 to 2 map parallel {
+// CHECK-NEXT:       kernel.for i0 in 0 to s0 {
+// CHECK-NEXT:         kernel.for i1 in 512*i2 to 512*i2 + 512 map vector tile 16 {
 // CHECK-NEXT:           %j = kernel.load %i[i0]
 // CHECK-NEXT:           %v = kernel.load %x[1024*i0 + i1]
 // CHECK-NEXT:           kernel.store add %v, %y[1024*d0 + i1] (d0 = %j)
@@ -346,9 +346,9 @@ kernel.func @index_put(%x: !kernel.buffer<f32, 80*s0>, %i: !kernel.buffer<i64, s
 // CHECK-BLESS
 // CHECK: builtin.module {
 // CHECK-NEXT:   kernel.func @index_put(%x: !kernel.buffer<f32, 80*s0>, %i: !kernel.buffer<i64, s0>, %y: !kernel.buffer<f32, 100*s1>) symbols (s0, s1) target "cpp" {
-// CHECK-NEXT:     kernel.for i2 in 0 to (s1 + 63) floordiv 64 map parallel tile 2 {
-// CHECK-NEXT:       kernel.for i1 in 64*i2 to min(64*i2 + 64, s1) map vector tile 32 {
-// CHECK-NEXT:         kernel.for i0 in 0 to s0 {
+// CHECK-NEXT:     kernel.for i2 in 0 to (s1 + 511) floordiv 512 map parallel {
+// CHECK-NEXT:       kernel.for i0 in 0 to s0 {
+// CHECK-NEXT:         kernel.for i1 in 512*i2 to min(512*i2 + 512, s1) map vector tile 16 {
 // CHECK-NEXT:           %j = kernel.load %i[i0]
 // CHECK-NEXT:           %v = kernel.load %x[i0*s1 + i1]
 // CHECK-NEXT:           kernel.store ordered %v, %y[d0*s1 + i1] (d0 = %j)
