@@ -101,7 +101,8 @@ class FunctionLowering:
             builder.block.args[position].name_hint = builder.block.args[position].name_hint or result.name_hint
             result.replace_all_uses_with(buffers[position])
         symbols = self._symbols(builder)
-        name = self._unique(kernel_name(builder.bodies.strong, builder.bodies.plain))
+        reads = any(operand.kind == "value" for operand in builder.operands)
+        name = self._unique(kernel_name(builder.bodies.strong, builder.bodies.plain, reads))
         location = merged([fusion.location, *(member.location for member in fusion.members)])
         function = kernel.FuncOp.of(name, symbols, Region(builder.block), builder.bodies.errors, location=location)
         self.module.insert_op_before(function, self.function)

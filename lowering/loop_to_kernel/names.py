@@ -43,12 +43,15 @@ def plain_label(op: Operation) -> str | None:
     return _PLAIN.get(type(op))
 
 
-def kernel_name(strong: list[str], plain: list[str]) -> str:
-    """A name such as `softmax`, `tanh_sum` or `add_mul` from the labels of a kernel's ops, in order."""
+def kernel_name(strong: list[str], plain: list[str], reads: bool) -> str:
+    """A name such as `softmax`, `tanh_sum` or `add_mul` from the labels of a kernel's ops, in order.
+
+    One that computes nothing copies what it reads, or fills memory.
+    """
     for wanted, name in _KNOWN:
         if _is_subsequence(wanted, strong):
             return name
-    words = list(dict.fromkeys(strong)) or list(dict.fromkeys(plain)) or ["copy"]
+    words = list(dict.fromkeys(strong)) or list(dict.fromkeys(plain)) or ["copy" if reads else "fill"]
     return "_".join(words[:_LONGEST])
 
 
