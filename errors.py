@@ -61,5 +61,6 @@ class PassError(InductileError):
     def __str__(self) -> str:
         message = f"pass '{self.pass_name}' failed: {self.reason}"
         if self.reproducer:
-            message += f"; replay it with: inductile-opt --run-reproducer {self.reproducer}"
+            message += "\n" if "\n" in message else "; "
+            message += f"replay it with: inductile-opt --run-reproducer {self.reproducer}"
         return message

@@ -22,8 +22,8 @@ from ..lowering.fx_import import ImportedGraph, import_graph
 from ..lowering.fx_private import without_modes
 from ..lowering.pipeline import PIPELINES, pipeline_string
 from ..lowering.registry import parse_passes
-from ..passes.instrumentation import module_text
 from ..passes.manager import Instrumentation, PassManager
+from ..passes.printing import module_text
 from ..passes.watching import Watch, parse_flags
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config

@@ -52,6 +52,10 @@ class Config:
     debug_counter: str = _option("", "switch single rewrites off: NAME-skip=N,NAME-count=N")
     cache: bool = _option(True, "keep compiled kernels on disk, under INDUCTILE_CACHE_DIR")
     compile_threads: int = _option(0, "compiler processes at once; 0: one a core")
+    watch: str = _option(
+        "",
+        "flags of inductile-opt that watch passes, e.g. '--print-ir-after-change --timing'; INDUCTILE_WATCH when empty",
+    )
     trace: str = _option("", "folder for IR, sources and timings of each graph; INDUCTILE_TRACE when empty")
 
     @staticmethod

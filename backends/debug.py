@@ -11,6 +11,7 @@ import torch
 from ..lowering.pipeline import pipeline_string
 from ..lowering.registry import parse_passes
 from ..lowering.reproducer import store_reproducer
+from .arrays import save_array
 
 
 def capture(function: Callable[..., Any], *inputs: Any, folder: str = "inductile-capture") -> list[str]:
@@ -23,7 +24,7 @@ def capture(function: Callable[..., Any], *inputs: Any, folder: str = "inductile
 
     from ..lowering.fx_decompositions import decompositions
     from ..lowering.fx_import import import_graph
-    from ..passes.instrumentation import module_text
+    from ..passes.printing import module_text
     from .compile_graph import eager_callable
 
     target = Path(folder)
@@ -52,9 +53,6 @@ def capture(function: Callable[..., Any], *inputs: Any, folder: str = "inductile
 
 
 def _save_inputs(args: list[Any], folder: Path) -> None:
-    import numpy
-
     folder.mkdir(exist_ok=True)
     for number, value in enumerate(args):
-        array = value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else numpy.asarray(value)
-        numpy.save(folder / f"{number}.npy", array, allow_pickle=False)
+        save_array(folder / f"{number}.npy", value)

@@ -16,8 +16,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..errors import UserError
-from ..passes.instrumentation import PrintTree, Timing
+from ..passes.instrumentation import PrintTree
 from ..passes.manager import Instrumentation
+from ..passes.timing import Timing
 
 _numbers = itertools.count()
 

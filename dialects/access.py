@@ -70,6 +70,17 @@ def print_ssa_list(printer: Printer, values: Sequence[SSAValue]) -> None:
     printer.print_list(values, printer.print_ssa_value)
 
 
+def parse_parameters(parser: Parser) -> list[Parser.Argument]:
+    """Parse `(%x: T, %y: U loc(...))`, the parameters of a function."""
+    return parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_parameter(parser))
+
+
+def _parse_parameter(parser: Parser) -> Parser.Argument:
+    parameter = parser.parse_argument()
+    parameter.location = parser.parse_optional_location()
+    return parameter
+
+
 def parse_map(parser: Parser) -> tuple[MapAttr, list[SSAValue]]:
     """Parse `[i0, d0 + 1] (d0 = %j)`: the index map and its dynamic operands."""
     parser.parse_punctuation("[")

@@ -6,6 +6,8 @@ import os
 import platform
 import tempfile
 from collections.abc import Sequence
+from contextvars import Context as ContextVars
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,11 +16,20 @@ from xdsl.passes import ModulePass
 
 from ..dialects.context import new_context
 from ..errors import PassError, UserError
-from ..passes.instrumentation import module_text
 from ..passes.manager import PassManager
+from ..passes.printing import module_text
 from .registry import parse_passes, pipeline_text
 
 _HEADER = "// inductile reproducer"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a reproducer asks for: passes, debug counters, and a way of verifying behind each pass."""
+
+    passes: list[ModulePass]
+    counters: str = ""
+    verify_each: str | None = None
 
 
 def write_reproducer(
@@ -28,21 +39,30 @@ def write_reproducer(
     passes: Sequence[ModulePass],
     error: PassError,
     counters: str | None = None,
+    verify_each: str | None = None,
 ) -> str:
     """Write the module as it was before the failing pass, and the rest of the pipeline; returns the path.
 
-    The passes before it run again on a fresh parse of `text`. If they fail this time, the whole pipeline is kept.
+    The passes before it run again on a fresh parse of `text`. If they fail this time, or if counters are set, which
+    count through all passes, the whole pipeline is kept.
     """
     names = [p.name for p in passes]
-    position = names.index(error.pass_name) if error.pass_name in names else 0
-    try:
-        context = new_context()
-        module = Parser(context, text, name).parse_module()
-        PassManager(passes[:position], verify=False).run(context, module)
-        text, rest = module_text(module, locations=True), passes[position:]
-    except Exception:  # the reproducer must not fail in turn; the original text still reproduces
-        rest = passes
-    return store_reproducer(path, text, rest, error, counters)
+    position = names.index(error.pass_name) if error.pass_name in names and not counters else 0
+    rest = passes
+    if position:
+        try:
+            text, rest = _text_behind(text, name, passes[:position]), passes[position:]
+        except Exception:  # the reproducer must not fail in turn; the original text still reproduces
+            rest = passes
+    return store_reproducer(path, text, rest, error, counters, verify_each)
+
+
+def _text_behind(text: str, name: str, passes: Sequence[ModulePass]) -> str:
+    """The module behind passes, run once more where nobody collects remarks."""
+    context = new_context()
+    module = Parser(context, text, name).parse_module()
+    ContextVars().run(PassManager(passes, verify=False).run, context, module)
+    return module_text(module, locations=True)
 
 
 def store_reproducer(
@@ -51,6 +71,7 @@ def store_reproducer(
     passes: Sequence[ModulePass],
     error: Exception,
     counters: str | None = None,
+    verify_each: str | None = None,
 ) -> str:
     """Write a reproducer file for IR text and the passes that fail on it; returns its path."""
     reason = " ".join(str(error).split())[:500]
@@ -62,6 +83,8 @@ def store_reproducer(
     ]
     if counters:
         header.append(f"// counters: {counters}")
+    if verify_each:
+        header.append(f"// verify-each: {verify_each}")
     if path is None:
         handle, path = tempfile.mkstemp(prefix="inductile-", suffix=".mlir")
         os.close(handle)
@@ -72,11 +95,11 @@ def store_reproducer(
     return path
 
 
-def read_reproducer(text: str, name: str) -> tuple[list[ModulePass], str | None]:
-    """Passes and debug counters that a reproducer file asks for."""
+def read_reproducer(text: str, name: str) -> Replay:
+    """What a reproducer file asks for."""
     if not text.startswith(_HEADER):
         raise UserError(f"{name}: error: not a reproducer", "it starts with `// inductile reproducer`")
     fields = dict(line[3:].split(": ", 1) for line in text.splitlines()[1:8] if line.startswith("// ") and ": " in line)
     if "pipeline" not in fields:
         raise UserError(f"{name}: error: the reproducer names no pipeline")
-    return parse_passes(fields["pipeline"]), fields.get("counters")
+    return Replay(parse_passes(fields["pipeline"]), fields.get("counters", ""), fields.get("verify-each"))

@@ -17,17 +17,20 @@ from ..errors import UserError
 
 @dataclass
 class Counter:
-    """Limits of one counter and how often it was asked."""
+    """Limits of one counter, how often it was asked, and how often it said yes."""
 
     skip: int = 0
     count: int | None = None
     asked: int = 0
+    allowed: int = 0
 
     def ask(self) -> bool:
         """Whether this occurrence is allowed."""
         position = self.asked
         self.asked += 1
-        return position >= self.skip and (self.count is None or position < self.skip + self.count)
+        answer = position >= self.skip and (self.count is None or position < self.skip + self.count)
+        self.allowed += answer
+        return answer
 
 
 _counters: ContextVar[dict[str, Counter] | None] = ContextVar("inductile_counters", default=None)
@@ -39,6 +42,11 @@ def counter(name: str) -> bool:
     if counters is None:
         return True
     return counters.setdefault(name, Counter()).ask()
+
+
+def active() -> dict[str, Counter]:
+    """The counters of the innermost `counting()`, empty outside of one; they grow as passes ask."""
+    return _counters.get() or {}
 
 
 def parse_counters(text: str) -> dict[str, Counter]:
@@ -58,7 +66,7 @@ def parse_counters(text: str) -> dict[str, Counter]:
 
 @contextmanager
 def counting(counters: dict[str, Counter] | None = None) -> Iterator[dict[str, Counter]]:
-    """Apply counters inside, and report in them how often each was asked."""
+    """Apply counters inside, and report in them how often each was asked; an outer block's do not apply inside."""
     active = {} if counters is None else counters
     token = _counters.set(active)
     try:

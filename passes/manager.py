@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import DiagnosticException
 
-from ..errors import InductileError, PassError, UnsupportedError, UserError
+from ..errors import InductileError, PassError, UserError
+from .verification import find_violation
 
 
 class Instrumentation:
@@ -30,7 +31,7 @@ class Instrumentation:
         """Called when the module was verified behind a pass."""
 
     def pass_failed(self, done: int, module_pass: ModulePass, module: ModuleOp, error: Exception) -> None:
-        """Called when a pass raised or left a module that does not verify."""
+        """Called when a pass raised or left a module that does not verify, with the module as it is then."""
 
 
 @dataclass
@@ -56,12 +57,10 @@ class PassManager:
         for done, module_pass in enumerate(self.passes):
             try:
                 self._run_one(done, module_pass, context, module)
-            except UserError:
-                raise
             except Exception as error:
                 for watcher in self.instrumentations:
                     watcher.pass_failed(done, module_pass, module, error)
-                if isinstance(error, PassError):
+                if isinstance(error, PassError | UserError):
                     raise
                 raise PassError(module_pass.name, _reason(error)) from error
 
@@ -74,11 +73,16 @@ class PassManager:
         for watcher in self.instrumentations:
             watcher.after_pass(done, module_pass, module, seconds)
         if self._verifies_behind(done):
-            start = time.perf_counter()
-            module.verify()
-            seconds = time.perf_counter() - start
-            for watcher in self.instrumentations:
-                watcher.after_verify(done, module_pass, seconds)
+            self._verify(done, module_pass, module)
+
+    def _verify(self, done: int, module_pass: ModulePass, module: ModuleOp) -> None:
+        start = time.perf_counter()
+        violation = find_violation(module)
+        seconds = time.perf_counter() - start
+        if violation is not None:
+            raise PassError(module_pass.name, f"the module does not verify behind it: {violation}")
+        for watcher in self.instrumentations:
+            watcher.after_verify(done, module_pass, seconds)
 
     def _verifies_behind(self, done: int) -> bool:
         if not self.verify:
@@ -88,9 +92,8 @@ class PassManager:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, VerifyException):
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        return f"the module does not verify behind it: {lines[-1].strip(' ^-') if lines else 'no reason given'}"
-    if isinstance(error, (InductileError, UnsupportedError)):
+    if isinstance(error, InductileError):
         return str(error)
+    if isinstance(error, DiagnosticException):  # what a pass says by xDSL's means
+        return str(error).strip() or type(error).__name__
     return f"{type(error).__name__}: {error}"

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from weakref import ReferenceType, ref
 
-from xdsl.dialects.builtin import FileLineColLoc, FusedLoc
+from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, FusedLoc
 from xdsl.ir import Attribute, Operation
 
 KINDS = ("passed", "missed", "failure", "analysis")
@@ -23,7 +24,10 @@ KINDS = ("passed", "missed", "failure", "analysis")
 
 @dataclass(frozen=True)
 class Remark:
-    """One remark. `location` is the user's `file:line` or empty; `figures` are named numbers and short texts."""
+    """One remark. `location` is the user's `file:line` or empty; `figures` are named numbers and short texts.
+
+    `subject` leads to the op while it lives, for viewers that show remarks beside ops.
+    """
 
     kind: str
     pass_name: str
@@ -32,6 +36,7 @@ class Remark:
     reason: str
     suggestion: str = ""
     figures: dict[str, object] = field(default_factory=dict)
+    subject: ReferenceType[Operation] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         where = f"{self.location}: " if self.location else ""
@@ -47,7 +52,7 @@ def format_location(location: Attribute) -> str:
     """`file:line` of a location, the first known part of a fused one, or the empty string."""
     if isinstance(location, FileLineColLoc):
         return f"{location.filename.data}:{location.line.data}"
-    if isinstance(location, FusedLoc):
+    if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
         return next((text for part in location.locations if (text := format_location(part))), "")
     return ""
 
@@ -73,15 +78,19 @@ def remark(
     if kind not in KINDS:
         raise ValueError(f"unknown kind of remark {kind!r}")
     location = format_location(op.location) if op is not None else ""
-    sink.append(Remark(kind, pass_name, op.name if op is not None else "", location, reason, suggestion, figures))
+    name, subject = (op.name, ref(op)) if op is not None else ("", None)
+    sink.append(Remark(kind, pass_name, name, location, reason, suggestion, figures, subject))
 
 
 @contextmanager
 def collecting() -> Iterator[list[Remark]]:
-    """Collect the remarks made inside; nested collectors each see only their own block's."""
+    """Collect the remarks made inside; those of a nested block reach the outer one when the nested one ends."""
     remarks: list[Remark] = []
     token = _sink.set(remarks)
     try:
         yield remarks
     finally:
         _sink.reset(token)
+        outer = _sink.get()
+        if outer is not None:
+            outer.extend(remarks)

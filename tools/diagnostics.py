@@ -1,4 +1,7 @@
-"""One clear message for every failure of a command line: `file:line:col: error: ...`, exit code 1, no traceback."""
+"""Failures of a command line: one message each, `file:line:col: error: ...`, and an exit status that says whose fault.
+
+0: fine; 1: an error for the user, or a finding; 2: wrong arguments; 70: a crash, which is a bug; 130: interrupted.
+"""
 
 from __future__ import annotations
 
@@ -10,51 +13,23 @@ from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.parser import Parser
-from xdsl.utils.exceptions import DiagnosticException, ParseError
+from xdsl.utils.exceptions import DiagnosticException
 
-from ..errors import InductileError, UserError
+from ..errors import InductileError, PassError, UserError
+from .source import Source
 
-_MAX_LINE = 160
+EXIT_USER, EXIT_CRASH, EXIT_INTERRUPTED = 1, 70, 130
 
 
 def parse_file(context: Context, text: str, name: str) -> ModuleOp:
-    """Parse a module.
+    """Parse and verify a module.
 
-    Raises UserError with `file:line:col` and the start of the offending line for malformed text.
+    Raises UserError with `file:line:col` and the start of the offending line.
     """
-    try:
-        return Parser(context, text, name).parse_module()
-    except ParseError as error:
-        raise UserError(_parse_message(error, text, name)) from error
-    except (DiagnosticException, ValueError, KeyError, AssertionError, RecursionError) as error:
-        reason = str(error).strip().splitlines()
-        raise UserError(f"{name}: error: malformed IR: {reason[0] if reason else type(error).__name__}") from error
-
-
-def _parse_message(error: ParseError, text: str, name: str) -> str:
-    start = error.span.start
-    line = text.count("\n", 0, start) + 1
-    column = start - (text.rfind("\n", 0, start) + 1)
-    source = text.splitlines()[line - 1] if line <= len(text.splitlines()) else ""
-    left = max(0, column - _MAX_LINE // 2)
-    shown = source[left : left + _MAX_LINE]
-    return f"{name}:{line}:{column + 1}: error: {error.msg}\n{shown}\n{' ' * (column - left)}^"
-
-
-def verify_module(module: ModuleOp, name: str) -> None:
-    """Verify a module.
-
-    Raises UserError that names the op and the reason.
-    """
-    try:
-        module.verify()
-    except Exception as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip(" ^-")]
-        reason = lines[-1].strip("^ ") if lines else type(error).__name__
-        where = next((line for line in lines if "." in line and "=" in line), "")
-        shown = f"\n{where[:_MAX_LINE]}" if where and where != reason else ""
-        raise UserError(f"{name}: error: the module does not verify: {reason}{shown}") from error
+    source = Source(text, name)
+    module = source.parse(context)
+    source.verify(module)
+    return module
 
 
 def read_input(path: str) -> tuple[str, str]:
@@ -79,22 +54,33 @@ def write_output(path: str | None, text: str) -> None:
         raise UserError(f"{path}: error: cannot write it: {error.strerror}") from error
 
 
-def run_tool(body: Callable[[], int]) -> int:
-    """Run a command's body; turn failures into one message and exit code 1.
+def print_error(error: BaseException) -> None:
+    """One message on standard error, with the traceback behind it when INDUCTILE_DEBUG is set."""
+    message = str(error)
+    if not isinstance(error, InductileError):
+        message = f"{type(error).__name__}: {message} (a bug; INDUCTILE_DEBUG=1 shows where)"
+    print(message if ": error: " in message.partition("\n")[0] else f"error: {message}", file=sys.stderr)
+    if os.environ.get("INDUCTILE_DEBUG"):
+        traceback.print_exception(error)
 
-    INDUCTILE_DEBUG=1 in the environment shows the traceback as well.
-    """
+
+def exit_status(error: BaseException) -> int:
+    """The exit status for an exception that ends a command."""
+    while isinstance(error, PassError) and error.__cause__ is not None:
+        error = error.__cause__
+    return EXIT_USER if isinstance(error, InductileError | DiagnosticException) else EXIT_CRASH
+
+
+def run_tool(body: Callable[[], int]) -> int:
+    """Run a command's body; turn failures into one message and an exit status."""
     try:
         return body()
-    except InductileError as error:
-        message = str(error)
-        print(message if ": error: " in message.splitlines()[0] else f"error: {message}", file=sys.stderr)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_USER
     except KeyboardInterrupt:
         print("error: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
     except Exception as error:
-        print(f"error: {type(error).__name__}: {error} (INDUCTILE_DEBUG=1 shows where)", file=sys.stderr)
-    if os.environ.get("INDUCTILE_DEBUG"):
-        traceback.print_exc()
-    return 1
+        print_error(error)
+        return exit_status(error)

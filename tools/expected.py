@@ -1,52 +1,79 @@
-"""`--verify-diagnostics`: `// expected-error {{text}}` in a file, on the error's line or `@above` / `@below` it."""
+"""`--verify-diagnostics`: `// expected-error {{text}}` in a file, on the error's line or `@above`, `@below`, `@+2`.
+
+`expected-remark` likewise, for remarks of passes. Every expected diagnostic has to come, and every error has to be
+expected; other remarks are left alone.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from ..errors import InductileError
+from ..passes.remarks import Remark, collecting
+from .source import Source
 
-_EXPECTED = re.compile(r"//\s*expected-error\s*(?:@(above|below|unknown|[+-]\d+))?\s*\{\{(.*?)\}\}")
-_LINE = re.compile(r":(\d+):\d+: error: ")
+_EXPECTED = re.compile(r"//\s*expected-(error|remark)\s*(?:@\s*(above|below|unknown|[+-]\d+))?\s*\{\{(.*?)\}\}")
+_ERROR = re.compile(r":(\d+):\d+: error: ")
+_SHIFTS = {"": 0, "above": -1, "below": 1}
 
 
-def expectations(text: str) -> list[tuple[int | None, str]]:
-    """(line from 1 or None for any line, text) of each expected error."""
-    found: list[tuple[int | None, str]] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        for match in _EXPECTED.finditer(line):
-            place = match.group(1)
-            shift = {None: 0, "above": -1, "below": 1}.get(place)
-            if shift is None and place != "unknown":
-                shift = int(place)
-            found.append((None if shift is None else number + shift, match.group(2)))
+@dataclass(frozen=True)
+class Diagnostic:
+    """An error or a remark; `line` from 1, None for a place that is unknown (or, expected, for any)."""
+
+    kind: str
+    line: int | None
+    text: str
+
+    def matches(self, came: Diagnostic) -> bool:
+        """Whether this expectation fits what came."""
+        return self.kind == came.kind and self.text in came.text and self.line in (None, came.line)
+
+    def __str__(self) -> str:
+        return f"{self.kind} at line {self.line}: {self.text}" if self.line else f"{self.kind}: {self.text}"
+
+
+def expectations(source: Source) -> list[Diagnostic]:
+    """What the comments of a file, or a part of one, announce."""
+    found: list[Diagnostic] = []
+    for number, line in enumerate(source.text.splitlines(), start=source.first_line + 1):
+        for kind, place, text in _EXPECTED.findall(line):
+            at = None if place == "unknown" else number + (_SHIFTS[place] if place in _SHIFTS else int(place))
+            found.append(Diagnostic(kind, at, text))
     return found
 
 
-def check_diagnostics(parts: Sequence[tuple[str, Callable[[], str]]], name: str) -> int:
-    """Run each part; 0 when exactly the expected errors came, else print what differs and return 1."""
+def check_diagnostics(parts: Sequence[tuple[Source, Callable[[], object]]]) -> int:
+    """Run each part; 0 when exactly the expected diagnostics came, else print what differs and return 1."""
     wrong = 0
-    for text, run in parts:
-        expected = expectations(text)
-        message = _error_of(run)
-        if message is None:
-            for _, wanted in expected:
-                print(f"{name}: expected error was not produced: {wanted}", file=sys.stderr)
-            wrong += len(expected)
-            continue
-        line = _LINE.search(message)
-        at = int(line.group(1)) if line else None
-        if not any(wanted in message and place in (None, at) for place, wanted in expected):
-            print(f"{name}: unexpected error: {message}", file=sys.stderr)
-            wrong += 1
+    for source, run in parts:
+        expected = expectations(source)
+        came = _diagnostics(source, run)
+        missing = [e for e in expected if not any(e.matches(c) for c in came)]
+        surplus = [c for c in came if c.kind == "error" and not any(e.matches(c) for e in expected)]
+        for diagnostic in missing:
+            print(f"{source.name}: expected, but did not come: {diagnostic}", file=sys.stderr)
+        for diagnostic in surplus:
+            print(f"{source.name}: came unexpected: {diagnostic}", file=sys.stderr)
+        wrong += len(missing) + len(surplus)
     return int(wrong > 0)
 
 
-def _error_of(run: Callable[[], str]) -> str | None:
-    try:
-        run()
-    except InductileError as error:
-        return str(error)
-    return None
+def _diagnostics(source: Source, run: Callable[[], object]) -> list[Diagnostic]:
+    came: list[Diagnostic] = []
+    with collecting() as remarks:
+        try:
+            run()
+        except InductileError as error:
+            message = str(error)
+            line = _ERROR.search(message)
+            came.append(Diagnostic("error", int(line.group(1)) if line else None, message))
+    return came + [_remark(source, remark) for remark in remarks]
+
+
+def _remark(source: Source, remark: Remark) -> Diagnostic:
+    file, _, line = remark.location.rpartition(":")
+    return Diagnostic("remark", int(line) if file == source.name else None, str(remark))

@@ -14,36 +14,34 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..dialects.context import new_context
-from ..errors import PassError, UserError
+from ..errors import InductileError, PassError, UserError
 from ..lowering.pipeline import cut, named_passes
 from ..lowering.registry import parse_passes, pipeline_text
 from ..lowering.reproducer import read_reproducer, write_reproducer
-from ..passes.counters import counting, parse_counters
-from ..passes.instrumentation import PrintIR, PrintTree, Statistics, Timing, module_text
 from ..passes.manager import Instrumentation, PassManager
-from ..passes.remarks import Remark, collecting
-from .diagnostics import parse_file, read_input, run_tool, verify_module, write_output
+from ..passes.printing import module_text
+from ..passes.watching import Watch, add_flags, spell_out
+from .diagnostics import print_error, read_input, run_tool, write_output
 from .listing import list_passes, print_pipeline
 from .plugins import load_plugin
+from .source import Source, split_source
 
-SPLIT_MARK = "// -----\n"
+SPLIT_MARK = "// -----"
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line."""
     p = argparse.ArgumentParser("inductile-opt", description=(__doc__ or "").partition("\n\n")[0])
     p.add_argument("file", nargs="?", default="-", help="IR of any level, - for standard input")
-    p.add_argument("-p", "--passes", default="", help='pipeline, e.g. "loop-fuse,kernel-tile{target=cpp}"')
-    p.add_argument("--pipeline", metavar="NAME", help="a named pipeline (see --print-pipeline)")
-    p.add_argument("--start-at", metavar="PASS", help="with --pipeline: begin at this pass")
-    p.add_argument("--stop-after", metavar="PASS", help="with --pipeline: end behind this pass")
+    add_pipeline_flags(p)
     p.add_argument("-t", "--target", help='emit source: cpp, triton{target="cuda:90"}, ...')
     p.add_argument("-o", "--output", help="output file instead of standard output")
     info = p.add_argument_group("information")
@@ -51,47 +49,42 @@ def build_parser() -> argparse.ArgumentParser:
     info.add_argument("--list-passes", action="store_true", help="name, level, one line and file of every pass")
     info.add_argument("--dump-pass-pipeline", action="store_true", help="print the pipeline that runs")
     text = p.add_argument_group("text")
-    text.add_argument(
-        "--split-input-file", action="store_true", help=f"treat parts between {SPLIT_MARK.strip()!r} alone"
-    )
+    text.add_argument("--split-input-file", action="store_true", help=f"treat parts between {SPLIT_MARK!r} alone")
     text.add_argument("--print-op-generic", action="store_true", help="generic syntax")
-    text.add_argument("--print-locations", action="store_true", help="print loc(...) behind ops")
-    _add_debugging(p.add_argument_group("debugging"))
+    add_flags(p.add_argument_group("watching"))
+    _add_checking(p.add_argument_group("checking"))
     return p
 
 
-def _add_debugging(debug: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
-    debug.add_argument("--no-verify", action="store_true", help="do not verify the input or the result")
-    debug.add_argument(
-        "--verify-each", nargs="?", const="ir", choices=("ir", "numerics"),
+def add_pipeline_flags(p: argparse.ArgumentParser) -> None:
+    """Add the flags that say which passes run; `choose_passes` reads them."""
+    p.add_argument("-p", "--passes", default="", help='pipeline, e.g. "loop-fuse,kernel-tile{target=cpp}"')
+    p.add_argument("--pipeline", metavar="NAME", help="a named pipeline (see --print-pipeline)")
+    p.add_argument("--start-at", metavar="PASS", help="begin at this pass")
+    p.add_argument("--stop-after", metavar="PASS", help="end behind this pass")
+    p.add_argument("--load-pass-plugin", action="append", default=[], metavar="FILE.py", help="Python file with passes")
+
+
+def _add_checking(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    flag = group.add_argument
+    flag("--no-verify", action="store_true", help="do not verify the input or the result")
+    flag(
+        "--verify-each", metavar="ir|numerics", choices=("ir", "numerics"),
         help="verify behind each pass; `numerics` also runs the module before and after and compares",
     )  # fmt: skip
-    debug.add_argument("--verify-diagnostics", action="store_true", help="check `// expected-error {{...}}` comments")
-    debug.add_argument("--print-ir-before", metavar="PASSES", help="dump before these passes")
-    debug.add_argument("--print-ir-after", metavar="PASSES", help="dump behind these passes")
-    debug.add_argument("--print-ir-before-all", action="store_true", help="dump before every pass")
-    debug.add_argument("--print-ir-after-all", action="store_true", help="dump behind every pass")
-    debug.add_argument("--print-ir-after-change", action="store_true", help="dump behind passes that changed something")
-    debug.add_argument("--print-ir-after-failure", action="store_true", help="dump what a failing pass was given")
-    debug.add_argument("--print-ir-tree-dir", metavar="DIR", help="write NN-pass.mlir files")
-    debug.add_argument("--timing", nargs="?", const="text", choices=("text", "json"), help="seconds of each pass")
-    debug.add_argument("--pass-statistics", action="store_true", help="ops behind each pass")
-    debug.add_argument("--remarks", nargs="?", const="", metavar="REGEX", help="print remarks of matching passes")
-    debug.add_argument("--debug-counter", metavar="LIST", help="NAME-skip=N,NAME-count=N")
-    debug.add_argument("--crash-reproducer", metavar="FILE", help="where a failing pass leaves its reproducer")
-    debug.add_argument("--run-reproducer", action="store_true", help="FILE is a reproducer: run what it says")
-    debug.add_argument(
-        "--load-pass-plugin", action="append", default=[], metavar="FILE.py", help="Python file with passes"
-    )
-    debug.add_argument("--seed", type=int, default=0, help="random inputs of --verify-each=numerics")
+    flag("--input", action="append", default=[], metavar="X.npy", help="inputs of --verify-each=numerics, in order")
+    flag("--seed", type=int, default=0, help="of the random inputs of --verify-each=numerics")
+    flag("--verify-diagnostics", action="store_true", help="check `// expected-error {{...}}` comments")
+    flag("--crash-reproducer", metavar="FILE", help="where a failing pass leaves its reproducer")
+    flag("--run-reproducer", action="store_true", help="FILE is a reproducer: run what it says")
 
 
-def choose_passes(args: argparse.Namespace) -> list[ModulePass]:
+def choose_passes(args: argparse.Namespace, target: str = "cpp") -> list[ModulePass]:
     """The passes that the command line asks for."""
     if args.pipeline and args.passes:
         raise UserError("--pipeline and --passes exclude each other", "give one of them")
     if args.pipeline:
-        return named_passes(args.pipeline, _target_name(args.target), args.start_at, args.stop_after)
+        return named_passes(args.pipeline, target, args.start_at, args.stop_after)
     return cut(parse_passes(args.passes), args.start_at, args.stop_after) if args.passes else []
 
 
@@ -103,73 +96,85 @@ def _target_name(target: str | None) -> str:
     return inside.group(1) if inside else target.partition("{")[0]
 
 
-def instrumentations(args: argparse.Namespace) -> list[Instrumentation]:
-    """The watchers that the command line asks for."""
-    names = lambda value: tuple(filter(None, (value or "").split(",")))  # noqa: E731
-    before = None if args.print_ir_before_all else names(args.print_ir_before)
-    after_all = args.print_ir_after_all or args.print_ir_after_change
-    after = None if after_all else names(args.print_ir_after)
-    watchers: list[Instrumentation] = []
-    if before is None or before or after is None or after or args.print_ir_after_failure:
-        watchers.append(
-            PrintIR(before, after, args.print_ir_after_change, args.print_ir_after_failure, args.print_locations)
+class _Run:
+    """One command: the same passes over each part of a file."""
+
+    def __init__(self, args: argparse.Namespace, passes: Sequence[ModulePass], watch: Watch) -> None:
+        self.args = args
+        self.passes = passes
+        self.watch = watch
+
+    def output(self, source: Source) -> str:
+        """Parse, verify and transform one module, and print it, or the code made of it; leaves a reproducer on
+        failure."""
+        args = self.args
+        context = new_context()
+        with self._span("(parse)"):
+            module = source.parse(context)
+        if not args.no_verify:
+            with self._span("(verify)"):
+                source.verify(module)
+        if self.watch.wants_remarks or args.verify_diagnostics:
+            source.locate_ops()
+        watchers = [*self.watch.instrumentations, *self._numerics(module)]
+        manager = PassManager(self.passes, watchers, verify_each=bool(args.verify_each), verify=not args.no_verify)
+        try:
+            manager.run(context, module)
+        except PassError as error:
+            if args.verify_diagnostics:
+                raise
+            raise PassError(error.pass_name, error.reason, self._reproducer(source, error)) from error
+        with self._span("(output)"):
+            return self._emit(module)
+
+    def _span(self, name: str) -> AbstractContextManager[Any]:
+        return nullcontext() if self.watch.timing is None else self.watch.timing.span(name)
+
+    def _numerics(self, module: ModuleOp) -> list[Instrumentation]:
+        if self.args.verify_each != "numerics":
+            return []
+        from ..backends.arrays import load_arrays  # imports torch
+        from ..backends.numerics import NumericCheck
+
+        given = load_arrays(self.args.input, module) if self.args.input else None
+        return [NumericCheck(seed=self.args.seed, inputs=given)]
+
+    def _reproducer(self, source: Source, error: PassError) -> str:
+        path, counters = self.args.crash_reproducer, self.args.debug_counter
+        return write_reproducer(
+            path, source.text, source.name, self.passes, error, counters or None, self.args.verify_each
         )
-    if args.print_ir_tree_dir:
-        watchers.append(PrintTree(Path(args.print_ir_tree_dir), args.print_locations))
-    if args.timing:
-        watchers.append(Timing())
-    if args.pass_statistics:
-        watchers.append(Statistics())
-    if args.verify_each == "numerics":
-        from ..backends.numerics import NumericCheck  # imports torch
 
-        watchers.append(NumericCheck(seed=args.seed))
-    return watchers
+    def _emit(self, module: ModuleOp) -> str:
+        if not self.args.target:
+            return module_text(module, self.args.print_locations, self.args.print_op_generic) + "\n"
+        from ..backends.targets import emit_source
 
+        return emit_source(self.args.target, module)
 
-def run_passes(args: argparse.Namespace, passes: Sequence[ModulePass], text: str, name: str) -> ModuleOp:
-    """Parse, verify and transform one module; on failure leave a reproducer."""
-    context = new_context()
-    module = parse_file(context, text, name)
-    if not args.no_verify:
-        verify_module(module, name)
-    watchers = instrumentations(args)
-    manager = PassManager(passes, watchers, verify_each=bool(args.verify_each), verify=not args.no_verify)
-    try:
-        manager.run(context, module)
-    except PassError as error:
-        where = write_reproducer(args.crash_reproducer, text, name, passes, error, args.debug_counter)
-        raise PassError(error.pass_name, error.reason, where) from error
-    finally:
-        report(args, watchers)
-    return module
+    def all(self, parts: Sequence[Source]) -> int:
+        """Every part in turn; one that fails does not keep the others from being treated."""
+        if self.args.verify_diagnostics:
+            from .expected import check_diagnostics
 
-
-def report(args: argparse.Namespace, watchers: Sequence[Instrumentation]) -> None:
-    """Print what the watchers gathered, on standard error."""
-    for watcher in watchers:
-        if isinstance(watcher, Timing):
-            print(watcher.json() if args.timing == "json" else watcher.text(), file=sys.stderr)
-        elif isinstance(watcher, Statistics):
-            print(watcher.text(), file=sys.stderr)
-
-
-def emit(args: argparse.Namespace, module: ModuleOp) -> str:
-    """The module as text, or as source of the chosen target."""
-    if not args.target:
-        return module_text(module, args.print_locations, args.print_op_generic) + "\n"
-    from ..backends.targets import emit_source
-
-    return emit_source(args.target, module)
-
-
-def process(args: argparse.Namespace, passes: Sequence[ModulePass], text: str, name: str) -> str:
-    """Output text for one input module."""
-    return emit(args, run_passes(args, passes, text, name))
+            return check_diagnostics([(part, lambda part=part: self.output(part)) for part in parts])
+        if len(parts) == 1:
+            write_output(self.args.output, self.output(parts[0]))
+            return 0
+        outputs: list[str] = []
+        failed = 0
+        for part in parts:
+            try:
+                outputs.append(self.output(part))
+            except InductileError as error:
+                print_error(error)
+                failed = 1
+        write_output(self.args.output, f"{SPLIT_MARK}\n".join(outputs))
+        return failed
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    args = build_parser().parse_args(argv)
+    args = build_parser().parse_args(spell_out(sys.argv[1:] if argv is None else argv))
     for plugin in args.load_pass_plugin:
         load_plugin(plugin)
     if args.list_passes:
@@ -180,42 +185,25 @@ def _run(argv: Sequence[str] | None) -> int:
         return 0
     text, name = read_input(args.file)
     if args.run_reproducer:
-        passes, args.debug_counter = read_reproducer(text, name)
+        passes = _replay(args, text, name)
     else:
-        passes = choose_passes(args)
+        passes = choose_passes(args, _target_name(args.target))
     if args.dump_pass_pipeline:
         print(pipeline_text(passes), file=sys.stderr)
-    with ExitStack() as stack:
-        remarks = stack.enter_context(collecting()) if args.remarks is not None else []
-        if args.debug_counter:
-            stack.enter_context(counting(parse_counters(args.debug_counter)))
-        try:
-            return _run_parts(args, passes, text, name)
-        finally:
-            print_remarks(args.remarks, remarks)
+    parts = split_source(text, name, SPLIT_MARK) if args.split_input_file else [Source(text, name)]
+    with Watch(args, [p.name for p in passes]) as watch:
+        return _Run(args, passes, watch).all(parts)
 
 
-def _run_parts(args: argparse.Namespace, passes: Sequence[ModulePass], text: str, name: str) -> int:
-    parts = text.split(SPLIT_MARK) if args.split_input_file else [text]
-    if args.verify_diagnostics:
-        from .expected import check_diagnostics
-
-        return check_diagnostics([(part, lambda part=part: process(args, passes, part, name)) for part in parts], name)
-    write_output(args.output, SPLIT_MARK.join(process(args, passes, part, name) for part in parts))
-    return 0
-
-
-def print_remarks(pattern: str | None, remarks: Sequence[Remark]) -> None:
-    """Print the remarks whose pass matches a regular expression, on standard error."""
-    if pattern is None:
-        return
-    try:
-        wanted = re.compile(pattern)
-    except re.error as error:
-        raise UserError(f"--remarks {pattern!r} is no regular expression ({error})") from error
-    for remark in remarks:
-        if wanted.search(remark.pass_name):
-            print(remark, file=sys.stderr)
+def _replay(args: argparse.Namespace, text: str, name: str) -> list[ModulePass]:
+    """The passes of a reproducer; what else it says goes into `args` where the command line is silent."""
+    replay = read_reproducer(text, name)
+    args.debug_counter = args.debug_counter or replay.counters
+    args.verify_each = args.verify_each or replay.verify_each
+    inputs = Path(f"{name}.inputs")
+    if not args.input and inputs.is_dir():
+        args.input = [str(inputs)]
+    return replay.passes
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,17 +11,20 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.context import new_context
 from ..errors import UserError
-from .diagnostics import parse_file, read_input, run_tool, verify_module
+from .diagnostics import parse_file, read_input, run_tool
 
 if TYPE_CHECKING:
     import torch
+
+
+#: what a program may raise: by asserts of its own, and from ATen
+PROGRAM_ERRORS = (RuntimeError, IndexError, ZeroDivisionError, ValueError)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -37,30 +40,27 @@ def build_parser() -> argparse.ArgumentParser:
     return p
 
 
-def load_array(path: str) -> torch.Tensor | int:
-    """A tensor from a .npy file, or an int from a number. Pickled objects are refused."""
-    import numpy
-    import torch
-
-    if path.lstrip("-").isdigit():
-        return int(path)
-    try:
-        return torch.from_numpy(numpy.load(path, allow_pickle=False))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: error: cannot read an array: {error}", "give a .npy file or an integer") from error
-
-
 def _inputs(args: argparse.Namespace, module: ModuleOp) -> list[torch.Tensor | int]:
     if args.input and args.random is not None:
         raise UserError("--input and --random exclude each other", "give one of them")
     if args.input:
-        return [load_array(path) for path in args.input]
+        from ..backends.arrays import load_arrays
+
+        return load_arrays(args.input, module, args.function)
     from ..backends.reference import random_inputs
 
     return list(random_inputs(module, seed=args.random or 0, function=args.function))
 
 
 def _execute(args: argparse.Namespace, module: ModuleOp, inputs: list[torch.Tensor | int]) -> list[object]:
+    """Run; what the program itself raises, as eager would, is no crash of the tool."""
+    try:
+        return _results(args, module, inputs)
+    except PROGRAM_ERRORS as error:
+        raise UserError(f"the program raises {type(error).__name__}: {error}") from error
+
+
+def _results(args: argparse.Namespace, module: ModuleOp, inputs: list[torch.Tensor | int]) -> list[object]:
     if args.backend == "reference":
         from ..backends.reference import run_module
 
@@ -83,27 +83,15 @@ def _show(results: list[object], full: bool) -> None:
             print(f"result {number}: {value}")
 
 
-def _save(results: list[object], paths: Sequence[str]) -> None:
-    import numpy
-    import torch
-
-    if len(paths) > len(results):
-        raise UserError(f"{len(paths)} output files for {len(results)} results")
-    for path, value in zip(paths, results, strict=False):
-        array = value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else numpy.asarray(value)
-        try:
-            numpy.save(Path(path), array)
-        except OSError as error:
-            raise UserError(f"{path}: error: cannot write it: {error.strerror}") from error
-
-
 def _run(argv: Sequence[str] | None) -> int:
     args = build_parser().parse_args(argv)
     text, name = read_input(args.file)
     module = parse_file(new_context(), text, name)
-    verify_module(module, name)
     results = _execute(args, module, _inputs(args, module))
-    _save(results, args.output)
+    if args.output:
+        from ..backends.arrays import save_arrays
+
+        save_arrays(results, args.output)
     _show(results, args.full)
     return 0
 

@@ -23,7 +23,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ..access import parse_ssa, parse_ssa_list, print_ssa_list
+from ..access import parse_parameters, parse_ssa, parse_ssa_list, print_ssa_list
 from ..aten.types import TensorType
 from ..sym import MapAttr, SymAttr, SymbolAttr, parse_expr, parse_exprs_until
 
@@ -69,7 +69,7 @@ class FuncOp(IRDLOperation):
     def parse(cls, parser: Parser) -> FuncOp:
         """Parse `@f(%x: T) -> (T) symbols [...] { ... }`."""
         sym_name = parser.parse_symbol_name().data
-        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        arguments = parse_parameters(parser)
         results: list[Attribute] = []
         if parser.parse_optional_punctuation("->") is not None:
             results = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)

@@ -12,7 +12,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ..access import string_attr
+from ..access import parse_parameters, string_attr
 from .types import BufferType
 
 
@@ -74,7 +74,7 @@ class FuncOp(IRDLOperation):
     def parse(cls, parser: Parser) -> FuncOp:
         """Parse `@name(%x: T, ...) symbols (s0) errors [...] target "..." num_warps 4 { ... }`."""
         sym_name = parser.parse_symbol_name().data
-        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        arguments = parse_parameters(parser)
         symbols: list[str] = []
         errors: list[str] = []
         if parser.parse_optional_keyword("symbols") is not None:

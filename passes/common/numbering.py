@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects.effects import is_pure
 from ...dialects.loop import AssertOp
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, symbol
+from ..counters import counter
 
 Key: TypeAlias = tuple[Any, ...]
 Scope: TypeAlias = "list[dict[Key, Operation]]"
@@ -41,13 +42,13 @@ class AttributeTokens:
 
 
 class NestNumbering:
-    """Numbers the values inside one op with regions; merges equal ones where `merge` is set.
+    """Numbers the values inside one op with regions; merges equal ones where `merge` names a debug counter.
 
     Axis names count by position only: `(i0 in 4) { x[i0] }` and `(i5 in 4) { x[i5] }` have one key. Values from
     outside stand for themselves.
     """
 
-    def __init__(self, tokens: AttributeTokens, merge: bool) -> None:
+    def __init__(self, tokens: AttributeTokens, merge: str = "") -> None:
         self.tokens = tokens
         self.merge = merge
         self.numbers: dict[SSAValue, tuple[int, int]] = {}
@@ -127,7 +128,7 @@ class NestNumbering:
             return False
         for known in scope:
             equal = known.get(key)
-            if equal is not None:
+            if equal is not None and counter(self.merge):
                 for old, new in zip(op.results, equal.results, strict=True):
                     old.replace_all_uses_with(new)
                 block.erase_op(op)

@@ -15,6 +15,7 @@ from ...dialects.loop import FusionOp, ScatterOp
 from ..common.functions import functions
 from ..common.memory import NESTS, Mutations, escaping, has_assert
 from ..common.numbering import AttributeTokens, Key, NestNumbering
+from ..counters import counter
 from ._accesses import loads_in
 
 
@@ -66,10 +67,11 @@ class _Merger:
         is_nest = type(op) in NESTS
         if not is_nest and type(op) is not FusionOp and (op.regions or not op.results or not is_pure(op)):
             return None
-        key = NestNumbering(self.tokens, merge=type(op) is not FusionOp).key(op, [])
+        merge = "" if type(op) is FusionOp else "loop-cse"
+        key = NestNumbering(self.tokens, merge).key(op, [])
         if type(op) is FusionOp:
             for member in op.members:
-                NestNumbering(self.tokens, merge=True).key(member, [])
+                NestNumbering(self.tokens, "loop-cse").key(member, [])
             return None
         if type(op) is ScatterOp and op.in_place is not None:
             return None
@@ -88,6 +90,8 @@ class _Merger:
                 continue
             if self.mutations and has_assert(op) and self.mutations.crosses_any(equal, op):
                 continue
+            if not counter("loop-cse"):
+                return False
             for old, new in pairs:
                 if old in self.escaping:
                     self.escaping.add(new)

@@ -1,0 +1,65 @@
+"""IR as text."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.printer import Printer
+
+_MAX_TEXT = 160
+
+
+def module_text(module: ModuleOp, locations: bool = False, generic: bool = False) -> str:
+    """The module as text that parses back; with `loc(...)` behind every op on request."""
+    stream = StringIO()
+    Printer(stream, print_generic_format=generic, print_debuginfo=locations).print_op(module)
+    return stream.getvalue()
+
+
+def broken_module_text(module: ModuleOp, locations: bool = False) -> str:
+    """The text of a module that may not be valid: in generic syntax, or as a comment, when it does not print."""
+    reason = ""
+    for generic in (False, True):
+        try:
+            return module_text(module, locations, generic)
+        except Exception as error:  # verifiers guard what printers rely on
+            reason = f"{type(error).__name__}: {error}"
+    return f"// the module does not print: {reason}"
+
+
+class _LinePrinter(Printer):
+    """A printer that remembers on which line each op starts, from 0, and on which it ends."""
+
+    def __init__(self, stream: StringIO) -> None:
+        super().__init__(stream)
+        self.text = stream
+        self.lines: dict[Operation, tuple[int, int]] = {}
+
+    def print_op(self, op: Operation) -> None:
+        """Print, and note the lines."""
+        start = self._current_line
+        super().print_op(op)
+        self.lines[op] = (start, self._current_line)
+
+
+def text_and_lines(module: Operation) -> tuple[str, dict[Operation, tuple[int, int]]]:
+    """The text, and the first and the last line, from 0, of each op in it."""
+    stream = StringIO()
+    printer = _LinePrinter(stream)
+    printer.print_op(module)
+    return stream.getvalue(), printer.lines
+
+
+def first_line(op: Operation) -> str:
+    """The first line of an op as it stands in its module, shortened."""
+    top = op.get_toplevel_object()
+    try:
+        assert isinstance(top, Operation)
+        text, lines = text_and_lines(top)
+        line = text.split("\n")[lines[op][0]]
+    except Exception as error:  # a module that does not verify need not print either
+        return f"{op.name} (does not print: {type(error).__name__})"
+    line = line.strip().removesuffix("{").rstrip()
+    return line if len(line) <= _MAX_TEXT else line[: _MAX_TEXT - 3] + "..."

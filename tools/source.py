@@ -1,0 +1,105 @@
+"""An IR file with the places of its ops, for messages that say `file:line:col`."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
+from xdsl.ir import Operation
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import DiagnosticException, ParseError
+
+from ..errors import UserError
+from ..passes.verification import find_violation
+
+_MAX_LINE = 160
+
+
+class _LocatingParser(Parser):
+    """A parser that remembers where each op starts."""
+
+    def __init__(self, context: Context, text: str, name: str, starts: dict[Operation, int]) -> None:
+        super().__init__(context, text, name)
+        self._starts = starts
+
+    def parse_operation(self) -> Operation:
+        """Parse an op and remember its start."""
+        start = self._current_token.span.start
+        op = super().parse_operation()
+        self._starts[op] = start
+        return op
+
+
+@dataclass
+class Source:
+    """Text of an IR file, or of a part of one that starts behind `first_line` lines."""
+
+    text: str
+    name: str
+    first_line: int = 0
+    _starts: dict[Operation, int] = field(default_factory=dict, repr=False)
+    _line_starts: list[int] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self._line_starts = [0, *(k + 1 for k, character in enumerate(self.text) if character == "\n")]
+
+    def parse(self, context: Context) -> ModuleOp:
+        """Parse a module.
+
+        Raises UserError with `file:line:col` and the start of the offending line for malformed text.
+        """
+        parser = _LocatingParser(context, self.text, self.name, self._starts)
+        try:
+            return parser.parse_module()
+        except ParseError as error:
+            raise UserError(self._message(error.span.start, error.msg)) from error
+        except RecursionError as error:
+            raise UserError(self._message(parser.pos, "malformed IR: nested too deeply")) from error
+        except (DiagnosticException, ValueError, KeyError, AssertionError) as error:
+            reason = str(error).strip().splitlines()
+            shown = reason[0] if reason else type(error).__name__
+            raise UserError(self._message(parser.pos, f"malformed IR: {shown}")) from error
+
+    def verify(self, module: ModuleOp) -> None:
+        """Verify a module that `parse` returned. Raises UserError that names the op and the reason."""
+        violation = find_violation(module)
+        if violation is None:
+            return
+        op = violation.op
+        if op is not None and op in self._starts:
+            raise UserError(self._message(self._starts[op], f"'{op.name}' op {violation.reason}"))
+        raise UserError(f"{self.name}: error: the module does not verify: {violation}")
+
+    def locate_ops(self) -> None:
+        """Give ops without a location their place in the file, as MLIR's parser does, so that remarks name it."""
+        for op, start in self._starts.items():
+            if isinstance(op.location, UnknownLoc):
+                line, column = self._line_column(start)
+                op.location = FileLineColLoc(StringAttr(self.name), IntAttr(line), IntAttr(column))
+
+    def _line_column(self, position: int) -> tuple[int, int]:
+        line = bisect_right(self._line_starts, position)
+        return line + self.first_line, position - self._line_starts[line - 1] + 1
+
+    def _message(self, position: int, text: str) -> str:
+        line, column = self._line_column(position)
+        source = self.text.split("\n")[line - self.first_line - 1]
+        left = max(0, column - 1 - _MAX_LINE // 2)
+        shown = source[left : left + _MAX_LINE]
+        return f"{self.name}:{line}:{column}: error: {text}\n{shown}\n{' ' * (column - 1 - left)}^"
+
+
+def split_source(text: str, name: str, mark: str) -> list[Source]:
+    """The parts of a file between lines that are `mark`, each knowing the line at which it starts."""
+    parts: list[Source] = []
+    lines: list[str] = []
+    first = 0
+    for number, line in enumerate(text.splitlines(keepends=True), start=1):
+        if line.rstrip() == mark:
+            parts.append(Source("".join(lines), name, first))
+            lines, first = [], number
+        else:
+            lines.append(line)
+    return [*parts, Source("".join(lines), name, first)]
