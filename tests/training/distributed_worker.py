@@ -1,0 +1,67 @@
+"""Run by `test_distributed.py` in processes of its own: python distributed_worker.py MODE RANK FILE."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+WORLD = 2
+
+
+def model() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 4))
+
+
+def batch(rank: int) -> torch.Tensor:
+    return torch.randn(6, 8, generator=torch.Generator().manual_seed(rank))
+
+
+def wrapped(mode: str) -> nn.Module:
+    """The model as the mode distributes it, compiled."""
+    module = model()
+    if mode == "ddp":
+        return torch.compile(nn.parallel.DistributedDataParallel(module), backend="inductile")  # pyright: ignore
+    from torch.distributed._composable.fsdp import fully_shard
+    from torch.distributed.device_mesh import init_device_mesh
+
+    mesh = init_device_mesh("cpu", (WORLD,))
+    for layer in module:
+        if isinstance(layer, nn.Linear):
+            fully_shard(layer, mesh=mesh)
+            layer.compile(backend="inductile")
+    return fully_shard(module, mesh=mesh)
+
+
+def whole(tensor: torch.Tensor | None) -> torch.Tensor:
+    assert tensor is not None
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor  # pyright: ignore
+
+
+def main(mode: str, rank: int, file: str) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=WORLD)
+    module = wrapped(mode)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    reference = model()
+    expected = torch.optim.SGD(reference.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        module(batch(rank)).square().mean().backward()
+        optimizer.step()
+        expected.zero_grad()
+        for each in range(WORLD):
+            (reference(batch(each)).square().mean() / WORLD).backward()
+        expected.step()
+    for got, want in zip(module.parameters(), reference.parameters(), strict=True):
+        torch.testing.assert_close(whole(got.data), want.data)
+        torch.testing.assert_close(whole(got.grad), want.grad)
+    dist.destroy_process_group()
+    print(f"rank {rank} agrees")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
