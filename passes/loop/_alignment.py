@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from xdsl.ir import SSAValue
+
 from ...dialects.loop import ScatterOp
 from ...dialects.sym import Expr
 from ._accesses import access_of, map_of
@@ -23,8 +25,8 @@ class Alignment:
 
     pairs: dict[int, int] = field(default_factory=dict)
     parallel: set[int] = field(default_factory=set)
-    reuses: bool = False
-    """Whether a value is produced and read, or some value is read at the same points by both."""
+    reused: list[SSAValue] = field(default_factory=list)
+    """Values that one produces and the other reads, or that both read at the same points."""
 
 
 class Aligner:
@@ -77,7 +79,7 @@ class Aligner:
                 continue
             if type(producer.op) is ScatterOp:
                 raise MisalignedError("it reads what the other one scatters")
-            self.found.reuses = True
+            self.found.reused.append(source)
             for node, read in reads:
                 for dimension, axis in enumerate(read.index):
                     produced = groups.place(producer, dimension)
@@ -96,7 +98,7 @@ class Aligner:
             if not are_disjoint(before, node.op, self.groups.ranges):
                 raise MisalignedError("both may write the same element")
         self.chained += (producer, node)
-        self.found.reuses = True
+        self.found.reused.append(producer.op.results[0])
 
     def _check_chain(self) -> None:
         """Pieces must share their outer axes: else neighbours in memory would be written far apart in time."""
@@ -119,7 +121,8 @@ class Aligner:
                 equal = self._pair_all(left_node, right_node, pairs) and equal
             seen = frozenset().union(*(e.free_symbols for e in right_map))
             covered = {axis for name, axis in right.scope.items() if name in seen}
-            self.found.reuses |= equal and bool(covered) and right.around <= covered
+            if equal and covered and right.around <= covered:
+                self.found.reused.append(right.source)
 
     def _pair_all(self, left_node: Node, right_node: Node, pairs: list[tuple[int, int]] | None) -> bool:
         """Pair the places of axes of two nodes; False when they differ, or None was given."""

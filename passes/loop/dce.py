@@ -33,7 +33,7 @@ class EliminateDeadCode(ModulePass):
     precondition:  none
     guarantee:     every value is used, but for results of ops with an effect: nests with a `loop.assert`, scatters in
                    place, ATen calls that draw random numbers or write. A nest of several results keeps the used ones;
-                   a reduction keeps the monoids of which a value is used.
+                   a reduction keeps the monoids of which a value is used, and is no `argmax` for the sake of a maximum.
 
         %a, %b = loop.generate (i0 in 4) { %v = ...  %w = ...  loop.yield %v, %w } : T, T   // %b is not used
     becomes
@@ -104,18 +104,25 @@ def _rebuild(op: Operation, used: Sequence[bool], **changed: ArrayAttr[StringAtt
     return _replace(op, new, used)
 
 
+#: what gives the first value of a monoid alone
+_FIRST_ALONE = {"argmax": "max", "argmin": "min"}
+
+
 def _prune_monoids(op: Operation, used: Sequence[bool]) -> Operation:
-    """Drop the monoids none of whose values is used."""
+    """Drop the monoids none of whose values is used, and the positions of extrema that nobody asks for."""
     names = [c.data for c in cast("ArrayAttr[StringAttr]", op.properties["combiners"])]
     if names == ["custom"]:
         return op
     kept: list[str] = []
     needed: list[bool] = []
     for name in names:
-        arity = MONOIDS[name].arity
-        whole = any(used[len(needed) : len(needed) + arity])
-        needed += [whole] * arity
-        kept += [name] if whole else []
+        mine = used[len(needed) : len(needed) + MONOIDS[name].arity]
+        if name in _FIRST_ALONE and mine[0] and not mine[1]:
+            kept.append(_FIRST_ALONE[name])
+            needed += mine
+            continue
+        needed += [any(mine)] * len(mine)
+        kept += [name] if any(mine) else []
     return op if all(needed) else _rebuild(op, needed, combiners=combiner_attr(*kept))
 
 

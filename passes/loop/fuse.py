@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
+from ...dialects.aten.types import TensorType
 from ..common.estimates import Estimates
 from ..common.functions import functions, symbol_ranges
 from ..counters import counter
@@ -36,9 +37,10 @@ class Fuse(ModulePass):
 
     Nests are visited in order. Each joins the groups that produce what it reads where every value is read at its
     point; a scatter joins those before it in a chain that fills one tensor, where all write elsewhere (a cat). Then
-    groups are tried that read the same values at the same points (siblings). A fusion keeps as parallel axes those
-    that all members have; joining is refused when
+    groups are tried that read the same values at the same points (siblings), or have a single point as well. A fusion
+    keeps as parallel axes those that all members have; joining is refused when
 
+      - parallel points would be lost, and what both use is small beside what they compute;
       - fewer than `min_parallel` points would run in parallel although there is more than `small` to do, or each
         would have more than `max_row` points inside and more than it had before;
       - it would have more than `max_members` members or `max_arguments` tensors.
@@ -76,6 +78,8 @@ class _Fuser:
         self.block = block
         self.groups = Groups(DependenceGraph(block), symbol_ranges(function))
         self.estimates = Estimates(function)
+        self.scalars: int | None = None
+        """The last nest without axes."""
         #: by value, positions of the nodes that read it last
         self.readers: dict[object, list[int]] = {}
 
@@ -86,6 +90,7 @@ class _Fuser:
                 group.points = self.points_of(node)
                 self.join_producers(node)
                 self.join_siblings(node)
+                self.join_scalars(node)
         build_fusions(self.groups, self.block)
 
     def join_producers(self, node: Node) -> None:
@@ -105,6 +110,14 @@ class _Fuser:
             if not known or known[-1] != node.position:
                 known.append(node.position)
                 del known[:-_SIBLINGS]
+
+    def join_scalars(self, node: Node) -> None:
+        """Nests of one point each are one kernel, whatever they compute."""
+        if self.groups.group(node.position).axes:
+            return
+        if self.scalars is not None:
+            self.try_merge(self.scalars, node, siblings=True)
+        self.scalars = node.position
 
     def try_merge(self, position: int, node: Node, siblings: bool) -> None:
         left, right = self.groups.group(position), self.groups.group(node.position)
@@ -133,7 +146,7 @@ class _Fuser:
             alignment = Aligner(self.groups, left, right).run()
         except MisalignedError as error:
             return str(error), None
-        if siblings and not alignment.reuses:
+        if siblings and not alignment.reused and (left.axes or right.axes):
             return "they read it at different points", None
         if self.arguments(left, right) > options.max_arguments:
             return "too many tensors", None
@@ -155,6 +168,9 @@ class _Fuser:
         points = max(left.points, right.points)
         if together >= max(alone) or points <= options.small:
             return None
+        reused = max((self.estimates.product(cast(TensorType, v.type).shape) for v in alignment.reused), default=0)
+        if reused * 8 < points:
+            return f"what they share ({reused} elements) is not worth {max(alone)} parallel points"
         if together < options.min_parallel:
             return f"only {together} points would run in parallel"
         before = max(left.points // max(alone[0], 1), right.points // max(alone[1], 1))

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.loop import GenerateOp, LoadOp, ScatterOp
 from ...dialects.sym import ONE, AxesAttr, Expr, Ranges, prove_le
+from ..common.estimates import Estimates
 from ..common.functions import functions, symbol_ranges
 from ..common.memory import NESTS, Mutations
 from ..counters import counter
@@ -38,7 +39,7 @@ class Inline(ModulePass):
         reads is in memory anyway (else the readers' kernels would make its sources live in memory), and recomputing
         moves less: with n sites and r elements read for one, n*r < r + 1 + n, which is what computing, writing and
         reading it n times costs. A site that evaluates elements repeatedly (broadcast, gather, inside a reduction
-        that it does not depend on) allows r <= 1 and a quarter of the operations;
+        that it does not depend on, overlapping windows) allows r <= 1 and half of the operations;
       - it reads nothing (constants, index arithmetic) and is cheap: then also when it is needed in memory anyway.
 
     Never past an `aten.copy_` that writes what the body reads, nor, with a `loop.assert`, past any; the assert must be
@@ -64,7 +65,7 @@ class Inline(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""
         for function, block in functions(op):
-            _Inliner(self, block, symbol_ranges(function)).run()
+            _Inliner(self, block, symbol_ranges(function), Estimates(function)).run()
 
 
 @dataclass
@@ -78,10 +79,11 @@ class _Uses:
 class _Inliner:
     """One sweep over a function: each producer is pushed into its readers, which come behind it."""
 
-    def __init__(self, options: Inline, block: Block, ranges: Ranges) -> None:
+    def __init__(self, options: Inline, block: Block, ranges: Ranges, estimates: Estimates) -> None:
         self.options = options
         self.block = block
         self.ranges = ranges
+        self.estimates = estimates
         self.mutations = Mutations(block)
         self.sizes: dict[Operation, tuple[int, int]] = {}
         self.grown: set[Operation] = set()
@@ -132,7 +134,7 @@ class _Inliner:
         repeated = any(self.repeats(producer, site) for site in uses.sites)
         if len(uses.sites) == 1 and not repeated:
             return self.misplaced_reduce(uses.sites[0]) if cost.has_reduce else None
-        if not cheap or (repeated and cost.arithmetic * 4 > self.options.cheap):
+        if not cheap or (repeated and cost.arithmetic * 2 > self.options.cheap):
             return "too expensive to compute more than once"
         if not all(is_stored(load.operands[0]) for load in loads_in(producer)):
             return "its sources would have to be in memory"
@@ -170,9 +172,12 @@ class _Inliner:
         around = axes_around(site.block)
         if site.access.mask is None:
             return not _is_within(around, producer, self.ranges)
-        # How often the mask holds is not known; an axis that the index ignores repeats elements for sure.
+        # A padded border may hold no elements; an axis that the index ignores repeats them for sure.
         seen = frozenset().union(*(e.free_symbols for e in site.index))
-        return any(name not in seen and size is not ONE for name, size in around)
+        if any(name not in seen and size is not ONE for name, size in around):
+            return True
+        elements = self.estimates.product(cast(AxesAttr, producer.properties["axes"]).sizes)
+        return self.estimates.product(size for _, size in around) * 4 > elements * 5
 
     def inline(self, producer: GenerateOp, cost: BodyCost, uses: _Uses) -> None:
         last = len(uses.sites) - 1
