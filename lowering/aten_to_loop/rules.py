@@ -73,32 +73,32 @@ Reject: TypeAlias = Callable[[Call], "str | None"]
 class Rule:
     """How an overload is lowered.
 
-    `reject` gives the reason why a particular op stays an ATen call, or None. `moves` says that elements are only
-    moved, so that any dtype will do.
+    `reject` gives the reason why a particular op stays an ATen call, or None. `any_dtype` says that no
+    kernel touches the elements, as with views, so that dtypes will do which only ATen computes with.
     """
 
     lower: Lowering
     reject: Reject | None = None
-    moves: bool = False
+    any_dtype: bool = False
 
 
 #: op name ("aten.add.Tensor") -> rule
 RULES: dict[str, Rule] = {}
 
 
-def add_rule(names: str, lower: Lowering, reject: Reject | None = None, moves: bool = False) -> None:
+def add_rule(names: str, lower: Lowering, reject: Reject | None = None, any_dtype: bool = False) -> None:
     """Enter a rule for overloads given by their names without the dialect, separated by spaces."""
-    made = Rule(lower, reject, moves)
+    made = Rule(lower, reject, any_dtype)
     for name in names.split():
         assert f"aten.{name}" not in RULES, name
         RULES[f"aten.{name}"] = made
 
 
-def lowers(names: str, reject: Reject | None = None, moves: bool = False) -> Callable[[Lowering], Lowering]:
+def lowers(names: str, reject: Reject | None = None, any_dtype: bool = False) -> Callable[[Lowering], Lowering]:
     """Decorator form of `add_rule`."""
 
     def enter(lower: Lowering) -> Lowering:
-        add_rule(names, lower, reject, moves)
+        add_rule(names, lower, reject, any_dtype)
         return lower
 
     return enter

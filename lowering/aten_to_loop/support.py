@@ -26,14 +26,14 @@ def unmet(rule: Rule, op: AtenOp) -> str | None:
         type_ = value.type
         if not isinstance(type_, TensorType):
             return "a number that another op computes is an argument"
-        if not rule.moves and kind(type_.element) is None:
+        if not rule.any_dtype and kind(type_.element) is None:
             return f"{torch_name(type_.element)} is computed by ATen only"
         if type_.shape:
             devices.add(type_.device)
     for result in op.results:
         type_ = result.type
         if isinstance(type_, TensorType):
-            if not rule.moves and kind(type_.element) is None:
+            if not rule.any_dtype and kind(type_.element) is None:
                 return f"{torch_name(type_.element)} is computed by ATen only"
             devices.add(type_.device)
         elif not isinstance(type_, NoneType):

@@ -32,7 +32,7 @@ add_rule("ones ones_like new_ones", lambda b, call: filled(b, call, 1))
 add_rule(
     "empty.memory_format empty_like new_empty empty_strided new_empty_strided empty_permuted",
     lambda b, call: b.empty(call.type),
-    moves=True,
+    any_dtype=True,
 )
 
 
@@ -64,7 +64,7 @@ def _reject_transfer(argument: str) -> Any:
 add_rule("_to_copy", _copy_from("self"), _reject_transfer("self"))
 add_rule("copy", _copy_from("src"), _reject_transfer("src"))
 add_rule("fill.Tensor", _copy_from("value"))
-add_rule("clone lift_fresh_copy", _copy_from("self"), moves=True)
+add_rule("clone lift_fresh_copy", _copy_from("self"))
 
 
 @lowers("arange arange.start arange.start_step")

@@ -103,7 +103,7 @@ def _any_rejected(rule: Rule, names: dict[str, tuple[str, ...]]) -> Callable[[Ca
 def _enter(packet: str, suffixes: list[str], overload: str, names: dict[str, tuple[str, ...]]) -> None:
     rule = RULES[f"aten.{overload}"]
     overloads = " ".join(f"_foreach_{packet}{suffix}" for suffix in suffixes)
-    add_rule(overloads, _each(rule, names), _any_rejected(rule, names), rule.moves)
+    add_rule(overloads, _each(rule, names), _any_rejected(rule, names))
 
 
 for _packet in _UNARY.split():

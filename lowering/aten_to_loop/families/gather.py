@@ -45,7 +45,7 @@ def wrapped_index(b: LoopBuilder, value: Scalar, size: Expr, dim: int, check: bo
     return position
 
 
-@lowers("embedding", moves=True)
+@lowers("embedding")
 def _embedding(b: LoopBuilder, call: Call) -> Replacement:
     weight, indices = call.tensor("weight"), call.tensor("indices")
     rows = shape_of(weight)[0]
@@ -114,8 +114,8 @@ def _index(check: bool) -> Callable[[LoopBuilder, Call], Replacement]:
     return lower
 
 
-add_rule("index.Tensor", _index(check=True), reject_masks, moves=True)
-add_rule("_unsafe_index.Tensor", _index(check=False), reject_masks, moves=True)
+add_rule("index.Tensor", _index(check=True), reject_masks)
+add_rule("_unsafe_index.Tensor", _index(check=False), reject_masks)
 
 
 @lowers("_unsafe_masked_index", reject_masks)
@@ -132,7 +132,7 @@ def _masked_index(b: LoopBuilder, call: Call) -> Replacement:
     return b.generate(body, call.type)
 
 
-@lowers("index_select", moves=True)
+@lowers("index_select")
 def _index_select(b: LoopBuilder, call: Call) -> Replacement:
     source, indices = call.tensor("self"), call.tensor("index")
     shape = shape_of(source)
@@ -157,7 +157,7 @@ def reject_ranks(call: Call) -> str | None:
     return None
 
 
-@lowers("gather", reject_ranks, moves=True)
+@lowers("gather", reject_ranks)
 def _gather(b: LoopBuilder, call: Call) -> Replacement:
     source, indices = call.tensor("self"), call.tensor("index")
     shape = shape_of(source)
@@ -180,7 +180,7 @@ def _constant_sizes(call: Call) -> str | None:
     return None
 
 
-@lowers("take", _constant_sizes, moves=True)
+@lowers("take", _constant_sizes)
 def _take(b: LoopBuilder, call: Call) -> Replacement:
     """Elements by their row-major position."""
     s = b.s
@@ -267,4 +267,4 @@ def _pad(place: Callable[[Expr, Expr], Expr]) -> Callable[[LoopBuilder, Call], R
 
 
 for _kind, _place in PAD_INDEX.items():
-    add_rule(" ".join(f"{_kind}_pad{n}d" for n in (1, 2, 3)), _pad(_place), moves=True)
+    add_rule(" ".join(f"{_kind}_pad{n}d" for n in (1, 2, 3)), _pad(_place))

@@ -82,8 +82,8 @@ def _nearest(dims: int, offset: float) -> Callable[[LoopBuilder, Call], Replacem
 
 
 for _dims in (1, 2, 3):
-    add_rule(f"upsample_nearest{_dims}d", _nearest(_dims, 0.0), moves=True)
-    add_rule(f"_upsample_nearest_exact{_dims}d", _nearest(_dims, 0.5), moves=True)
+    add_rule(f"upsample_nearest{_dims}d", _nearest(_dims, 0.0))
+    add_rule(f"_upsample_nearest_exact{_dims}d", _nearest(_dims, 0.5))
 
 
 def _nearest_backward(dims: int, offset: float) -> Callable[[LoopBuilder, Call], Replacement]:

@@ -56,7 +56,7 @@ def _place(b: LoopBuilder, dest: SSAValue, piece: SSAValue, target: Sequence[Exp
     return b.scatter(dest, shape, body, type_, flags=("unique",))
 
 
-@lowers("cat concat concatenate", moves=True)
+@lowers("cat concat concatenate")
 def _cat(b: LoopBuilder, call: Call) -> Replacement:
     """Pieces written into an undefined tensor; a 1-d empty tensor fits everywhere and adds nothing."""
     type_ = call.type
@@ -76,7 +76,7 @@ def _cat(b: LoopBuilder, call: Call) -> Replacement:
     return result
 
 
-@lowers("stack", moves=True)
+@lowers("stack")
 def _stack(b: LoopBuilder, call: Call) -> Replacement:
     type_ = call.type
     axes = axes_of_rank(len(type_.shape) - 1)
@@ -114,12 +114,11 @@ def _select_target(b: LoopBuilder, call: Call, shape: Shape, axes: tuple[Expr, .
     return [*axes[:dim], wrapped(b, call["index"], shape[dim]), *axes[dim:]]
 
 
-add_rule("slice_scatter", _update(_slice_target), moves=True)
-add_rule("select_scatter", _update(_select_target), moves=True)
+add_rule("slice_scatter", _update(_slice_target))
+add_rule("select_scatter", _update(_select_target))
 add_rule(
     "diagonal_scatter",
     _update(lambda b, call, shape, axes: diagonal_index(len(shape), axes, call["offset"], call["dim1"], call["dim2"])),
-    moves=True,
 )
 
 
@@ -305,7 +304,7 @@ def _scatter(source: str, kind: str | None = "set") -> Callable[[LoopBuilder, Ca
     return lower
 
 
-add_rule("scatter.src", _scatter("src"), reject_ranks, moves=True)
+add_rule("scatter.src", _scatter("src"), reject_ranks)
 add_rule("scatter.value", _scatter("value"), reject_ranks)
 add_rule("scatter.reduce", _scatter("src", None), reject_ranks)
 add_rule("scatter.value_reduce", _scatter("value", None), reject_ranks)
@@ -374,7 +373,7 @@ def _index_add(b: LoopBuilder, call: Call) -> Replacement:
     return _written(b, call, shape_of(call.tensor("source")), _along_list(b, call, error=error), scaled, "add")
 
 
-@lowers("index_copy", moves=True)
+@lowers("index_copy")
 def _index_copy(b: LoopBuilder, call: Call) -> Replacement:
     return _written(b, call, shape_of(call.tensor("source")), _along_list(b, call), _source(b, call, "source"))
 

@@ -25,8 +25,8 @@ Mapping = Callable[[LoopBuilder, Call, Shape, tuple[Expr, ...]], Sequence[Expr]]
 def add_views(table: dict[str, Mapping]) -> None:
     """Enter views by their index mapping; for each a `_copy` overload is entered that is a new tensor."""
     for names, mapping in table.items():
-        add_rule(names, _view(mapping), moves=True)
-        add_rule(_copy_names(names), _copy(mapping), moves=True)
+        add_rule(names, _view(mapping), any_dtype=True)
+        add_rule(_copy_names(names), _copy(mapping))
 
 
 def _copy_names(names: str) -> str:
@@ -68,12 +68,11 @@ add_rule(
     "view _unsafe_view reshape _reshape_alias flatten.using_ints unflatten.int view_as reshape_as squeeze squeeze.dim "
     "squeeze.dims unsqueeze alias detach lift_fresh lift",
     _reshape,
-    moves=True,
+    any_dtype=True,
 )
 add_rule(
     "view_copy squeeze_copy squeeze_copy.dim squeeze_copy.dims unsqueeze_copy alias_copy detach_copy",
     _reshape_copy,
-    moves=True,
 )
 
 
@@ -188,12 +187,12 @@ add_rule(
     "split.Tensor split.sizes split_with_sizes chunk unsafe_chunk unsafe_split.Tensor unsafe_split_with_sizes "
     "tensor_split.sections tensor_split.indices",
     _pieces,
-    moves=True,
+    any_dtype=True,
 )
-add_rule("unbind.int", _unbind, moves=True)
+add_rule("unbind.int", _unbind, any_dtype=True)
 
 
-@lowers("flip", moves=True)
+@lowers("flip")
 def _flip(b: LoopBuilder, call: Call) -> Replacement:
     shape = call.type.shape
     exprs = list(axes_of_rank(len(shape)))
@@ -202,7 +201,7 @@ def _flip(b: LoopBuilder, call: Call) -> Replacement:
     return b.copy(call.tensor("self"), exprs, call.type)
 
 
-@lowers("roll", moves=True)
+@lowers("roll")
 def _roll(b: LoopBuilder, call: Call) -> Replacement:
     """Without dimensions the flattened tensor is rolled."""
     shape = call.type.shape
@@ -225,7 +224,7 @@ def _product(shape: Shape) -> Expr:
     return total
 
 
-@lowers("repeat", moves=True)
+@lowers("repeat")
 def _repeat(b: LoopBuilder, call: Call) -> Replacement:
     source = call.tensor("self")
     shape = shape_of(source)

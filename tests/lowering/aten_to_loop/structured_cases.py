@@ -120,7 +120,6 @@ CREATION = [
     case("tril", arange(4, 2, dtype=torch.float16), -1),
     case("clone", arange(2, 3).t()),
     case("clone", arange(2, 3).t(), memory_format=torch.contiguous_format),
-    case("clone", torch.tensor([1j, 2.0])),
     case("_to_copy", torch.tensor([-1.5, 2.9, 300.0, -0.5]), dtype=torch.int32),
     case("_to_copy", torch.tensor([-1.5, 2.9, 100.0, -0.5]), dtype=torch.int8),
     case("_to_copy", torch.tensor([0.0, -0.0, nan, 0.1]), dtype=torch.bool),

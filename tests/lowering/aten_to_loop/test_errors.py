@@ -91,6 +91,7 @@ def test_reasons() -> None:
     assert reason("_to_copy", {"self": f}, q) == "float8_e5m2 is computed by ATen only"
     assert reason("add.Scalar", {"self": f, "other": 1j}, c) == "complex64 is computed by ATen only"
     assert reason("permute", {"self": c, "dims": [0, 1]}, c) is None
+    assert reason("clone", {"self": c}, c) == "complex64 is computed by ATen only"
     assert reason("_to_copy", {"self": f}, gpu) == "tensors on several devices: cpu, cuda:0"
     assert reason("add.Tensor", {"self": gpu, "other": tensor()}, gpu) is None
     assert reason("_to_copy", {"self": tensor()}, tensor(device="cuda:0")) == "a transfer from cpu to cuda:0"
