@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 import pytest
 import torch
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.parser import Parser
 
 from inductile.backends.reference import run_module
 from inductile.dialects.aten import TensorType, torch_name
 from inductile.dialects.context import new_context
+from inductile.dialects.sym import SymbolAttr
 from inductile.lowering.registry import parse_passes
 
 Check = Callable[..., ModuleOp]
@@ -32,12 +33,17 @@ def functions(module: ModuleOp) -> list[func.FuncOp]:
     return [op for op in module.ops if isinstance(op, func.FuncOp)]
 
 
-def random_inputs(function: func.FuncOp, sizes: dict[str, int], below: int) -> list[torch.Tensor]:
-    """Inputs of the argument types for given symbols; integers are in [0, below)."""
-    inputs: list[torch.Tensor] = []
+def random_inputs(function: func.FuncOp, sizes: dict[str, int], below: int) -> list[torch.Tensor | int]:
+    """Inputs of the argument types for given symbols; elements of integer tensors are in [0, below)."""
+    inputs: list[torch.Tensor | int] = []
+    symbols = function.attributes.get("symbols", ArrayAttr([]))
+    assert isinstance(symbols, ArrayAttr)
+    names = {s.data.arg: s.data.name for s in symbols if isinstance(s, SymbolAttr) and s.data.dim is None}
     for argument in function.body.block.args:
         type_ = argument.type
-        assert isinstance(type_, TensorType)
+        if not isinstance(type_, TensorType):
+            inputs.append(sizes[names[argument.index]])
+            continue
         shape = [size.evaluate(sizes) for size in type_.shape]
         strides = [stride.evaluate(sizes) for stride in type_.strides]
         dtype = getattr(torch, torch_name(type_.element))
@@ -50,8 +56,10 @@ def random_inputs(function: func.FuncOp, sizes: dict[str, int], below: int) -> l
     return inputs
 
 
-def clone(tensor: torch.Tensor) -> torch.Tensor:
+def clone(tensor: torch.Tensor | int) -> torch.Tensor | int:
     """A copy with the same strides, so that reads and writes in a wrong order show."""
+    if isinstance(tensor, int):
+        return tensor
     copy = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
     return copy.copy_(tensor)
 
@@ -71,6 +79,10 @@ def assert_same(before: Sequence[torch.Tensor], after: Sequence[torch.Tensor], t
     assert aliases(after) == aliases(before)
 
 
+def _tensors(results: Sequence[object], inputs: Sequence[object]) -> list[torch.Tensor]:
+    return [value for value in (*results, *inputs) if isinstance(value, torch.Tensor)]
+
+
 @pytest.fixture
 def check_same() -> Check:
     """Run passes on a module and compare every function with what it computed before; gives the module."""
@@ -87,7 +99,7 @@ def check_same() -> Check:
             name = function.sym_name.data
             expected = run_module(before, inputs, name)
             actual = run_module(after, copies, name)
-            assert_same([*expected, *inputs], [*actual, *copies], tolerance)
+            assert_same(_tensors(expected, inputs), _tensors(actual, copies), tolerance)
         return after
 
     return check
