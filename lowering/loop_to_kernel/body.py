@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects import kernel, loop
 from ...dialects.sym import ZERO, Expr, MapAttr, Ranges, SymAttr, simplify
 from ...errors import UnsupportedError
+from .guards import Guards, zero_of
 from .memory import linear_index, renamed
 from .names import plain_label, strong_label
 
@@ -30,6 +31,7 @@ class BodyLowering:
         self.errors: list[str] = []
         self.strong: list[str] = []
         self.plain: list[str] = []
+        self.guards = Guards()
 
     def emit(self, region: Region, scope: Scope, block: Block) -> tuple[SSAValue, ...]:
         """Append a body to `block`; returns what it yields."""
@@ -92,9 +94,30 @@ class BodyLowering:
         else:
             raise UnsupportedError(f"a member reads %{source.name_hint or '?'} before it is computed")
         linear = self.linear(index, strides, scope)
+        if dynamic:
+            mask, other = self._guarded(op, dynamic, mask, other, block)
         new = kernel.LoadOp.of(buffer, linear, dynamic, mask, other, location=op.location)
         block.add_op(new)
         op.results[0].replace_all_uses_with(new.results[0])
+
+    def _guarded(
+        self,
+        op: loop.LoadOp,
+        dynamic: tuple[SSAValue, ...],
+        mask: SSAValue | None,
+        other: SSAValue | None,
+        block: Block,
+    ) -> tuple[SSAValue | None, SSAValue | None]:
+        """Mask and value for outside of a load that follows checked indices."""
+        guarded = self.guards.mask(dynamic, mask, block)
+        if guarded is None or other is not None:
+            return guarded, other
+        zero = zero_of(op.results[0].type)
+        if zero is None:
+            return mask, other
+        constant = arith.ConstantOp.create(properties={"value": zero}, result_types=(op.results[0].type,))
+        block.add_op(constant)
+        return guarded, constant.results[0]
 
     def _index(self, op: loop.IndexOp, scope: Scope, block: Block) -> None:
         expr = renamed(op.expr.data, scope.key())
@@ -113,6 +136,7 @@ class BodyLowering:
         if error not in self.errors:
             self.errors.append(error)
         code = SymAttr.of(self.errors.index(error) + 1)
+        self.guards.add(op.operands[0])
         block.add_op(kernel.AssertOp.create(operands=(op.condition,), properties={"code": code}, location=op.location))
 
     def _reduce(self, op: loop.ReduceOp, scope: Scope, block: Block) -> None:
@@ -120,7 +144,8 @@ class BodyLowering:
         axes = self.builder.enter(scope, op.axes.data, op.on, op.axes.names)
         if len(axes) != len(op.axes.data):
             raise UnsupportedError("a reduction runs along a parallel axis of its fusion")
-        values = self._reduce_nest(op, axes, scope, block)
+        with self.guards.inner():
+            values = self._reduce_nest(op, axes, scope, block)
         scope.places = places  # a reduction beside this one may run along the same fusion axes
         for old, new in zip(op.results, values, strict=True):
             old.replace_all_uses_with(new)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import prod
 from typing import Literal
@@ -174,11 +175,17 @@ class KernelBuilder:
         kept = [r for r in member.results if r in reads and r not in self.storage]
         for result in kept if inner else ():
             self._make_local(result, member.axes.data, member.on)
+        # What a member asserts outside of all loops of its own dominates the members behind it.
+        with self.bodies.guards.inner() if inner else nullcontext():
+            self._emit_member(member, scope, inner)
+
+    def _emit_member(self, member: loop.Member, scope: Scope, inner: list[Axis]) -> None:
         if isinstance(member, loop.ScanOp):
             self._scan(member, scope, inner)
-            return
-        emit = self._scatter if isinstance(member, loop.ScatterOp) else self._generate
-        self._nest(inner, self.inside, lambda block: emit(member, scope, block))  # pyright: ignore[reportArgumentType]
+        elif isinstance(member, loop.ScatterOp):
+            self._nest(inner, self.inside, lambda block: self._scatter(member, scope, block))
+        else:
+            self._nest(inner, self.inside, lambda block: self._generate(member, scope, block))
 
     def enter(
         self, scope: Scope, axes: Sequence[Axis], on: ArrayAttr[StringAttr] | None, looped: Container[str | None]
@@ -276,6 +283,7 @@ class KernelBuilder:
         buffer, strides = self.storage[member.out]
         index = self.bodies.linear(member.map, strides, scope)
         mask = values[-1] if member.masked is not None else None
+        mask = self.bodies.guards.mask(member.dynamic, mask, block)
         unique, kind = member.unique is not None, member.kind.data
         ordered = not unique and (kind == "set" or member.deterministic is not None)
         block.add_op(

@@ -558,3 +558,80 @@ func.func @call(%x: !aten.tensor<6x4xf32>, %w: !aten.tensor<4x6xf32>) -> !aten.t
 // CHECK-NEXT:     host.return %m
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
+
+// -----
+
+// Accesses with a checked index are masked by the check: the error is raised when the kernel is done. An index that
+// nothing checks is followed as it is. A check in a reduction protects nothing behind it.
+
+func.func @guards(%w: !aten.tensor<10x8xf32>, %i: !aten.tensor<5xi64>, %j: !aten.tensor<5xi64>, %d: !aten.tensor<10xf32>) -> (!aten.tensor<5xf32>, !aten.tensor<10xf32>) attributes {symbols = []} {
+  %y, %z = loop.fusion (a0 in 5 | a1 in 8) {
+    %e = loop.generate (i0 in 5) on (a0) {
+      %k = loop.load %i[i0]
+      %n = loop.index 10
+      %s = loop.reduce sum (r0 in 8) on (a1) {
+        %ok = arith.cmpi ult, %k, %n : i64
+        loop.assert %ok, "index out of range" : IndexError
+        %l = loop.load %j[i0]
+        %u = loop.load %w[d0, r0] (d0 = %l)
+        %v = loop.load %w[d0, r0] (d0 = %k)
+        %t = arith.addf %u, %v : f32
+        loop.yield %t
+      }
+      %v = loop.load %w[d0, 0] (d0 = %k)
+      %t = arith.addf %s, %v : f32
+      loop.yield %t
+    } : !aten.tensor<5xf32>
+    %f = loop.scatter add (i0 in 5) into %d[d0] masked in_place on (a0) {
+      %k = loop.load %j[i0]
+      %n = loop.index 10
+      %z = loop.index 0
+      %ok = arith.cmpi slt, %k, %n : i64
+      loop.assert %ok, "index out of range" : IndexError
+      %positive = arith.cmpi sgt, %k, %z : i64
+      %c = arith.constant 1.0 : f32
+      loop.yield %c, %k, %positive
+    } : !aten.tensor<10xf32>
+    loop.yield %e, %f
+  } : !aten.tensor<5xf32>, !aten.tensor<10xf32>
+  func.return %y, %z : !aten.tensor<5xf32>, !aten.tensor<10xf32>
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @gather_sum_scatter_0(%i: !kernel.buffer<i64, 5>, %j: !kernel.buffer<i64, 5>, %w: !kernel.buffer<f32, 80>, %d: !kernel.buffer<f32, 10>, %y: !kernel.buffer<f32, 5>) errors ["IndexError: index out of range"] {
+// CHECK-NEXT:     kernel.for i0 in 0 to 5 {
+// CHECK-NEXT:       %k = kernel.load %i[i0]
+// CHECK-NEXT:       %n = kernel.index 10
+// CHECK-NEXT:       %s = kernel.reduce sum i1 in 0 to 8 {
+// CHECK-NEXT:         %ok = arith.cmpi ult, %k, %n : i64
+// CHECK-NEXT:         kernel.assert %ok, 1
+// CHECK-NEXT:         %l = kernel.load %j[i0]
+// CHECK-NEXT:         %u = kernel.load %w[8*d0 + i1] (d0 = %l)
+// CHECK-NEXT:         %0 = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:         %v = kernel.load %w[8*d0 + i1] (d0 = %k) if %ok else %0
+// CHECK-NEXT:         %t = arith.addf %u, %v : f32
+// CHECK-NEXT:         kernel.yield %t
+// CHECK-NEXT:       }
+// CHECK-NEXT:       %v_1 = kernel.load %w[8*d0] (d0 = %k)
+// CHECK-NEXT:       %t_1 = arith.addf %s, %v_1 : f32
+// CHECK-NEXT:       kernel.store %t_1, %y[i0]
+// CHECK-NEXT:       %k_1 = kernel.load %j[i0]
+// CHECK-NEXT:       %n_1 = kernel.index 10
+// CHECK-NEXT:       %z = kernel.index 0
+// CHECK-NEXT:       %ok_1 = arith.cmpi slt, %k_1, %n_1 : i64
+// CHECK-NEXT:       kernel.assert %ok_1, 1
+// CHECK-NEXT:       %positive = arith.cmpi sgt, %k_1, %z : i64
+// CHECK-NEXT:       %c = arith.constant 1.000000e+00 : f32
+// CHECK-NEXT:       %1 = arith.andi %positive, %ok_1 : i1
+// CHECK-NEXT:       kernel.store add atomic %c, %d[d0] (d0 = %k_1) if %1
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT:   host.func @guards(%w: !aten.tensor<10x8xf32>, %i: !aten.tensor<5xi64>, %j: !aten.tensor<5xi64>, %d: !aten.tensor<10xf32>) -> (!aten.tensor<5xf32>, !aten.tensor<10xf32>) {
+// CHECK-NEXT:     %y = host.empty : !aten.tensor<5xf32>
+// CHECK-NEXT:     host.launch @gather_sum_scatter_0(%i, %j, %w, %d, %y)
+// CHECK-NEXT:     host.return %y, %d
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
