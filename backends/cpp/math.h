@@ -26,16 +26,19 @@ inline float exp_reduced(float x, float n) {
 // For -87 <= x <= 88, where the result is a normal number.
 inline float exp_normal(float x) {
   const float magic = 0x1.8p23f + 127.0f, shifted = fma_fast(x, 0x1.715476p+0f, magic);
-  return exp_reduced(x, shifted - magic) * bit_cast<float>(bit_cast<int32_t>(shifted) << 23);
+  return exp_reduced(x, shifted - magic) * bit_cast<float>(bit_cast<uint32_t>(shifted) << 23);
 }
-// Any x: the scale 2^n is applied in two factors, each a normal number. The comparisons let a NaN pass.
+// Any x: the scale 2^n is applied in two factors, each a normal number. Limits are set on the bits, as an integer
+// minimum is one instruction: as signed numbers those of positive floats are in order, as unsigned ones those of
+// negative floats, in reverse.
 inline float exp_f32(float x) {
-  float clamped = 89.0f < x ? 89.0f : x;
-  clamped = -104.0f > clamped ? -104.0f : clamped;
-  const float magic = 0x1.8p23f + 254.0f, shifted = fma_fast(clamped, 0x1.715476p+0f, magic);
-  const int32_t exponent = bit_cast<int32_t>(shifted) - 0x4b400000, half = exponent >> 1;
-  const float scaled = exp_reduced(clamped, shifted - magic) * bit_cast<float>(half << 23);
-  return scaled * bit_cast<float>((exponent - half) << 23);
+  const int32_t bits = bit_cast<int32_t>(x), below = bits < 0x42b20000 ? bits : 0x42b20000;  // 89
+  const uint32_t within = uint32_t(below) < 0xc2d00000u ? uint32_t(below) : 0xc2d00000u;     // -104
+  const float limited = bit_cast<float>(within);
+  const float magic = 0x1.8p23f + 254.0f, shifted = fma_fast(limited, 0x1.715476p+0f, magic);
+  const uint32_t exponent = bit_cast<uint32_t>(shifted) - 0x4b400000u, half = exponent >> 1;
+  const float scaled = exp_reduced(limited, shifted - magic) * bit_cast<float>(half << 23);
+  return x != x ? x : scaled * bit_cast<float>((exponent - half) << 23);
 }
 
 //@ combine_logsumexpf: exp_f32
@@ -64,7 +67,8 @@ inline float erf_f32(float x) {
   p = fma_fast(p, s, 0x1.ce23d2p-4f);
   p = fma_fast(p, s, -0x1.81271ap-2f);
   p = fma_fast(p, s, 0x1.06eba8p-3f);
-  const float t = magnitude < 4.0f ? magnitude : 4.0f;
+  const int32_t bits = bit_cast<int32_t>(magnitude), four = 0x40800000;
+  const float t = bit_cast<float>(bits < four ? bits : four);
   float q = -0x1.c46706p-13f;
   q = fma_fast(q, t, 0x1.a7409cp-9f);
   q = fma_fast(q, t, -0x1.77c4cap-6f);
