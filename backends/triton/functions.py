@@ -76,6 +76,8 @@ FLOAT: dict[type[Operation], Spelling] = {
     FUNCTION_OPS["signbit"]: "prelude.signbit({0t})",
     FUNCTION_OPS["floordivf"]: "prelude.float_floor_divide({0t}, {1t})",
     FUNCTION_OPS["remainderf"]: "prelude.float_modulo({0t}, {1t})",
+    **{FUNCTION_OPS[name]: f"special.{name}({{0t}})" for name in ("digamma", "log_ndtr", "ndtri")},
+    **{FUNCTION_OPS[name]: f"special.{name}({{0t}}, {{1t}})" for name in ("zeta", "igamma", "igammac")},
     FUNCTION_OPS["i0e"]: "prelude.i0e({0t})",
     FUNCTION_OPS["i1e"]: "prelude.i1e({0t})",
 }

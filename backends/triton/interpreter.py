@@ -1,8 +1,8 @@
 """Running kernels on CPU tensors with Triton's interpreter, which needs TRITON_INTERPRET=1 before Triton is imported.
 
 The interpreter lacks the functions of `libdevice`, reduces with custom functions one element at a time, truncates to
-bfloat16 instead of rounding, and makes floats of a bool that it broadcasts; all mended here. Meant for tests and for
-looking at kernels where there is no GPU.
+bfloat16 instead of rounding, has no constants of it, and makes floats of a bool that it broadcasts; all mended here.
+Meant for tests and for looking at kernels where there is no GPU.
 """
 
 from __future__ import annotations
@@ -97,6 +97,14 @@ def _splat(self: Any, block: Any, scalar: Any) -> Any:
     return TensorHandle(np.full(block.shape, scalar.data.reshape(-1)[0], dtype=scalar.data.dtype), block.scalar)
 
 
+def _bfloat16_constant(self: Any, value: float) -> Any:
+    import triton.language as tl
+    from triton.runtime.interpreter import TensorHandle
+
+    bits = torch.tensor([value]).bfloat16().view(torch.int16).numpy().view(np.uint16)
+    return TensorHandle(bits, tl.bfloat16)
+
+
 def install() -> None:
     """Give Triton's interpreter what it lacks; does nothing the second time."""
     from triton.language.extra import libdevice
@@ -108,6 +116,7 @@ def install() -> None:
         return
     reductions.generic_reduce = _tree_reduce
     builder.create_splat = _splat
+    builder.get_bf16 = _bfloat16_constant
     builder.cast_impl = _rounding_casts(builder.cast_impl)
     for name, function in {**_UNARY, **_BINARY}.items():
         setattr(libdevice, name, _libdevice_function(function))

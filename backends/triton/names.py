@@ -8,7 +8,7 @@ import re
 
 _WORD = re.compile(r"[^A-Za-z0-9_]+")
 #: names of modules that kernels use, and of the constant that holds the type of indices
-_RESERVED = frozenset({"tl", "triton", "libdevice", "prelude", "INDEX"})
+_RESERVED = frozenset({"tl", "triton", "libdevice", "prelude", "special", "INDEX"})
 _LONGEST = 40
 
 
