@@ -51,11 +51,6 @@ class Node:
     """Nodes whose value it uses other than by loads: the destination of a scatter."""
     is_nest: bool = False
 
-    @property
-    def location_op(self) -> Operation:
-        """The op that remarks speak of."""
-        return self.op
-
 
 class DependenceGraph:
     """Nodes of a block but for its terminator; `producer` gives the node that makes a value.
