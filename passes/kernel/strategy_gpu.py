@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Ranges
-from .axes import Loop, kernel_names, loops_in
+from .axes import Loop, kernel_names, loops_in, substitute_axes, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit
 from .effects import conflicts, effects_of
 from .gpu_blocks import (
@@ -35,7 +35,7 @@ from .recompute import recompute_locals
 from .spill import spill_local
 from .targets import GpuTarget
 from .tiles import covers, extent_of, tile_of
-from .transforms import linearise, perfect_chain, range_of, rebuild_chain, set_mapping, substitute_in
+from .transforms import linearise, perfect_chain, range_of, rebuild_chain, set_mapping
 
 #: bytes that one memory transaction moves
 SECTOR = 32
@@ -249,7 +249,7 @@ class _GpuSchedule:
             return op
         joined, values = linearise([range_of(loop) for loop in chain], kernel_names(self.function))
         (loop,) = rebuild_chain(chain, [joined])
-        substitute_in(loop.body.block, values)
+        substitute_axes(loop.body.block, values)
         return loop
 
     def _column_programs(self, column: kernel.ForOp) -> None:
