@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import AnyFloat, IntegerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import kernel
-from ...dialects.sym import ZERO, Expr, symbol
+from ...dialects.sym import ZERO, Expr
 from .axes import Loop
 
 #: trip count assumed for a symbol of which no hint is known
@@ -172,9 +172,3 @@ def widest_scalar(op: Operation) -> int:
 def is_unit(stride: Expr | None) -> bool:
     """Whether neighbours along an axis lie next to each other."""
     return stride is not None and stride.as_int() == 1
-
-
-__all__ = [
-    "FUNCTION", "SIMPLE", "UNKNOWN_SIZE", "Access", "Nest", "Sizes", "element_bytes", "is_unit", "symbol",
-    "widest_scalar", "work_of_block", "work_of_op",
-]  # fmt: skip

@@ -10,7 +10,7 @@ from math import prod
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO
-from .axes import Loop, kernel_names, loops_in
+from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit, widest_scalar, work_of_block
 from .meeting import drop_atomic, keeps_apart, meeting_stores
 from .targets import CpuTarget
@@ -23,7 +23,6 @@ from .transforms import (
     rebuild_chain,
     set_mapping,
     set_range,
-    substitute_in,
 )
 
 # Costs of an access in a SIMD loop, relative to one whose neighbours lie side by side.
@@ -257,7 +256,7 @@ class _ForNest:
             ranges = [joined, *ranges[count:]]
         loops = rebuild_chain(self.chain, ranges)
         if values:
-            substitute_in(loops[0].body.block, values)
+            substitute_axes(loops[0].body.block, values)
         if lane is not None:
             set_mapping(loops[-1], "vector", tile)
         if count:

@@ -9,7 +9,7 @@ from xdsl.ir import Block, Region
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, SymAttr, as_expr, ceildiv, smin, symbol
-from .axes import Loop, fresh_axis, substitute_axes
+from .axes import Loop, fresh_axis
 
 
 def set_mapping(op: Loop, mapping: str, tile: int | None = None) -> None:
@@ -84,11 +84,6 @@ def linearise(axes: Sequence[Range], names: set[str]) -> tuple[Range, dict[str, 
         total = total * size
     values[axes[0][0]] = rest
     return (name, ZERO, total * axes[0][2]), values
-
-
-def substitute_in(block: Block, values: dict[str, Expr]) -> None:
-    """Replace axes in a block; a convenience for callers that linearise."""
-    substitute_axes(block, values)
 
 
 def set_range(op: Loop, axis: Range) -> None:
