@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Ranges
-from .axes import Loop, kernel_names, loops_in, substitute_axes, substitute_axes
+from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit
 from .effects import conflicts, effects_of
 from .gpu_blocks import (
