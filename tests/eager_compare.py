@@ -154,4 +154,6 @@ def _short(error: Exception | None) -> str:
     if error is None:
         return "no error"
     lines = str(error).strip().splitlines()
+    if len(lines) > 1 and lines[0].startswith("backend="):  # Dynamo's heading; the cause stands below
+        lines = lines[1:]
     return f"{type(error).__name__}: {lines[0][:200] if lines else ''}"
