@@ -59,7 +59,7 @@ _KEYWORDS = frozenset({
     "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this",
     "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual",
     "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "main", "linux", "unix", "failed", "lane", "lanes",
-    "restrict", "omp_get_max_threads",
+    "restrict", "begin", "end", "all_failed",
 })  # fmt: skip
 _MAX_NAME = 60
 

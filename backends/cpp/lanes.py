@@ -129,15 +129,10 @@ class LaneEmitter(Statements):
 
 def simd_pragma(context: Context, ops: Sequence[Operation]) -> None:
     """Ask for vectorisation, unless lanes may meet in one place of memory."""
-    if not lanes_may_not_meet(ops):
+    if any(isinstance(op, kernel.StoreOp) and (op.atomic or op.ordered) is not None for op in ops):
         return
     asserts = any(isinstance(op, kernel.AssertOp) for op in ops)
     context.out.pragma(f"omp simd{' reduction(|: failed)' if asserts else ''}")
-
-
-def lanes_may_not_meet(ops: Sequence[Operation]) -> bool:
-    """Whether no store of a straight-line body says that iterations may write one place."""
-    return not any(isinstance(op, kernel.StoreOp) and (op.atomic or op.ordered) is not None for op in ops)
 
 
 @contextmanager

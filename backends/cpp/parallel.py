@@ -6,10 +6,11 @@ from contextlib import ExitStack
 from math import prod
 
 from ...dialects import kernel
-from ...dialects.sym import Expr, const
+from ...dialects.sym import ONE, ZERO, Expr, const
 from . import memory
+from .code import PRODUCT, SUM, Code, binary
 from .context import Context
-from .lanes import lanes_may_not_meet
+from .lanes import serial_loop, simd_pragma
 from .loops import LoopEmitter
 from .statements import Loop, is_loop
 
@@ -18,46 +19,71 @@ GRAIN = 16384
 
 
 def emit_parallel(emitter: LoopEmitter, op: kernel.ForOp) -> None:
-    """Write an outermost parallel loop, together with the parallel loops that are alone inside each other."""
+    """Write an outermost parallel loop, joined with the parallel loops that are alone inside each other."""
     context, chain = emitter.context, _chain(op)
     context.comment(op)
     condition = _worthwhile(context, chain)
     if condition == "false":
-        return _nest(emitter, chain, "")
-    clauses = f" if ({condition})" if condition else ""
-    if any(isinstance(inner, kernel.AssertOp) for inner in op.walk()):
-        clauses += " reduction(|: failed)"
-    collapse = f" collapse({len(chain)})" if len(chain) > 1 else ""
+        with ExitStack() as stack:
+            for loop in chain:
+                stack.enter_context(serial_loop(context, loop))
+            emitter.block(chain[-1].body.block)
+        return
+    context.need("parallel")
+    asserts = any(isinstance(inner, kernel.AssertOp) for inner in op.walk())
+    captures = "&, &all_failed = failed" if asserts else "&"
+    head = f"parallel_for({condition}, {_count(context, chain)}, [{captures}](int64_t begin, int64_t end) NOINLINE"
     context.in_parallel = True
-    hoisted = _heap_locals(chain)
-    if hoisted:
-        context.out.pragma(f"omp parallel{clauses}")
-        with context.out.block(""):
-            for local in hoisted:
-                memory.declare_local(context, local)
-            _nest(emitter, chain, f"omp for nowait{collapse}")
-    else:
-        body = list(chain[-1].body.block.ops)
-        simd = " simd" if not any(map(is_loop, body)) and lanes_may_not_meet(body) else ""
-        _nest(emitter, chain, f"omp parallel for{simd}{collapse}{clauses}")
+    with context.out.block(head, "});"):
+        if asserts:
+            context.out.line("uint32_t failed = 0;")
+        for local in _invariant_locals(chain):
+            memory.declare_local(context, local)
+        _thread(emitter, chain)
+        if asserts:
+            context.out.line("if (failed) __atomic_fetch_or(&all_failed, failed, __ATOMIC_RELAXED);")
     context.in_parallel = False
 
 
-def _nest(emitter: LoopEmitter, chain: list[kernel.ForOp], pragma: str) -> None:
-    context = emitter.context
-    if pragma:
-        context.out.pragma(pragma)
+def _count(context: Context, chain: list[kernel.ForOp]) -> Code:
+    return context.index(prod((_trip(loop) for loop in chain), start=const(1)))
+
+
+def _thread(emitter: LoopEmitter, chain: list[kernel.ForOp]) -> None:
+    """Write the loop of one thread, over its share `begin` to `end` of all iterations."""
+    context, last = emitter.context, chain[-1]
+    body = list(last.body.block.ops)
+    if len(chain) == 1 and not any(map(is_loop, body)):
+        simd_pragma(context, body)
     with ExitStack() as stack:
-        for loop in chain:
-            name = context.name(loop.axis.data)
-            lo, hi = context.index(loop.lo.data), context.index(loop.hi.data)
-            stack.enter_context(context.out.block(f"for (int64_t {name} = {lo}; {name} < {hi.at(3)}; ++{name})"))
-            stack.enter_context(context.axis(loop.axis.data, name, loop.lo.data, loop.hi.data))
-        emitter.block(chain[-1].body.block)
+        if len(chain) == 1 and last.lo.data is ZERO:
+            name = context.name(last.axis.data)
+            stack.enter_context(context.out.block(f"for (int64_t {name} = begin; {name} < end; ++{name})"))
+            stack.enter_context(context.axis(last.axis.data, name, last.lo.data, last.hi.data))
+        else:
+            count = context.name("iteration")
+            stack.enter_context(context.out.block(f"for (int64_t {count} = begin; {count} < end; ++{count})"))
+            for loop in chain:
+                name = context.name(loop.axis.data)
+                place = _place(context, Code(count), chain, loop)
+                context.out.line(f"const int64_t {name} = {place};")
+                stack.enter_context(context.axis(loop.axis.data, name, loop.lo.data, loop.hi.data))
+        emitter.block(last.body.block)
+
+
+def _place(context: Context, count: Code, chain: list[kernel.ForOp], loop: kernel.ForOp) -> Code:
+    """The value of one axis in the iteration with number `count`, counted in row-major order."""
+    inner = prod((_trip(each) for each in chain[chain.index(loop) + 1 :]), start=const(1))
+    place = count
+    if inner is not ONE:
+        place = binary("/", PRODUCT, place, context.index(inner))
+    if loop is not chain[0]:
+        place = binary("%", PRODUCT, place, context.index(_trip(loop)))
+    return place if loop.lo.data is ZERO else binary("+", SUM, place, context.index(loop.lo.data))
 
 
 def _worthwhile(context: Context, chain: list[kernel.ForOp]) -> str:
-    """When to start threads, as C++; "" for always, "false" for never.
+    """When to start threads, as C++: a condition, "true" or "false".
 
     The tile of a parallel loop is its grain: the fewest iterations worth a thread of their own.
     """
@@ -67,8 +93,8 @@ def _worthwhile(context: Context, chain: list[kernel.ForOp]) -> str:
         work, least = _elements(chain[0], frozenset()), GRAIN
     total = work.as_int()
     if total is None:
-        return f"{context.index(work).at(3)} >= {least}"
-    return "" if total >= least else "false"
+        return f"{context.index(work).at(SUM)} >= {least}"
+    return "true" if total >= least else "false"
 
 
 def _chain(op: kernel.ForOp) -> list[kernel.ForOp]:
@@ -86,14 +112,13 @@ def _chain(op: kernel.ForOp) -> list[kernel.ForOp]:
         axes.add(inner.axis.data)
 
 
-def _heap_locals(chain: list[kernel.ForOp]) -> list[kernel.LocalOp]:
-    """Local buffers of the body that need the heap and whose size is the same in every iteration."""
+def _invariant_locals(chain: list[kernel.ForOp]) -> list[kernel.LocalOp]:
+    """Local buffers of the body on the heap, of a size that is the same in every iteration: one for each thread."""
     axes = {loop.axis.data for loop in chain}
     return [
         op
         for op in chain[-1].body.block.ops
         if isinstance(op, kernel.LocalOp)
-        and op.buffer.first_use is not None
         and not memory.fits_stack(op)
         and axes.isdisjoint(memory.local_type(op).extent.free_symbols)
     ]

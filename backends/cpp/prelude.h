@@ -24,6 +24,24 @@
 #define VECTOR_MATH_2_35 __attribute__((const, nothrow))
 #endif
 
+//@ parallel
+// Calls f(begin, end) for parts of 0 .. count: one a thread, or all at once where threads are not worth waking. (An
+// `if` clause would enter a parallel region even then, which costs more than a small kernel.)
+extern "C" int omp_get_num_threads();
+extern "C" int omp_get_thread_num();
+template <class F> inline void parallel_for(bool threads, int64_t count, const F& f) {
+  if (!threads) {
+    f(0, count);
+    return;
+  }
+#pragma omp parallel
+  {
+    const int64_t team = omp_get_num_threads(), rank = omp_get_thread_num();
+    const int64_t begin = count * rank / team, end = count * (rank + 1) / team;
+    if (begin < end) f(begin, end);
+  }
+}
+
 //@ tiles
 // Calls f(first, count) for tiles of N values from lo to hi; the count of a whole tile is a compile-time constant.
 template <int64_t N> struct Lanes {

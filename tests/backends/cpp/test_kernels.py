@@ -583,6 +583,28 @@ kernel.func @k(%y: !kernel.buffer<i64, 40>) symbols (s) {
     assert y.tolist() == [[(i - 10) // 3 + min(i, 10, 7), (i - 10) % 3 - max(i, 10)] for i in range(20)]
 
 
+def test_nested_parallel_loops_are_one() -> None:
+    text = """
+kernel.func @k(%y: !kernel.buffer<i64, 6*n>) symbols (n) {
+  kernel.for i0 in 1 to 4 map parallel tile 1 {
+    kernel.for i1 in 0 to n map parallel {
+      kernel.for i2 in 5 to 7 map grid {
+        %v = kernel.index 100000*i0 + 10*i1 + i2
+        kernel.store %v, %y[2*n*i0 + 2*i1 + i2 - 2*n - 5]
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}"""
+    for n in (0, 1, 5, 3000):
+        y = run_kernel(text, torch.empty(6 * n, dtype=torch.int64), n)
+        want = torch.arange(1, 4).view(3, 1, 1) * 100000 + torch.arange(n).view(1, n, 1) * 10 + torch.tensor([5, 6])
+        assert torch.equal(y, want.flatten())
+
+
 def test_philox_known_answers() -> None:
     """The answers of the Random123 distribution for zero and all-ones counters and keys."""
     text = """

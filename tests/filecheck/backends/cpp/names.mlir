@@ -28,14 +28,17 @@ kernel.func @expf(%while: !kernel.buffer<i64, n>, %gcd: !kernel.buffer<ui8, n>) 
 
 // CHECK:       extern "C" NOINLINE int expf_2(int64_t* __restrict while_2, uint8_t* __restrict gcd_2, int64_t n) {
 // CHECK-NEXT:    uint32_t failed = 0;  // bit k - 1: an assert with error code k
-// CHECK-NEXT:    #pragma omp parallel for simd collapse(2) if (8*n >= 16384) reduction(|: failed)
-// CHECK-NEXT:    for (int64_t i0 = 0; i0 < 8; ++i0) {
-// CHECK-NEXT:      for (int64_t i1 = 0; i1 < n; ++i1) {
+// CHECK-NEXT:    parallel_for(8*n >= 16384, 8*n, [&, &all_failed = failed](int64_t begin, int64_t end) NOINLINE {
+// CHECK-NEXT:      uint32_t failed = 0;
+// CHECK-NEXT:      for (int64_t iteration = begin; iteration < end; ++iteration) {
+// CHECK-NEXT:        const int64_t i0 = iteration / n;
+// CHECK-NEXT:        const int64_t i1 = iteration % n;
 // CHECK-NEXT:        const int64_t v0 = while_2[8*i1 + i0];
 // CHECK-NEXT:        failed |= (v0 < 0L) ? 0u : 2u;
 // CHECK-NEXT:        gcd_2[(8*i1 + i0) % n] = (uint8_t)(int8_t)v0;
 // CHECK-NEXT:      }
-// CHECK-NEXT:    }
+// CHECK-NEXT:      if (failed) __atomic_fetch_or(&all_failed, failed, __ATOMIC_RELAXED);
+// CHECK-NEXT:    });
 // CHECK-NEXT:    for (int64_t i2 = 0; i2 < 100; ++i2) {
 // CHECK-NEXT:      const int8_t v1 = (int8_t)gcd_2[i2];
 // CHECK-NEXT:      while_2[i2] = (int64_t)(uint8_t)v1;
