@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import itertools
 import logging
@@ -29,7 +30,7 @@ from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
 from .insertion import insert_passes
 from .targets import build
-from .trace import Trace, trace_root
+from .trace import BoxedFunction, Trace, trace_root
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ def compile_graph(
         return eager_callable(graph)
 
 
-def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str) -> CompiledGraph:
+def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str) -> BoxedFunction:
     report = GraphReport(kind)
     started = time.perf_counter()
     imported = import_graph(graph, inputs)
@@ -87,7 +88,8 @@ def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config,
             trace.write(name, text)
     keep_report(report)
     log.info("compiled %s", report)
-    return CompiledGraph(program, imported, report)
+    compiled = CompiledGraph(program, imported, report)
+    return compiled if trace is None else trace.watch_calls(compiled, imported.constants)
 
 
 def _target_of(module: ModuleOp) -> str:
@@ -101,9 +103,7 @@ def choose_passes(config: Config, target: str) -> list[ModulePass]:
     """The pipeline that a configuration asks for."""
     named = config.pipeline in PIPELINES
     text = pipeline_string(config.pipeline, target) if named else config.pipeline
-    passes = parse_passes(text)
-    if config.emulate_precision_casts:
-        passes = [_with_precision_casts(p) for p in passes]
+    passes = [configured(p, config) for p in parse_passes(text)]
     return insert_passes(passes, {place: text for place, text in config.insert.items() if not is_joint(place)})
 
 
@@ -116,12 +116,16 @@ def is_joint(place: str) -> bool:
     return name in joint - functional
 
 
-def _with_precision_casts(module_pass: ModulePass) -> ModulePass:
-    if "emulate_precision_casts" not in type(module_pass).__dataclass_fields__:
-        return module_pass
-    import dataclasses
+_OF_PASSES = ("emulate_precision_casts", "patterns")
+"""Options that passes have under the same name."""
 
-    return dataclasses.replace(module_pass, emulate_precision_casts=True)  # pyright: ignore[reportCallIssue]
+
+def configured(module_pass: ModulePass, config: Config) -> ModulePass:
+    """A pass with the options of the configuration that it has too, where they are not left at their default."""
+    fields = type(module_pass).__dataclass_fields__
+    changed = {name: value for name in _OF_PASSES if (value := getattr(config, name)) != getattr(Config, name)}
+    changed = {name: value for name, value in changed.items() if name in fields}
+    return dataclasses.replace(module_pass, **changed) if changed else module_pass
 
 
 class _Times(Instrumentation):

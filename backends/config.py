@@ -43,6 +43,11 @@ class Config:
         "who splits a joint graph into forward and backward: the pass graph-partition, or torch's own partitioner",
         ("inductile", "torch"),
     )
+    patterns: str = _option(
+        "exact",
+        "combinations of ops that become one op: 'exact' for those that change no bit, 'all', 'none', or names, as in "
+        "'exact,attention'",
+    )
     activation_memory_budget: float = _option(
         1.0,
         "memory for values saved for backward: from 1.0, as cheap as can be, to 0.0, as little as can be",

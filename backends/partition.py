@@ -19,7 +19,7 @@ from ..lowering.pipeline import pipeline_string
 from ..lowering.registry import parse_passes
 from ..passes.graph.partition import Partition
 from ..passes.remarks import remark
-from .compile_graph import is_joint, no_garbage_collection, run_passes
+from .compile_graph import configured, is_joint, no_garbage_collection, run_passes
 from .compiled import GraphReport
 from .config import Config
 from .insertion import insert_passes
@@ -92,7 +92,7 @@ def joint_passes(config: Config) -> list[ModulePass]:
     """The passes of the joint phase that a configuration asks for."""
     budget = min(config.activation_memory_budget, memory_budget())
     passes = [
-        dataclasses.replace(p, budget=budget) if isinstance(p, Partition) else p
+        dataclasses.replace(p, budget=budget) if isinstance(p, Partition) else configured(p, config)
         for p in parse_passes(pipeline_string(graph="joint"))
     ]
     return insert_passes(passes, {place: text for place, text in config.insert.items() if is_joint(place)})

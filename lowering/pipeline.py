@@ -30,19 +30,20 @@ DEFAULT: tuple[Phase, ...] = (
     Phase(
         "joint",
         "aten: no duplicates in forward and backward together; what backward gets and what it computes again",
-        "graph-canonicalize,graph-cse,graph-dce,graph-partition",
+        "graph-canonicalize,graph-cse,graph-match-patterns,graph-dce,graph-partition",
         graph="joint",
     ),
     Phase(
         "post-grad",
-        "aten: canonical form, no duplicates, nothing dead",
-        "graph-canonicalize,graph-cse,graph-dce",
+        "aten: canonical form, no duplicates, known combinations of ops as one op, nothing dead",
+        "graph-canonicalize,graph-cse,graph-match-patterns,graph-dce",
     ),
     Phase("lower-to-loop", "aten -> loop: every op as scalar bodies over named axes", "lower-aten-to-loop"),
     Phase(
         "loop",
         "loop: no views, simple indices, one fusion a kernel, in-place decisions",
-        "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-assign-layouts,loop-inline,"
+        "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-select-pieces,"
+        "loop-assign-layouts,loop-inline,"
         "loop-cse,loop-dce,loop-split-axes,loop-split-reductions,loop-fuse,loop-bufferize",
     ),
     Phase(

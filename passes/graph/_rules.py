@@ -34,12 +34,13 @@ class Rewriter:
         """
         if not is_returned(result):
             return True
-        is_fresh = all(isinstance(root.owner, Operation) for root in roots(source))
-        return is_fresh and not is_returned(source)
+        return all(map(_is_fresh, roots(source))) and not is_returned(source)
 
     def may_share(self, result: SSAValue, source: SSAValue) -> bool:
-        """Whether uses of `result`, a copy of `source`, may use `source`: nobody writes or keeps either."""
-        return not self._is_written(result) and not self._is_written(source) and not escapes(result)
+        """Whether uses of `result`, a copy of `source`, may use `source`: nobody writes either or keeps both."""
+        if self._is_written(result) or self._is_written(source):
+            return False
+        return not escapes(result) or (roots(source) == (source,) and _is_fresh(source) and not escapes(source))
 
     def _is_written(self, value: SSAValue) -> bool:
         return any(root in self._written for root in (value, *roots(value)))
@@ -52,6 +53,11 @@ class Rewriter:
         new.results[0].name_hint = op.results[0].name_hint
         self.inserted = new
         return new.results[0]
+
+
+def _is_fresh(value: SSAValue) -> bool:
+    """Whether a value is no argument of the function, so that nobody outside has its memory yet."""
+    return isinstance(value.owner, Operation)
 
 
 Rule = Callable[[AtenOp, Rewriter], SSAValue | None]

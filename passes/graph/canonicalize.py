@@ -43,10 +43,11 @@ class Canonicalize(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""
         for _, block in functions(op):
-            _sweep(block)
+            canonicalize(block)
 
 
-def _sweep(block: Block) -> None:
+def canonicalize(block: Block) -> None:
+    """Apply the rules to each op of a block."""
     rewriter = Rewriter(possibly_written(block))
     op = block.first_op
     while op is not None:

@@ -1,0 +1,43 @@
+"""The patterns that `graph-match-patterns` knows."""
+
+from __future__ import annotations
+
+import difflib
+
+from ....errors import UserError
+from .._pattern import Pattern
+from .attention import ATTENTION
+from .copies import CAT_OF_PARTS, EMBEDDING_OF_RANGE, SLICE_OF_CAT
+from .products import ADDMM, SUM_OF_PRODUCTS
+
+#: in the order in which they are tried
+PATTERNS: list[Pattern] = [
+    ATTENTION,
+    SUM_OF_PRODUCTS,
+    ADDMM,
+    SLICE_OF_CAT,
+    CAT_OF_PARTS,
+    EMBEDDING_OF_RANGE,
+]
+
+
+def register_pattern(pattern: Pattern) -> None:
+    """Make a pattern known in this process, as a plugin file does. UserError when the name is taken."""
+    if pattern.name in {known.name for known in PATTERNS} | {"exact", "all", "none"}:
+        raise UserError(f"the pattern name {pattern.name!r} is taken", "give the plugin's pattern another name")
+    PATTERNS.append(pattern)
+
+
+def chosen_patterns(text: str) -> list[Pattern]:
+    """The patterns of a list such as "exact,attention". UserError for a name that no pattern has."""
+    names = {name.strip() for name in text.split(",") if name.strip()}
+    known = {pattern.name for pattern in PATTERNS}
+    for name in names - known - {"exact", "all", "none"}:
+        close = difflib.get_close_matches(name, [*known, "exact", "all", "none"], n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: exact, all, none, {', '.join(sorted(known))}"
+        raise UserError(f"unknown pattern {name!r}", hint)
+    return [
+        pattern
+        for pattern in PATTERNS
+        if "all" in names or pattern.name in names or ("exact" in names and pattern.is_exact)
+    ]
