@@ -6,9 +6,11 @@ of processes may use one folder: nothing is changed in place, and an entry is wr
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 import warnings
 from functools import cache
@@ -29,15 +31,23 @@ def cache_dir(part: str) -> Path:
 
 
 @cache
+def private_dir(part: str) -> Path:
+    """A folder `part` that only this process uses and that is removed when it ends."""
+    root = Path(tempfile.mkdtemp(prefix="inductile-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    folder = root / part
+    folder.mkdir()
+    return folder
+
+
+@cache
 def _checked(root: str, part: str) -> Path:
     folder = Path(root).expanduser() / part
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        temporary = Path(tempfile.mkdtemp(prefix="inductile-")) / part
-        temporary.mkdir()
         warnings.warn(f"no compile cache: {error}; set {_VARIABLE} to a folder that can be written", stacklevel=3)
-        return temporary
+        return private_dir(part)
     for each in (folder, folder.parent):
         _check_owner(each)
     return folder

@@ -11,12 +11,16 @@ import builtins
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from ...dialects import kernel
 from ..host.constants import Constants
 from ..host.launchers import Launch, Launcher
 from .emit import KernelSource, emit_kernel
 from .library import LoadedKernel, compile_kernels, source_text
+
+if TYPE_CHECKING:
+    from ..config import Config
 
 #: most arguments of a kernel that `launch_all` calls
 MAX_ARGUMENTS = 256
@@ -72,14 +76,16 @@ class CppLauncher:
 
     needs_tensors = False
 
-    def __init__(self) -> None:
+    def __init__(self, processes: int = 0, keep: bool = True) -> None:
+        self._processes = processes
+        self._keep = keep
         self._kernels: dict[str, LoadedKernel] = {}
         self._launch_all: LoadedKernel | None = None
 
     def compile(self, functions: Sequence[kernel.FuncOp]) -> None:
         """Emit, compile and load kernels."""
         sources = [emit_kernel(function) for function in functions]
-        *loaded, self._launch_all = compile_kernels([*sources, _LAUNCH_ALL])
+        *loaded, self._launch_all = compile_kernels([*sources, _LAUNCH_ALL], self._processes, self._keep)
         for function, each in zip(functions, loaded, strict=True):
             self._kernels[function.sym_name.data] = each
 
@@ -145,6 +151,6 @@ def _failure(kernels: Sequence[LoadedKernel]) -> Callable[[int], None]:
     return fail
 
 
-def make_launcher() -> Launcher:
+def make_launcher(config: Config | None = None) -> Launcher:
     """A launcher for the kernels of one program."""
-    return CppLauncher()
+    return CppLauncher() if config is None else CppLauncher(config.compile_threads, config.cache)

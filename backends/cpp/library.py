@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cache import cache_dir, digest, find_entry, store_library, write_entry
+from .cache import cache_dir, digest, find_entry, private_dir, store_library, write_entry
 from .emit import KernelSource
 from .prelude import prelude_text
 from .toolchain import Compiler, compile_sources, find_compiler
@@ -29,18 +29,21 @@ class LoadedKernel:
     entry: int
 
 
-def compile_kernels(sources: Sequence[KernelSource]) -> list[LoadedKernel]:
+def compile_kernels(sources: Sequence[KernelSource], processes: int = 0, keep: bool = True) -> list[LoadedKernel]:
     """Compile and load kernels, or load them from the cache. Equal kernels are compiled once.
+
+    processes: most compilers to run at once; 0: one a core
+    keep:      whether the cache on disk is used and filled; else a folder that ends with this process
 
     Raises CompilerNotFoundError without a compiler and KernelCompileError when it rejects a kernel.
     """
     compiler = find_compiler()
-    folder = cache_dir("cpp")
+    folder = cache_dir("cpp") if keep else private_dir("cpp")
     keys = [_key(source, compiler) for source in sources]
     found = {key: find_entry(folder, key, _CHECKED) for key in dict.fromkeys(keys)}
     missing = {key: source for key, source in zip(keys, sources, strict=True) if found[key] is None}
     if missing:
-        found.update(_build(missing, compiler, folder))
+        found.update(_build(missing, compiler, folder, processes or os.cpu_count() or 1))
     return [_load(source, found[key]) for key, source in zip(keys, sources, strict=True)]
 
 
@@ -50,9 +53,12 @@ def _key(source: KernelSource, compiler: Compiler) -> str:
     return digest("\n".join((compiler.identity, prelude_text(source.sections), code)).encode())
 
 
-def _build(missing: dict[str, KernelSource], compiler: Compiler, folder: Path) -> dict[str, tuple[Path, str] | None]:
-    groups = _groups(missing)
-    outputs = compile_sources(compiler, [_unit([missing[key] for key in group]) for group in groups], folder)
+def _build(
+    missing: dict[str, KernelSource], compiler: Compiler, folder: Path, processes: int
+) -> dict[str, tuple[Path, str] | None]:
+    groups = _groups(missing, processes)
+    units = [_unit([missing[key] for key in group]) for group in groups]
+    outputs = compile_sources(compiler, units, folder, processes)
     found: dict[str, tuple[Path, str] | None] = {}
     for group, output in zip(groups, outputs, strict=True):
         library = store_library(folder, output)
@@ -65,9 +71,9 @@ def _build(missing: dict[str, KernelSource], compiler: Compiler, folder: Path) -
     return found
 
 
-def _groups(missing: dict[str, KernelSource]) -> list[list[str]]:
-    """Keys for each compiler process: as many as there are cores, with about equal text and distinct names."""
-    count = min(len(missing), os.cpu_count() or 1)
+def _groups(missing: dict[str, KernelSource], processes: int) -> list[list[str]]:
+    """Keys for each compiler process, with about equal text and distinct names."""
+    count = min(len(missing), processes)
     groups: list[list[str]] = [[] for _ in range(count)]
     names: list[set[str]] = [set() for _ in range(count)]
     sizes = [0] * count

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,8 @@ FLAGS = (
     "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden",
 )  # fmt: skip
 LIBRARIES = ("-lm",)
+#: characters of the compiler's messages in an error
+_SHOWN = 4000
 
 
 class KernelCompileError(InductileError):
@@ -99,21 +102,22 @@ def _processor() -> str:
     return "\n".join(found[name] for name in wanted if name in found)
 
 
-def compile_sources(compiler: Compiler, sources: Sequence[str], folder: Path) -> list[Path]:
-    """Compile each text to a library in a fresh folder inside `folder`, all at the same time; the libraries.
+def compile_sources(compiler: Compiler, sources: Sequence[str], folder: Path, processes: int = 0) -> list[Path]:
+    """Compile each text to a library in a fresh folder inside `folder`, `processes` at a time (0: all); the libraries.
 
     On failure the source stays there for the KernelCompileError.
     """
     workplace = Path(tempfile.mkdtemp(prefix="build-", dir=folder))
-    jobs: list[tuple[Path, Path, list[str], subprocess.Popen[str]]] = []
-    for number, text in enumerate(sources):
+
+    def build(number: int, text: str) -> Path:
         source, output = workplace / f"kernels{number}.cpp", workplace / f"kernels{number}.so"
         source.write_text(text)
         arguments = compiler.arguments(source, output)
-        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        jobs.append((source, output, arguments, process))
-    messages = [process.communicate()[0] for _, _, _, process in jobs]
-    for (source, _, arguments, process), message in zip(jobs, messages, strict=True):
-        if process.returncode:
-            raise KernelCompileError(str(source), shlex.join(arguments), message[:4000])
-    return [output for _, output, _, _ in jobs]
+        result = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if result.returncode:
+            raise KernelCompileError(str(source), shlex.join(arguments), result.stdout[:_SHOWN])
+        return output
+
+    # threads that wait for processes
+    with ThreadPoolExecutor(min(processes or len(sources), len(sources))) as pool:
+        return list(pool.map(build, range(len(sources)), sources))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from xdsl.ir import SSAValue
 
 from ...dialects import kernel
 from ...errors import UnsupportedError
 from .constants import Constants
+
+if TYPE_CHECKING:
+    from ..config import Config
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Launcher(Protocol):
         ...
 
 
-#: kind of a kernel's target -> module with `make_launcher() -> Launcher`
+#: kind of a kernel's target -> module with `make_launcher(config) -> Launcher`
 LAUNCHERS: dict[str, str] = {"cpp": "..cpp.launch", "cuda": "..triton.launch", "hip": "..triton.launch"}
 
 
@@ -58,9 +61,9 @@ def generator_of(function: kernel.FuncOp) -> str:
     return "cpp" if function.target is None else function.target.data.partition(":")[0]
 
 
-def make_launcher(generator: str) -> Launcher:
+def make_launcher(generator: str, config: Config | None = None) -> Launcher:
     """A launcher. UnsupportedError for an unknown kind of target."""
     module = LAUNCHERS.get(generator)
     if module is None:
         raise UnsupportedError(f"no launcher for kernels of target {generator!r}; known: {', '.join(LAUNCHERS)}")
-    return importlib.import_module(module, __package__).make_launcher()
+    return importlib.import_module(module, __package__).make_launcher(config)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import linecache
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -13,6 +13,9 @@ from ...dialects import host, kernel
 from ...errors import UserError
 from .emit import HostEmitter
 from .launchers import Launcher, generator_of, make_launcher
+
+if TYPE_CHECKING:
+    from ..config import Config
 
 _NUMBERS = itertools.count()
 
@@ -39,7 +42,7 @@ class HostProgram:
         return self._run(args)
 
 
-def build(module: ModuleOp, config: Any = None, references: Mapping[str, Any] | None = None) -> HostProgram:
+def build(module: ModuleOp, config: Config | None = None, references: Mapping[str, Any] | None = None) -> HostProgram:
     """Compile the module's kernels and its one `host.func`.
 
     `references` holds what calls refer to beside the module. Raises UserError when the module has not exactly one
@@ -49,21 +52,21 @@ def build(module: ModuleOp, config: Any = None, references: Mapping[str, Any] | 
     if len(functions) != 1:
         raise UserError(f"the module has {len(functions)} host functions", "keep the one that is to run")
     kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, kernel.FuncOp)}
-    launchers = _compile(functions[0], kernels)
+    launchers = _compile(functions[0], kernels, config)
     emitter = HostEmitter(functions[0], kernels, launchers, references or {})
     source = emitter.source()
     sources = {name: text for launcher in launchers.values() for name, text in launcher.sources.items()}
     return HostProgram(source, emitter.constants.namespace, sources)
 
 
-def _compile(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp]) -> dict[str, Launcher]:
+def _compile(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp], config: Config | None) -> dict[str, Launcher]:
     """Compile the kernels that the function launches, each by its code generator."""
     launched = {op.kernel.root_reference.data for op in function.walk() if isinstance(op, host.LaunchOp)}
     groups: dict[str, list[kernel.FuncOp]] = {}
     for name, each in kernels.items():
         if name in launched:
             groups.setdefault(generator_of(each), []).append(each)
-    launchers = {generator: make_launcher(generator) for generator in groups}
+    launchers = {generator: make_launcher(generator, config) for generator in groups}
     for generator, group in groups.items():
         launchers[generator].compile(group)
     return launchers

@@ -195,3 +195,21 @@ def test_rejected_code_leaves_what_is_needed_to_repeat_it(folder: Path) -> None:
         compile_kernels([broken])
     assert "nonsense" in Path(caught.value.source).read_text()
     assert caught.value.source in caught.value.command
+
+
+def test_without_the_cache_nothing_is_kept(folder: Path) -> None:
+    compile_kernels([emit(SCALE.format(14.0))], keep=False)
+    assert not folder.exists()
+
+
+def test_fewer_compilers_than_cores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[int] = []
+    compile_sources = library.compile_sources
+
+    def count(compiler: toolchain.Compiler, sources: list[str], where: Path, processes: int) -> list[Path]:
+        compiled.append(len(sources))
+        return compile_sources(compiler, sources, where, processes)
+
+    monkeypatch.setattr(library, "compile_sources", count)
+    compile_kernels([emit(SCALE.format(15.0 + k).replace("@scale", f"@scale{k}")) for k in range(3)], processes=1)
+    assert compiled == [1]
