@@ -86,6 +86,6 @@ class TritonLauncher:
         return f"{call}({arguments})  # {source.name}"
 
 
-def make_launcher() -> Launcher:
+def make_launcher(config: Any = None) -> Launcher:
     """A launcher for the Triton kernels of one program."""
     return TritonLauncher()
