@@ -13,6 +13,7 @@ from ...dialects.sym import ZERO
 from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit, widest_scalar, work_of_block
 from .meeting import drop_atomic, keeps_apart, meeting_stores
+from .read_back import read_back
 from .targets import CpuTarget
 from .transforms import (
     Range,
@@ -42,6 +43,7 @@ UNROLLED = 4
 
 def schedule(function: kernel.FuncOp, target: CpuTarget, sizes: Sizes) -> None:
     """Choose mapping and tiles for all loops of a kernel, in place."""
+    read_back(function)
     names = kernel_names(function)
     for op in list(function.body.block.ops):
         if isinstance(op, kernel.ForOp):

@@ -361,3 +361,62 @@ kernel.func @index_put(%x: !kernel.buffer<f32, 80*s0>, %i: !kernel.buffer<i64, s
 // CHECK-NEXT:     kernel.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
+
+// -----
+
+// A row that goes to memory as well is read back from there. One that is read at another place than it was stored stays.
+
+kernel.func @read_back(%x: !kernel.buffer<f32, 4096*s0>, %y: !kernel.buffer<f32, 4096*s0>, %z: !kernel.buffer<f32, 4096*s0>, %w: !kernel.buffer<f32, 4096*s0>) symbols (s0) {
+  kernel.for i0 in 0 to s0 {
+    %a = kernel.local : !kernel.buffer<f32, 4096, local>
+    %b = kernel.local : !kernel.buffer<f32, 4096, local>
+    %s = kernel.reduce sum i1 in 0 to 4096 {
+      %v = kernel.load %x[4096*i0 + i1]
+      %e = math.exp %v : f32
+      kernel.store %e, %y[4096*i0 + i1]
+      kernel.store %e, %a[i1]
+      %f = math.tanh %v : f32
+      kernel.store %f, %w[4096*i0 + i1]
+      kernel.store %f, %b[i1]
+      kernel.yield %e
+    }
+    kernel.for i1 in 0 to 4096 {
+      %v = kernel.load %a[i1]
+      %u = kernel.load %b[-i1 + 4095]
+      %q = arith.divf %v, %s : f32
+      %r = arith.addf %q, %u : f32
+      kernel.store %r, %z[4096*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @read_back(%x: !kernel.buffer<f32, 4096*s0>, %y: !kernel.buffer<f32, 4096*s0>, %z: !kernel.buffer<f32, 4096*s0>, %w: !kernel.buffer<f32, 4096*s0>) symbols (s0) target "cpp" {
+// CHECK-NEXT:     kernel.for i0 in 0 to s0 map parallel {
+// CHECK-NEXT:       %b = kernel.local : !kernel.buffer<f32, 4096, local>
+// CHECK-NEXT:       %s = kernel.reduce sum i1 in 0 to 4096 map vector tile 64 {
+// CHECK-NEXT:         %v = kernel.load %x[4096*i0 + i1]
+// CHECK-NEXT:         %e = math.exp %v : f32
+// CHECK-NEXT:         kernel.store %e, %y[4096*i0 + i1]
+// CHECK-NEXT:         %f = math.tanh %v : f32
+// CHECK-NEXT:         kernel.store %f, %w[4096*i0 + i1]
+// CHECK-NEXT:         kernel.store %f, %b[i1]
+// CHECK-NEXT:         kernel.yield %e
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.for i1 in 0 to 4096 map vector tile 16 {
+// CHECK-NEXT:         %v_1 = kernel.load %y[4096*i0 + i1]
+// CHECK-NEXT:         %u = kernel.load %b[-i1 + 4095]
+// CHECK-NEXT:         %q = arith.divf %v_1, %s : f32
+// CHECK-NEXT:         %r = arith.addf %q, %u : f32
+// CHECK-NEXT:         kernel.store %r, %z[4096*i0 + i1]
+// CHECK-NEXT:         kernel.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }

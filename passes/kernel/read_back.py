@@ -1,0 +1,100 @@
+"""Rows that also go to memory: a CPU reads them back from there, where they still are in its cache."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from ...dialects import kernel
+from ...dialects.sym import ONE, ZERO, Expr
+from .axes import Bound, Loop
+
+
+def read_back(function: kernel.FuncOp) -> None:
+    """Drop local buffers that hold what a buffer of the kernel holds as well, element by element."""
+    for op in list(function.walk()):
+        if isinstance(op, kernel.LocalOp):
+            _share(op)
+
+
+def _share(op: kernel.LocalOp) -> None:
+    users = [use.operation for use in op.buffer.uses]
+    stores = [user for user in users if isinstance(user, kernel.StoreOp)]
+    loads = [user for user in users if isinstance(user, kernel.LoadOp)]
+    if len(stores) != 1 or not _is_plain(stores[0]):
+        return
+    twin = _twin(stores[0])
+    if twin is None or not all(_same_element(stores[0], twin, load, op) for load in loads):
+        return
+    for load in loads:
+        load.operands[0] = twin.buffer
+        load.properties["map"] = twin.map
+    for dead in (stores[0], op):
+        block = dead.parent
+        assert block is not None
+        block.erase_op(dead)
+
+
+def _is_plain(store: kernel.StoreOp) -> bool:
+    return store.mask is None and not store.dynamic and store.kind.data == "set" and store.ordered is None
+
+
+def _twin(store: kernel.StoreOp) -> kernel.StoreOp | None:
+    """The only store to some buffer of the kernel, if it stores the same value at the same point."""
+    block = store.parent
+    assert block is not None
+    for other in block.ops:
+        if not isinstance(other, kernel.StoreOp) or other.value is not store.value or not _is_plain(other):
+            continue
+        if isinstance(other.buffer.owner, Operation) or not _same_kind(store, other):
+            continue
+        if sum(isinstance(use.operation, kernel.StoreOp) for use in other.buffer.uses) == 1:
+            return other
+    return None
+
+
+def _same_kind(store: kernel.StoreOp, other: kernel.StoreOp) -> bool:
+    left, right = store.buffer.type, other.buffer.type
+    assert isinstance(left, kernel.BufferType) and isinstance(right, kernel.BufferType)
+    return left.element == right.element
+
+
+def _same_element(store: kernel.StoreOp, twin: kernel.StoreOp, load: kernel.LoadOp, op: kernel.LocalOp) -> bool:
+    """Whether a load reads at the store's index, along loops that run the same axes, so that the twin's index fits."""
+    if load.map != store.map or load.dynamic or load.mask is not None:
+        return False
+    written, read = _axes_inside(store, op), _axes_inside(load, op)
+    index = store.map.data[0]
+    if not _is_row_major(index, written):
+        return False
+    used = twin.map.data[0].free_symbols & written.keys()
+    return all(axis in index.free_symbols and read.get(axis) == written[axis] for axis in used)
+
+
+def _is_row_major(index: Expr, axes: dict[str, Bound]) -> bool:
+    """Whether an index enumerates the axes it uses in some order, so that each point has a place of its own."""
+    parts = index.split(axes)
+    if parts is None or parts[1] is not ZERO:
+        return False
+    rest = dict(parts[0])
+    step = ONE
+    while rest:
+        axis = next((name for name, coefficient in rest.items() if coefficient is step), None)
+        if axis is None or axes[axis][0] is not ZERO:
+            return False
+        del rest[axis]
+        step = step * axes[axis][1]
+    return True
+
+
+def _axes_inside(access: Operation, op: kernel.LocalOp) -> dict[str, Bound]:
+    """The axes of the loops around an access that are inside of the block of a local buffer."""
+    axes: dict[str, Bound] = {}
+    parent = access.parent_op()
+    while isinstance(parent, Loop) and not _holds(parent, op):
+        axes[parent.axis.data] = parent.lo.data, parent.hi.data
+        parent = parent.parent_op()
+    return axes
+
+
+def _holds(loop: Loop, op: kernel.LocalOp) -> bool:
+    return any(region.block is op.parent for region in loop.regions)
