@@ -160,6 +160,12 @@ def _provide(operand: Operand, fusion: loop.FusionOp, body: Block) -> SSAValue:
     """The program's value for a kernel's buffer, made in front of the fusion where that is needed."""
     if operand.kind == "value":
         assert operand.value is not None
+        filled = operand.value.owner
+        if isinstance(filled, loop.EmptyOp):
+            # From here on it is memory with elements: a later scatter that is not in place must copy it.
+            memory = host.EmptyOp.of(filled.out.type, location=filled.location)
+            _replace(filled, memory, body)
+            return memory.out
         return operand.value
     empty = host.EmptyOp.of(operand.type, location=fusion.location)
     body.insert_op_before(empty, fusion)
