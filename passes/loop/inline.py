@@ -39,7 +39,7 @@ class Inline(ModulePass):
         reads is in memory anyway (else the readers' kernels would make its sources live in memory), and recomputing
         moves less: with n sites and r elements read for one, n*r < r + 1 + n, which is what computing, writing and
         reading it n times costs. A site that evaluates elements repeatedly (broadcast, gather, inside a reduction
-        that it does not depend on, overlapping windows) allows r <= 1 and half of the operations;
+        that it does not depend on, overlapping windows) allows r <= 1 and, if anything is read, half of the operations;
       - it reads nothing (constants, index arithmetic) and is cheap: then also when it is needed in memory anyway.
 
     Never past an `aten.copy_` that writes what the body reads, nor, with a `loop.assert`, past any; the assert must be
@@ -134,7 +134,7 @@ class _Inliner:
         repeated = any(self.repeats(producer, site) for site in uses.sites)
         if len(uses.sites) == 1 and not repeated:
             return self.misplaced_reduce(uses.sites[0]) if cost.has_reduce else None
-        if not cheap or (repeated and cost.arithmetic * 2 > self.options.cheap):
+        if not cheap or (repeated and cost.loads and cost.arithmetic * 2 > self.options.cheap):
             return "too expensive to compute more than once"
         if not all(is_stored(load.operands[0]) for load in loads_in(producer)):
             return "its sources would have to be in memory"

@@ -142,6 +142,8 @@ class _Body:
             self.forward(op, x if known.as_int() else y)
         elif x is y:
             self.forward(op, x)
+        elif type(x.owner) is arith.SelectOp and x.owner.operands[0] is condition:
+            op.operands[1] = x.owner.operands[1]  # what this select chooses, that one has chosen as well
 
     def check(self, op: Operation) -> None:
         known = self.known.get(op.operands[0])

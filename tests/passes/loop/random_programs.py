@@ -36,7 +36,7 @@ class Program:
     def text(self, length: int) -> str:
         makers = (self.pointwise, self.pointwise, self.pointwise, self.reduce, self.reshape, self.pad, self.scan)
         for _ in range(length):
-            self.random.choice((*makers, self.slice_update, self.view, self.write))()
+            self.random.choice((*makers, self.slice_update, self.view, self.write, self.cat))()
         outputs = self.random.sample(self.values[4:] or self.values, min(3, len(self.values[4:]) or 1))
         arguments = ", ".join(f"{v.name}: {v.type}" for v in self.arguments)
         types = ", ".join(v.type for v in outputs)
@@ -143,10 +143,8 @@ class Program:
         if len(first.shape) < 2:
             return
         outer, inner, *rest = first.shape
-        shape = (f"({outer})*({inner})" if "s0" in outer + inner else str(int(outer) * int(inner)), *rest)
-        if "*" in shape[0] and outer == inner:
-            return
-        shape = (shape[0].replace("(", "").replace(")", ""), *rest)
+        product = str(int(outer) * int(inner)) if (outer + inner).isdigit() else f"({outer})*({inner})"
+        shape = (product, *rest)
         value = self.new(shape)
         indices = ", ".join((f"i0 floordiv ({inner}), i0 mod ({inner})", *(f"i{k + 1}" for k in range(len(rest)))))
         self.lines.append(f"  {value.name} = loop.view {first.name}[{indices}] ({self.nest(shape)}) : {value.type}")
@@ -195,6 +193,29 @@ class Program:
         index = ", ".join(f"i{k}" for k in range(len(shape)))
         head = f"loop.scatter set ({self.nest(shape)}) into {dest.name}[{index}] unique"
         self.emit(head, lines, self.new(dest.shape))
+
+    def cat(self) -> None:
+        """Two values side by side along their first dimension."""
+        first = self.pick()
+        if not first.shape:
+            return
+        rest = first.shape[1:]
+        second = self.random.choice([v for v in self.values if v.shape[1:] == rest and v.shape])
+        start = first.shape[0]
+        both = start, second.shape[0]
+        total = str(sum(map(int, both))) if "".join(both).isdigit() else " + ".join(both)
+        shape = (total, *rest)
+        whole = Value("", shape)
+        self.count += 2
+        names = [f"%v{self.count - 1}", f"%p{self.count}"]
+        self.lines.append(f"  {names[0]} = loop.empty : {whole.type}")
+        for source, target, offset in ((first, names[1], ""), (second, self.new(shape).name, f" + {start}")):
+            index = ", ".join(f"i{k}" for k in range(len(shape)))
+            place = index.replace("i0", f"i0{offset}", 1)
+            head = f"loop.scatter set ({self.nest(source.shape)}) into {names[0]}[{place}] unique"
+            lines = [f"    %v = loop.load {source.name}[{index}]", "    %r = math.tanh %v : f32"]
+            self.emit(head, lines, Value(target, shape))
+            names[0] = target
 
     def write(self) -> None:
         """Write a value to an argument of its shape."""

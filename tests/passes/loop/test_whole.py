@@ -12,8 +12,9 @@ from .conftest import Check
 EXAMPLES = sorted((Path(__file__).parents[2] / "filecheck" / "passes" / "loop").glob("*.mlir"))
 WHOLE = ",".join(
     (
-        "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-assign-layouts,loop-inline,loop-cse,loop-dce",
-        "loop-split-axes,loop-split-reductions{min-length=16 parts=3},loop-fuse,loop-bufferize",
+        "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-select-pieces",
+        "loop-assign-layouts,loop-inline,loop-cse,loop-dce,loop-split-axes",
+        "loop-split-reductions{min-length=16 parts=3},loop-fuse,loop-bufferize",
     )
 )
 _RUN = re.compile(r"// RUN: inductile-opt %s -p (?:\"([^\"]+)\"|(\S+))")
