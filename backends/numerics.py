@@ -17,24 +17,41 @@ from ..passes.printing import broken_module_text, first_line
 from ..passes.remarks import format_location
 from .blame import producer_of_result, writer_of_input
 from .reference import InterpretationError, Outcome, observe, outcome_differences, random_inputs
+from .reference.run import find_function, functions
 
 #: lines of two modules that are worth comparing, and changed ones that are worth showing
 _MOST_COMPARED, _MOST_SHOWN = 2000, 8
 _NAMED = re.compile(r"(result|input) (\d+)")
 
 
+@dataclass(frozen=True)
+class Difference:
+    """How answers of a function differ, and for which inputs they were asked for."""
+
+    function: str
+    case: str
+    lines: tuple[str, ...]
+    """The first one names the result or input; what a module raises is a line of its own."""
+
+    def __str__(self) -> str:
+        return f"{'; '.join(self.lines[:3])} ({self.case})"
+
+
 @dataclass
 class _Case:
-    """Inputs, what they are, and what the module does to them in the state that was last seen."""
+    """Inputs of a function, what they are, and what the module does to them; `last` is what another one did."""
 
+    function: str
     name: str
     inputs: list[Any]
-    outcome: Outcome | None = None
+    expected: Outcome | None = None
+    last: Outcome | None = None
 
 
-class NumericCheck(Instrumentation):
-    """Compares the module behind each pass with the one in front of it, on the same inputs, in the reference backend,
-    which computes floats in float64 and rounds only where the program casts.
+class Answers:
+    """What the functions of a module do to some inputs, to compare other modules with.
+
+    The reference backend runs them; it computes floats in float64 and rounds only where the program casts.
 
     Compared are results, inputs afterwards, aliases, and errors that the program raises. Inputs are made up twice:
     ordinary numbers, then some NaNs, infinities, zeros of either sign and extreme numbers among them.
@@ -43,75 +60,85 @@ class NumericCheck(Instrumentation):
     inputs:     given inputs instead
     constants:  real values of the last arguments, which a graph got from its constants
     references: graphs and objects that calls name
+
+    Raises UserError for a module that has no answer: one that reads undefined memory, say.
     """
 
     def __init__(
         self,
+        module: ModuleOp,
         seed: int = 0,
         inputs: Sequence[Any] | None = None,
         constants: Sequence[Any] = (),
         references: Mapping[str, Any] | None = None,
     ) -> None:
-        self.seed = seed
-        self._given = inputs
-        self._constants = list(constants)
         self._references = references
-        self._cases: list[_Case] = []
-        self._before: ModuleOp | None = None
-
-    def before_run(self, module: ModuleOp) -> None:
-        """Make inputs and keep what the module does to them. UserError for a module that cannot be run."""
-        if self._given is not None:
-            self._cases = [_Case("the given inputs", list(self._given))]
-        else:
-            ordinary, special = (random_inputs(module, self.seed, special=s) for s in (False, True))
-            self._cases = [_Case("random inputs", ordinary), _Case("random inputs with special values", special)]
+        self.module = module.clone()
+        self._cases = _given(module, inputs) if inputs is not None else _made_up(module, seed)
         for case in self._cases:
-            if self._constants:
-                case.inputs[-len(self._constants) :] = self._constants
-            case.outcome = self._observe(module, case)
-            if isinstance(case.outcome.error, InterpretationError):
-                problem = f"the module has no meaning to compare with: {case.outcome.error}"
-                raise UserError(problem, "mend it, or leave --verify-each=numerics out") from case.outcome.error
-        self._before = module.clone()
+            if constants:
+                case.inputs[-len(constants) :] = constants
+            case.expected = self._observe(module, case)
+            if isinstance(case.expected.error, InterpretationError):
+                problem = f"the module has no meaning to compare with: {case.expected.error}"
+                raise UserError(problem, "mend it, or leave the comparison out") from case.expected.error
 
-    def after_pass(self, done: int, module_pass: ModulePass, module: ModuleOp, seconds: float) -> None:
-        """Compare; raises PassError with what differs."""
+    def difference(self, module: ModuleOp) -> Difference | None:
+        """How the answers of another module differ; None when they do not."""
         for case in self._cases:
-            assert case.outcome is not None
-            after = self._observe(module, case)
-            if isinstance(after.error, InterpretationError) and "computed wide" in str(after.error):
-                differences = self._compare_narrow(module, case)
+            assert case.expected is not None
+            case.last = self._observe(module, case)
+            if isinstance(case.last.error, InterpretationError) and "computed wide" in str(case.last.error):
+                found = self._compare_narrow(module, case)
+                case.last = case.expected
             else:
-                differences = outcome_differences(case.outcome, after)
-                case.outcome = after
-            if differences:
-                raise PassError(module_pass.name, self._message(case, differences, module))
-        self._before = module.clone()
+                found = outcome_differences(case.expected, case.last)
+            if found:
+                return Difference(case.function, case.name, tuple(found))
+        return None
+
+    def move_on(self, module: ModuleOp) -> None:
+        """Compare with `module`, the last one that did not differ, from now on: small errors do not add up."""
+        self.module = module.clone()
+        for case in self._cases:
+            case.expected = case.last
 
     def _observe(self, module: ModuleOp, case: _Case, wide: bool = True) -> Outcome:
-        return observe(module, case.inputs, wide=wide, references=self._references)
+        return observe(module, case.inputs, function=case.function, wide=wide, references=self._references)
 
     def _compare_narrow(self, module: ModuleOp, case: _Case) -> list[str]:
         """Compare in the program's own types, where one looks at the bits of a float."""
-        assert self._before is not None
-        return outcome_differences(self._observe(self._before, case, False), self._observe(module, case, False))
+        return outcome_differences(self._observe(self.module, case, False), self._observe(module, case, False))
 
-    def _message(self, case: _Case, differences: Sequence[str], module: ModuleOp) -> str:
-        lines = [f"it changes the answer for {case.name}: {'; '.join(differences[:3])}"]
-        assert self._before is not None
-        named = _NAMED.match(differences[0])
+    def explain(self, difference: Difference, module: ModuleOp) -> list[str]:
+        """Where the first thing that differs comes from, and what changed in the text if that is little."""
+        lines: list[str] = []
+        named = _NAMED.match(difference.lines[0])
         if named is not None:
-            before, behind = (_origin(state, named[1], int(named[2])) for state in (self._before, module))
+            before, behind = (_origin(m, difference.function, named) for m in (self.module, module))
             if before == behind:
                 lines.append(f"  {named[0]} comes from: {behind}")
             else:
                 lines += [f"  in front of the pass {named[0]} comes from: {before}", f"  behind it from: {behind}"]
-        return "\n".join([*lines, *_changed_lines(self._before, module)])
+        return [*lines, *_changed_lines(self.module, module)]
 
 
-def _origin(module: ModuleOp, kind: str, number: int) -> str:
-    op = (producer_of_result if kind == "result" else writer_of_input)(module, number)
+def _given(module: ModuleOp, inputs: Sequence[Any]) -> list[_Case]:
+    return [_Case(find_function(module, None).sym_name.data, "given inputs", list(inputs))]
+
+
+def _made_up(module: ModuleOp, seed: int) -> list[_Case]:
+    kinds = (("random inputs", False), ("random inputs with special values", True))
+    return [
+        _Case(function, name, list(random_inputs(module, seed, special, function)))
+        for function in functions(module)
+        for name, special in kinds
+    ]
+
+
+def _origin(module: ModuleOp, function: str, named: re.Match[str]) -> str:
+    find = producer_of_result if named[1] == "result" else writer_of_input
+    op = find(module, int(named[2]), function)
     if op is None:
         return "no op, it is an argument"
     where = format_location(op.location)
@@ -125,3 +152,30 @@ def _changed_lines(before: ModuleOp, behind: ModuleOp) -> list[str]:
         return []
     changes = [line for line in difflib.ndiff(old, new) if line[0] in "+-"]
     return [f"  {line[0]} {line[1:].strip()}" for line in changes] if len(changes) <= _MOST_SHOWN else []
+
+
+class NumericCheck(Instrumentation):
+    """Compares the module behind each pass with the one in front of it; the arguments are those of `Answers`."""
+
+    def __init__(
+        self,
+        seed: int = 0,
+        inputs: Sequence[Any] | None = None,
+        constants: Sequence[Any] = (),
+        references: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._arguments = (seed, inputs, constants, references)
+        self._answers: Answers | None = None
+
+    def before_run(self, module: ModuleOp) -> None:
+        """Make inputs and keep what the module does to them."""
+        self._answers = Answers(module, *self._arguments)
+
+    def after_pass(self, done: int, module_pass: ModulePass, module: ModuleOp, seconds: float) -> None:
+        """Compare; raises PassError with what differs."""
+        assert self._answers is not None
+        difference = self._answers.difference(module)
+        if difference is not None:
+            lines = [f"it changes the answer: {difference}", *self._answers.explain(difference, module)]
+            raise PassError(module_pass.name, "\n".join(lines))
+        self._answers.move_on(module)

@@ -2,23 +2,32 @@
 
     DIR/forward_0/00-input.mlir ... 17-host-free.mlir, kernels.cpp, program.py, timing.json, pipeline.txt
 
-Every `.mlir` file is read by `inductile-opt` as it is; written behind each pass, so that it survives a crash.
+Every `.mlir` file is read by `inductile-opt` as it is; written behind each pass, so that it survives a crash. With
+INDUCTILE_TRACE_INPUTS=1 the inputs of the first call go to `inputs/0.npy`, ...; where debug counters are active,
+`counters.json` says how often each was asked.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..errors import UserError
+from ..passes.counters import active
 from ..passes.instrumentation import PrintTree
 from ..passes.manager import Instrumentation
 from ..passes.timing import Timing
+
+#: takes one list of inputs and clears it
+BoxedFunction = Callable[[list[Any]], Any]
 
 _numbers = itertools.count()
 
@@ -68,7 +77,41 @@ class Trace(Instrumentation):
         self.timing.after_pass(done, module_pass, module, seconds)
         self.tree.after_pass(done, module_pass, module, seconds)
         self.write("timing.json", self.timing.json() + "\n")
+        if active():
+            asked = {name: counter.asked for name, counter in active().items()}
+            self.write("counters.json", json.dumps(asked, indent=2) + "\n")
 
     def after_verify(self, done: int, module_pass: ModulePass, seconds: float) -> None:
         """Record the verifier's time."""
         self.timing.after_verify(done, module_pass, seconds)
+
+    def pass_failed(self, done: int, module_pass: ModulePass, module: ModuleOp, error: Exception) -> None:
+        """Write what a failing pass left, and why it failed."""
+        self.tree.pass_failed(done, module_pass, module, error)
+        self.write("error.txt", f"{module_pass}: {error}\n")
+
+    def watch_calls(self, compiled: BoxedFunction, constants: Sequence[Any]) -> BoxedFunction:
+        """`compiled`, which saves the inputs of its first call if INDUCTILE_TRACE_INPUTS asks for that."""
+        if os.environ.get("INDUCTILE_TRACE_INPUTS", "0") in ("", "0"):
+            return compiled
+        return _SavingInputs(compiled, constants, self.folder / "inputs")
+
+
+class _SavingInputs:
+    """A compiled graph that writes the inputs of its first call, those that it makes itself included."""
+
+    def __init__(self, compiled: BoxedFunction, constants: Sequence[Any], folder: Path) -> None:
+        self._boxed_call = True
+        self._compiled = compiled
+        self._constants = constants
+        self._folder: Path | None = folder
+
+    def __call__(self, args: list[Any]) -> Any:
+        if self._folder is not None:
+            from .arrays import save_array
+
+            self._folder.mkdir(exist_ok=True)
+            for number, value in enumerate([*args, *self._constants]):
+                save_array(self._folder / f"{number}.npy", value)
+            self._folder = None
+        return self._compiled(args)

@@ -13,9 +13,17 @@ from ..lowering.registry import available_passes, parse_passes
 _ROOT = Path(__file__).parent.parent
 
 
+def source_file(cls: type[ModulePass]) -> str:
+    """The file that a pass is in, inside the package if it is there."""
+    try:
+        file = Path(inspect.getsourcefile(cls) or "?")
+    except (TypeError, OSError):
+        return "?"
+    return str(file.relative_to(_ROOT)) if file.is_relative_to(_ROOT) else file.name
+
+
 def _row(name: str, cls: type[ModulePass], shown: str = "") -> str:
-    file = Path(inspect.getsourcefile(cls) or "?")
-    source = file.relative_to(_ROOT) if file.is_relative_to(_ROOT) else file.name
+    source = source_file(cls)
     doc = (inspect.getdoc(cls) or inspect.getdoc(inspect.getmodule(cls)) or "").partition("\n")[0]
     return f"  {shown or name:36s} {getattr(cls, 'level', '-'):22s} {source}\n      {doc}"
 

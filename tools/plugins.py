@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 
 from xdsl.passes import ModulePass
@@ -21,6 +22,7 @@ def load_plugin(path: str) -> list[str]:
     if spec is None or spec.loader is None or not file.is_file():
         raise UserError(f"cannot load the plugin {path}", "give a Python file that defines passes")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and inspect look modules up there
     try:
         spec.loader.exec_module(module)
     except Exception as error:
