@@ -18,12 +18,13 @@ from ...dialects.aten import AtenOp
 from ..common.functions import functions
 from ..counters import counter
 from ._aliases import possibly_written
-from ._rules import RULES, Rewriter
+from ._rules import RULES, Rewriter, Rule
+from ._uniform import UNIFORM_RULES
 
 
 @dataclass(frozen=True)
 class Canonicalize(ModulePass):
-    """Apply the rules of `passes/graph/_rules.py` to each op, first to last, until none matches.
+    """Apply the rules of `passes/graph/_rules.py` and `_uniform.py` to each op, first to last, until none matches.
 
     level:         aten
     precondition:  none
@@ -44,6 +45,11 @@ class Canonicalize(ModulePass):
         """Run on every function of the module."""
         for _, block in functions(op):
             canonicalize(block)
+
+
+_ALL: dict[str, tuple[Rule, ...]] = {
+    packet: (*RULES.get(packet, ()), *UNIFORM_RULES.get(packet, ())) for packet in (*RULES, *UNIFORM_RULES)
+}
 
 
 def canonicalize(block: Block) -> None:
@@ -71,7 +77,7 @@ def _rewrite(op: Operation, rewriter: Rewriter) -> None:
 
 
 def _first_match(op: AtenOp, rewriter: Rewriter) -> SSAValue | None:
-    for rule in RULES.get(op.packet, ()):
+    for rule in _ALL.get(op.packet, ()):
         rewriter.inserted = None
         replacement = rule(op, rewriter)
         if replacement is not None:
