@@ -118,7 +118,7 @@ class LaneEmitter(Statements):
 
     def _scan(self, op: kernel.ScanOp) -> None:
         context = self.context
-        accumulators = Accumulators(context, op, self.lanes.width)
+        accumulators = Accumulators(context, op, self.lanes.width, wide=True)
         accumulators.declare()
         with serial_loop(context, op):
             self.block(op.body.block, accumulators.accumulate)

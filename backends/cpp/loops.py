@@ -115,7 +115,7 @@ class LoopEmitter(Statements):
     def _scan(self, op: kernel.ScanOp) -> None:
         context = self.context
         context.comment(op)
-        accumulators = Accumulators(context, op)
+        accumulators = Accumulators(context, op, wide=True)
         accumulators.declare()
         with serial_loop(context, op):
             self.block(op.body.block, accumulators.accumulate)

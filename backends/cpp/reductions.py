@@ -10,12 +10,12 @@ from xdsl.ir import SSAValue
 from ...dialects import kernel
 from ...dialects.loop.body import yielded
 from ...dialects.loop.monoids import MONOIDS
-from .code import Code
+from .code import Code, call
 from .context import Context
 from .conversions import cast
 from .monoids import Combination, combination
 from .statements import Statements
-from .types import is_float, scalar_ctype
+from .types import half_name, is_float, scalar_ctype
 
 #: steps in a block of a long sum of floats
 BLOCK_STEPS = 32
@@ -30,7 +30,8 @@ class Accumulators:
     """The running values of a reduce or scan, for each of its monoids in turn.
 
     width:  number of lanes; None for plain scalars
-    totals: whether they add up the sums of blocks, which sums of floats do in double
+    wide:   whether sums (and, in scans, products) of floats are kept in double: sums of blocks, and running values of a
+            scan, as eager keeps them
     prefix: begins the C++ names
     """
 
@@ -39,7 +40,7 @@ class Accumulators:
         context: Context,
         op: kernel.ReduceOp | kernel.ScanOp,
         width: int | None = None,
-        totals: bool = False,
+        wide: bool = False,
         prefix: str = "",
     ) -> None:
         self.context = context
@@ -47,8 +48,8 @@ class Accumulators:
         self.op = op
         self._values: tuple[SSAValue, ...] = yielded(op.body)
         self._parts = _parts(context, op, self._values)
-        sums = _float_sums(op) if totals else frozenset()
-        self._ctypes = ["double" if k in sums else scalar_ctype(v.type) for k, v in enumerate(self._values)]
+        in_double = _float_sums(op) if wide else frozenset()
+        self._ctypes = ["double" if k in in_double else scalar_ctype(v.type) for k, v in enumerate(self._values)]
         self.names: list[str] = []
         """C++ names, one for each yielded value."""
         for monoid, count, _ in self._parts:
@@ -57,12 +58,20 @@ class Accumulators:
 
     def elements(self, lane: str = "lane") -> list[Code]:
         """The running values, of one lane where there are lanes."""
-        places = [Code(self._at(name, lane)) for name in self.names]
-        wanted = [scalar_ctype(v.type) for v in self._values]
         return [
-            place if have == want else cast(want, place)
-            for place, have, want in zip(places, self._ctypes, wanted, strict=True)
+            self._converted(Code(self._at(name, lane)), ctype, value)
+            for name, ctype, value in zip(self.names, self._ctypes, self._values, strict=True)
         ]
+
+    def _converted(self, place: Code, ctype: str, value: SSAValue) -> Code:
+        """A running value as what the body yields: halves are accumulated in float, long sums in double."""
+        half, wanted = half_name(value.type), scalar_ctype(value.type)
+        if ctype != wanted:
+            place = cast(wanted, place)
+        if half is None:
+            return place
+        self.context.need(half)
+        return call(f"round_{half}", place)
 
     def declare(self) -> None:
         """Write declarations that start at the identity."""
@@ -168,7 +177,7 @@ def reduce_in_blocks(
     step: elements of the axis that one step of the loop takes. Long sums of floats are made in blocks.
     """
     steps = _block_steps(op, step) if _float_sums(op) else None
-    totals = Accumulators(context, op, width, totals=steps is not None)
+    totals = Accumulators(context, op, width, wide=steps is not None)
     totals.declare()
     lo, hi = context.index(op.lo.data), context.index(op.hi.data)
     if steps is None:
@@ -201,12 +210,13 @@ def _block_steps(op: kernel.ReduceOp, step: int) -> int | None:
 
 
 def _float_sums(op: kernel.ReduceOp | kernel.ScanOp) -> frozenset[int]:
-    """Positions of the yielded values that are summed as floats narrower than double."""
+    """Positions of the yielded values that are summed, or multiplied in a scan, as floats narrower than double."""
+    monoids = ("sum", "prod") if isinstance(op, kernel.ScanOp) else ("sum",)
     found: set[int] = set()
     position = 0
     for combiner in op.combiners if op.combine is None else ():
         kind = yielded(op.body)[position].type
-        if combiner.data == "sum" and is_float(kind) and not isinstance(kind, Float64Type):
+        if combiner.data in monoids and is_float(kind) and not isinstance(kind, Float64Type):
             found.add(position)
         position += MONOIDS[combiner.data].arity
     return frozenset(found)
