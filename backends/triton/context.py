@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
+from ...dialects import kernel
 from ...dialects.access import dynamic_name
 from ...dialects.sym import Expr, Ranges
 from ...errors import UnsupportedError
@@ -56,8 +57,8 @@ class Context:
     lanes: list[Lanes] = field(default_factory=list)
     rows: dict[SSAValue, dict[str, Value]] = field(default_factory=dict)
     """Local buffers: text of an index -> the register tile that holds those elements."""
-    guards: list[Value] = field(default_factory=list)
-    """Conditions that `kernel.assert` checked in the scope: where one fails no dynamic index is followed."""
+    guards: list[tuple[Value, frozenset[str]]] = field(default_factory=list)
+    """Conditions that `kernel.assert` checked in the scope, with what they depend on."""
     dirty: set[SSAValue] = field(default_factory=set)
     """Buffers that were stored to since the last barrier."""
     written: frozenset[SSAValue] = frozenset()
@@ -106,6 +107,26 @@ class Context:
         if pure:
             self._known[-1][text] = value
         return value
+
+    def once(self, text: str) -> None:
+        """Write a statement, unless the same one stands in scope."""
+        if not any(text in known for known in self._known):
+            self.out.line(text)
+            self._known[-1][text] = Value(text, "")
+
+    def sources(self, value: SSAValue) -> frozenset[str]:
+        """The loaded values, and results of loops, that a scalar is computed from."""
+        op = value.owner
+        if isinstance(op, Block | kernel.LoadOp) or op.regions:
+            return frozenset((self.values[value].text,)) if value in self.values else frozenset()
+        return frozenset().union(*(self.sources(v) for v in op.operands))
+
+    def guards_of(self, dynamic: Sequence[SSAValue]) -> list[Value]:
+        """The checks of dynamic indices: where one failed the index must not be followed."""
+        if not dynamic or not self.guards:
+            return []
+        own = frozenset().union(*(self.sources(v) for v in dynamic))
+        return [condition for condition, sources in self.guards if not own.isdisjoint(sources)]
 
     def value(self, value: SSAValue) -> Value:
         """The Triton value of an SSA value that was emitted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from pathlib import PurePath
 
 from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -169,7 +170,7 @@ class _KernelEmitter:
         text = location_text(op.location)
         if text:
             self._location = op.location
-            self.context.out.line(comment(text))
+            self.context.out.comment(comment(text))
 
 
 _WIDENED = re.compile(r"    (\w+) = tl\.cast\(")
@@ -186,9 +187,10 @@ def without_unused(lines: list[str]) -> list[str]:
 
 
 def location_text(location: Attribute) -> str:
-    """Names, files and lines of a location; "" for an unknown one."""
+    """Names, files (with their folder) and lines of a location; "" for an unknown one."""
     if isinstance(location, FileLineColLoc):
-        return f"{location.filename.data}:{location.line.data}"
+        # the folder tells files of one name apart; the whole path of an installed package only takes room
+        return f"{'/'.join(PurePath(location.filename.data).parts[-2:])}:{location.line.data}"
     if isinstance(location, NameLoc):
         return location.name.data  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(location, FusedLoc):

@@ -31,12 +31,11 @@ def load(context: Context, op: kernel.LoadOp) -> None:
     dims = union(place.dims, *(v for v in (mask, other) if v is not None))
     _barrier(context, op.buffer)
     arguments = [_pointer(context, op.buffer, place, dims)]
-    guards = context.guards if op.dynamic else []
-    condition = context.mask(dims, mask, *guards)
+    condition = context.mask(dims, mask, *context.guards_of(op.dynamic))
     if condition is not None:
         arguments.append(f"mask={condition}")
         if other is not None:
-            arguments.append(f"other={context.tensor(other)}")
+            arguments.append(f"other={other}")  # a literal takes the type of the buffer
     text = f"tl.load({', '.join(arguments)})"
     widen = op.value.get_user_of_unique_use()
     if isinstance(widen, scalar.WidenOp):
@@ -102,8 +101,7 @@ def store(context: Context, op: kernel.StoreOp) -> None:
         dims = union(place.dims, *varying)
     else:
         value, mask, dims = _combined_lanes(context, kind, value, mask, place)
-    guards = context.guards if op.dynamic else []
-    condition = context.mask(dims, mask, *guards)
+    condition = context.mask(dims, mask, *context.guards_of(op.dynamic))
     pointer = _pointer(context, op.buffer, place, dims)
     tail = "" if condition is None else f", mask={condition}"
     element = dtype_name(op.buffer.type.element)  # pyright: ignore[reportAttributeAccessIssue]
@@ -217,5 +215,5 @@ def check(context: Context, op: kernel.AssertOp) -> None:
     # lanes outside of the domain compute from nothing and must not report
     inside = context.mask(condition.dims, failed)
     assert inside is not None
-    context.out.line(f"prelude.report({context.status}, {inside}, {op.code.data})")
-    context.guards.append(condition)
+    context.once(f"prelude.report({context.status}, {inside}, {op.code.data})")
+    context.guards.append((condition, context.sources(op.condition)))

@@ -12,10 +12,18 @@ class Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._depth = 1
+        self._comment = ""
 
     def line(self, text: str) -> None:
         """Add one line at the current depth."""
+        if self._comment:
+            self.lines.append("    " * self._depth + self._comment)
+            self._comment = ""
         self.lines.append("    " * self._depth + text)
+
+    def comment(self, text: str) -> None:
+        """Put a comment above the next line; one that nothing follows is replaced."""
+        self._comment = text
 
     @contextmanager
     def indented(self) -> Iterator[None]:

@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Ranges
 from .axes import Loop, kernel_names, loops_in, substitute_axes
-from .cost import Access, Nest, Sizes, is_unit
+from .cost import Access, Nest, Sizes, is_unit, work_of_block, work_of_op
 from .effects import conflicts, effects_of
 from .gpu_blocks import (
     EDGE_BYTES,
@@ -32,6 +32,7 @@ from .gpu_blocks import (
 from .launch_facts import ranges_of
 from .online_softmax import join_max_and_sum
 from .recompute import recompute_locals
+from .simplify_block import is_pure
 from .spill import spill_local
 from .targets import GpuTarget
 from .tiles import covers, extent_of, tile_of
@@ -96,6 +97,7 @@ class _GpuSchedule:
 
     def _programs(self, op: kernel.ForOp) -> None:
         """Spread a nest over programs."""
+        sink_between_loops(op, self.sizes)
         self.chain = perfect_chain(op)
         self.nest = Nest.of(op)
         if any(loop.lo.data is not ZERO for loop in self.chain):
@@ -319,6 +321,45 @@ def _needs_loop(nest: Operation, block: Block) -> bool:
                     seen.add(owner)
                     todo.append(owner)
     return False
+
+
+def sink_between_loops(op: kernel.ForOp, sizes: Sizes) -> None:
+    """Move what stands in front of the inner loop of a nest into it, so that both axes can be spread over programs.
+
+    Programs run it again for each inner iteration, but side by side. So it has to be little: checks, loads and
+    arithmetic, or, in front of a loop that has loops inside, rows that cost no more than one iteration of it.
+    """
+    while True:
+        *others, last = list(op.body.block.ops)[:-1] or [None]
+        if not isinstance(last, kernel.ForOp) or not others:
+            if isinstance(last, kernel.ForOp):
+                op = last
+                continue
+            return
+        rows = not is_innermost(last) and _work(others, sizes) <= work_of_block(last.body.block, sizes)
+        if not all(_is_cheap(o) or (rows and _makes_rows(o)) for o in others):
+            return
+        inner, first = last.body.block, last.body.block.first_op
+        assert first is not None
+        for other in others:
+            op.body.block.detach_op(other)
+            inner.insert_op_before(other, first)
+        op = last
+
+
+def _work(ops: Sequence[Operation], sizes: Sizes) -> float:
+    return sum(work_of_op(op, sizes) for op in ops)
+
+
+def _is_cheap(op: Operation) -> bool:
+    return isinstance(op, kernel.LoadOp | kernel.AssertOp) or is_pure(op)
+
+
+def _makes_rows(op: Operation) -> bool:
+    """Whether an op allocates a local buffer, or is a loop that stores to local buffers only."""
+    stores = [inner for inner in op.walk() if isinstance(inner, kernel.StoreOp)]
+    local = all(store.buffer.type.local for store in stores)  # pyright: ignore[reportAttributeAccessIssue]
+    return isinstance(op, kernel.LocalOp) or (isinstance(op, Loop) and local)
 
 
 def is_innermost(op: Loop) -> bool:
