@@ -29,9 +29,11 @@ class SplitReductions(ModulePass):
 
     level:         loop
     precondition:  `loop-inline` before; no `loop.fusion` yet
-    guarantee:     the same values, floating-point sums in another order. A reduction at the top of a generate of at
-                   most `max_outer` elements, over at least `min_length`, becomes a generate of about `parts` partial
-                   results for each element and a reduction of these. Axes that are short enough become parallel as
+    guarantee:     the same values, floating-point sums in another order. On the CPU, a reduction at the top of a
+                   generate of at most `max_outer` elements, over at least `min_length`, becomes a generate of about
+                   `parts` partial results for each element and a reduction of these. On a GPU as many parts are made
+                   as give `programs` programs something to do: one for a row, or for `COLUMNS` neighbouring columns
+                   where the reduction does not run along memory. Axes that are short enough become parallel as
                    they are; else one is split evenly, or, where its size has no fitting divisor, with a last part in
                    which the identity, or for max and the like the last element once more, fills up.
 
@@ -49,6 +51,7 @@ class SplitReductions(ModulePass):
     min_length: int = 32768
     max_outer: int = 16
     parts: int = 64
+    programs: int = 1024
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""
@@ -60,17 +63,37 @@ class SplitReductions(ModulePass):
 
     def visit(self, nest: GenerateOp, estimates: Estimates) -> None:
         """Split what is worth it at the top of a nest's body."""
-        reduces = [op for op in nest.body.block.ops if type(op) is ReduceOp]
-        if not reduces or estimates.product(nest.axes.sizes) > self.max_outer:
-            return
-        for reduce in reduces:
+        for reduce in [op for op in nest.body.block.ops if type(op) is ReduceOp]:
             length = estimates.product(reduce.axes.sizes)
-            if length < self.min_length:
+            parts = self.wanted_parts(nest, reduce, length, estimates)
+            if parts < 2:
                 continue
-            split = plan(reduce.axes, self.parts, estimates)
+            split = plan(reduce.axes, parts, estimates)
             if (split.bound is None or has_constants(reduce.results)) and counter("loop-split-reductions"):
                 remark("passed", "loop-split-reductions", nest, "two stages", length=length, parts=str(split.parts))
                 _Splitter(nest, reduce, split).run()
+
+    def wanted_parts(self, nest: GenerateOp, reduce: ReduceOp, length: int, estimates: Estimates) -> int:
+        """Parts for each element; below two when the reduction is better left whole."""
+        outer = estimates.product(nest.axes.sizes)
+        if cast(TensorType, nest.results[0].type).device == "cpu":
+            return self.parts if outer <= self.max_outer and length >= self.min_length else 0
+        along_memory = runs_along_memory(reduce)
+        programs = max(outer if along_memory else outer // COLUMNS, 1)
+        return min(self.programs // programs, length // (MIN_ROW_PART if along_memory else MIN_COLUMN_PART))
+
+
+#: columns that one GPU program reduces side by side, and the least that is worth a part of its own
+COLUMNS = 64
+MIN_ROW_PART = 8192
+MIN_COLUMN_PART = 256
+
+
+def runs_along_memory(reduce: ReduceOp) -> bool:
+    """Whether the reduction's last axis is the last index of what it loads from outside."""
+    last = reduce.axes.names[-1]
+    loads = [op for op in reduce.body.block.ops if type(op) is LoadOp and op.map.data]
+    return any(last in load.map.data[-1].free_symbols for load in loads) or not loads
 
 
 @dataclass

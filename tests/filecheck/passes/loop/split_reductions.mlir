@@ -50,6 +50,24 @@ func.func @custom(%x: !aten.tensor<1026xf32>) -> !aten.tensor<f32> {
   func.return %s : !aten.tensor<f32>
 }
 
+// On a GPU columns are split by rows until there are enough programs; many rows are left whole.
+func.func @gpu(%x: !aten.tensor<32768x2048xf32, device = "cuda:0">) -> (!aten.tensor<2048xf32, device = "cuda:0">, !aten.tensor<32768xf32, device = "cuda:0">) {
+  %s = loop.generate (i0 in 2048) {
+    %r = loop.reduce sum (r0 in 32768) {
+      %v = loop.load %x[r0, i0]
+      loop.yield %v
+    }
+    loop.yield %r
+  } : !aten.tensor<2048xf32, device = "cuda:0">
+  %t = loop.generate (i0 in 32768) {
+    %r = loop.reduce sum (r0 in 2048) {
+      %v = loop.load %x[i0, r0]
+      loop.yield %v
+    }
+    loop.yield %r
+  } : !aten.tensor<32768xf32, device = "cuda:0">
+  func.return %s, %t : !aten.tensor<2048xf32, device = "cuda:0">, !aten.tensor<32768xf32, device = "cuda:0">
+}
 // CHECK-BLESS
 // CHECK: builtin.module {
 // CHECK-NEXT:   func.func @whole(%x: !aten.tensor<64x32xf32>) -> (!aten.tensor<f32>, !aten.tensor<i64>) {
@@ -140,5 +158,29 @@ func.func @custom(%x: !aten.tensor<1026xf32>) -> !aten.tensor<f32> {
 // CHECK-NEXT:       loop.yield %r
 // CHECK-NEXT:     } : !aten.tensor<f32>
 // CHECK-NEXT:     func.return %s : !aten.tensor<f32>
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @gpu(%x: !aten.tensor<32768x2048xf32, device = "cuda:0">) -> (!aten.tensor<2048xf32, device = "cuda:0">, !aten.tensor<32768xf32, device = "cuda:0">) {
+// CHECK-NEXT:     %0 = loop.generate (i0 in 2048, i1 in 32) {
+// CHECK-NEXT:       %1 = loop.reduce sum (r0 in 1024) {
+// CHECK-NEXT:         %v = loop.load %x[1024*i1 + r0, i0]
+// CHECK-NEXT:         loop.yield %v
+// CHECK-NEXT:       }
+// CHECK-NEXT:       loop.yield %1
+// CHECK-NEXT:     } : !aten.tensor<2048x32xf32, device = "cuda:0">
+// CHECK-NEXT:     %s = loop.generate (i0 in 2048) {
+// CHECK-NEXT:       %r = loop.reduce sum (r0 in 32) {
+// CHECK-NEXT:         %2 = loop.load %0[i0, r0]
+// CHECK-NEXT:         loop.yield %2
+// CHECK-NEXT:       }
+// CHECK-NEXT:       loop.yield %r
+// CHECK-NEXT:     } : !aten.tensor<2048xf32, device = "cuda:0">
+// CHECK-NEXT:     %t = loop.generate (i0 in 32768) {
+// CHECK-NEXT:       %r_1 = loop.reduce sum (r0 in 2048) {
+// CHECK-NEXT:         %v_1 = loop.load %x[i0, r0]
+// CHECK-NEXT:         loop.yield %v_1
+// CHECK-NEXT:       }
+// CHECK-NEXT:       loop.yield %r_1
+// CHECK-NEXT:     } : !aten.tensor<32768xf32, device = "cuda:0">
+// CHECK-NEXT:     func.return %s, %t : !aten.tensor<2048xf32, device = "cuda:0">, !aten.tensor<32768xf32, device = "cuda:0">
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
