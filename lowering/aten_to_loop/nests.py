@@ -71,8 +71,13 @@ class LoopBuilder:
         return op.results[0]
 
     def generate(self, body: Body, *types: TensorType) -> list[SSAValue]:
-        """Tensors of one shape; `body` maps the index to a scalar for each, converted to its element type."""
+        """Tensors of one shape; `body` maps the index to a scalar for each, converted to its element type.
+
+        What has no elements needs no nest.
+        """
         s = self.s
+        if ZERO in types[0].shape:
+            return [self.empty(type_) for type_ in types]
         axes = axes_of_rank(len(types[0].shape))
 
         def stored() -> list[Scalar]:
@@ -147,6 +152,8 @@ class LoopBuilder:
     def scan(self, combiners: Sequence[str], shape: Shape, dim: int, body: Body, *types: TensorType) -> list[SSAValue]:
         """An inclusive scan along a dimension; the yielded values have the result's element types."""
         s = self.s
+        if ZERO in shape:
+            return [self.empty(type_) for type_ in types]
         axes = axes_of_rank(len(shape))
         region, _ = s.region(lambda: body(axes))
         properties: dict[str, Attribute] = {
@@ -172,6 +179,8 @@ class LoopBuilder:
         `mask`, called behind it, says whether the element is written.
         """
         s = self.s
+        if ZERO in shape:
+            return self.copy(dest, axes_of_rank(len(type_.shape)), type_)
         axes = axes_of_rank(len(shape))
         exprs: list[Expr] = []
 

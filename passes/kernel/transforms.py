@@ -79,6 +79,8 @@ def linearise(axes: Sequence[Range], names: set[str]) -> tuple[Range, dict[str, 
     values: dict[str, Expr] = {}
     total = as_expr(1)
     for axis, _, size in reversed(axes[1:]):
+        if size is ZERO:  # an axis without iterations: nothing runs, whatever the others are
+            return (name, ZERO, ZERO), {each: ZERO for each, _, _ in axes}
         values[axis] = rest % size
         rest = rest // size
         total = total * size

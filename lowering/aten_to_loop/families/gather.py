@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
-from ....dialects.sym import ONE, Expr, as_expr, smax, smin
+from ....dialects.sym import ONE, ZERO, Expr, as_expr, smax, smin
 from ..dtypes import BOOL, I64, U8, kind
 from ..nests import (
     LoopBuilder,
@@ -132,6 +132,14 @@ def _masked_index(b: LoopBuilder, call: Call) -> Replacement:
     return b.generate(body, call.type)
 
 
+def place_in_list(indices: Shape, index: Sequence[Expr], dim: int) -> tuple[Expr, ...]:
+    """Where the position for an index of the result stands in a list of positions; one position may be 0-d, and a
+    0-d tensor takes a list of one."""
+    if not indices:
+        return ()
+    return (index[dim] if index else ZERO,)
+
+
 @lowers("index_select")
 def _index_select(b: LoopBuilder, call: Call) -> Replacement:
     source, indices = call.tensor("self"), call.tensor("index")
@@ -142,7 +150,7 @@ def _index_select(b: LoopBuilder, call: Call) -> Replacement:
     message, error = first if dim == 0 else ("INDICES element is out of DATA bounds", "RuntimeError")
 
     def body(index: tuple[Expr, ...]) -> Scalar:
-        chosen = b.s.load(indices, (index[dim],) if shape_of(indices) else ())
+        chosen = b.s.load(indices, place_in_list(shape_of(indices), index, dim))
         size = shape[dim] if shape else ONE
         position = checked_index(b, chosen, size, message, error)
         return b.s.load(source, (*index[:dim], position, *index[dim + 1 :]) if shape else ())

@@ -62,6 +62,8 @@ def fold(b: LoopBuilder, call: Call, how: Fold) -> Replacement:
         return how.prepare(s, s.widen(value) if how.own else operand_as(s, value, element))
 
     def finish(value: Scalar) -> Scalar:
+        if not dims and how.combiner == "sum" and is_float(value.element):
+            value = value + 0.0  # a sum starts at 0.0, so it is never -0.0
         return value if how.finish is None else how.finish(s, value, size_of(shape, dims))
 
     return b.reduce([how.combiner], shape, dims, body, call.type, finish=finish)

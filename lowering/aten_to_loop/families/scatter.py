@@ -29,6 +29,7 @@ from .gather import (
     checked_index,
     in_range,
     pad_target,
+    place_in_list,
     reject_masks,
     reject_ranks,
     wrapped_index,
@@ -266,7 +267,7 @@ def _along_list(b: LoopBuilder, call: Call, wrap: bool = False, error: str = "In
 
     def target(index: tuple[Expr, ...]) -> Sequence[Index]:
         size = shape[dim] if shape else ONE
-        chosen = b.s.load(indices, (index[dim],) if shape_of(indices) else ())
+        chosen = b.s.load(indices, place_in_list(shape_of(indices), index, dim))
         if wrap:
             position = wrapped_index(b, chosen, size, dim)
         else:
