@@ -1,0 +1,94 @@
+// RUN: inductile-opt %s --split-input-file --verify-diagnostics
+// Every verifier says what is wrong.
+
+func.func @rank(%x: !aten.tensor<4x3xf32>) {
+  %y = loop.generate (i0 in 4) {
+    // expected-error @unknown {{1 indices for a tensor of 2 dimensions}}
+    %v = loop.load %x[i0]
+    loop.yield %v
+  } : !aten.tensor<4xf32>
+  func.return
+}
+// -----
+func.func @shape(%x: !aten.tensor<4xf32>) {
+  // expected-error @unknown {{do not span a result of type}}
+  %y = loop.generate (i0 in 4) {
+    %v = loop.load %x[i0]
+    loop.yield %v
+  } : !aten.tensor<5xf32>
+  func.return
+}
+// -----
+func.func @element(%x: !aten.tensor<4xf32>) {
+  // expected-error @unknown {{yields f32 into a tensor of f64}}
+  %y = loop.generate (i0 in 4) {
+    %v = loop.load %x[i0]
+    loop.yield %v
+  } : !aten.tensor<4xf64>
+  func.return
+}
+// -----
+func.func @monoid(%x: !aten.tensor<4xf32>) {
+  %y = loop.generate () {
+    // expected-error @unknown {{unknown monoid maxx}}
+    %r = loop.reduce maxx (r0 in 4) {
+      %v = loop.load %x[r0]
+      loop.yield %v
+    }
+    loop.yield %r
+  } : !aten.tensor<f32>
+  func.return
+}
+// -----
+// An inner value may be read only at the point of its producer.
+func.func @inner(%x: !aten.tensor<4xf32>) {
+  // expected-error @unknown {{not at the point of its producer}}
+  %y = loop.fusion (a0 in 4) {
+    %a = loop.generate (i0 in 4) on (a0) {
+      %v = loop.load %x[i0]
+      loop.yield %v
+    } : !aten.tensor<4xf32>
+    %b = loop.generate (i0 in 4) on (a0) {
+      %v = loop.load %a[-i0 + 3]
+      loop.yield %v
+    } : !aten.tensor<4xf32>
+    loop.yield %b
+  } : !aten.tensor<4xf32>
+  func.return
+}
+// -----
+func.func @placement(%x: !aten.tensor<4xf32>) {
+  // expected-error @unknown {{cannot run on a0}}
+  %y = loop.fusion (a0 in 5) {
+    %a = loop.generate (i0 in 4) on (a0) {
+      %v = loop.load %x[i0]
+      loop.yield %v
+    } : !aten.tensor<4xf32>
+    loop.yield %a
+  } : !aten.tensor<4xf32>
+  func.return
+}
+// -----
+kernel.func @mapping(%x: !kernel.buffer<f32, 4>) {
+  // expected-error @unknown {{maps axis i0 by sideways}}
+  kernel.for i0 in 0 to 4 map sideways {
+    kernel.yield
+  }
+  kernel.yield
+}
+// -----
+kernel.func @types(%x: !kernel.buffer<f32, 4>, %y: !kernel.buffer<f64, 4>) {
+  kernel.for i0 in 0 to 4 {
+    %v = kernel.load %x[i0]
+    // expected-error @unknown {{stores f32 into a buffer of f64}}
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+// -----
+func.func @undefined() {
+  // expected-error @below {{used before it is defined}}
+  %y = loop.view %x[i0] (i0 in 4) : !aten.tensor<4xf32>
+  func.return
+}
