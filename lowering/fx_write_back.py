@@ -55,7 +55,9 @@ def write_back(graph: GraphModule, imported: ImportedGraph, before: Snapshot) ->
     function = next(op for op in imported.module.ops if isinstance(op, FuncOp))
     now = operands_of(function)
     if len(now) == len(before.operands) and all(
-        len(values) == len(before.operands.get(op, ())) and all(map(_same, values, before.operands[op]))
+        op in before.operands
+        and len(values) == len(before.operands[op])
+        and all(map(_same, values, before.operands[op]))
         for op, values in now.items()
     ):
         return before.values
