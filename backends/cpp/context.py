@@ -99,7 +99,7 @@ class Context:
             self.out.line(f"// {', '.join(lines)}")
 
     @contextmanager
-    def axis(self, name: str, text: str, lo: Expr, hi: Expr, *helpers: str) -> Iterator[None]:
+    def axis(self, name: str, text: str, lo: Expr, hi: Expr, *others: str) -> Iterator[None]:
         """Inside, the symbol `name` is an axis from lo to hi, spelled `text`; its names are free again behind."""
         outer = self.ranges
         self.ranges = _with_axis(outer, name, lo, hi)
@@ -109,7 +109,7 @@ class Context:
         finally:
             self.ranges = outer
             del self.symbols[name]
-            self.taken.difference_update((text, *helpers))
+            self.taken.difference_update((text, *others))
 
 
 def _with_axis(ranges: Ranges, name: str, lo: Expr, hi: Expr) -> Ranges:

@@ -1,4 +1,4 @@
-"""Helpers of the C++ tests: IR text to a program that runs."""
+"""What the C++ tests share: IR text to a program that runs."""
 
 from __future__ import annotations
 
