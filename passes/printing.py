@@ -11,8 +11,8 @@ from xdsl.printer import Printer
 _MAX_TEXT = 160
 
 
-def module_text(module: ModuleOp, locations: bool = False, generic: bool = False) -> str:
-    """The module as text that parses back; with `loc(...)` behind every op on request."""
+def module_text(module: Operation, locations: bool = False, generic: bool = False) -> str:
+    """The module, or another op, as text that parses back; with `loc(...)` behind every op on request."""
     stream = StringIO()
     Printer(stream, print_generic_format=generic, print_debuginfo=locations).print_op(module)
     return stream.getvalue()

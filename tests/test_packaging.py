@@ -78,6 +78,7 @@ def test_entry_points_are_declared() -> None:
         ("console_scripts", "inductile-opt"),
         ("console_scripts", "inductile-run"),
         ("console_scripts", "inductile-bisect"),
+        ("console_scripts", "inductile-reduce"),
         ("torch_dynamo_backends", "inductile"),
         ("xdsl.universe", "inductile"),
     } <= names

@@ -1,0 +1,120 @@
+"""Delta debugging: propose simpler modules, keep those that are still interesting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+
+from ...dialects.context import new_context
+from ...passes.printing import module_text
+from ...passes.verification import find_violation
+
+
+class Strategy(Protocol):
+    """One way to make modules simpler, at a number of sites of a module."""
+
+    @property
+    def name(self) -> str:
+        """Of the strategy, for messages."""
+        ...
+
+    def sites(self, module: ModuleOp) -> int:
+        """How many places there are."""
+        ...
+
+    def apply(self, module: ModuleOp, first: int, last: int) -> ModuleOp | None:
+        """The module simplified at sites `first` to `last` - 1, changed in place or anew; None when that fails."""
+        ...
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a module is."""
+
+    ops: int
+    characters: int
+
+    @staticmethod
+    def of(module: ModuleOp) -> Size:
+        """Measure a module; the module op itself does not count."""
+        return Size(sum(1 for _ in module.walk()) - 1, len(module_text(module)))
+
+    def __str__(self) -> str:
+        return f"{self.ops} ops, {self.characters} characters"
+
+
+class Reduction:
+    """Shrinks a module.
+
+    is_interesting: whether what is looked for is still there
+    keep:           called with the text of each smaller module that is; the best so far survives an interruption
+    """
+
+    def __init__(
+        self, text: str, name: str, is_interesting: Callable[[ModuleOp], bool], keep: Callable[[str, str], None]
+    ) -> None:
+        self._context: Context = new_context()
+        self._name = name
+        self._is_interesting = is_interesting
+        self._keep = keep
+        self._tried: set[str] = set()
+        self.text = text
+        self.tests = 0
+
+    def run(self, strategies: Sequence[Strategy]) -> None:
+        """Apply all strategies until none finds anything."""
+        changed = True
+        while changed:
+            changed = False
+            for strategy in strategies:
+                changed |= self._shrink(strategy)
+
+    def _shrink(self, strategy: Strategy) -> bool:
+        """Try large groups of sites first, then smaller ones, down to single ones."""
+        changed = False
+        count = strategy.sites(self._parse(self.text))
+        size = count
+        while size >= 1:
+            first = 0
+            while first < count:
+                accepted = self._accept(strategy, first, min(first + size, count))
+                changed |= accepted
+                left = strategy.sites(self._parse(self.text)) if accepted else count
+                first += size if left >= count else 0
+                count = left
+            size //= 2
+        return changed
+
+    def _accept(self, strategy: Strategy, first: int, last: int) -> bool:
+        """Whether the simplified module is still interesting; then it is the current one."""
+        text = self._candidate(strategy, first, last)
+        if text is None or text in self._tried:
+            return False
+        self._tried.add(text)
+        self.tests += 1
+        # text that is tested is text that was parsed: what is kept can be read back
+        if not self._is_interesting(self._parse(text)):
+            return False
+        self.text = text
+        self._keep(text, strategy.name)
+        return True
+
+    def _candidate(self, strategy: Strategy, first: int, last: int) -> str | None:
+        """Text of a valid simplified module that differs from the current one."""
+        try:
+            module = strategy.apply(self._parse(self.text), first, last)
+            if module is None or find_violation(module) is not None:
+                return None
+            text = module_text(module)
+            parsed = self._parse(text)
+        except Exception:  # a rewrite that ignores what an op means may fail in any way; then it is no candidate
+            return None
+        return None if text == self.text or find_violation(parsed) is not None else text
+
+    def _parse(self, text: str) -> ModuleOp:
+        return Parser(self._context, text, self._name).parse_module()
