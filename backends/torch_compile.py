@@ -42,12 +42,22 @@ class InductileBackend:
             forward=lambda gm, inputs: compile_graph(gm, inputs, config, "forward"),
             backward=lambda gm, inputs: compile_graph(gm, inputs, config, "backward"),
             inference=lambda gm, inputs: compile_graph(gm, inputs, config, "inference"),
-            decompositions=decompositions,
+            decompositions=lambda: chosen_decompositions(config),
             partition=partial(partition_joint, config=config),
         )(graph, example_inputs)
 
     def reset(self) -> None:
         """Called by `torch._dynamo.reset()`; nothing is kept between compiles but the disk cache."""
+
+
+def chosen_decompositions(config: Config) -> dict[Any, CompiledFunction]:
+    """The table of decompositions for a configuration."""
+    chosen = decompositions()
+    if not config.fallback_random:
+        from ..lowering.fx_random import random_decompositions
+
+        chosen |= random_decompositions()
+    return chosen
 
 
 inductile = InductileBackend()

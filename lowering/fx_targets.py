@@ -57,6 +57,9 @@ def resolve(name: str) -> Callable[..., Any]:
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     namespace, _, rest = name.partition("::")
+    if namespace == "inductile":
+        from . import fx_random  # noqa: F401 - defines them
+
     packet, _, overload = rest.partition(".")
     try:
         found = getattr(getattr(torch.ops, namespace), packet)

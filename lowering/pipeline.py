@@ -30,13 +30,13 @@ DEFAULT: tuple[Phase, ...] = (
     Phase(
         "joint",
         "aten: no duplicates in forward and backward together; what backward gets and what it computes again",
-        "graph-canonicalize,graph-cse,graph-match-patterns,graph-dce,graph-partition",
+        "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce,graph-partition",
         graph="joint",
     ),
     Phase(
         "post-grad",
         "aten: canonical form, no duplicates, known combinations of ops as one op, nothing dead",
-        "graph-canonicalize,graph-cse,graph-match-patterns,graph-dce",
+        "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce",
     ),
     Phase("lower-to-loop", "aten -> loop: every op as scalar bodies over named axes", "lower-aten-to-loop"),
     Phase(

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ...dialects.aten.call import CallOp
 from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import Ranges, SymbolAttr
@@ -18,7 +19,7 @@ from ...passes.counters import counter
 from ...passes.remarks import remark
 from . import families  # noqa: F401 - fills the table of rules
 from .nests import LoopBuilder
-from .rules import RULES, Call
+from .rules import CALLS, RULES, Call
 from .support import unmet
 
 
@@ -88,9 +89,12 @@ def lower_block(block: Block, ranges: Ranges, emulate_precision_casts: bool = Fa
 def _reason_to_keep(op: Operation) -> str | None:
     """Why an op stays as it is; None when it is lowered."""
     rule = RULES.get(op.name)
-    if rule is None or not isinstance(op, AtenOp):
+    if isinstance(op, CallOp) and op.target in CALLS:
+        reason = None
+    elif rule is None or not isinstance(op, AtenOp):
         return f"{op.name} has no lowering"
-    reason = unmet(rule, op)
+    else:
+        reason = unmet(rule, op)
     if reason is None and not counter(LowerAtenToLoop.name):
         return "switched off by the debug counter"
     return reason
@@ -98,11 +102,14 @@ def _reason_to_keep(op: Operation) -> str | None:
 
 def _lower(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]) -> None:
     """Append what the op lowers to and record the values of its results."""
-    assert isinstance(op, AtenOp)
-    call = Call(op, values)
     builder.s.location = op.location
-    builder.s.device = call.type.device
-    result = RULES[op.name].lower(builder, call)
+    if isinstance(op, CallOp):
+        result = CALLS[op.target](builder, op, values)
+    else:
+        assert isinstance(op, AtenOp)
+        call = Call(op, values)
+        builder.s.device = call.type.device
+        result = RULES[op.name].lower(builder, call)
     replacements = (result,) if isinstance(result, SSAValue) else result
     results = [result for result in op.results if isinstance(result.type, TensorType)]
     for old, new in zip(results, replacements, strict=True):

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from xdsl.ir import SSAValue
 
+from ...dialects.aten.call import CallOp
 from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType
 from .nests import LoopBuilder
@@ -84,6 +85,13 @@ class Rule:
 
 #: op name ("aten.add.Tensor") -> rule
 RULES: dict[str, Rule] = {}
+
+
+#: how an `aten.call` is lowered, which has no schema; tensors are looked up in the dictionary
+CallLowering: TypeAlias = Callable[[LoopBuilder, CallOp, dict[SSAValue, SSAValue]], Replacement]
+
+#: callee ("inductile::random") -> lowering
+CALLS: dict[str, CallLowering] = {}
 
 
 def add_rule(names: str, lower: Lowering, reject: Reject | None = None, any_dtype: bool = False) -> None:

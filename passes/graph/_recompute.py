@@ -13,7 +13,7 @@ from math import prod
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
 from xdsl.ir import Attribute, Operation
 
-from ...dialects.aten import AtenOp, TensorType
+from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.effects import is_pure
 from ...dialects.sym import Expr
 
@@ -59,6 +59,8 @@ _ARITHMETIC = frozenset({
 })  # fmt: skip
 #: bytes an element of arithmetic costs
 _INSTRUCTION, _FUNCTION = 0.25, 1.5
+#: calls that are lowered to elementwise arithmetic
+_CHEAP_CALLS = frozenset({"inductile::random"})
 #: floating-point operations in the time of one byte
 _FLOPS_PER_BYTE = 16
 #: passes over operands and results that an op of unknown make is taken for
@@ -68,7 +70,7 @@ _UNKNOWN_PASSES = 8
 def recompute_class(op: Operation) -> RecomputeClass:
     """The class of an op of the aten level."""
     if not isinstance(op, AtenOp):
-        if op.name == "sym.int":
+        if op.name == "sym.int" or (isinstance(op, CallOp) and op.target in _CHEAP_CALLS):
             return RecomputeClass.CHEAP
         return RecomputeClass.HEAVY if is_pure(op) else RecomputeClass.NEVER
     schema = op.schema

@@ -15,25 +15,29 @@ from torch.utils._pytree import tree_leaves
 from inductile.backends.compile_graph import eager_callable
 from inductile.backends.config import Config
 from inductile.backends.partition import partition_joint
-from inductile.lowering.fx_decompositions import decompositions
+from inductile.backends.torch_compile import chosen_decompositions
 from inductile.lowering.fx_private import aot_backend
 
 
 @dataclass
 class SplitBackend:
-    """A backend that splits joint graphs as inductile does and runs both halves in eager; it keeps the graphs."""
+    """A backend that splits joint graphs as inductile does and runs both halves in eager; it keeps the graphs.
+
+    random: whether random ops become functions of seeds; else both halves draw what eager draws
+    """
 
     options: dict[str, Any] = field(default_factory=dict)
+    random: bool = False
     forward: list[torch.fx.GraphModule] = field(default_factory=list)
     backward: list[torch.fx.GraphModule] = field(default_factory=list)
 
     def __call__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-        config = Config.resolve(None, self.options)
+        config = Config.resolve(None, {"fallback_random": not self.random, **self.options})
         return aot_backend(
             forward=self._keeping(self.forward),
             backward=self._keeping(self.backward),
             inference=self._keeping([]),
-            decompositions=decompositions,
+            decompositions=lambda: chosen_decompositions(config),
             partition=partial(partition_joint, config=config),
         )(graph, inputs)
 
