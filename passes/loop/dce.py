@@ -23,6 +23,7 @@ from ...dialects.loop import (
     combiner_attr,
 )
 from ..common.functions import functions
+from ..counters import counter
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,10 @@ def sweep(block: Block) -> None:
 def _visit(op: Operation, block: Block) -> None:
     used = [result.first_use is not None for result in op.results]
     if not any(used):
-        if type(op) is not AssertOp and not has_side_effect(op):
+        if type(op) is not AssertOp and not has_side_effect(op) and counter(EliminateDeadCode.name):
             block.erase_op(op)
             return
-    elif not all(used) and (prune := _PRUNE.get(type(op))) is not None:
+    elif not all(used) and (prune := _PRUNE.get(type(op))) is not None and counter(EliminateDeadCode.name):
         op = prune(op, used)
     for region in op.regions:
         inner = region.blocks.first
@@ -117,7 +118,8 @@ def _prune_monoids(op: Operation, used: Sequence[bool]) -> Operation:
     needed: list[bool] = []
     for name in names:
         mine = used[len(needed) : len(needed) + MONOIDS[name].arity]
-        if name in _FIRST_ALONE and mine[0] and not mine[1]:
+        # In a scan the position tells which of two equal values is there, and 0.0 equals -0.0.
+        if name in _FIRST_ALONE and mine[0] and not mine[1] and type(op) is not ScanOp:
             kept.append(_FIRST_ALONE[name])
             needed += mine
             continue
