@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -20,16 +21,16 @@ def batch(rank: int) -> torch.Tensor:
     return torch.randn(6, 8, generator=torch.Generator().manual_seed(rank))
 
 
-def wrapped(mode: str) -> nn.Module:
+def wrapped(mode: str) -> Any:
     """The model as the mode distributes it, compiled."""
     module = model()
     if mode == "ddp":
-        return torch.compile(nn.parallel.DistributedDataParallel(module), backend="inductile")  # pyright: ignore
-    from torch.distributed._composable.fsdp import fully_shard
+        return torch.compile(nn.parallel.DistributedDataParallel(module), backend="inductile")
     from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
 
     mesh = init_device_mesh("cpu", (WORLD,))
-    for layer in module:
+    for layer in module.children():
         if isinstance(layer, nn.Linear):
             fully_shard(layer, mesh=mesh)
             layer.compile(backend="inductile")
@@ -38,7 +39,8 @@ def wrapped(mode: str) -> nn.Module:
 
 def whole(tensor: torch.Tensor | None) -> torch.Tensor:
     assert tensor is not None
-    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor  # pyright: ignore
+    full = getattr(tensor, "full_tensor", None)
+    return tensor if full is None else full()
 
 
 def main(mode: str, rank: int, file: str) -> None:

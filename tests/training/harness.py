@@ -113,8 +113,7 @@ def check_step(
     """Assert that `steps` training steps of the compiled module give what eager gives: outputs, gradients, buffers."""
     torch._dynamo.reset()
     twin = copy.deepcopy(module)
-    extra = {"options": options} if options else {}
-    compiled = torch.compile(twin, backend=backend, dynamic=dynamic, **extra)
+    compiled: Any = torch.compile(twin, backend=backend, dynamic=dynamic, options=options)
     close = partial(torch.testing.assert_close, rtol=rtol, atol=atol, check_stride=False)
     for seed in range(steps):
         expected = train_step(module, module, inputs, seed=seed, context=context())

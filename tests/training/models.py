@@ -68,6 +68,8 @@ class Function(nn.Module):
 class Counting(nn.Module):
     """Reads a buffer in the way of the gradient, then writes it."""
 
+    count: torch.Tensor
+
     def __init__(self, no_grad: bool) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.randn(4))

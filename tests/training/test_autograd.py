@@ -139,6 +139,8 @@ def test_output_is_a_view_of_an_input() -> None:
 
 def test_several_graphs_write_one_buffer() -> None:
     class Counting(nn.Module):
+        total: torch.Tensor
+
         def __init__(self) -> None:
             super().__init__()
             self.weight = nn.Parameter(torch.ones(3))

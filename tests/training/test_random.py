@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -16,7 +17,7 @@ from inductile.lowering import fx_random
 from .models import Block, Checkpointed
 
 
-def _compiled(function: Callable[..., torch.Tensor], **options: bool) -> Callable[..., torch.Tensor]:
+def _compiled(function: Callable[..., torch.Tensor], **options: Any) -> Callable[..., torch.Tensor]:
     torch._dynamo.reset()
     return torch.compile(function, backend="inductile", options=options)
 

@@ -185,7 +185,7 @@ def test_embedding_of_a_range_is_a_slice() -> None:
 
 def test_patterns_are_counted() -> None:
     torch._dynamo.reset()
-    options = {"patterns": "addmm", "debug_counter": "pattern-addmm-count=0"}
+    options: dict[str, Any] = {"patterns": "addmm", "debug_counter": "pattern-addmm-count=0"}
     compiled = torch.compile(lambda x: x @ x + x[0], backend="inductile", options=options)
     with torch.no_grad(), collecting() as remarks:
         compiled(torch.randn(3, 3))
