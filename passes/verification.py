@@ -1,7 +1,9 @@
-"""Verifying a module: xDSL's own checks, and that every value is defined before it is used.
+"""Verifying a module: every op's own checks, and that every value is defined before it is used.
 
 xDSL 0.75 checks no dominance: an op may use a value that is defined below it, and the text of such a module does not
-parse back.
+parse back. It also checks each op anew at 35 microseconds, which was a third of what compiling a model cost us. What
+the verifier of a scalar op or an access looks at is its operands' types, its result types and its properties, and a
+model repeats few combinations of these; one that has passed is remembered.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import IsolatedFromAbove
+from xdsl.traits import IsolatedFromAbove, IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from .printing import first_line
@@ -34,21 +36,46 @@ class Violation:
 
 def find_violation(module: ModuleOp) -> Violation | None:
     """The first op that does not verify; None for a valid module."""
+    return _check_op(module) or _violation_in(module.body.blocks, set())
+
+
+#: ops of these dialects, and these ops, are verified by types and properties alone
+_CONTEXT_FREE_DIALECTS = frozenset({"arith", "math", "scalar"})
+_CONTEXT_FREE_OPS = frozenset(
+    {"loop.load", "loop.index", "loop.assert", "kernel.load", "kernel.store", "kernel.index", "kernel.assert"}
+)
+_MEMO_LIMIT = 1 << 16
+_valid: set[tuple[object, ...]] = set()
+_context_free: dict[type[Operation], bool] = {}
+
+
+def _is_context_free(cls: type[Operation]) -> bool:
+    found = _context_free.get(cls)
+    if found is None:
+        found = cls.name in _CONTEXT_FREE_OPS or cls.name.partition(".")[0] in _CONTEXT_FREE_DIALECTS
+        _context_free[cls] = found
+    return found
+
+
+def _check_op(op: Operation) -> Violation | None:
+    """Run an op's own verifier, without what is in its regions."""
+    key: tuple[object, ...] | None = None
+    if _is_context_free(type(op)) and not op.regions:
+        key = (
+            type(op),
+            tuple([o.type for o in op.operands]),
+            tuple([r.type for r in op.results]),
+            tuple(op.properties.items()),
+        )
+        if key in _valid:
+            return None
     try:
-        module.verify()
+        op.verify(verify_nested_ops=False)
     except Exception as error:
-        return _locate(module, error)
-    return _undefined_use(module.body.blocks, set())
-
-
-def _locate(module: ModuleOp, error: Exception) -> Violation:
-    """The op whose own check fails; xDSL's error names it only by a drawing of the whole module."""
-    for op in module.walk():
-        try:
-            op.verify(verify_nested_ops=False)
-        except Exception as found:
-            return Violation(op, _reason(found))
-    return Violation(None, _reason(error))
+        return Violation(op, _reason(error))
+    if key is not None and len(_valid) < _MEMO_LIMIT:
+        _valid.add(key)
+    return None
 
 
 def _reason(error: Exception) -> str:
@@ -57,32 +84,47 @@ def _reason(error: Exception) -> str:
     return reason if isinstance(error, VerifyException) else f"{type(error).__name__}: {reason}"
 
 
-def _undefined_use(blocks: Iterable[Block], visible: set[SSAValue]) -> Violation | None:
+def _violation_in(blocks: Iterable[Block], visible: set[SSAValue]) -> Violation | None:
     listed = list(blocks)
     if len(listed) > 1:  # control flow between blocks: none of our dialects has it
         for block in listed:
             visible.update(block.args, *(op.results for op in block.ops))
     for block in listed:
-        found = _undefined_use_in(block, visible)
+        found = _violation_in_block(block, visible)
         if found is not None:
             return found
     return None
 
 
-def _undefined_use_in(block: Block, visible: set[SSAValue]) -> Violation | None:
+def _violation_in_block(block: Block, visible: set[SSAValue]) -> Violation | None:
     own: list[SSAValue] = list(block.args)
     visible.update(own)
+    last = block.last_op
     for op in block.ops:
         for position, operand in enumerate(op.operands):
             if operand not in visible:
                 name = f" (%{operand.name_hint})" if operand.name_hint else ""
                 return Violation(op, f"operand {position}{name} is not defined before it")
+        found = _check_op(op)
+        if found is None and op is last and not op.has_trait(IsTerminator):
+            found = _check_last(op)
+        if found is not None:
+            return found
         for region in op.regions:
             inside = set[SSAValue]() if op.has_trait(IsolatedFromAbove) else visible
-            found = _undefined_use(region.blocks, inside)
+            found = _violation_in(region.blocks, inside)
             if found is not None:
                 return found
         own += op.results
         visible.update(op.results)
     visible.difference_update(own)
+    return None
+
+
+def _check_last(op: Operation) -> Violation | None:
+    """A block ends in a terminator unless its parent wants none; the check is the op's own, and never remembered."""
+    try:
+        op.verify(verify_nested_ops=False)
+    except Exception as error:
+        return Violation(op, _reason(error))
     return None
