@@ -38,6 +38,9 @@ class Config:
         ("", "ir", "numerics"),
     )
     pipeline: str = _option("default", "a named pipeline, or a pipeline string of our passes")
+    pre_grad: str = _option(
+        "remove-identities", "passes on Dynamo's graph: 'remove-identities', 'fold-batch-norm', separated by commas"
+    )
     partition: str = _option(
         "inductile",
         "who splits a joint graph into forward and backward: the pass graph-partition, or torch's own partitioner",

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ..lowering.fx_decompositions import decompositions
+from ..lowering.fx_pre_grad import run_pre_grad, with_adapters
 from ..lowering.fx_private import aot_backend
 from .compile_graph import compile_graph
 from .config import Config
@@ -38,13 +39,15 @@ class InductileBackend:
         Raises UserError for a wrong mode or option, PassError for a bug of ours unless `on_error="eager"`.
         """
         config = Config.resolve(mode, options)
-        return aot_backend(
+        adapters = run_pre_grad(graph, example_inputs, config.pre_grad)
+        compiled = aot_backend(
             forward=lambda gm, inputs: compile_graph(gm, inputs, config, "forward"),
             backward=lambda gm, inputs: compile_graph(gm, inputs, config, "backward"),
             inference=lambda gm, inputs: compile_graph(gm, inputs, config, "inference"),
             decompositions=lambda: chosen_decompositions(config),
             partition=partial(partition_joint, config=config),
         )(graph, example_inputs)
+        return with_adapters(compiled, adapters)
 
     def reset(self) -> None:
         """Called by `torch._dynamo.reset()`; nothing is kept between compiles but the disk cache."""

@@ -16,8 +16,9 @@ class Phase:
     """A stretch of the road on one level.
 
     passes: a pipeline string; `{target}` stands for the target
-    graph:  what it runs on: a "joint" graph of forward and backward, or each "functional" graph that comes out of it
-            (one without gradients is functional from the start)
+    graph:  what it runs on: "dynamo", the graph of torch-level calls, whose passes `pre_grad.py` lists; a "joint" graph
+            of forward and backward; or each "functional" graph that comes out of it (one without gradients is
+            functional from the start)
     """
 
     name: str
@@ -27,6 +28,12 @@ class Phase:
 
 
 DEFAULT: tuple[Phase, ...] = (
+    Phase(
+        "pre-grad",
+        "torch FX: what must be done before autograd; the option `pre_grad` chooses",
+        "remove-identities",
+        graph="dynamo",
+    ),
     Phase(
         "joint",
         "aten: no duplicates in forward and backward together; what backward gets and what it computes again",

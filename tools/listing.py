@@ -8,6 +8,7 @@ from pathlib import Path
 from xdsl.passes import ModulePass
 
 from ..lowering.pipeline import phases
+from ..lowering.pre_grad import PRE_GRAD, pre_grad_names
 from ..lowering.registry import available_passes, parse_passes
 
 _ROOT = Path(__file__).parent.parent
@@ -28,9 +29,16 @@ def _row(name: str, cls: type[ModulePass], shown: str = "") -> str:
     return f"  {shown or name:36s} {getattr(cls, 'level', '-'):22s} {source}\n      {doc}"
 
 
+def _pre_grad_row(name: str) -> str:
+    found = PRE_GRAD[name]
+    return f"  {name:36s} {found.level:22s} {found.module.replace('.', '/')}.py\n      {found.purpose}"
+
+
 def list_passes() -> str:
     """Every pass: name, level, source file and one line of documentation."""
-    return "\n".join(_row(name, load()) for name, load in sorted(available_passes().items())) + "\n"
+    rows = {name: _row(name, load()) for name, load in available_passes().items()}
+    rows |= {name: _pre_grad_row(name) for name in PRE_GRAD}
+    return "\n".join(rows[name] for name in sorted(rows)) + "\n"
 
 
 def print_pipeline(name: str, target: str) -> str:
@@ -39,6 +47,9 @@ def print_pipeline(name: str, target: str) -> str:
     whole: list[str] = []
     for phase in phases(name):
         lines.append(f"{phase.name}: {phase.purpose}")
+        if phase.graph == "dynamo":
+            lines += [_pre_grad_row(each) for each in pre_grad_names(phase.passes)]
+            continue
         for module_pass in parse_passes(phase.passes.replace("{target}", f'"{target}"')):
             lines.append(_row(module_pass.name, type(module_pass), str(module_pass)))
             if phase.graph == "functional":

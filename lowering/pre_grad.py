@@ -1,0 +1,46 @@
+"""The passes on Dynamo's graph, before autograd: their names and what they do. The code is in `fx_pre_grad.py`.
+
+Apart, because the command lines list them and must not load torch.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from ..errors import UserError
+
+
+@dataclass(frozen=True)
+class PreGradPass:
+    """A pass on the graph of torch-level calls that Dynamo hands over; `module` holds its code."""
+
+    name: str
+    purpose: str
+    module: str = "lowering.fx_pre_grad"
+    level: str = "torch FX"
+
+
+PRE_GRAD: dict[str, PreGradPass] = {
+    each.name: each
+    for each in (
+        PreGradPass("remove-identities", "Calls that return their argument itself go away: dropout in evaluation."),
+        PreGradPass(
+            "fold-batch-norm",
+            "Batch norms in evaluation become part of the weights of the convolution before them. Without gradients "
+            "only. Rounds differently; a write to a parameter that torch's version counter does not see, as through "
+            "`.data`, goes unnoticed.",
+        ),
+    )
+}
+
+
+def pre_grad_names(text: str) -> list[str]:
+    """Names of a list such as "remove-identities,fold-batch-norm". UserError for an unknown one."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in PRE_GRAD:
+            close = difflib.get_close_matches(name, PRE_GRAD, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(PRE_GRAD)}"
+            raise UserError(f"unknown pass {name!r} on Dynamo's graph", hint)
+    return names
