@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+
 from ...dialects import kernel
+from ...dialects.aten.types import TensorType
 from ...passes.kernel.launch_facts import ranges_of
 from ..host.constants import Constants
 from ..host.expressions import expression
@@ -82,8 +85,20 @@ class TritonLauncher:
             longest = ", ".join(expression(extent, texts) for extent in dict.fromkeys(source.extents))
             wide = f"max({longest}, 0) > 0x7FFFFFFF"
         call = constants.bind("launch", bound)
-        arguments = ", ".join([programs, wide, *launch.tensors, *launch.integers])
+        arguments = ", ".join([programs, wide, *_on_one_device(launch, constants), *launch.integers])
         return f"{call}({arguments})  # {source.name}"
+
+
+def _on_one_device(launch: Launch, constants: Constants) -> list[str]:
+    """The tensors' names; a tensor in the CPU's memory, which eager allows where it has no dimensions, is moved."""
+    devices = [v.type.device if isinstance(v.type, TensorType) else "cpu" for v in launch.buffers]
+    elsewhere = sorted({d for d in devices if d != "cpu"})
+    if not elsewhere or "cpu" not in devices:
+        return list(launch.tensors)
+    device = constants.bind("device", torch.device(elsewhere[0]))
+    return [
+        f"{name}.to({device})" if where == "cpu" else name for name, where in zip(launch.tensors, devices, strict=True)
+    ]
 
 
 def make_launcher(config: Any = None) -> Launcher:

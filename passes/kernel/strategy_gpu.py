@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, i64
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Ranges
 from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit, work_of_block, work_of_op
-from .effects import conflicts, effects_of
+from .effects import conflicts, effects_of, written_buffers
 from .gpu_blocks import (
     EDGE_BYTES,
     ELEMENTS,
@@ -329,15 +329,16 @@ def sink_between_loops(op: kernel.ForOp, sizes: Sizes) -> None:
     Programs run it again for each inner iteration, but side by side. So it has to be little: checks, loads and
     arithmetic, or, in front of a loop that has loops inside, rows that cost no more than one iteration of it.
     """
+    written = written_buffers(op.body.block)
     while True:
-        *others, last = list(op.body.block.ops)[:-1] or [None]
-        if not isinstance(last, kernel.ForOp) or not others:
-            if isinstance(last, kernel.ForOp):
-                op = last
-                continue
+        others = list(op.body.block.ops)[:-1]
+        last = others.pop() if others else None
+        if not isinstance(last, kernel.ForOp):
             return
         rows = not is_innermost(last) and _work(others, sizes) <= work_of_block(last.body.block, sizes)
         if not all(_is_cheap(o) or (rows and _makes_rows(o)) for o in others):
+            return
+        if any(isinstance(i, kernel.LoadOp) and _is_memory(i, written) for o in others for i in o.walk()):
             return
         inner, first = last.body.block, last.body.block.first_op
         assert first is not None
@@ -345,6 +346,11 @@ def sink_between_loops(op: kernel.ForOp, sizes: Sizes) -> None:
             op.body.block.detach_op(other)
             inner.insert_op_before(other, first)
         op = last
+
+
+def _is_memory(load: kernel.LoadOp, written: set[SSAValue]) -> bool:
+    """Whether a load reads memory that the nest writes, so that it must not move."""
+    return load.buffer in written and not load.buffer.type.local  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _work(ops: Sequence[Operation], sizes: Sizes) -> float:

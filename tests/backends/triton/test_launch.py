@@ -106,6 +106,28 @@ def test_a_program_names_its_launch() -> None:
     assert line == "launch0((((2*n) + 15) // 16), max(4*(2*n), 0) > 0x7FFFFFFF, x, y, 2*n)  # copy"
 
 
+def test_a_number_in_the_cpus_memory_is_moved() -> None:
+    from inductile.backends.host.constants import Constants
+    from inductile.backends.host.launchers import Launch
+    from inductile.dialects import host, kernel
+
+    from .support import parse
+
+    program = """
+host.func @f(%x: !aten.tensor<4xf32>, %y: !aten.tensor<4xf32, device = "cuda:0">) symbols [] {
+  host.launch @copy(%x, %y) [1]
+  host.return
+}"""
+    functions = {op.name: op for op in parse(TEXT + program).ops}
+    function, main = functions["kernel.func"], functions["host.func"]
+    assert isinstance(function, kernel.FuncOp) and isinstance(main, host.FuncOp)
+    launcher, constants = TritonLauncher(), Constants()
+    launcher.compile([function])
+    (line,) = launcher.write([Launch(function, main.body.block.args, ("x", "y"), (), ("1",))], constants)
+    assert "x.to(device0), y, 1)" in line
+    assert constants.namespace["device0"] == torch.device("cuda:0")
+
+
 @pytest.mark.parametrize(
     ("capability", "target"), [(70, "cuda:80"), (80, "cuda:80"), (86, "cuda:80"), (120, "cuda:100")]
 )
