@@ -17,6 +17,7 @@ from ...dialects.aten.attributes import TupleAttr
 from ...dialects.effects import has_side_effect
 from ...dialects.sym import MapAttr, SymAttr, SymbolAttr
 from ..common.functions import functions
+from ..counters import counter
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def _sweep(block: Block) -> list[Operation]:
         if all(result.first_use is None for result in op.results):
             if _is_binder(op):
                 binders.append(op)
-            elif not has_side_effect(op):
+            elif not has_side_effect(op) and counter(EliminateDeadCode.name):
                 block.erase_op(op)
         op = previous
     return binders

@@ -11,6 +11,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import host
+from ..counters import counter
 from .lifetimes import Lifetimes, verify_frees
 
 
@@ -57,7 +58,7 @@ def insert_frees(block: Block) -> None:
             ending.setdefault(lifetimes.last[value], []).append(value)
     for position, op in enumerate(list(block.ops)):
         values = ending.get(position)
-        if values:
+        if values and counter(HostFree.name):
             block.insert_op_after(host.FreeOp.create(operands=_views_first(values, lifetimes)), op)
     arguments = ending.get(-1)
     first = block.first_op

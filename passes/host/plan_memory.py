@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from ...dialects import host
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import ZERO, Expr, Ranges, SymAttr, ceildiv, const, prove_le
+from ..counters import counter
 from ..kernel.cost import Sizes
 from ..remarks import remark
 from .lifetimes import Lifetimes, verify_pools
@@ -101,7 +102,7 @@ def _requests(block: Block, sizes: Sizes) -> list[_Request]:
         if not isinstance(op, host.EmptyOp) or op.pool or lifetimes.escapes(op.out):
             continue
         size = bytes_of(_tensor(op))
-        if size is not ZERO:
+        if size is not ZERO and counter(HostPlanMemory.name):
             aligned = ceildiv(size, const(ALIGNMENT)) * ALIGNMENT
             start, last = lifetimes.position[op], lifetimes.last[op.out]
             found.append(_Request(op, size, aligned, sizes.of(aligned), start, last))

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
+from ..counters import counter
 from .locations import merged
 from .value_numbering import Key, kernel_key
 
@@ -43,7 +44,7 @@ class KernelDeduplicate(ModulePass):
             if not isinstance(function, kernel.FuncOp):
                 continue
             kept = first.setdefault(kernel_key(function), function)
-            if kept is not function:
+            if kept is not function and counter(self.name):
                 replaced[function.sym_name.data] = kept.sym_name.data
                 kept.location = merged((kept.location, function.location))
                 block.erase_op(function, safe_erase=False)

@@ -9,6 +9,10 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.effects import is_pure
+from ..counters import counter
+
+#: debug counter of every single simplification, whichever pass asks for them
+COUNTER = "kernel-cse"
 
 Key = tuple[Any, ...]
 #: buffer -> place -> value that was stored there last
@@ -54,12 +58,12 @@ class BlockSimplifier:
             self._merge(block, op, known)
             return
         value = stored.get(op.buffer, {}).get(_place(op)) if op.mask is None else None
-        if value is not None:
+        if value is not None and counter(COUNTER):
             self._replace(block, op, (value,))
 
     def _merge(self, block: Block, op: Operation, known: dict[Key, Operation]) -> None:
         first = known.setdefault(value_key(op), op)
-        if first is not op:
+        if first is not op and counter(COUNTER):
             self._replace(block, op, first.results)
 
     def _replace(self, block: Block, op: Operation, values: Iterable[SSAValue]) -> None:
@@ -94,7 +98,7 @@ def remove_dead(block: Block) -> bool:
             removed |= remove_dead(region.block)
         if isinstance(op, kernel.LocalOp):
             removed |= _remove_unread_local(block, op)
-        elif _is_dead(op):
+        elif _is_dead(op) and counter(COUNTER):
             block.erase_op(op)
             removed = True
     return removed
@@ -115,7 +119,7 @@ def _is_effect_free(op: Operation) -> bool:
 
 def _remove_unread_local(block: Block, op: kernel.LocalOp) -> bool:
     users = [use.operation for use in op.buffer.uses]
-    if not all(isinstance(user, kernel.StoreOp) for user in users):
+    if not all(isinstance(user, kernel.StoreOp) for user in users) or not counter(COUNTER):
         return False
     for user in users:
         parent = user.parent

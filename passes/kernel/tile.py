@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
+from ..counters import counter
 from . import strategy_cpu, strategy_gpu
 from .cost import Sizes
 from .launches import cpu_kernels, launch_sizes
@@ -47,7 +48,10 @@ class KernelTile(ModulePass):
             if isinstance(function, kernel.FuncOp) and function.target is None:
                 name = function.sym_name.data
                 chosen = target_named("cpp") if name in on_cpu else target
-                schedule(function, chosen, sizes.get(name, Sizes()))
+                if counter(self.name):
+                    schedule(function, chosen, sizes.get(name, Sizes()))
+                else:
+                    function.properties["target"] = StringAttr(chosen.name)
 
 
 def schedule(function: kernel.FuncOp, target: Target, sizes: Sizes) -> None:

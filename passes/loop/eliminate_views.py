@@ -16,6 +16,7 @@ from ...dialects.sym import AxesAttr, MapAttr, Ranges, simplify
 from ..common.functions import functions, symbol_ranges
 from ..common.memory import Mutations
 from ..common.strided_views import is_strided_view
+from ..counters import counter
 from ..remarks import remark
 from ._accesses import loads_in, map_of, redirect
 
@@ -93,7 +94,7 @@ class _Composer:
     def compose_load(self, load: LoadOp) -> None:
         """`(x[m])[e]` is `x[m(e)]`."""
         through = self.elements.get(load.operands[0])
-        if through is not None:
+        if through is not None and counter(EliminateViews.name):
             redirect(load, through.source, self.compose(through, map_of(load)).data)
 
     def compose_view(self, view: ViewOp) -> None:

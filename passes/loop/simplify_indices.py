@@ -17,8 +17,12 @@ from ...dialects.loop import AssertOp, FusionOp, IndexOp, LoadOp, ReduceOp, Scat
 from ...dialects.sym import AxesAttr, Expr, MapAttr, Ranges, SymAttr, const, simplify
 from ..common.functions import functions, symbol_ranges
 from ..common.memory import NESTS
+from ..counters import counter
 from ._accesses import access_of, body_ops, map_of, set_access
 from ._integer_folding import ARITHMETIC, decide, is_small
+
+#: debug counter, asked for each change of an op; that of the pass, which other passes share that simplify a nest
+COUNTER = "loop-simplify-indices"
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ def _visit(op: Operation, ranges: Ranges) -> None:
             simplify_nest(member, ranges)
     elif type(op) is ViewOp:
         inside = Ranges.of_axes(op.axes.data, ranges)
-        op.properties["map"] = MapAttr.of(*(simplify(e, inside) for e in op.map.data))
+        _set_map(op, tuple(simplify(e, inside) for e in op.map.data))
 
 
 def simplify_nest(nest: Operation, ranges: Ranges) -> None:
@@ -97,13 +101,15 @@ class _Body:
             self.known[op.results[0]] = const(value.value.data & 1 if value.type == i1 else value.value.data)
 
     def index(self, op: Operation) -> None:
-        exprs, dynamic = self.fold_dynamic((cast(SymAttr, op.properties["expr"]).data,), tuple(op.operands))
-        expr = exprs[0]
-        if len(dynamic) != len(op.operands):
-            op.operands = dynamic
-        op.properties["expr"] = SymAttr.of(expr)
+        old = cast(SymAttr, op.properties["expr"]).data
+        exprs, dynamic = self.fold_dynamic((old,), tuple(op.operands))
+        changes = exprs[0] is not old or len(dynamic) != len(op.operands)
+        if changes and counter(COUNTER):
+            if len(dynamic) != len(op.operands):
+                op.operands = dynamic
+            op.properties["expr"] = SymAttr.of(exprs[0])
         if not dynamic:
-            self.known[op.results[0]] = expr
+            self.known[op.results[0]] = exprs[0]
 
     def arithmetic(self, op: Operation) -> None:
         x, y = (self.known.get(v) for v in op.operands)
@@ -147,7 +153,7 @@ class _Body:
 
     def check(self, op: Operation) -> None:
         known = self.known.get(op.operands[0])
-        if known is not None and known.as_int():
+        if known is not None and known.as_int() and counter(COUNTER):
             _erase(op)
 
     def load(self, op: Operation) -> None:
@@ -158,6 +164,9 @@ class _Body:
             self.forward(op, access.other)
             return
         exprs, dynamic = self.fold_dynamic(exprs, access.dynamic)
+        changes = exprs != map_of(op).data or mask is not None or len(dynamic) != len(access.dynamic)
+        if not changes or not counter(COUNTER):
+            return
         if mask is not None or len(dynamic) != len(access.dynamic):
             access = access._replace(dynamic=dynamic, **({} if mask is None else {"mask": None, "other": None}))
             set_access(op, access, MapAttr.of(*exprs))
@@ -170,7 +179,10 @@ class _Body:
         exprs, kept = self.fold_dynamic(op.map.data, dynamic)
         mask = values[1 + len(dynamic) :]
         known = self.known.get(mask[0]) if mask else None
-        if known is not None and known.as_int():
+        decided = known is not None and known.as_int()
+        if not (decided or exprs != op.map.data or len(kept) != len(dynamic)) or not counter(COUNTER):
+            return
+        if decided:
             mask = ()
             del op.properties["masked"]
         last = op.body.block.last_op
@@ -190,6 +202,8 @@ class _Body:
 
     def replace(self, op: Operation, expr: Expr) -> None:
         """Replace an integer op by an expression, which is a constant or a `loop.index`."""
+        if not counter(COUNTER):
+            return
         value, type_ = expr.as_int(), op.results[0].type
         if value is not None:
             attribute = IntegerAttr(value, i1 if type_ == i1 else i64)
@@ -201,11 +215,21 @@ class _Body:
         assert isinstance(block, Block)
         block.insert_op_before(new, op)
         self.known[new.results[0]] = expr
-        self.forward(op, new.results[0])
+        _forward(op, new.results[0])
 
     def forward(self, op: Operation, value: SSAValue) -> None:
-        op.results[0].replace_all_uses_with(value)
-        _erase(op)
+        if counter(COUNTER):
+            _forward(op, value)
+
+
+def _forward(op: Operation, value: SSAValue) -> None:
+    op.results[0].replace_all_uses_with(value)
+    _erase(op)
+
+
+def _set_map(op: Operation, exprs: tuple[Expr, ...]) -> None:
+    if exprs != cast(MapAttr, op.properties["map"]).data and counter(COUNTER):
+        op.properties["map"] = MapAttr.of(*exprs)
 
 
 def _erase(op: Operation) -> None:
