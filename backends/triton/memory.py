@@ -11,7 +11,7 @@ from ...dialects import kernel, scalar
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
 from ...passes.kernel.axes import Loop
-from ...passes.kernel.strategy_gpu import has_atomic
+from ...passes.kernel.gpu_legality import has_atomic
 from .context import Context
 from .dtypes import dtype_name, is_float, typed_constant
 from .index import Code

@@ -1,0 +1,118 @@
+"""What schedules for GPUs may do with a kernel: which nests are independent, what may move, what must stay serial."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import kernel
+from .axes import Loop, loops_in
+from .cost import Sizes, work_of_block, work_of_op
+from .effects import conflicts, effects_of, written_buffers
+from .simplify_block import is_pure
+
+
+def independent_nests(block: Block) -> set[Operation]:
+    """The `for` nests of a block that share no written buffer with, and need no loop's result from, anything beside
+    them: each may have programs of its own."""
+    ops = [op for op in block.ops if not isinstance(op, kernel.YieldOp)]
+    effects = {op: effects_of(op) for op in ops}
+    return {
+        op
+        for op in ops
+        if isinstance(op, kernel.ForOp)
+        and not any(other is not op and conflicts(effects[op], effects[other]) for other in ops)
+        and not _needs_loop(op, block)
+    }
+
+
+def _needs_loop(nest: Operation, block: Block) -> bool:
+    """Whether a nest uses what another loop of its block computes."""
+    todo, seen = [nest], {nest}
+    while todo:
+        for inner in todo.pop().walk():
+            for value in inner.operands:
+                owner = value.owner
+                if isinstance(owner, Operation) and owner.parent is block and owner not in seen:
+                    if isinstance(owner, Loop):
+                        return True
+                    seen.add(owner)
+                    todo.append(owner)
+    return False
+
+
+def sink_between_loops(op: kernel.ForOp, sizes: Sizes) -> None:
+    """Move what stands in front of the inner loop of a nest into it, so that both axes can be spread over programs.
+
+    Programs run it again for each inner iteration, but side by side. So it has to be little: checks, loads and
+    arithmetic, or, in front of a loop that has loops inside, rows that cost no more than one iteration of it.
+    """
+    written = written_buffers(op.body.block)
+    while True:
+        others = list(op.body.block.ops)[:-1]
+        last = others.pop() if others else None
+        if not isinstance(last, kernel.ForOp):
+            return
+        rows = not is_innermost(last) and _work(others, sizes) <= work_of_block(last.body.block, sizes)
+        if not all(_is_cheap(o) or (rows and _makes_rows(o)) for o in others):
+            return
+        if any(isinstance(i, kernel.LoadOp) and _is_memory(i, written) for o in others for i in o.walk()):
+            return
+        inner, first = last.body.block, last.body.block.first_op
+        assert first is not None
+        for other in others:
+            op.body.block.detach_op(other)
+            inner.insert_op_before(other, first)
+        op = last
+
+
+def _is_memory(load: kernel.LoadOp, written: set[SSAValue]) -> bool:
+    """Whether a load reads memory that the nest writes, so that it must not move."""
+    return load.buffer in written and not load.buffer.type.local  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _work(ops: Sequence[Operation], sizes: Sizes) -> float:
+    return sum(work_of_op(op, sizes) for op in ops)
+
+
+def _is_cheap(op: Operation) -> bool:
+    return isinstance(op, kernel.LoadOp | kernel.AssertOp) or is_pure(op)
+
+
+def _makes_rows(op: Operation) -> bool:
+    """Whether an op allocates a local buffer, or is a loop that stores to local buffers only."""
+    stores = [inner for inner in op.walk() if isinstance(inner, kernel.StoreOp)]
+    local = all(store.buffer.type.local for store in stores)  # pyright: ignore[reportAttributeAccessIssue]
+    return isinstance(op, kernel.LocalOp) or (isinstance(op, Loop) and local)
+
+
+def is_innermost(op: Loop) -> bool:
+    """Whether no loop is nested in a loop."""
+    return not any(True for region in op.regions for _ in loops_in(region.block))
+
+
+def relax_order(function: kernel.FuncOp) -> None:
+    """Plain stores that may meet are not ordered on a GPU: eager does not say either which of them wins there."""
+    for op in function.walk():
+        if isinstance(op, kernel.StoreOp) and op.kind.data == "set":
+            op.properties.pop("ordered", None)
+            op.properties.pop("atomic", None)
+
+
+def must_be_serial(op: object) -> bool:
+    """Whether a store keeps its kernel to one program: its order matters, or the GPU has no such atomic operation."""
+    if not isinstance(op, kernel.StoreOp):
+        return False
+    return op.ordered is not None or (op.atomic is not None and not has_atomic(op))
+
+
+def has_atomic(op: kernel.StoreOp) -> bool:
+    """Whether GPUs combine in memory what a store combines: sums of 16 bits and more, extrema of 32 and 64 bits."""
+    element = op.buffer.type.element  # pyright: ignore[reportAttributeAccessIssue]
+    kind = op.kind.data
+    if isinstance(element, IntegerType):
+        return kind != "mul" and element.width.data >= 32
+    width = element.bitwidth  # pyright: ignore[reportAttributeAccessIssue]
+    return (kind == "add" and width >= 16) or (kind in ("amax", "amin") and width >= 32)
