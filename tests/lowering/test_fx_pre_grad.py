@@ -140,7 +140,7 @@ def test_dropout_in_evaluation_goes_away() -> None:
         graphs.append(graph)
         return graph
 
-    module = nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 3), nn.Dropout2d(0.1), nn.AlphaDropout()).eval()
+    module = nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 3), nn.Dropout1d(0.1), nn.AlphaDropout()).eval()
     x = torch.randn(2, 3)
     torch.testing.assert_close(torch.compile(module, backend=backend)(x), module(x))
     assert not any("dropout" in str(node.target) for node in graphs[0].graph.nodes)
