@@ -21,7 +21,7 @@ from ..dialects.context import new_context
 from ..errors import InductileError, PassError, UnsupportedError, UserError
 from ..lowering.fx_import import ImportedGraph, import_graph
 from ..lowering.fx_private import without_modes
-from ..lowering.pipeline import PIPELINES, pipeline_string
+from ..lowering.pipeline import pipeline_string, pipelines
 from ..lowering.registry import parse_passes
 from ..passes.manager import Instrumentation, PassManager
 from ..passes.printing import module_text
@@ -101,7 +101,7 @@ def _target_of(module: ModuleOp) -> str:
 
 def choose_passes(config: Config, target: str) -> list[ModulePass]:
     """The pipeline that a configuration asks for."""
-    named = config.pipeline in PIPELINES
+    named = config.pipeline in pipelines()
     text = pipeline_string(config.pipeline, target) if named else config.pipeline
     passes = [configured(p, config) for p in parse_passes(text)]
     return insert_passes(passes, {place: text for place, text in config.insert.items() if not is_joint(place)})

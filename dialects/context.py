@@ -7,6 +7,8 @@ from collections.abc import Callable
 from xdsl.context import Context
 from xdsl.ir import Dialect, Operation
 
+from .. import extensions
+
 
 def _aten() -> Dialect:
     from .aten import Aten
@@ -101,8 +103,10 @@ class InductileContext(Context):
 
 
 def new_context() -> InductileContext:
-    """A context that knows every dialect of inductile."""
+    """A context that knows every dialect of inductile, and those of other packages."""
     context = InductileContext()
     for name, factory in (STOCK_DIALECTS | DIALECTS).items():
         context.register_dialect(name, factory)
+    for name, load in extensions.loaders("inductile.dialects").items():
+        context.register_dialect(name, lambda load=load: load()())
     return context

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from .. import extensions
 from ..errors import UserError
 from .registry import nearest, parse_passes
 
@@ -72,11 +74,21 @@ DEFAULT: tuple[Phase, ...] = (
 PIPELINES: dict[str, tuple[Phase, ...]] = {"default": DEFAULT}
 
 
+def pipelines() -> tuple[str, ...]:
+    """The names of all pipelines, those of other packages included."""
+    return (*PIPELINES, *extensions.loaders("inductile.pipelines"))
+
+
 def phases(name: str = "default") -> tuple[Phase, ...]:
     """Phases of a named pipeline; UserError with the nearest name when there is none."""
-    if name not in PIPELINES:
-        raise UserError(f"unknown pipeline {name!r}", nearest(name, PIPELINES) or f"known: {', '.join(PIPELINES)}")
-    return PIPELINES[name]
+    if name in PIPELINES:
+        return PIPELINES[name]
+    load = extensions.loaders("inductile.pipelines").get(name)
+    if load is None:
+        raise UserError(f"unknown pipeline {name!r}", nearest(name, pipelines()) or f"known: {', '.join(pipelines())}")
+    found = load()
+    made: Any = found() if callable(found) else found
+    return tuple(made)
 
 
 def pipeline_string(name: str = "default", target: str = "cpp", graph: str = "functional") -> str:

@@ -11,13 +11,13 @@ import importlib
 import re
 from collections.abc import Callable, Iterable
 from functools import cache, partial
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
+from .. import extensions
 from ..errors import UserError
 
 _ROOT = Path(__file__).parent.parent
@@ -29,7 +29,6 @@ LOWERINGS: dict[str, str] = {
     "lower-aten-to-loop": "lowering.aten_to_loop",
     "lower-loop-to-kernel": "lowering.loop_to_kernel",
 }
-_plugins: dict[str, Callable[[], type[ModulePass]]] = {}
 
 
 @cache
@@ -51,23 +50,17 @@ def _load(name: str, module_name: str) -> type[ModulePass]:
     raise LookupError(f"{module_name} holds no pass named {name}")
 
 
-@cache
-def _installed_plugins() -> dict[str, Callable[[], type[ModulePass]]]:
-    """Passes of other installed packages, from the entry point group `inductile.passes`."""
-    return {point.name: point.load for point in entry_points(group="inductile.passes")}
-
-
 def register_pass(module_pass: type[ModulePass]) -> None:
     """Make a pass known in this process, as a plugin file does."""
     if module_pass.name in _own_passes():
         raise UserError(f"the pass name {module_pass.name!r} is taken", "give the plugin's pass another name")
-    _plugins[module_pass.name] = lambda: module_pass
+    extensions.add("inductile.passes", module_pass.name, module_pass)
 
 
 def available_passes() -> dict[str, Callable[[], type[ModulePass]]]:
     """Every pass by name, as functions that import it; the form that xDSL's `Universe` wants."""
     own = {name: partial(_load, name, module) for name, module in _own_passes().items()}
-    return own | _installed_plugins() | _plugins
+    return {**extensions.loaders("inductile.passes"), **own}
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

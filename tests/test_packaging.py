@@ -21,7 +21,7 @@ DATA = (".txt", ".mlir", ".h")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """The files of a wheel built from a copy of the tree, to which data and a deep package are added."""
     source = tmp_path_factory.mktemp("source")
-    for name in ("pyproject.toml", "setup.py", "LICENSE", "py.typed", "__init__.py", "errors.py"):
+    for name in ("pyproject.toml", "setup.py", "LICENSE", "py.typed", "__init__.py", "errors.py", "extensions.py"):
         shutil.copy(ROOT / name, source)
     for folder in (*LEVELS, "tests"):
         if (ROOT / folder).is_dir():
@@ -58,7 +58,7 @@ def test_wheel_has_nothing_else(wheel: set[str]) -> None:
         top, *inside = Path(name).parts
         if top.endswith(".dist-info"):
             return True
-        package = inside[0] in LEVELS or inside in (["__init__.py"], ["errors.py"], ["py.typed"])
+        package = inside[0] in LEVELS or inside in (["__init__.py"], ["errors.py"], ["extensions.py"], ["py.typed"])
         return top == "inductile" and package
 
     assert [name for name in sorted(wheel) if not belongs(name)] == []

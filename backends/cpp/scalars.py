@@ -9,6 +9,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import Float32Type, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ... import extensions
 from ...dialects import kernel, scalar
 from ...errors import UnsupportedError
 from . import conversions
@@ -35,7 +36,7 @@ Rule: TypeAlias = Callable[[Operation, list[Code], Need], Code]
 
 def scalar_code(op: Operation, operands: list[Code], need: Need) -> Code:
     """The expression of a pure scalar op. Raises UnsupportedError for one that no rule covers."""
-    rule = RULES.get(type(op))
+    rule = RULES.get(type(op)) or _added_rule(type(op))
     if rule is None:
         raise UnsupportedError(f"no C++ for {op.name}")
     code = rule(op, operands, need)
@@ -44,6 +45,17 @@ def scalar_code(op: Operation, operands: list[Code], need: Need) -> Code:
         return code
     need(half)
     return call(f"round_{half}", code)
+
+
+def _added_rule(op: type[Operation]) -> Rule | None:
+    """The rule of another package; a text stands for one that puts the operands into it."""
+    rule = extensions.table("inductile.cpp").get(op)
+    return text_rule(rule) if isinstance(rule, str) else rule
+
+
+def text_rule(text: str) -> Rule:
+    """A rule that puts the operands into a text: `"{0} / (1 + {1})"`."""
+    return lambda op, v, need: Code(text.format(*(operand.at(UNARY) for operand in v)), LOOSE)
 
 
 def _infix(operator: str, level: int) -> Rule:

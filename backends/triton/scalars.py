@@ -9,6 +9,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
+from ... import extensions
 from ...dialects import kernel, scalar
 from ...errors import UnsupportedError
 from .context import Context
@@ -81,7 +82,7 @@ def _with_sign(table: dict[type[Operation], str], convert: Callable[[str], str])
 
 def _float(context: Context, op: Operation) -> None:
     operands = _operands(context, op)
-    spelling: Spelling = FLOAT[type(op)]
+    spelling: Spelling = FLOAT[type(op)] if type(op) in FLOAT else extensions.table("inductile.triton")[type(op)]
     if not isinstance(spelling, str):
         spelling = spelling.get(operands[0].dtype, spelling[""])
     _bind(context, op, spell(context, spelling, operands), _result_dtype(op), operands)
@@ -191,12 +192,18 @@ HANDLERS: dict[type[Operation], Callable[..., None]] = {
 
 def is_supported(op: type[Operation]) -> bool:
     """Whether a scalar op has a spelling in Triton."""
-    return op in HANDLERS
+    return op in HANDLERS or _added_handler(op) is not None
+
+
+def _added_handler(op: type[Operation]) -> Callable[..., None] | None:
+    """The handler of another package; a text is a spelling like those of `FLOAT`."""
+    handler = extensions.table("inductile.triton").get(op)
+    return _float if isinstance(handler, str | dict) else handler
 
 
 def emit(context: Context, op: Operation) -> None:
     """Emit a scalar op. UnsupportedError for one that Triton has no spelling for."""
-    handler = HANDLERS.get(type(op))
+    handler = HANDLERS.get(type(op)) or _added_handler(type(op))
     if handler is None:
         raise UnsupportedError(f"Triton kernels have no {op.name}")
     handler(context, op)

@@ -19,7 +19,7 @@ from ...passes.counters import counter
 from ...passes.remarks import remark
 from . import families  # noqa: F401 - fills the table of rules
 from .nests import LoopBuilder
-from .rules import CALLS, RULES, Call
+from .rules import CALLS, RULES, Call, add_extensions
 from .support import unmet
 
 
@@ -50,6 +50,7 @@ class LowerAtenToLoop(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lower every function of the module in place."""
+        add_extensions()
         for function in op.body.block.ops:
             if isinstance(function, FuncOp):
                 ranges = _ranges(function)

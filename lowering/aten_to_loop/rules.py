@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 from xdsl.ir import SSAValue
 
+from ... import extensions
 from ...dialects.aten.call import CallOp
 from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType
@@ -92,6 +94,14 @@ CallLowering: TypeAlias = Callable[[LoopBuilder, CallOp, dict[SSAValue, SSAValue
 
 #: callee ("inductile::random") -> lowering
 CALLS: dict[str, CallLowering] = {}
+
+
+@cache
+def add_extensions() -> None:
+    """Enter what other packages add to the tables; what we lower ourselves stays as it is."""
+    for name, value in extensions.table("inductile.lowerings").items():
+        table = RULES if isinstance(value, Rule) else CALLS
+        table.setdefault(name, value)
 
 
 def add_rule(names: str, lower: Lowering, reject: Reject | None = None, any_dtype: bool = False) -> None:

@@ -1,0 +1,69 @@
+"""What other installed packages add, through entry points; `docs/plugins.md` shows a whole package.
+
+| group                  | an entry point is                                                                         |
+|------------------------|-------------------------------------------------------------------------------------------|
+| `inductile.passes`     | a pass class; the name is that of the pass                                                |
+| `inductile.pipelines`  | a tuple of `Phase`s, or a function that returns one; the name is that of the pipeline     |
+| `inductile.dialects`   | a function that returns an xDSL `Dialect`; the name is that of the dialect                |
+| `inductile.lowerings`  | a mapping from `aten.name.overload` to a `Rule`, or from `ns::name` to a call's lowering  |
+| `inductile.reference`  | a mapping from a class of scalar ops to its meaning, a function of tensors                |
+| `inductile.cpp`        | a mapping from a class of scalar ops to C++, `"{0} / (1 + {1})"` or an emitter's rule     |
+| `inductile.triton`     | a mapping from a class of scalar ops to Triton, likewise                                  |
+
+Nothing is loaded before somebody asks for its group. Imports nothing of the package but the errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from .errors import UserError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+_added: dict[str, dict[str, Callable[[], Any]]] = {}
+
+
+@cache
+def _installed(group: str) -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def add(group: str, name: str, value: object) -> None:
+    """Add to a group in this process, as a plugin file does that is not installed."""
+    _added.setdefault(group, {})[name] = lambda: value
+    table.cache_clear()
+
+
+def loaders(group: str) -> dict[str, Callable[[], Any]]:
+    """The objects of a group by name, as functions that load them.
+
+    They raise UserError, naming package and reason, for one that does not load.
+    """
+    installed = {name: partial(_load, point) for name, point in _installed(group).items()}
+    return {**installed, **_added.get(group, {})}
+
+
+def _load(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except Exception as error:
+        package = point.dist.name if point.dist is not None else "?"
+        what = f"{point.group} {point.name!r} of the package {package}"
+        raise UserError(
+            f"{what} does not load: {type(error).__name__}: {error}", f"mend {package} or uninstall it"
+        ) from error
+
+
+@cache
+def table(group: str) -> Mapping[Any, Any]:
+    """The mappings of a group as one."""
+    merged: dict[Any, Any] = {}
+    for load in loaders(group).values():
+        merged.update(load())
+    return merged

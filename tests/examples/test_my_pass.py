@@ -1,0 +1,112 @@
+"""The example package, installed: each of its entry points is found and does its work."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "my_pass"
+
+SOFTSIGN = """\
+func.func @f(%x: !aten.tensor<5x3xf32>) -> !aten.tensor<5x3xf32> {
+  %0 = aten.abs(%x) : !aten.tensor<5x3xf32>
+  %1 = aten.add.Scalar(%0, other = 1) : !aten.tensor<5x3xf32>
+  %2 = aten.div.Tensor(%x, %1) : !aten.tensor<5x3xf32>
+  func.return %2 : !aten.tensor<5x3xf32>
+}
+"""
+
+TORCH = """
+import my_pass.torch_op, torch
+from inductile.backends.compiled import REPORTS
+
+def check(f, x, **options):
+    torch.compiler.reset()
+    REPORTS.clear()
+    torch.testing.assert_close(torch.compile(f, backend="inductile", options=options)(x), f(x), equal_nan=True)
+    (report,) = REPORTS
+    assert not report.aten_calls, report.aten_calls
+    return "\\n".join(report.sources.values())
+
+composed = lambda x: torch.nn.functional.softsign(x) + 1
+own = lambda x: torch.ops.my_pass.softsign(x) + 1
+x = torch.tensor([-0.0, 1.5, -2.0, float("inf"), float("nan"), 3.0])
+marker = "(1.0f + __builtin_fabsf("
+assert marker not in check(composed, x)
+assert marker in check(composed, x, insert={"after:loop-cse": "my-fuse-softsign"})
+assert marker in check(composed, x, pipeline="my-pipeline", verify_each="numerics")
+assert marker not in check(composed, x, pipeline="my-pipeline", debug_counter="my-fuse-softsign-count=0")
+assert marker in check(own, x)
+assert marker in check(own, x.bfloat16())
+assert "1.0 + __builtin_fabs(" in check(own, x.double())
+print("all right")
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the package installed in it, as by `pip install`."""
+    source = tmp_path_factory.mktemp("source") / "my_pass"
+    shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+    target = tmp_path_factory.mktemp("site")
+    install = ("-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target", str(target))
+    subprocess.run([sys.executable, *install, str(source)], check=True, capture_output=True)
+    return target
+
+
+def run(installed: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Python with the package on its path."""
+    environment = os.environ | {"PYTHONPATH": str(installed)}
+    return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, env=environment)
+
+
+def opt(installed: Path, *arguments: str | Path) -> str:
+    done = run(installed, "-m", "inductile.tools.opt", *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_command_line(installed: Path, tmp_path: Path) -> None:
+    source = tmp_path / "softsign.mlir"
+    source.write_text(SOFTSIGN)
+    assert "my-fuse-softsign                     loop                   fuse_softsign.py" in opt(
+        installed, "--list-passes"
+    )
+    assert "loop-inline,loop-cse,my-fuse-softsign" in opt(installed, "--print-pipeline", "my-pipeline")
+    loop = opt(installed, source, "-p", "lower-aten-to-loop,loop-inline,loop-cse,my-fuse-softsign,loop-dce")
+    assert "my.softsign %1 : f32" in loop
+    (tmp_path / "loop.mlir").write_text(loop)
+    pipeline: Sequence[str] = (
+        "--pipeline",
+        "my-pipeline",
+        "--verify-each=numerics",
+        "--start-at",
+        "loop-eliminate-views",
+    )
+    assert "__builtin_fabsf" in opt(installed, tmp_path / "loop.mlir", *pipeline, "-t", "cpp")
+    source.write_text(SOFTSIGN.replace("xf32>", 'xf32, device = "cuda:0">'))
+    triton = opt(installed, source, "--pipeline", "my-pipeline", "-t", 'triton{target="cuda:90"}')
+    assert "tl.div_rn(x_value, 1.0 + tl.abs(x_value))" in triton
+
+
+def test_torch_compile(installed: Path) -> None:
+    done = run(installed, "-c", TORCH)
+    assert (done.returncode, done.stdout) == (0, "all right\n"), done.stderr
+
+
+def test_what_does_not_load_is_named(installed: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "site"
+    shutil.copytree(installed, broken)
+    (broken / "my_pass" / "fuse_softsign.py").write_text("raise ImportError('no such thing')")
+    done = run(broken, "-m", "inductile.tools.opt", "-p", "my-fuse-softsign", "-")
+    assert done.returncode == 1
+    wanted = (
+        "inductile.passes 'my-fuse-softsign' of the package inductile-my-pass does not load: ImportError: no such thing"
+    )
+    assert wanted in done.stderr
