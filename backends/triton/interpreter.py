@@ -105,6 +105,27 @@ def _bfloat16_constant(self: Any, value: float) -> Any:
     return TensorHandle(bits, tl.bfloat16)
 
 
+def _bfloat16_atomics(atomic: Callable[..., Any]) -> Callable[..., Any]:
+    """The interpreter's atomics, with sums of bfloat16 lane by lane."""
+    import triton.language as tl
+    from triton.runtime.interpreter import TensorHandle, _interpreter
+
+    def create_atomic_rmw(self: Any, kind: Any, places: Any, values: Any, mask: Any, sem: Any, scope: Any) -> Any:
+        if values.dtype.scalar != tl.bfloat16:
+            return atomic(self, kind, places, values, mask, sem, scope)
+        lanes = zip(places.data.flat, values.data.flat, mask.data.flat, strict=True)
+        on, word = np.ones(1, dtype=bool), np.dtype(np.uint16)
+        for place, bits, inside in lanes:
+            if inside:
+                where = np.array([place], dtype=np.uint64)
+                both = np.concatenate([_interpreter.load(where, on, np.zeros(1, word), word), [bits]]).astype(word)
+                total = torch.from_numpy(both.view(np.int16)).view(torch.bfloat16).float().sum().bfloat16()
+                _interpreter.store(where, total.reshape(1).view(torch.int16).numpy().view(np.uint16), on)
+        return TensorHandle(values.data, tl.bfloat16)
+
+    return create_atomic_rmw
+
+
 def install() -> None:
     """Give Triton's interpreter what it lacks; does nothing the second time."""
     from triton.language.extra import libdevice
@@ -116,6 +137,7 @@ def install() -> None:
         return
     reductions.generic_reduce = _tree_reduce
     builder.create_splat = _splat
+    builder.create_atomic_rmw = _bfloat16_atomics(builder.create_atomic_rmw)
     builder.get_bf16 = _bfloat16_constant
     builder.cast_impl = _rounding_casts(builder.cast_impl)
     for name, function in {**_UNARY, **_BINARY}.items():

@@ -111,9 +111,12 @@ def store(context: Context, op: kernel.StoreOp) -> None:
         _atomic(context, op, pointer, value, dims, condition)
     else:
         _barrier(context, op.buffer)
-        old = Value(f"tl.load({pointer}{tail})", element, dims)
-        new = STORE_MONOIDS[kind].combine(context, (old,), (_as(context, value, element),))[0]
-        context.out.line(f"tl.store({pointer}, {new}{tail})")
+        # low precision is combined in float32, and rounded as it is stored
+        dtype = "float32" if element in ("float16", "bfloat16") else element
+        old = _as(context, Value(f"tl.load({pointer}{tail})", element, dims), dtype)
+        new = STORE_MONOIDS[kind].combine(context, (old,), (_as(context, value, dtype),))[0]
+        rounded = f"({new}).to(tl.{element})" if dtype != element else new
+        context.out.line(f"tl.store({pointer}, {rounded}{tail})")
     context.dirty.add(op.buffer)
 
 

@@ -87,6 +87,17 @@ def test_atomics(kind: str, element: str, tile: str) -> None:
         torch.testing.assert_close(got, wanted, equal_nan=True)
 
 
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+def test_sums_of_low_precision(element: str) -> None:
+    dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[element]
+    x, i, y = torch.arange(40).to(dtype), torch.arange(40) % 7, torch.ones(7, dtype=dtype)
+    (*_, got) = interpreted(_scatter("add", element), [x, i, y], {})
+    torch.testing.assert_close(got, y.index_add(0, i, x))
+    text = _scatter("mul", element, flags="").replace("map grid tile 8", "")
+    (*_, got) = interpreted(text, [x[:40] / 16 + 1, i, y], {})
+    torch.testing.assert_close(got, y.scatter_reduce(0, i, x / 16 + 1, "prod"))
+
+
 def test_lanes_that_share_a_place_combine_first() -> None:
     text = """kernel.func @sums(%x: !kernel.buffer<f32, 66>, %y: !kernel.buffer<f32, 6>, %z: !kernel.buffer<f32, 1>)
       target "cuda:90" {
