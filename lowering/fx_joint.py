@@ -21,6 +21,7 @@ from ..dialects.effects import is_pure
 from ..dialects.sym import Expr
 from ..passes.graph import _joint as marks
 from .fx_import import GraphImporter, ImportedGraph, ResultSlot
+from .fx_order import order_backward
 from .fx_private import (
     checkpoint_region,
     checkpoint_wish,
@@ -54,7 +55,9 @@ class JointGraph:
         numbers = numbers_to_save(self.graph, saved, self.forward_outputs)
         position = {node: k for k, node in enumerate(self.graph.graph.nodes)}
         tensors = sorted(dict.fromkeys(saved), key=position.__getitem__)
-        return split_joint(self.graph, tensors, numbers, self.forward_outputs)
+        forward, backward = split_joint(self.graph, tensors, numbers, self.forward_outputs)
+        order_backward(backward)
+        return forward, backward
 
     def _saved_values(self) -> list[SSAValue]:
         function = next(op for op in self.imported.module.ops if isinstance(op, FuncOp))

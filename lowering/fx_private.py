@@ -117,19 +117,18 @@ def split_joint(
 ) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
     """Forward and backward graph of a joint graph for the given saved tensors and integers.
 
-    The backward graph runs what it computes again right before it is read. Uses `_extract_fwd_bwd_modules` and
-    `reordering_to_mimic_autograd_engine` of `torch._functorch.partitioners`.
+    Uses `torch._functorch.partitioners._extract_fwd_bwd_modules`.
     """
-    from torch._functorch import partitioners
+    from torch._functorch.partitioners import _extract_fwd_bwd_modules
 
-    forward, backward = partitioners._extract_fwd_bwd_modules(
+    forward, backward = _extract_fwd_bwd_modules(
         joint, list(saved), saved_sym_nodes=list(saved_numbers), num_fwd_outputs=forward_outputs
     )
     for node in reversed(backward.graph.nodes):
         # a copy of the forward graph's, made because its arguments are there, would draw once more
         if not node.users and torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
             backward.graph.erase_node(node)
-    return forward, partitioners.reordering_to_mimic_autograd_engine(backward)
+    return forward, backward
 
 
 def fake_mode_of(inputs: Iterable[Any]) -> Any:

@@ -26,6 +26,9 @@ from .fx_private import fake_mode_of
 _OF_THE_VALUE = ("val", "tensor_meta", "unbacked_bindings", "eager_input_vals")
 
 
+_SIZES = (torch.ops.aten.sym_size.int, torch.ops.aten.sym_stride.int)
+
+
 @dataclass
 class Snapshot:
     """A function as it was imported.
@@ -81,13 +84,17 @@ class _Writer(GraphExporter):
         self.mode = fake_mode_of(node.meta.get("val") for node in graph.graph.nodes)
         self.origin: Node | None = None
         """The node whose metadata new nodes get."""
+        self.value: Any = None
+        """The value of the next call, where it is known."""
 
     def change(self, now: dict[Operation, tuple[SSAValue, ...]]) -> dict[SSAValue, Node]:
         """Change the graph."""
         replaced = dict(self._replacements(now))
-        origins = self._origins(now, {new: old for old, new in replaced.items()})
+        replaces = {new: old for old, new in replaced.items()}
+        origins = self._origins(now, replaces)
         for op, anchor in self._new_ops(now):
             self.origin = origins.get(op)
+            self.value = self._known_value(op, replaces)
             with self.graph.inserting_before(anchor):
                 self.export_op(op)
         for old, new in replaced.items():
@@ -134,6 +141,12 @@ class _Writer(GraphExporter):
                 found[op] = origin
         return found
 
+    def _known_value(self, op: Operation, replaces: dict[SSAValue, SSAValue]) -> Any:
+        """The fake tensor of a node that computes what an op of the same type computes now."""
+        old = replaces.get(op.results[0]) if len(op.results) == 1 else None
+        node = self.before.values.get(old) if old is not None and old.type == op.results[0].type else None
+        return None if node is None else node.meta.get("val")
+
     def _new_ops(self, now: dict[Operation, tuple[SSAValue, ...]]) -> list[tuple[Operation, Node]]:
         """New ops in order, each with the node in front of which it goes."""
         found: list[tuple[Operation, Node]] = []
@@ -150,6 +163,9 @@ class _Writer(GraphExporter):
         node = super().call(function, args, kwargs)
         if self.origin is not None:
             node.meta = {key: value for key, value in self.origin.meta.items() if key not in _OF_THE_VALUE}
+        if self.value is not None and function not in _SIZES and isinstance(function, torch._ops.OpOverload):
+            node.meta["val"] = self.value
+            return node
         with self.mode or nullcontext(), torch.no_grad():
             fake_args, fake_kwargs = map_arg((node.args, dict(node.kwargs)), lambda n: n.meta["val"])
             node.meta["val"] = function(*fake_args, **fake_kwargs)
