@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._dynamo import trace_rules
 from torch._prims_common import check_significant_strides
 from torch.utils import _pytree as pytree
 
@@ -126,6 +127,8 @@ def compare(
 
     reference: the same computation in a wider type, for low-precision outputs
     """
+    skipped = trace_rules.check_verbose(function)
+    assert not skipped.skipped, f"Dynamo would run the function in eager: {skipped.reason}"
     eager_args, compiled_args = clone_inputs(args), clone_inputs(args)
     expected, eager_error = run(function, eager_args)
     torch._dynamo.reset()

@@ -62,7 +62,8 @@ def combine(monoid: str, left: Code, right: Code, scalar: Attribute, need: Need,
         return compare("^", left, right)
     need(section)
     ctype = scalar_ctype(scalar)
-    return call(f"{function}<{'u' if unsigned else ''}{ctype}>", left, right)
+    signless = monoid in ("sum", "prod")  # one bit pattern whatever the sign; the support code wraps signed types
+    return call(f"{function}<{'u' if unsigned and not signless else ''}{ctype}>", left, right)
 
 
 _BOOLEAN = {"max": "|", "any": "|", "min": "&", "all": "&", "xor": "^"}

@@ -10,6 +10,7 @@ import torch
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, Operator, Reference, Tuple
+from ...dialects.aten.schema import REQUIRED
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
 from ...lowering.fx_targets import resolve
@@ -52,7 +53,7 @@ class ArgumentPrinter:
         arguments: list[str] = []
         by_name = False
         for argument in op.schema.arguments:
-            given = argument.is_tensor or argument.name in op.properties or not argument.may_be_left_out
+            given = argument.is_tensor or argument.name in op.properties or argument.default is REQUIRED
             if not given:
                 by_name = True
                 continue

@@ -21,6 +21,7 @@ from ...dialects.aten import (
     TensorType,
     Tuple,
 )
+from ...dialects.aten.schema import REQUIRED
 from ...dialects.sym import Expr
 from ...lowering.fx_targets import resolve
 from .errors import InterpretationError, describe
@@ -115,7 +116,7 @@ def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
 
 def _spelled(op: AtenOp) -> list[Argument]:
     """Arguments that the op gives, without those that have their default."""
-    return [a for a in op.schema.arguments if a.is_tensor or a.name in op.properties or not a.may_be_left_out]
+    return [a for a in op.schema.arguments if a.is_tensor or a.name in op.properties or a.default is REQUIRED]
 
 
 def _is_output(argument: Argument) -> bool:

@@ -116,8 +116,10 @@ def _operand(
         if element is None:
             return s.widen(loaded)
         return operand_as(s, loaded, element) if exact else s.widen(s.store(loaded, element))
-    if name not in OPERANDS or value is None or element is None:
+    if value is None or element is None:
         return value
+    if name not in OPERANDS:  # a parameter; one known only when the kernel runs is computed with as a scalar
+        return s.number(value, computation_type(element)) if isinstance(value, Expr) else value
     if policy is Policy.MOVED:
         return s.number(value, element)
     if not exact and name != "value" and not isinstance(value, Expr):

@@ -44,19 +44,19 @@ def zero_where(s: ScalarBuilder, condition: Scalar, value: Scalar) -> Scalar:
 
 def elu(s: ScalarBuilder, x: Scalar, alpha: float, scale: float, input_scale: float) -> Scalar:
     """scale * x for positive x, else scale * alpha * expm1(input_scale * x)."""
-    return s.where(x > 0, x * float(scale), s.expm1(x * float(input_scale)) * float(alpha * scale))
+    return s.where(x > 0, x * scale, s.expm1(x * input_scale) * (alpha * scale))
 
 
 def elu_gradient(
     s: ScalarBuilder, grad: Scalar, x: Scalar, alpha: float, scale: float, input_scale: float, is_result: bool
 ) -> Scalar:
     """The gradient of `elu` from its input or from its result."""
-    negative, inner = float(alpha * scale), float(input_scale)
+    negative, inner = alpha * scale, input_scale
     if is_result:
         below = grad * inner * (x + negative)
     else:
         below = grad * (inner * negative) * s.exp(x * inner)
-    return s.where(x <= 0, below, grad * float(scale))
+    return s.where(x <= 0, below, grad * scale)
 
 
 def softshrink(s: ScalarBuilder, x: Scalar, lambd: float) -> Scalar:
@@ -67,13 +67,13 @@ def softshrink(s: ScalarBuilder, x: Scalar, lambd: float) -> Scalar:
 
 def softplus(s: ScalarBuilder, x: Scalar, beta: float, threshold: float) -> Scalar:
     """log(1 + exp(beta * x)) / beta, x itself above the threshold."""
-    scaled = x * float(beta)
-    return s.where(scaled > threshold, x, s.log1p(s.exp(scaled)) / float(beta))
+    scaled = x * beta
+    return s.where(scaled > threshold, x, s.log1p(s.exp(scaled)) / beta)
 
 
 def softplus_gradient(s: ScalarBuilder, grad: Scalar, x: Scalar, beta: float, threshold: float) -> Scalar:
     """The gradient of `softplus`."""
-    scaled = x * float(beta)
+    scaled = x * beta
     exponential = s.exp(scaled)
     return s.where(scaled > threshold, grad, grad * exponential / (exponential + 1.0))
 
@@ -181,7 +181,7 @@ add_pointwise({
     "elu": lambda s, self, alpha, scale, input_scale: elu(s, self, alpha, scale, input_scale),
     "celu": lambda s, self, alpha: elu(s, self, alpha, 1.0, 1.0 / alpha),
     "selu": lambda s, self: elu(s, self, 1.6732632423543772, 1.0507009873554805, 1.0),
-    "leaky_relu": lambda s, self, negative_slope: s.where(self > 0, self, self * float(negative_slope)),
+    "leaky_relu": lambda s, self, negative_slope: s.where(self > 0, self, self * negative_slope),
     "hardsigmoid": lambda s, self: s.clamp(self + 3.0, 0, 6) / 6.0,
     "hardswish": lambda s, self: self * s.clamp(self + 3.0, 0, 6) / 6.0,
     "hardshrink": lambda s, self, lambd: zero_where(s, (self >= -lambd) & (self <= lambd), self),
@@ -197,7 +197,7 @@ add_pointwise({
     "elu_backward": lambda s, grad_output, alpha, scale, input_scale, is_result, self_or_result:
         elu_gradient(s, grad_output, self_or_result, alpha, scale, input_scale, is_result),
     "leaky_relu_backward": lambda s, grad_output, self, negative_slope:
-        s.where(self > 0, grad_output, grad_output * float(negative_slope)),
+        s.where(self > 0, grad_output, grad_output * negative_slope),
     "hardtanh_backward": lambda s, grad_output, self, min_val, max_val:
         s.where((self > min_val) & (self < max_val), grad_output, 0),
     "hardsigmoid_backward": lambda s, grad_output, self:

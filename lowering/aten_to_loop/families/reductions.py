@@ -108,6 +108,11 @@ def reject_wide_unsigned(call: Call) -> str | None:
     return None
 
 
+def _reject_position(call: Call) -> str | None:
+    """Eager has no argmax of bool; a call lets it say so."""
+    return "the position of a bool" if type_of(call.tensor("self")).element == BOOL else reject_wide_unsigned(call)
+
+
 def _extremum(combiner: str) -> Callable[[LoopBuilder, Call], Replacement]:
     return lambda b, call: fold(b, call, Fold(combiner, ordered, own=True))
 
@@ -136,7 +141,7 @@ def _indexed_extremum(combiner: str, with_value: bool) -> Callable[[LoopBuilder,
 for _name, _side in (("max", "max"), ("min", "min")):
     add_rule(f"{_side} a{_side}", _extremum(_side), reject_wide_unsigned)
     add_rule(f"{_side}.dim", _indexed_extremum(f"arg{_side}", with_value=True), reject_wide_unsigned)
-    add_rule(f"arg{_side}", _indexed_extremum(f"arg{_side}", with_value=False), reject_wide_unsigned)
+    add_rule(f"arg{_side}", _indexed_extremum(f"arg{_side}", with_value=False), _reject_position)
 
 
 @lowers("aminmax", reject_wide_unsigned)
@@ -216,6 +221,11 @@ for _packet, _root in (("var", False), ("std", True)):
 # norms
 
 
+def _reject_unknown_order(call: Call) -> str | None:
+    order = call["ord" if call.has("ord") else "p"]
+    return "the order of the norm is known only when it runs" if isinstance(order, Expr) else None
+
+
 def _norm(b: LoopBuilder, call: Call) -> Replacement:
     order = call["ord" if call.has("ord") else "p"]
     return fold(b, call, _norm_fold(2.0 if order is None else float(order)))
@@ -233,7 +243,11 @@ def _norm_fold(order: float) -> Fold:
     return Fold("sum", lambda s, x: s.pow(s.abs(x), order), lambda s, total, _: s.pow(total, 1.0 / order))
 
 
-add_rule("linalg_vector_norm norm.Scalar norm.ScalarOpt_dim norm.ScalarOpt_dtype norm.ScalarOpt_dim_dtype", _norm)
+add_rule(
+    "linalg_vector_norm norm.Scalar norm.ScalarOpt_dim norm.ScalarOpt_dtype norm.ScalarOpt_dim_dtype",
+    _norm,
+    _reject_unknown_order,
+)
 
 
 @lowers("logsumexp")

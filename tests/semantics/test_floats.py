@@ -1,0 +1,103 @@
+"""NaN, infinities, signed zeros, and conversions out of range."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+from .catalogue import INF, NAN, Case, Cases, check, parametrized, tensors
+
+SPECIAL = (0.0, -0.0, 1.0, -1.0, NAN, INF, -INF, 0.5, -2.5, 1e-40, 3e38)
+
+
+def _special() -> tuple[torch.Tensor, ...]:
+    column = torch.tensor(SPECIAL)
+    return column[:, None].expand(-1, len(SPECIAL)).contiguous(), column.repeat(len(SPECIAL), 1)
+
+
+CASES: Cases = {
+    "extrema of nan": Case(
+        lambda x, y: (torch.maximum(x, y), torch.fmax(x, y), torch.minimum(x, y), torch.fmin(x, y)),
+        tensors([1.0, NAN, 3.0, NAN, -INF], [NAN, 2.0, 1.0, NAN, NAN]),
+    ),
+    "reduced extrema of nan": Case(
+        lambda x: (x.amax(1), x.amin(1), x.max(1), x.min(1), x.argmax(1), x.argmin(1), x.cummax(1), x.aminmax(dim=1)),
+        tensors([[1.0, NAN, 3.0, NAN], [5.0, 5.0, 2.0, 2.0], [-INF, -INF, -INF, -INF]]),
+    ),
+    "bounds of nan": Case(
+        lambda x: (torch.clamp(x, 0, 1), torch.clamp(x, min=NAN), torch.relu(x), F.relu6(x), F.hardtanh(x)),
+        tensors([NAN, -1.0, 0.5, 2.0, INF]),
+    ),
+    "comparisons": Case(
+        lambda x, y: (x < y, x <= y, x == y, x != y, x > y, x >= y, torch.isclose(x, y, equal_nan=True)), _special
+    ),
+    "arithmetic of special numbers": Case(lambda x, y: (x + y, x - y, x * y, x / y), _special),
+    "remainders": Case(  # eager's vectors take subnormal divisors for zero
+        lambda x, y: (x % y, torch.fmod(x, y), torch.remainder(x, -INF), 7.0 % y),
+        tensors([5.5, -5.5, -0.0, INF, NAN, 3.0, -3.0, 1.0], [2.0, 2.0, 2.0, 2.0, 1.0, -3.0, INF, 0.0]),
+    ),
+    "division with rounding": Case(
+        lambda x, y: (x // y, torch.div(x, y, rounding_mode="trunc"), torch.remainder(x, 2.5), 2.0 // x), _special
+    ),
+    "powers of special numbers": Case(
+        lambda x, y: (x**y, x**2, x**0.5, x**-1, x**3, x**-0.5, 2.0**x, torch.float_power(x, y)), _special
+    ),
+    "signs": Case(
+        lambda x, y: (torch.sign(x), torch.copysign(x, y), torch.signbit(x), torch.nextafter(x, y), torch.abs(x), -x),
+        _special,
+    ),
+    "predicates": Case(
+        lambda x, y: (x.isnan(), x.isinf(), x.isfinite(), torch.logical_and(x, y), torch.logical_not(x), x.bool()),
+        _special,
+    ),
+    "zero keeps its sign": Case(
+        lambda x: (
+            x + 0.0, x - 0.0, x * 1.0, -x, x * 0.0, torch.round(x * 0.4), torch.ceil(x - 0.3), torch.trunc(x * 0.5),
+            torch.reciprocal(x), torch.sqrt(x), torch.sin(x), torch.tanh(x), torch.where(x < 1, -0.0, x),
+        ),
+        tensors([-0.0, 0.0]),
+    ),
+    "bounds keep the sign of zero": Case(
+        lambda x, y: (
+            torch.maximum(x, y), torch.minimum(x, y), torch.fmax(x, y), torch.clamp(x, 0.0, 1.0), torch.relu(x),
+            torch.clamp(x, min=-0.0), torch.clamp(x, y, y), F.threshold(x, 0.0, -0.0), F.leaky_relu(x, 0.0),
+        ),
+        tensors([-0.0, 0.0, -0.0, 0.0], [0.0, -0.0, -0.0, 0.0]),
+    ),
+    "extrema keep the first zero, running ones the last": Case(
+        lambda x: (x.max(0).values, x.min(0).values, x.cummax(0).values, x.cummin(0).values, x.argmax(0)),
+        tensors([[-0.0, 0.0], [0.0, -0.0]]),
+    ),
+    "sums of negative zero": Case(
+        lambda x, s: (x.sum(), x.sum(1), x.mean(), x.prod(), s.sum(), s.mean(), s.prod(), s.cumsum(0), x[:1].sum(0)),
+        tensors([[-0.0, -0.0], [-0.0, -0.0]], -0.0),
+    ),
+    "rounding": Case(
+        lambda x: (torch.round(x), torch.floor(x), torch.ceil(x), torch.trunc(x), torch.frac(x), x.round(decimals=1)),
+        tensors([-2.5, -1.5, -0.5, -0.4, 0.5, 1.5, 2.5, 1e10, NAN, INF]),
+    ),
+    "floats to integers": Case(
+        lambda x: (x.to(torch.int32), x.to(torch.uint8), x.to(torch.int8), x.to(torch.int64), x.to(torch.bool)),
+        tensors([-1.5, 2.9, 300.0, -0.5, 0.0, 127.9]),
+    ),
+    "integers to floats": Case(
+        lambda x: (x.float(), x.double(), x.half(), x.bfloat16(), x.bool()),
+        tensors([2**24 + 1, -(2**53) - 1, 65520, 257, 0]),
+    ),
+    "functions at their limits": Case(
+        lambda x: (
+            x.exp(), x.expm1(), x.log(), x.log1p(), x.sigmoid(), x.tanh(), x.erf(), x.asin(), x.acosh(), x.atanh(),
+            x.rsqrt(), F.softplus(x), F.silu(x), F.mish(x), F.logsigmoid(x), x.lgamma(), x.digamma(),
+        ),
+        tensors([0.0, -0.0, 1.0, -1.0, 89.0, -89.0, 104.0, -104.0, INF, -INF, NAN, 1e-30, 20.0]),
+    ),
+    "nan to num": Case(
+        lambda x: (torch.nan_to_num(x), torch.nan_to_num(x, 1.0, 2.0, -2.0), x.nansum(), x.nanmean()),
+        tensors([NAN, INF, -INF, 1.0]),
+    ),
+}  # fmt: skip
+
+
+@parametrized(CASES)
+def test_floats(case: Case, dynamic: bool) -> None:
+    check(case, dynamic)
