@@ -17,20 +17,24 @@ _LAZY = {
     "list_options": ".backends.config",
     "list_mode_options": ".backends.config",
     "explain": ".backends.explain",
-    "debug": ".backends.debug",
 }
+# public modules
+_LAZY_MODULES = {"debug": ".backends.debug"}
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name on first use; raises `AttributeError` for any other."""
-    if name not in _LAZY:
+    if name not in _LAZY and name not in _LAZY_MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(_LAZY[name], __name__), name)
+    if name in _LAZY_MODULES:
+        value = import_module(_LAZY_MODULES[name], __name__)
+    else:
+        value = getattr(import_module(_LAZY[name], __name__), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, *_LAZY_MODULES})

@@ -90,14 +90,17 @@ def llama_decode(small: bool) -> Built:
 
     config = _llama_config(small)
     model = LlamaForCausalLM(config).eval()
-    cache = StaticCache(config=config, max_cache_len=256)
     heads, width = config.num_key_value_heads, config.hidden_size // config.num_attention_heads
-    cache.early_initialization(1, heads, width, torch.float32, torch.device("cpu"))
+    cache = StaticCache(config=config, max_cache_len=256)
+
+    def place(dtype: torch.dtype, device: str) -> None:
+        cache.early_initialization(1, heads, width, dtype, torch.device(device))
 
     def step(token: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
         return model(token, past_key_values=cache, cache_position=position, use_cache=True, return_dict=False)[0]
 
     step.module = model  # pyright: ignore[reportFunctionMemberAccess]
+    step.place = place  # pyright: ignore[reportFunctionMemberAccess]
     return step, (_tokens(1, 1, config.vocab_size), torch.tensor([100]))
 
 
@@ -171,12 +174,13 @@ MODELS: dict[str, Model] = {
 }
 
 
-def build(name: str, dtype: torch.dtype = torch.float32, small: bool = False) -> Built:
-    """(callable, inputs) of a model, in `dtype`. Same seed, same weights."""
+def build(name: str, dtype: torch.dtype = torch.float32, small: bool = False, device: str = "cpu") -> Built:
+    """(callable, inputs) of a model, in `dtype` on `device`. Same seed, same weights."""
     torch.manual_seed(0)
     function, inputs = MODELS[name].make(small)
     module: Any = getattr(function, "module", function)
-    if dtype != torch.float32:
-        module.to(dtype)
-        inputs = tuple(x.to(dtype) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs)
-    return function, inputs
+    module.to(device=device, dtype=dtype)
+    place = getattr(function, "place", None)  # what a model keeps beside its module
+    if place is not None:
+        place(dtype, device)
+    return function, tuple(x.to(device, dtype if x.is_floating_point() else x.dtype) for x in inputs)
