@@ -129,7 +129,7 @@ def difference(settings: Settings, expected: Sequence[float], got: Sequence[floa
         means = [sum(curve[-last:]) / last for curve in (expected, got)]
         return abs(means[0] - means[1]) / max(means[0], 0.1), 0.25
     parts = [abs(a - b) / max(a, 0.1) for a, b in zip(expected, got, strict=True)]
-    return max(parts), 0.1 if settings.autocast else 1e-3 * (1 + len(parts) / 10)
+    return max(parts), 0.1 if settings.autocast else 1e-4 * (1 + len(parts) / 10)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
