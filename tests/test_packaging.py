@@ -79,6 +79,7 @@ def test_entry_points_are_declared() -> None:
         ("console_scripts", "inductile-run"),
         ("console_scripts", "inductile-bisect"),
         ("console_scripts", "inductile-reduce"),
+        ("console_scripts", "inductile-cost"),
         ("torch_dynamo_backends", "inductile"),
         ("xdsl.universe", "inductile"),
     } <= names

@@ -1,0 +1,270 @@
+"""Bytes, operations and a lower bound of the time of each kernel and call, read from kernel and host level IR.
+
+Bytes are those that have to cross between memory and a kernel at least once: each element of a buffer counts once,
+however often it is read. What a kernel reads only after writing it itself is not read from memory. The values of
+symbols are given, or their hints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import host, kernel
+from ...dialects.aten import AtenOp, CallOp
+from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
+from ...dialects.sym import SymbolAttr
+from ..kernel.axes import Loop
+from ..kernel.cost import Access, Nest, element_bytes
+from .footprint import Values, elements, iterations, value_of
+from .machines import Machine
+
+#: sizes of symbols without a value and a hint
+TYPICAL = 256
+#: ops that are no arithmetic
+_FREE = frozenset({
+    "arith.constant", "kernel.index", "kernel.load", "kernel.store", "kernel.local", "kernel.yield", "kernel.assert",
+    "arith.select", "scalar.widen", "scalar.narrow", "scalar.cast",
+})  # fmt: skip
+#: operations that a function such as exp counts for
+FUNCTION = 16
+#: ops of math and scalar that are one instruction
+_PLAIN = frozenset({
+    "math.absf", "math.fma", "math.sqrt", "math.copysign", "math.floor", "math.ceil", "math.trunc", "math.roundeven",
+    "scalar.isnan", "scalar.isinf", "scalar.isfinite", "scalar.signbit",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Bytes read and written, and scalar operations, functions such as exp counted as `FUNCTION` each."""
+
+    read: int = 0
+    written: int = 0
+    operations: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that move."""
+        return self.read + self.written
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.read + other.read, self.written + other.written, self.operations + other.operations)
+
+    def __mul__(self, times: int) -> Cost:
+        return Cost(self.read * times, self.written * times, self.operations * times)
+
+    def seconds(self, machine: Machine) -> float:
+        """The least time on a machine: what bounds it, memory or arithmetic, and one launch."""
+        return machine.launch + max(self.bytes / machine.bandwidth, self.operations / machine.operations)
+
+
+@dataclass
+class Row:
+    """A kernel or a call in a program: its kind, its cost once, and how often it runs."""
+
+    name: str
+    kind: str
+    cost: Cost
+    times: int = 1
+
+
+@dataclass
+class ProgramCost:
+    """Costs of a host function, in order of first use, with what it allocates.
+
+    allocated: bytes of all tensors that it makes
+    peak:      the most bytes of those alive at once, arguments left out
+    """
+
+    name: str
+    rows: list[Row] = field(default_factory=list)
+    allocated: int = 0
+    peak: int = 0
+
+    @property
+    def total(self) -> Cost:
+        """Everything together."""
+        return sum((row.cost * row.times for row in self.rows), Cost())
+
+    def seconds(self, machine: Machine) -> float:
+        """The least time of all of it, one after another."""
+        return sum(row.cost.seconds(machine) * row.times for row in self.rows)
+
+
+def kernel_cost(function: kernel.FuncOp, values: Values) -> Cost:
+    """The cost of one launch of a kernel, for values of its symbols."""
+    read = written = 0
+    for buffer, accesses in _by_buffer(function).items():
+        assert isinstance(buffer.type, kernel.BufferType)
+        extent = max(int(value_of(buffer.type.extent, values)), 0)
+        stores = [a for a in accesses if isinstance(a.op, kernel.StoreOp)]
+        loads = [a for a in accesses if isinstance(a.op, kernel.LoadOp)]
+        combined = [a for a in stores if isinstance(a.op, kernel.StoreOp) and a.op.kind.data != "set"]
+        if stores and accesses[0] in stores:
+            loads = []  # what it reads later it has made itself
+        size = element_bytes(buffer.type)
+        written += size * min(_touched(stores, values), extent)
+        read += size * min(_touched([*loads, *combined], values), extent)
+    return Cost(read, written, _operations(function.body.block, (), values))
+
+
+def _by_buffer(function: kernel.FuncOp) -> dict[SSAValue, list[Access]]:
+    """The accesses to each parameter, in program order."""
+    found: dict[SSAValue, list[Access]] = {}
+    for access in _accesses(function.body.block):
+        if access.op.buffer in function.body.block.args:
+            found.setdefault(access.op.buffer, []).append(access)
+    return found
+
+
+def _accesses(block: Block) -> Iterator[Access]:
+    for op in block.ops:
+        if isinstance(op, Loop):
+            yield from Nest.of(op).accesses
+        elif isinstance(op, kernel.LoadOp | kernel.StoreOp):
+            yield Access(op, op.map.data[0], frozenset(), (), element_bytes(op.buffer.type))
+
+
+def _touched(accesses: Iterable[Access], values: Values) -> int:
+    """Elements that some accesses touch; equal ones count once, others are taken to be apart."""
+    found: dict[object, int] = {}
+    for access in accesses:
+        loops = [loop for loop in access.loops if loop.axis.data in access.index.free_symbols | access.varying]
+        bounds = tuple((loop.axis.data, loop.lo.data, loop.hi.data) for loop in loops)
+        key = (access.index, bounds, access.varying, tuple(access.op.dynamic) if access.varying else ())
+        if key not in found:
+            dynamic = len(access.op.dynamic) > 0
+            found[key] = iterations(loops, values) if dynamic else elements(access.index, access.loops, values)
+    return sum(found.values())
+
+
+def _operations(block: Block, loops: tuple[Loop, ...], values: Values) -> int:
+    """Scalar operations of a block in a nest."""
+    times = iterations(loops, values)
+    total = 0
+    for op in block.ops:
+        if isinstance(op, Loop):
+            inner = (*loops, op)
+            total += sum(_operations(region.block, inner, values) for region in op.regions[:1])
+            total += iterations(inner, values) * len(op.results)  # the combiner
+        elif op.name not in _FREE:
+            function = op.name.startswith(("math.", "scalar.")) and op.name not in _PLAIN
+            total += times * (FUNCTION if function else 1)
+    return total
+
+
+def program_costs(module: ModuleOp, values: Mapping[str, int] | None = None) -> list[ProgramCost]:
+    """The costs of each host function of a module, for values of its symbols, which are their hints otherwise."""
+    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, kernel.FuncOp)}
+    programs = [op for op in module.ops if isinstance(op, host.FuncOp)]
+    return [_Program(program, kernels, values or {}).run() for program in programs]
+
+
+def symbol_values(symbols: Iterable[SymbolAttr], given: Mapping[str, int]) -> dict[str, int]:
+    """A value for each declared symbol: the given one, its hint, or a typical one that its declaration allows."""
+    found: dict[str, int] = {}
+    for symbol in symbols:
+        d = symbol.data
+        typical = max(d.min or 0, min(d.max if d.max is not None else TYPICAL, TYPICAL)) // d.divisor * d.divisor
+        found[d.name] = given.get(d.name, d.hint if d.hint is not None else typical)
+    return found
+
+
+class _Program:
+    """Walks a host function."""
+
+    def __init__(self, function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp], given: Mapping[str, int]) -> None:
+        self.function = function
+        self.kernels = kernels
+        self.values = symbol_values(function.symbols.data, given)
+        self.rows: dict[tuple[str, Cost], Row] = {}
+        self.known: dict[tuple[str, tuple[int, ...]], Cost] = {}
+
+    def run(self) -> ProgramCost:
+        result = ProgramCost(self.function.sym_name.data)
+        alive: dict[SSAValue, int] = {}
+        for op in self.function.body.block.ops:
+            if isinstance(op, host.LaunchOp):
+                self._add(op.kernel.root_reference.data, "kernel", self._launch(op))
+            elif isinstance(op, host.CopyOp):
+                self._add(op.name, "copy", Cost(self._bytes(op.source), self._bytes(op.target), 0))
+            elif isinstance(op, AtenOp | CallOp):
+                self._add(op.target, "call", call_cost(op, self.values))
+            elif isinstance(op, host.FreeOp):
+                for value in op.values:
+                    alive.pop(value, None)
+            alive.update({v: self._bytes(v) for v in op.results if self._allocates(op, v)})
+            result.allocated += sum(self._bytes(v) for v in op.results if self._allocates(op, v))
+            result.peak = max(result.peak, sum(alive.values()))
+        result.rows = list(self.rows.values())
+        return result
+
+    def _allocates(self, op: Operation, value: SSAValue) -> bool:
+        if not isinstance(value.type, TensorType):
+            return False
+        if isinstance(op, AtenOp):
+            return not op.schema.is_view
+        return isinstance(op, CallOp) or (isinstance(op, host.EmptyOp) and not op.pool)
+
+    def _add(self, name: str, kind: str, cost: Cost) -> None:
+        row = self.rows.get((name, cost))
+        if row is None:
+            self.rows[name, cost] = Row(name, kind, cost)
+        else:
+            row.times += 1
+
+    def _launch(self, op: host.LaunchOp) -> Cost:
+        function = self.kernels.get(op.kernel.root_reference.data)
+        if function is None:
+            return Cost()
+        passed = tuple(int(value_of(e, self.values)) for e in op.symbols.data)
+        key = (function.sym_name.data, passed)
+        if key not in self.known:
+            names = (s.data for s in function.symbols)
+            self.known[key] = kernel_cost(function, dict(zip(names, passed, strict=True)))
+        return self.known[key]
+
+    def _bytes(self, value: SSAValue) -> int:
+        return tensor_bytes(value.type, self.values) if isinstance(value.type, TensorType) else 0
+
+
+def tensor_elements(kind: TensorType, values: Values) -> int:
+    """Elements of a tensor."""
+    return prod(max(int(value_of(size, values)), 0) for size in kind.shape)
+
+
+def tensor_bytes(kind: TensorType, values: Values) -> int:
+    """Bytes of the elements of a tensor; 1 each for a dtype that only ATen knows."""
+    return tensor_elements(kind, values) * ITEM_SIZES.get(torch_name(kind.element), 1)
+
+
+#: ops that multiply matrices -> positions of the two factors among the tensor operands
+_PRODUCTS = {
+    "aten.mm": (0, 1), "aten.bmm": (0, 1), "aten.addmm": (1, 2), "aten.baddbmm": (1, 2), "aten.linear": (0, 1),
+    "aten._addmm_activation": (1, 2),
+}  # fmt: skip
+
+
+def call_cost(op: Operation, values: Values) -> Cost:
+    """The cost of an ATen op called as it is; a view costs nothing, one that is not known an operation an element."""
+    if isinstance(op, AtenOp) and op.schema.is_view:
+        return Cost()
+    inputs = [v.type for v in op.operands if isinstance(v.type, TensorType)]
+    outputs = [v.type for v in op.results if isinstance(v.type, TensorType)]
+    read = sum(tensor_bytes(kind, values) for kind in inputs)
+    written = sum(tensor_bytes(kind, values) for kind in outputs)
+    elements_out = sum(tensor_elements(kind, values) for kind in outputs)
+    largest = max([elements_out, *(tensor_elements(kind, values) for kind in inputs)])
+    factors = _PRODUCTS.get(op.name)
+    if factors is not None and len(inputs) > factors[1]:
+        contracted = int(value_of(inputs[factors[0]].shape[-1], values))
+        return Cost(read, written, 2 * elements_out * contracted)
+    if op.name == "aten.convolution" and len(inputs) > 1:
+        window = prod(int(value_of(size, values)) for size in inputs[1].shape[1:])
+        return Cost(read, written, 2 * elements_out * window)
+    return Cost(read, written, largest)

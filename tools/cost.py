@@ -1,0 +1,137 @@
+"""`inductile-cost`: bytes, operations and a lower bound of the time of each kernel and call, from the IR alone.
+
+inductile-cost graph.mlir                       # lowers the rest of the way first
+inductile-cost graph.mlir --symbol s0=1024 --machine h100 --json
+inductile-cost graph.mlir --eager               # aten level: each op called as it is, for comparison
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+
+from ..dialects.aten import AtenOp, CallOp
+from ..dialects.context import new_context
+from ..dialects.sym import SymbolAttr
+from ..errors import UserError
+from ..lowering.pipeline import remaining_passes
+from ..passes.common.costs import ProgramCost, Row, call_cost, program_costs, symbol_values
+from ..passes.common.machines import Machine, machine_named
+from ..passes.manager import PassManager
+from .diagnostics import parse_file, read_input, run_tool, write_output
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line."""
+    p = argparse.ArgumentParser(
+        "inductile-cost", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    p.add_argument("file", help="IR of any level, - for standard input")
+    p.add_argument("--symbol", action="append", default=[], metavar="NAME=N", help="value of a symbol; else its hint")
+    p.add_argument("--machine", default="cpu-2", help="a known machine, or a .json file that describes one")
+    p.add_argument("--eager", action="store_true", help="do not lower: count each ATen op as a call")
+    p.add_argument("--json", action="store_true", help="JSON instead of a table")
+    return p
+
+
+def eager_costs(module: ModuleOp, given: Mapping[str, int]) -> list[ProgramCost]:
+    """The costs of functions at aten level when each op is called as it is."""
+    found: list[ProgramCost] = []
+    for function in module.ops:
+        if not isinstance(function, func.FuncOp) or not function.body.blocks:
+            continue
+        declared = function.attributes.get("symbols")
+        symbols = [s for s in declared.data if isinstance(s, SymbolAttr)] if isinstance(declared, ArrayAttr) else []
+        values = symbol_values(symbols, given)
+        calls = [op for op in function.body.block.ops if isinstance(op, AtenOp | CallOp)]
+        rows = [Row(op.target, "call", call_cost(op, values)) for op in calls]
+        written = sum(row.cost.written for row in rows)
+        found.append(ProgramCost(function.sym_name.data, rows, allocated=written))
+    return found
+
+
+def table(program: ProgramCost, machine: Machine) -> str:
+    """A program's costs for people."""
+    lines = [f"{program.name} on {machine.name}", _line("", "times", "read", "written", "operations", "at least", "")]
+    for row in program.rows:
+        cost, seconds = row.cost, row.cost.seconds(machine)
+        memory = cost.bytes / machine.bandwidth >= cost.operations / machine.operations
+        figures = (_si(cost.read, "B"), _si(cost.written, "B"), _si(cost.operations, ""), _si(seconds, "s"))
+        lines.append(_line(row.name, str(row.times), *figures, "memory" if memory else "arithmetic"))
+    total = program.total
+    figures = (_si(total.read, "B"), _si(total.written, "B"), _si(total.operations, ""))
+    lines.append(
+        _line("all", str(sum(r.times for r in program.rows)), *figures, _si(program.seconds(machine), "s"), "")
+    )
+    lines.append(f"allocated {_si(program.allocated, 'B')}, at once at most {_si(program.peak, 'B')}")
+    return "\n".join(lines) + "\n"
+
+
+def _line(name: str, times: str, *figures: str) -> str:
+    return f"  {name:48s} {times:>5s} " + " ".join(f"{figure:>11s}" for figure in figures)
+
+
+def _si(value: float, unit: str) -> str:
+    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "u")):
+        if value >= factor:
+            return f"{value / factor:.3g} {prefix}{unit}".rstrip()
+    return f"{value / 1e-9:.3g} n{unit}" if value else f"0 {unit}".rstrip()
+
+
+def as_dict(program: ProgramCost, machine: Machine) -> dict[str, object]:
+    """A program's costs for JSON; bytes, operations and seconds once each."""
+    rows = [
+        {
+            "name": row.name, "kind": row.kind, "times": row.times, "read": row.cost.read, "written": row.cost.written,
+            "operations": row.cost.operations, "seconds": row.cost.seconds(machine),
+        }
+        for row in program.rows
+    ]  # fmt: skip
+    return {
+        "function": program.name, "machine": machine.name, "rows": rows, "allocated": program.allocated,
+        "peak": program.peak, "read": program.total.read, "written": program.total.written,
+        "operations": program.total.operations, "seconds": program.seconds(machine),
+    }  # fmt: skip
+
+
+def _values(given: Sequence[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for each in given:
+        name, _, value = each.partition("=")
+        if not value.isdigit():
+            raise UserError(f"cannot read --symbol {each!r}", "write --symbol s0=1024")
+        found[name] = int(value)
+    return found
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    args = build_parser().parse_args(argv)
+    machine, values = machine_named(args.machine), _values(args.symbol)
+    text, name = read_input(args.file)
+    module = parse_file(new_context(), text, name)
+    if args.eager:
+        programs = eager_costs(module, values)
+    else:
+        PassManager(remaining_passes(module)).run(new_context(), module)
+        programs = program_costs(module, values)
+    if not programs:
+        raise UserError(f"{name}: error: there is no function to cost", "give a func.func or a host.func")
+    if args.json:
+        write_output(None, json.dumps([as_dict(p, machine) for p in programs], indent=2) + "\n")
+    else:
+        write_output(None, "\n".join(table(p, machine) for p in programs))
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    return run_tool(lambda: _run(argv))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
