@@ -28,7 +28,7 @@ def compile_kernel(kernel: TritonKernel, target: str, wide_index: bool = False) 
     constants: dict[str, Any] = dict(kernel.constexprs)
     if kernel.chooses_index:
         constants["INDEX"] = tl.int64 if wide_index else tl.int32
-    source = ASTSource(load_functions([kernel])[kernel.name], dict(kernel.signature), constants)
+    source = ASTSource(load_functions([kernel])[0], dict(kernel.signature), constants)
     return triton.compile(
         source,
         target=GPUTarget(gpu.backend, gpu.arch, gpu.warp_size),

@@ -149,7 +149,7 @@ def run_interpreted(kernel: TritonKernel, buffers: Sequence[torch.Tensor], symbo
     import triton.language as tl
 
     install()
-    function = load_functions([kernel])[kernel.name]
+    function = load_functions([kernel])[0]
     status = [torch.zeros(1, dtype=torch.int32)] if kernel.errors else []
     constants: dict[str, Any] = dict(kernel.constexprs)
     if kernel.chooses_index:

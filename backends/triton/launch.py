@@ -40,9 +40,7 @@ def bind_sources(sources: Sequence[TritonKernel], targets: Sequence[TritonTarget
 
         install()
     functions = load_functions(sources)
-    return [
-        BoundKernel(source, target, functions[source.name]) for source, target in zip(sources, targets, strict=True)
-    ]
+    return [BoundKernel(*each) for each in zip(sources, targets, functions, strict=True)]
 
 
 def _target_of(function: kernel.FuncOp) -> TritonTarget:

@@ -16,16 +16,18 @@ _FOLDER = "triton"
 _loaded: dict[str, ModuleType] = {}
 
 
-def load_functions(kernels: Sequence[TritonKernel]) -> dict[str, Any]:
-    """Kernel name -> `triton.JITFunction` (with TRITON_INTERPRET=1 an interpreted one).
+def load_functions(kernels: Sequence[TritonKernel]) -> list[Any]:
+    """A `triton.JITFunction` for each kernel (with TRITON_INTERPRET=1 an interpreted one).
 
-    The text is written into the compile cache, named by its content, and imported from there; equal text is loaded
-    once a process.
+    Each kernel has a file of its own in the compile cache, named by its content, and is imported from there. Triton's
+    own cache knows a function by its text and its line, so that equal kernels of different graphs, and of different
+    processes, are compiled once.
     """
-    names = [k.name for k in kernels]
-    if len(set(names)) < len(names):
-        raise ValueError(f"kernels of one file need names of their own: {', '.join(names)}")
-    text = file_text(kernels)
+    return [getattr(_module(kernel), kernel.name) for kernel in kernels]
+
+
+def _module(kernel: TritonKernel) -> ModuleType:
+    text = file_text([kernel])
     key = digest(text.encode())
     module = _loaded.get(key)
     if module is None:
@@ -39,4 +41,4 @@ def load_functions(kernels: Sequence[TritonKernel]) -> dict[str, Any]:
         sys.modules[name] = module
         spec.loader.exec_module(module)
         _loaded[key] = module
-    return {k.name: getattr(module, k.name) for k in kernels}
+    return module
