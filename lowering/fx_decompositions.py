@@ -8,6 +8,7 @@ op in remarks and traces. Composite ops that torch itself always decomposes need
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import Any
 
 import torch
@@ -47,7 +48,27 @@ DECOMPOSED: dict[str, str] = {
 }
 
 
+def _without_negative_zero(decomposition: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """A sum that starts at 0.0, as the loops of eager's kernel do, where the decomposition adds products only."""
+
+    @wraps(decomposition)
+    def adjusted(*args: Any, **kwargs: Any) -> torch.Tensor:
+        return decomposition(*args, **kwargs) + 0.0
+
+    return adjusted
+
+
+#: packet -> what makes torch's decomposition mean what eager computes
+ADJUSTED: dict[str, Callable[[Callable[..., torch.Tensor]], Callable[..., torch.Tensor]]] = {
+    "grid_sampler_2d": _without_negative_zero,
+}
+
+
 def decompositions(extra: Iterable[str] = ()) -> dict[Any, Callable[..., Any]]:
-    """torch's decompositions for `DECOMPOSED` and for the `extra` packets that a caller names."""
+    """torch's decompositions for `DECOMPOSED`, adjusted, and for the `extra` packets that a caller names."""
     packets = [getattr(torch.ops.aten, name, None) for name in (*DECOMPOSED, *extra)]
-    return get_decompositions([packet for packet in packets if packet is not None])
+    table = get_decompositions([packet for packet in packets if packet is not None])
+    for name, adjust in ADJUSTED.items():
+        for overload in (op for op in table if getattr(op, "overloadpacket", None) is getattr(torch.ops.aten, name)):
+            table[overload] = adjust(table[overload])
+    return table
