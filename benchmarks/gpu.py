@@ -52,7 +52,7 @@ def compiled(function: Callable[..., Any], backend: str, trace: str) -> Callable
         make_importable()
         import inductile.backends.torch_compile as backend_module
 
-        options = {"trace": trace} if trace else None
+        options: dict[str, Any] | None = {"trace": trace} if trace else None
         return torch.compile(function, backend=backend_module.inductile, options=options)
     return torch.compile(function, backend=backend)
 
@@ -250,7 +250,8 @@ def main() -> None:
     p.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     args = p.parse_args()
     if args.worker:
-        print(json.dumps(measure(*args.worker, args.rows, args.repeat, args.trace)))
+        pattern, backend = args.worker
+        print(json.dumps(measure(pattern, backend, args.rows, args.repeat, args.trace)))
         return
     import patterns
 

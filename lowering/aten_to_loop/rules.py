@@ -100,8 +100,10 @@ CALLS: dict[str, CallLowering] = {}
 def add_extensions() -> None:
     """Enter what other packages add to the tables; what we lower ourselves stays as it is."""
     for name, value in extensions.table("inductile.lowerings").items():
-        table = RULES if isinstance(value, Rule) else CALLS
-        table.setdefault(name, value)
+        if isinstance(value, Rule):
+            RULES.setdefault(name, value)
+        else:
+            CALLS.setdefault(name, value)
 
 
 def add_rule(names: str, lower: Lowering, reject: Reject | None = None, any_dtype: bool = False) -> None:
