@@ -114,7 +114,9 @@ class LoopBuilder:
         return self.view_map(source, MapAttr.of(*exprs), type_)
 
     def view_map(self, source: SSAValue, index_map: MapAttr, type_: TensorType) -> SSAValue:
-        """As `view`, with a finished map."""
+        """As `view`, with a finished map. Nothing is read through a view without elements."""
+        if ZERO in type_.shape:
+            return self.empty(type_)
         properties = {"axes": domain(type_.shape), "map": index_map}
         return self.append(self.s.make(loop.ViewOp, (source,), (type_,), properties))
 
