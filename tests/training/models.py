@@ -58,11 +58,14 @@ class Function(nn.Module):
 
     def __init__(self, function: Callable[..., Any], *shapes: tuple[int, ...]) -> None:
         super().__init__()
-        self.weights = nn.ParameterList(torch.randn(*shape) for shape in shapes)
+        for number, shape in enumerate(shapes):
+            self.register_parameter(f"weight{number}", nn.Parameter(torch.randn(*shape)))
+        self.count = len(shapes)
         self.function = function
 
     def forward(self, *inputs: torch.Tensor) -> Any:
-        return self.function(*self.weights, *inputs)
+        weights = [getattr(self, f"weight{number}") for number in range(self.count)]
+        return self.function(*weights, *inputs)
 
 
 class Counting(nn.Module):
