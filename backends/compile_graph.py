@@ -84,8 +84,7 @@ def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config,
     report.seconds["emit and compile"] = time.perf_counter() - started
     report.describe(imported.module, program)
     if trace is not None:
-        for name, text in program.sources.items():
-            trace.write(name, text)
+        trace.add_program(imported.module, program.sources)
     keep_report(report)
     log.info("compiled %s", report)
     compiled = CompiledGraph(program, imported, report)
@@ -154,9 +153,10 @@ def run_passes(
 
     `import_again` gives the graph as it was, for a reproducer. Raises PassError, with one, for a pass that fails.
     """
-    with watch_of(config, report.kind) as watch:
+    with watch_of(config, report.kind, collect=trace is not None) as watch:
         watchers: list[Instrumentation] = [_Times(report), *watch.instrumentations]
         if trace is not None:
+            trace.report.remarks = watch.remarks
             watchers.append(trace)
         if config.verify_each == "numerics":
             from .numerics import NumericCheck
@@ -175,13 +175,13 @@ def run_passes(
 _graphs = itertools.count()
 
 
-def watch_of(config: Config, kind: str) -> Watch:
+def watch_of(config: Config, kind: str, collect: bool = False) -> Watch:
     """What the option `watch` or INDUCTILE_WATCH asks for; dumps of each graph go to a folder of their own."""
     flags = parse_flags(config.watch or os.environ.get("INDUCTILE_WATCH", ""))
     flags.debug_counter = config.debug_counter or flags.debug_counter
     if flags.print_ir_tree_dir:
         flags.print_ir_tree_dir = os.path.join(flags.print_ir_tree_dir, f"{kind}_{next(_graphs)}")
-    return Watch(flags, append=True)
+    return Watch(flags, append=True, collect=collect)
 
 
 def _reproduce(

@@ -1,8 +1,9 @@
 """`INDUCTILE_TRACE=DIR`: a folder per graph with the IR behind each pass, the generated sources, and timings.
 
-    DIR/forward_0/00-input.mlir ... 17-host-free.mlir, kernels.cpp, program.py, timing.json, pipeline.txt
+    DIR/forward_0/index.html, 00-input.mlir ... 17-host-free.mlir, kernels.cpp, program.py, timing.json, pipeline.txt
 
-Every `.mlir` file is read by `inductile-opt` as it is; written behind each pass, so that it survives a crash. With
+`index.html` shows it all in a browser. Every `.mlir` file is read by `inductile-opt` as it is. Both are written behind
+each pass, so that they survive a crash. With
 INDUCTILE_TRACE_INPUTS=1 the inputs of the first call go to `inputs/0.npy`, ...; where debug counters are active,
 `counters.json` says how often each was asked.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from ..passes.counters import active
 from ..passes.instrumentation import PrintTree
 from ..passes.manager import Instrumentation
 from ..passes.timing import Timing
+from .report import Report
 
 #: takes one list of inputs and clears it
 BoxedFunction = Callable[[list[Any]], Any]
@@ -45,9 +47,11 @@ class Trace(Instrumentation):
     folder: Path
     timing: Timing = field(default_factory=Timing)
     tree: PrintTree = field(init=False)
+    report: Report = field(init=False)
 
     def __post_init__(self) -> None:
         self.tree = PrintTree(self.folder)
+        self.report = Report(self.folder / "index.html", self.folder.name)
 
     @staticmethod
     def start(root: Path, kind: str) -> Trace:
@@ -71,11 +75,13 @@ class Trace(Instrumentation):
     def before_run(self, module: ModuleOp) -> None:
         """Write the input."""
         self.tree.before_run(module)
+        self.report.before_run(module)
 
     def after_pass(self, done: int, module_pass: ModulePass, module: ModuleOp, seconds: float) -> None:
         """Write the module and the timings so far."""
         self.timing.after_pass(done, module_pass, module, seconds)
         self.tree.after_pass(done, module_pass, module, seconds)
+        self.report.after_pass(done, module_pass, module, seconds)
         self.write("timing.json", self.timing.json() + "\n")
         if active():
             asked = {name: counter.asked for name, counter in active().items()}
@@ -84,11 +90,19 @@ class Trace(Instrumentation):
     def after_verify(self, done: int, module_pass: ModulePass, seconds: float) -> None:
         """Record the verifier's time."""
         self.timing.after_verify(done, module_pass, seconds)
+        self.report.after_verify(done, module_pass, seconds)
 
     def pass_failed(self, done: int, module_pass: ModulePass, module: ModuleOp, error: Exception) -> None:
         """Write what a failing pass left, and why it failed."""
         self.tree.pass_failed(done, module_pass, module, error)
+        self.report.pass_failed(done, module_pass, module, error)
         self.write("error.txt", f"{module_pass}: {error}\n")
+
+    def add_program(self, module: ModuleOp, sources: Mapping[str, str]) -> None:
+        """Write the sources that were generated for the final module."""
+        for name, text in sources.items():
+            self.write(name, text)
+        self.report.add_program(module, sources)
 
     def watch_calls(self, compiled: BoxedFunction, constants: Sequence[Any]) -> BoxedFunction:
         """`compiled`, which saves the inputs of its first call if INDUCTILE_TRACE_INPUTS asks for that."""

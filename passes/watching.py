@@ -86,12 +86,16 @@ class Watch:
             PassManager(passes, watch.instrumentations).run(context, module)
 
     Reports go to standard error when the block is left, whether it failed or not. `passes` are the names of those
-    that run, to find misspelt ones; with `append` the file of remarks is continued.
+    that run, to find misspelt ones; with `append` the file of remarks is continued; with `collect` somebody else wants
+    remarks too.
     """
 
-    def __init__(self, args: argparse.Namespace, passes: Sequence[str] = (), append: bool = False) -> None:
+    def __init__(
+        self, args: argparse.Namespace, passes: Sequence[str] = (), append: bool = False, collect: bool = False
+    ) -> None:
         self._args = args
         self._append = append
+        self._collect = collect
         self._stack = ExitStack()
         self.remarks: list[Remark] = []
         self.timing = Timing() if args.timing else None
@@ -103,7 +107,7 @@ class Watch:
     @property
     def wants_remarks(self) -> bool:
         """Whether somebody will read remarks."""
-        return self._args.remarks is not None or bool(self._args.remarks_output)
+        return self._collect or self._args.remarks is not None or bool(self._args.remarks_output)
 
     @property
     def instrumentations(self) -> list[Instrumentation]:

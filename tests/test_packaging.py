@@ -14,7 +14,7 @@ import pytest
 from .source_rules import LEVELS, Tree
 
 ROOT = Path(__file__).parents[1]
-DATA = (".txt", ".mlir", ".h")
+DATA = (".txt", ".mlir", ".h", ".css", ".js")
 
 
 @pytest.fixture(scope="module")

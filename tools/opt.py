@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -33,6 +33,9 @@ from .diagnostics import print_error, read_input, run_tool, write_output
 from .listing import list_passes, print_pipeline
 from .plugins import load_plugin
 from .source import Source, split_source
+
+if TYPE_CHECKING:
+    from ..backends.report import Report
 
 SPLIT_MARK = "// -----"
 
@@ -51,7 +54,9 @@ def build_parser() -> argparse.ArgumentParser:
     text = p.add_argument_group("text")
     text.add_argument("--split-input-file", action="store_true", help=f"treat parts between {SPLIT_MARK!r} alone")
     text.add_argument("--print-op-generic", action="store_true", help="generic syntax")
-    add_flags(p.add_argument_group("watching"))
+    watching = p.add_argument_group("watching")
+    add_flags(watching)
+    watching.add_argument("--report", metavar="FILE.html", help="a page with the IR behind each pass, remarks, code")
     _add_checking(p.add_argument_group("checking"))
     return p
 
@@ -116,7 +121,8 @@ class _Run:
                 source.verify(module)
         if self.watch.wants_remarks or args.verify_diagnostics:
             source.locate_ops()
-        watchers = [*self.watch.instrumentations, *self._numerics(module)]
+        report = self._report(source)
+        watchers = [*self.watch.instrumentations, *filter(None, (report,)), *self._numerics(module)]
         manager = PassManager(self.passes, watchers, verify_each=bool(args.verify_each), verify=not args.no_verify)
         try:
             manager.run(context, module)
@@ -125,10 +131,20 @@ class _Run:
                 raise
             raise PassError(error.pass_name, error.reason, self._reproducer(source, error)) from error
         with self._span("(output)"):
-            return self._emit(module)
+            text = self._emit(module)
+        if report is not None:
+            report.add_program(module, {f"source of {args.target}": text} if args.target else {})
+        return text
 
     def _span(self, name: str) -> AbstractContextManager[Any]:
         return nullcontext() if self.watch.timing is None else self.watch.timing.span(name)
+
+    def _report(self, source: Source) -> Report | None:
+        if not self.args.report:
+            return None
+        from ..backends.report import Report
+
+        return Report(Path(self.args.report), source.name, self.watch.remarks)
 
     def _numerics(self, module: ModuleOp) -> list[Instrumentation]:
         if self.args.verify_each != "numerics":
@@ -191,7 +207,7 @@ def _run(argv: Sequence[str] | None) -> int:
     if args.dump_pass_pipeline:
         print(pipeline_text(passes), file=sys.stderr)
     parts = split_source(text, name, SPLIT_MARK) if args.split_input_file else [Source(text, name)]
-    with Watch(args, [p.name for p in passes]) as watch:
+    with Watch(args, [p.name for p in passes], collect=bool(args.report)) as watch:
         return _Run(args, passes, watch).all(parts)
 
 

@@ -267,4 +267,7 @@ def call_cost(op: Operation, values: Values) -> Cost:
     if op.name == "aten.convolution" and len(inputs) > 1:
         window = prod(int(value_of(size, values)) for size in inputs[1].shape[1:])
         return Cost(read, written, 2 * elements_out * window)
+    if "scaled_dot_product" in op.name and len(inputs) > 1:
+        keys = int(value_of(inputs[1].shape[-2], values))
+        return Cost(read, written, 4 * tensor_elements(inputs[0], values) * keys)
     return Cost(read, written, largest)

@@ -1,0 +1,152 @@
+"""What the report shows of a module: texts with remarks on their lines, graphs, kernels with their code and cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import IsTerminator
+
+from ...dialects import host, kernel
+from ...dialects.aten import AtenOp
+from ...passes.common.costs import Cost, program_costs
+from ...passes.common.machines import MACHINES, Machine
+from ...passes.printing import module_text, text_and_lines
+from ...passes.remarks import Remark
+from .locations import Places
+
+Json = dict[str, Any]
+
+
+def text_block(module: ModuleOp, remarks: Sequence[Remark], places: Places) -> Json:
+    """The module's lines, the first place of the op on each, and the remarks, on a line where the op still stands."""
+    text, lines = text_and_lines(module)
+    at = [[first, *found[0]] for op, (first, _) in lines.items() if (found := places.of(op))]
+    return {"lines": text.split("\n"), "at": at, "remarks": [_remark(remark, lines) for remark in remarks]}
+
+
+def _remark(remark: Remark, lines: Mapping[Operation, tuple[int, int]]) -> Json:
+    subject = remark.subject() if remark.subject is not None else None
+    where = lines.get(subject) if subject is not None else None
+    return {
+        "kind": remark.kind, "pass": remark.pass_name, "op": remark.op, "location": remark.location,
+        "reason": remark.reason, "suggestion": remark.suggestion,
+        "figures": {name: str(value) for name, value in remark.figures.items()},
+        "line": None if where is None else where[0],
+    }  # fmt: skip
+
+
+def graph_block(module: ModuleOp, places: Places) -> list[Json]:
+    """The ops of each function and which of them feed which: nodes with label, kind, type, inputs and places."""
+    functions = [op for op in module.ops if isinstance(op, func.FuncOp | host.FuncOp) and op.body.blocks]
+    return [{"name": f.sym_name.data, "nodes": _nodes(f.body.blocks[0], places)} for f in functions]
+
+
+def _nodes(block: Block, places: Places) -> list[Json]:
+    nodes: list[Json] = []
+    makers: dict[SSAValue, int] = {}
+
+    def add(label: str, kind: str, inputs: Sequence[SSAValue], made: Sequence[SSAValue], op: Operation | None) -> None:
+        number = len(nodes)
+        feeding = sorted({makers[value] for value in inputs if value in makers})
+        shown = str(made[0].type).removeprefix("!aten.tensor") if made else ""
+        where = places.of(op) if op is not None else []
+        nodes.append({"label": label, "kind": kind, "type": shown, "inputs": feeding, "at": where})
+        makers.update(dict.fromkeys(made, number))
+
+    for argument in block.args:
+        if argument.first_use is not None:
+            add(f"%{argument.name_hint or argument.index}", "argument", (), (argument,), None)
+    for op in block.ops:
+        if isinstance(op, host.FreeOp | host.EmptyOp):
+            continue
+        if isinstance(op, host.LaunchOp):
+            add(op.kernel.root_reference.data, "kernel", op.operands, _written(op), op)
+        elif op.has_trait(IsTerminator):
+            add("return", "return", op.operands, (), op)
+        else:
+            inside = [value for inner in op.walk() for value in inner.operands] if op.regions else op.operands
+            is_view = isinstance(op, host.ViewOp) or (isinstance(op, AtenOp) and op.schema.is_view)
+            add(op.name, "view" if is_view else "op", inside, (*op.results, *_overwritten(op)), op)
+    return nodes
+
+
+def _overwritten(op: Operation) -> list[SSAValue]:
+    if isinstance(op, host.CopyOp):
+        return [op.target]
+    return [op.operands[0]] if op.name == "aten.copy_" else []
+
+
+def _written(launch: host.LaunchOp) -> list[SSAValue]:
+    """The tensors that a launch writes."""
+    module = launch.get_toplevel_object()
+    name = launch.kernel.root_reference.data
+    kernels = (
+        op
+        for op in (module.walk() if isinstance(module, Operation) else ())
+        if isinstance(op, kernel.FuncOp) and op.sym_name.data == name
+    )
+    for function in kernels:
+        stored = {op.buffer for op in function.walk() if isinstance(op, kernel.StoreOp)}
+        arguments = zip(launch.buffers, function.body.block.args, strict=False)
+        return [value for value, argument in arguments if argument in stored]
+    return list(launch.buffers)
+
+
+def program_block(module: ModuleOp, sources: Mapping[str, str], places: Places) -> Json:
+    """Kernels with IR, code, places and cost; ATen calls; all sources; the roofline's machine."""
+    machine = MACHINES["h100" if _on_gpu(module) else "cpu-2"]
+    costs: dict[str, tuple[Cost, int]] = {}
+    for program in program_costs(module):
+        for row in program.rows:
+            costs[row.name] = (row.cost, costs.get(row.name, (row.cost, 0))[1] + row.times)
+    kernels: list[Json] = []
+    for function in module.ops:
+        if isinstance(function, kernel.FuncOp):
+            name = function.sym_name.data
+            cost, times = costs.get(name, (Cost(), 0))
+            kernels.append({
+                "name": name, "times": times, "ir": module_text(function), "at": places.below(function),
+                "code": kernel_code(name, sources), **_figures(cost, machine),
+            })  # fmt: skip
+    calls = [
+        {"name": name, "times": times, **_figures(cost, machine)}
+        for name, (cost, times) in costs.items()
+        if all(name != entry["name"] for entry in kernels)
+    ]
+    ceiling = {"name": machine.name, "bandwidth": machine.bandwidth, "operations": machine.operations}
+    return {"kernels": kernels, "calls": calls, "sources": dict(sources), "machine": ceiling}
+
+
+def _figures(cost: Cost, machine: Machine) -> Json:
+    return {
+        "read": cost.read, "written": cost.written, "operations": cost.operations, "seconds": cost.seconds(machine),
+    }  # fmt: skip
+
+
+def _on_gpu(module: ModuleOp) -> bool:
+    targets = [op.target.data for op in module.ops if isinstance(op, kernel.FuncOp) and op.target is not None]
+    return any(target != "cpp" for target in targets)
+
+
+def kernel_code(name: str, sources: Mapping[str, str]) -> str:
+    """The function of a kernel in the generated sources, with the comment above it; nothing when it is not found."""
+    for text in sources.values():
+        lines = text.split("\n")
+        start = next((k for k, line in enumerate(lines) if re.match(rf"(extern .*|def )\b{name}\(", line)), None)
+        if start is None:
+            continue
+        is_python = lines[start].startswith("def ")
+        end = next((k for k in range(start + 1, len(lines)) if _ends(lines[k], is_python)), len(lines))
+        while start and re.match(r"//|#|@", lines[start - 1]):
+            start -= 1
+        return "\n".join(lines[start : end if is_python else end + 1]).rstrip()
+    return ""
+
+
+def _ends(line: str, is_python: bool) -> bool:
+    return bool(line) and not line[0].isspace() and line[0] != ")" if is_python else line == "}"
