@@ -77,6 +77,12 @@ def _find_overload(target: Any) -> _Overload:
     return cls, names or known
 
 
+def _lacks_tensor(cls: type[AtenOp], node: Node) -> bool:
+    """Whether None stands for a tensor that the schema wants, which some kernels let pass; it stays a call then."""
+    pairs = zip(cls.schema.arguments, node.args, strict=False)
+    return any(arg is None and declared.is_tensor and not declared.optional for declared, arg in pairs)
+
+
 class NodeImporter:
     """Turns call nodes into ops, appended to `ops`, and remembers what each node stands for in `values`."""
 
@@ -102,7 +108,7 @@ class NodeImporter:
             self._collect_types(meta, types)
         location = location_of(node.stack_trace)
         found = overload(node.target)
-        if found is not None:
+        if found is not None and not _lacks_tensor(found[0], node):
             op = self._aten_op(*found, node, types, location, binds)
         else:
             op = self._call_op(node, types, location, binds)

@@ -251,3 +251,15 @@ def test_recorded_types_are_checked_against_the_ops() -> None:
 
     compiled(lambda x: x.exp().sin(), compiler)(torch.ones(3))
     assert captured
+
+
+def test_none_for_a_required_tensor_stays_a_call() -> None:
+    """The gradient of memory-efficient attention is called so, with None for its tensor `attn_bias`."""
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    x.meta["val"] = torch.empty(2, 3)
+    call = graph.call_function(torch.ops.aten.add.Tensor, (x, None))
+    call.meta["val"] = torch.empty(2, 3)
+    graph.output((call,))
+    found = import_graph(torch.fx.GraphModule(torch.nn.Module(), graph))
+    assert any(op.name == "aten.call" for op in found.module.walk())
