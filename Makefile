@@ -9,7 +9,7 @@ export OMP_WAIT_POLICY ?= passive
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint format types test demo clean
+.PHONY: help venv lint format types test demo docs clean
 
 help: ## list these targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
@@ -40,6 +40,10 @@ test: lint types ## lint, types, and all tests; ARGS='...' is passed to pytest
 
 demo: venv ## compile a small model and show its stages
 	$(BIN)/python examples/demo.py
+
+docs: venv ## build the site in build/site; warnings are errors
+	$(BIN)/python -m pip install --quiet 'mkdocs-material>=9.5'
+	$(BIN)/mkdocs build --strict
 
 clean: ## remove caches and build outputs, not .venv
 	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
