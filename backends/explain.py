@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,13 +22,43 @@ class Explanation:
     result: Any
 
     def __str__(self) -> str:
+        """Tables: what runs, then what passes say, in the order of the program's lines."""
+        if not self.reports and not self.remarks:
+            return "nothing was compiled"
         lines: list[str] = []
         for report in self.reports:
-            lines.append(str(report))
-            lines += [f"  kernel    {name}: launched {n} times" for name, n in report.kernels.items()]
-            lines += [f"  ATen call {name}: {n} times" for name, n in report.aten_calls.items()]
-        lines += [str(remark) for remark in self.remarks]
-        return "\n".join(lines) if lines else "nothing was compiled"
+            rows = [(name, "kernel", str(n)) for name, n in report.kernels.items()]
+            rows += [(name, "ATen call", str(n)) for name, n in report.aten_calls.items()]
+            lines += [str(report), *_table(("what runs", "kind", "times"), rows), ""]
+        if self.remarks:
+            told = Counter((r.location, r.pass_name, r.kind, _said(r)) for r in self.remarks)
+            rows = [
+                (_short(location), name, kind, said if times == 1 else f"{said} (x{times})")
+                for (location, name, kind, said), times in sorted(told.items(), key=lambda row: _place(row[0][0]))
+            ]
+            lines += _table(("line", "pass", "", "what and why"), rows)
+        return "\n".join(lines).rstrip()
+
+
+def _said(remark: Remark) -> str:
+    figures = ", ".join(f"{name} {value}" for name, value in remark.figures.items())
+    hint = f" ({remark.suggestion})" if remark.suggestion else ""
+    return f"{remark.op}: {remark.reason}{hint}{f'; {figures}' if figures else ''}".removeprefix(": ")
+
+
+def _place(location: str) -> tuple[str, int]:
+    file, _, line = location.rpartition(":")
+    return file, int(line) if line.isdigit() else 0
+
+
+def _short(location: str) -> str:
+    return location.rpartition("/")[2]
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns as wide as their widest entry; the last one is free."""
+    widths = [max(len(row[k]) for row in (titles, *rows)) for k in range(len(titles) - 1)]
+    return ["  " + "  ".join(f"{c:{w}s}" for c, w in zip(row, (*widths, 0), strict=True)) for row in (titles, *rows)]
 
 
 def explain(

@@ -80,6 +80,7 @@ def test_entry_points_are_declared() -> None:
         ("console_scripts", "inductile-bisect"),
         ("console_scripts", "inductile-reduce"),
         ("console_scripts", "inductile-cost"),
+        ("console_scripts", "inductile-gui"),
         ("torch_dynamo_backends", "inductile"),
         ("xdsl.universe", "inductile"),
     } <= names

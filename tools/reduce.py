@@ -177,7 +177,7 @@ def _run(argv: Sequence[str] | None) -> int:
     status = 0
     previous = signal.signal(signal.SIGTERM, _terminate)
     try:
-        reduction.run(STRATEGIES)
+        reduction.run(STRATEGIES, pairs=(structure.REMOVE_FOR_OPERAND,))
     except KeyboardInterrupt:
         print("interrupted; this is the smallest module so far", file=sys.stderr)
         status = EXIT_INTERRUPTED

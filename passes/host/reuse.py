@@ -15,6 +15,7 @@ from ...dialects.aten.types import TensorType
 from ...dialects.sym import Expr, SymAttr
 from ..counters import counter
 from ..kernel.aliasing import may_overwrite, merge_arguments
+from ..remarks import remark
 from .lifetimes import Lifetimes
 from .sizes import bytes_of, is_dense
 
@@ -127,6 +128,7 @@ class _InPlace:
         block = launch.parent
         assert block is not None
         old, new = launch.buffers[read], launch.buffers[written]
+        remark("passed", "host-reuse", launch, "writes over an input that dies", bytes=str(bytes_of(_tensor(new))))
         owner = new.owner
         assert isinstance(owner, host.EmptyOp)
         new.replace_all_uses_with(old)
@@ -135,6 +137,11 @@ class _InPlace:
         del buffers[read]
         launch.operands = buffers
         self.lifetimes.pop(block, None)
+
+
+def _tensor(value: SSAValue) -> TensorType:
+    assert isinstance(value.type, TensorType)
+    return value.type
 
 
 def take_over(block: Block) -> None:
@@ -151,6 +158,7 @@ def take_over(block: Block) -> None:
         if isinstance(op, host.EmptyOp) and op.out in last:
             old = _pick(dead, op.out, lifetimes.escapes(op.out))
             if old is not None and counter("host-reuse"):
+                remark("passed", "host-reuse", op, "takes over dead memory", bytes=str(bytes_of(_tensor(op.out))))
                 ends = last[op.out]
                 _give(block, op, old)
                 if ends < lifetimes.end:

@@ -48,6 +48,33 @@ class Size:
         return f"{self.ops} ops, {self.characters} characters"
 
 
+#: sites of which all pairs are tried
+_MOST_FOR_PAIRS = 30
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two sites of a strategy as one; the later one goes first, so that the number of the other stays."""
+
+    strategy: Strategy
+    first: int
+    second: int
+
+    @property
+    def name(self) -> str:
+        """Of the strategy, for messages."""
+        return f"{self.strategy.name}, two at once"
+
+    def sites(self, module: ModuleOp) -> int:
+        """One."""
+        return 1
+
+    def apply(self, module: ModuleOp, first: int, last: int) -> ModuleOp | None:
+        """The module simplified at both; None when one of them fails."""
+        changed = self.strategy.apply(module, self.second, self.second + 1)
+        return None if changed is None else self.strategy.apply(changed, self.first, self.first + 1)
+
+
 class Reduction:
     """Shrinks a module.
 
@@ -66,13 +93,18 @@ class Reduction:
         self.text = text
         self.tests = 0
 
-    def run(self, strategies: Sequence[Strategy]) -> None:
-        """Apply all strategies until none finds anything."""
+    def run(self, strategies: Sequence[Strategy], pairs: Sequence[Strategy] = ()) -> None:
+        """Apply all strategies until none finds anything; then two sites at once of each in `pairs`, and so on.
+
+        What goes wrong an odd number of times survives the removal of two ops, but not of one.
+        """
         changed = True
         while changed:
             changed = False
             for strategy in strategies:
                 changed |= self._shrink(strategy)
+            if not changed:
+                changed = any(self._shrink_by_pair(strategy) for strategy in pairs)
 
     def _shrink(self, strategy: Strategy) -> bool:
         """Try large groups of sites first, then smaller ones, down to single ones."""
@@ -89,6 +121,14 @@ class Reduction:
                 count = left
             size //= 2
         return changed
+
+    def _shrink_by_pair(self, strategy: Strategy) -> bool:
+        """Try two sites that are not neighbours, where there are few."""
+        count = strategy.sites(self._parse(self.text))
+        if count > _MOST_FOR_PAIRS:
+            return False
+        pairs = ((i, j) for i in range(count) for j in range(i + 1, count))
+        return any(self._accept(_Pair(strategy, i, j), 0, 1) for i, j in pairs)
 
     def _accept(self, strategy: Strategy, first: int, last: int) -> bool:
         """Whether the simplified module is still interesting; then it is the current one."""
