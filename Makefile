@@ -17,7 +17,7 @@ help: ## list these targets
 # The stamp is newer than what decides the installed packages, so that repeated runs install nothing.
 $(INSTALLED): pyproject.toml setup.py .ci/constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[test,lint]'
+	$(BIN)/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[test,lint,docs,gui]'
 	mkdir -p .venv/typing
 	ln -sfn '$(CURDIR)' .venv/typing/inductile
 	touch $@
@@ -42,7 +42,6 @@ demo: venv ## compile a small model and show its stages
 	$(BIN)/python examples/demo.py
 
 docs: venv ## build the site in build/site; warnings are errors
-	$(BIN)/python -m pip install --quiet 'mkdocs-material>=9.5'
 	$(BIN)/mkdocs build --strict
 
 clean: ## remove caches and build outputs, not .venv

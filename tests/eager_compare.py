@@ -45,7 +45,7 @@ def tolerance(dtype: torch.dtype) -> dict[str, float]:
 
 
 def difference(expected: Any, got: Any, values: bool = True, reference: Any = None) -> str | None:
-    """How one output differs, or None. With a float32 `reference` of a low-precision output, `got` may be as far from
+    """How one output differs, or None. With a `reference` computed in a wider type, `got` may be as far from
     it as twice what `expected` is, or as the dtype's tolerance."""
     if not isinstance(expected, torch.Tensor) or not isinstance(got, torch.Tensor):
         same = expected == got or (expected != expected and got != got)
@@ -125,7 +125,7 @@ def compare(
 ) -> list[str]:
     """Faults of `torch.compile(function, backend)` on `args` against eager; [] when there are none.
 
-    reference: the same computation in a wider type, for low-precision outputs
+    reference: the same computation in a wider type, for outputs whose rounding errors exceed the tolerance
     """
     skipped = trace_rules.check_verbose(function)
     assert not skipped.skipped, f"Dynamo would run the function in eager: {skipped.reason}"
