@@ -15,6 +15,7 @@ from ...dialects.sym import Expr
 from ...errors import UnsupportedError
 from ...lowering.fx_targets import resolve
 from .constants import Constants
+from .direct import direct
 from .expressions import expression
 from .runtime import torch_dtype
 
@@ -46,7 +47,7 @@ class ArgumentPrinter:
             arguments = [self.print(value) for value in op.args()]
             arguments += [self._named(name, value) for name, value in op.kwargs().items()]
         else:
-            function, arguments = resolve(op.target.replace(".", "::", 1)), self._spelled(op)
+            function, arguments = direct(resolve(op.target.replace(".", "::", 1))), self._spelled(op)
         return f"{self.constants.bind('call', function)}({', '.join(arguments)})"
 
     def _spelled(self, op: AtenOp) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -48,6 +49,8 @@ class HostEmitter:
         self._pending: list[Launch] = []
         self._freed: list[str] = []
         self._positions: dict[Operation, int] = {}
+        self.device = main_device(function)
+        """The device that is current while the program runs."""
 
     def source(self) -> str:
         """The function `run(args)`: takes one list of inputs, clears it, returns a list."""
@@ -55,7 +58,11 @@ class HostEmitter:
         for op in self.function.body.block.ops:
             self._op(op)
         body = "".join(f"    {line}\n" for line in self.lines)
-        return f"def run(args):\n{body}"
+        head = ""
+        if self.device != "cpu":
+            self.constants.fixed("on_device", runtime.on_device)
+            head = f"@on_device({self.constants.bind('device', torch.device(self.device))})\n"
+        return f"{head}def run(args):\n{body}"
 
     def _arguments(self) -> None:
         names: list[str] = []
@@ -75,6 +82,9 @@ class HostEmitter:
             elif declared.stride is not None:
                 source += f".stride({declared.stride})"
             self.lines.append(f"{name} = {source}")
+        if self.device != "cpu" and any(isinstance(op, host.LaunchOp) for op in self.function.body.block.ops):
+            self.constants.fixed("current_stream", runtime.current_stream)
+            self.lines.append(f"stream = current_stream({torch.device(self.device).index})")
 
     def _symbol(self, name: str) -> str:
         return self.symbols.setdefault(name, f"s{len(self.symbols)}")
@@ -133,10 +143,10 @@ class HostEmitter:
         if self._pending and generator_of(self._pending[0].function) != generator_of(function):
             self._flush()
         needs_tensors = self.launchers[generator_of(function)].needs_tensors
-        tensors = tuple(map(self._variable, buffers)) if needs_tensors else ()
+        tensors = tuple(self._variable(v) if needs_tensors else self.variables.get(v, "") for v in buffers)
         pointers = () if needs_tensors else tuple(map(self._pointer, buffers))
         integers = tuple(map(self._expr, op.symbols.data))
-        self._pending.append(Launch(function, buffers, tensors, pointers, integers))
+        self._pending.append(Launch(function, buffers, tensors, pointers, integers, self.device))
 
     def _flush(self) -> None:
         """Write the launches that wait, then the frees behind them."""
@@ -176,6 +186,9 @@ class HostEmitter:
         elif kind.device == "cpu":
             self.constants.fixed("empty", runtime.empty_cpu)
             self.lines.append(f"{self._fresh(op.out)} = empty({layout}, {dtype})")
+        elif kind.device == self.device and self.device.startswith("cuda"):
+            self.constants.fixed("empty_cuda", runtime.empty_cuda)
+            self.lines.append(f"{self._fresh(op.out)} = empty_cuda({layout}, {dtype})")
         else:
             self.constants.fixed("empty_strided", torch.empty_strided)
             device = self.constants.bind("device", torch.device(kind.device))
@@ -213,6 +226,8 @@ class HostEmitter:
             function = self.kernels.get(user.kernel.root_reference.data)
             if function is None or self.launchers[generator_of(function)].needs_tensors:
                 return False
+            if generator_of(function) != "cpp" and _tensor_type(value).device == "cpu":
+                return False  # it is moved before the launch
         return True
 
     def _outlives(self, memory: SSAValue, value: SSAValue) -> bool:
@@ -243,6 +258,8 @@ class HostEmitter:
             return
         if _returns_one(op):
             self.lines.append(f"{names[0]} = {call}")
+        elif _returns_tensors(op):
+            self.lines.append(f"{', '.join(names)} = {call}")
         else:
             flatten = self.constants.fixed("flatten", runtime.flatten)
             self.lines.append(f"{', '.join(names)}, = {flatten}({call})")
@@ -270,6 +287,15 @@ class HostEmitter:
         return self.constants.bind("dtype", runtime.torch_dtype(kind.element))
 
 
+def main_device(function: host.FuncOp) -> str:
+    """The GPU that most tensors of a program are on, by its index; the CPU where there is none."""
+    block = function.body.block
+    values = [*block.args, *(result for op in block.ops for result in op.results)]
+    devices = Counter(v.type.device for v in values if isinstance(v.type, TensorType) and v.type.device[:4] == "cuda")
+    chosen = max(devices, key=lambda device: devices[device], default="cpu")
+    return f"{chosen}:0" if chosen == "cuda" else chosen
+
+
 def _tensor_type(value: SSAValue) -> TensorType:
     assert isinstance(value.type, TensorType)
     return value.type
@@ -285,6 +311,14 @@ def _returns_one(op: AtenOp | CallOp) -> bool:
         return False
     returns = op.schema.returns
     return len(returns) == 1 and not returns[0].is_list
+
+
+def _returns_tensors(op: AtenOp | CallOp) -> bool:
+    """Whether the Python call returns a tuple of just the results."""
+    if isinstance(op, CallOp):
+        return False
+    returns = op.schema.returns
+    return 1 < len(returns) == len(op.results) and not any(r.is_list for r in returns)
 
 
 def _is_launched(value: SSAValue) -> bool:

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 class Launch:
     """One launch in a program: the kernel and the Python text of its arguments, in the kernel's order.
 
-    buffers: the launched values; `tensors` and `pointers` are their variables and their addresses as text
+    buffers: the launched values; `tensors` and `pointers` are their variables and their addresses as text. A tensor of
+        which only the address is needed has no variable
     integers: values of the kernel's symbols as text
+    current: the device that is current in the program; the variable `stream` holds its current stream
     """
 
     function: kernel.FuncOp
@@ -30,6 +32,7 @@ class Launch:
     tensors: tuple[str, ...]
     pointers: tuple[str, ...]
     integers: tuple[str, ...]
+    current: str = "cpu"
 
 
 class Launcher(Protocol):

@@ -22,14 +22,49 @@ def _public_empty(size: Sequence[int], stride: Sequence[int], dtype: torch.dtype
 #: `empty_cpu(size, stride, dtype)`: a CPU tensor of undefined content
 empty_cpu: Callable[..., torch.Tensor] = getattr(_guards, "_empty_strided_cpu", _public_empty)
 
-_reinterpret: Callable[..., torch.Tensor] | None = getattr(_guards, "_reinterpret_tensor", None)
+
+def _public_empty_cuda(size: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+    return torch.empty_strided(size, stride, dtype=dtype, device="cuda")
 
 
-def strided(tensor: torch.Tensor, size: Sequence[int], stride: Sequence[int], offset: int) -> torch.Tensor:
-    """Other sizes and strides over a tensor's memory; the offset is in elements, from its first element."""
-    if _reinterpret is not None:
-        return _reinterpret(tensor, size, stride, offset)
+#: `empty_cuda(size, stride, dtype)`: a tensor of undefined content on the current GPU
+empty_cuda: Callable[..., torch.Tensor] = getattr(_guards, "_empty_strided_cuda", _public_empty_cuda)
+
+
+def _public_strided(tensor: torch.Tensor, size: Sequence[int], stride: Sequence[int], offset: int) -> torch.Tensor:
     return torch.as_strided(tensor, size, stride, tensor.storage_offset() + offset)
+
+
+#: `strided(tensor, size, stride, offset)`: other sizes and strides over a tensor's memory; the offset is in elements,
+#: from its first element
+strided: Callable[..., torch.Tensor] = getattr(_guards, "_reinterpret_tensor", _public_strided)
+
+
+def current_stream(device: int) -> int:
+    """The handle of the current stream of a GPU."""
+    return torch._C._cuda_getCurrentRawStream(device)
+
+
+def on_device(device: torch.device) -> Callable[[Callable[[list[Any]], Any]], Callable[[list[Any]], Any]]:
+    """A decorator for programs: the GPU is the current device while one runs."""
+
+    def decorate(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+        def guarded(args: list[Any]) -> Any:
+            if torch.cuda.current_device() == device.index:
+                return run(args)
+            with torch.cuda.device(device):
+                return run(args)
+
+        return guarded
+
+    return decorate
+
+
+def to_device(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A contiguous tensor's copy on a GPU. A single number travels with a launch: the host does not wait for it."""
+    if tensor.dim():
+        return tensor.to(device)
+    return torch.empty((), dtype=tensor.dtype, device=device).fill_(tensor)
 
 
 def in_pool(

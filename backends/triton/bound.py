@@ -7,6 +7,7 @@ a bound kernel raises at once what has been reported; whoever waits for the GPU 
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,15 +17,18 @@ import torch
 
 from ..cpp.launch import kernel_error
 from .kernel import TritonKernel
+from .native import Run, launcher_of
 from .targets import TritonTarget
-
-_TORCH_DTYPES: dict[str, torch.dtype] = {
-    "*fp16": torch.float16, "*bf16": torch.bfloat16, "*fp32": torch.float32, "*fp64": torch.float64,
-    "*i1": torch.bool, "*i8": torch.int8, "*i16": torch.int16, "*i32": torch.int32, "*i64": torch.int64,
-    "*u8": torch.uint8, "*u16": torch.uint16, "*u32": torch.uint32, "*u64": torch.uint64,
-}  # fmt: skip
-#: alignment, in bytes, for which Triton compiles a variant of a kernel with wider accesses
-_ALIGNED = 16
+from .variants import (
+    ALIGNED,
+    Variant,
+    compile_options,
+    compile_variant,
+    constants_of,
+    likely_variant,
+    traits_of,
+    variant_of,
+)
 
 
 def is_interpreting() -> bool:
@@ -33,96 +37,135 @@ def is_interpreting() -> bool:
 
 
 class BoundKernel:
-    """A kernel that is called with the number of programs, its buffers and its integers."""
+    """A kernel with its target and its Triton function.
+
+    Called with the number of programs, whether a buffer needs 64-bit offsets, its buffers and its integers. Programs
+    launch through `on`, which takes addresses.
+    """
 
     def __init__(self, source: TritonKernel, target: TritonTarget, function: Any) -> None:
-        import triton.language as tl
-
         self.source = source
+        self.target = target
         self._function = function
-        self._compile_options = {
-            "num_warps": source.num_warps,
-            "num_stages": source.num_stages,
-            **target.options,
-        }
-        self._widths = (tl.int32, tl.int64)
-        self._constants: dict[bool, dict[str, Any]] = {
-            wide: {**source.constexprs, **({"INDEX": self._widths[wide]} if source.chooses_index else {})}
-            for wide in (False, True)
-        }
-        self._variants: dict[tuple[Any, ...], Any] = {}
-        self._status = _status_word() if source.errors else None
+        self._compiled: dict[Variant, Any] = {}
+        self._on: dict[int, DeviceKernel] = {}
+        self._status = Status(source.errors) if source.errors else None
 
     def __call__(self, programs: int, wide: bool, *arguments: Any) -> None:
-        """Launch on the current stream of the buffers' device. `wide`: a buffer needs 64-bit offsets.
-
-        Raises what an earlier launch reported.
-        """
-        if self._status is not None:
-            self.check()
-            arguments = (*arguments, self._status)
-        if not programs:
-            return
-        device = arguments[0].device
+        """Launch on the current stream of the buffers' device. Raises what an earlier launch reported."""
+        buffers, integers = arguments[: self.source.buffers], arguments[self.source.buffers :]
+        device = buffers[0].device
         if device.type == "cpu":
-            self._function[(programs,)](*arguments, **self._constants[wide], **self._compile_options)
-            if self._status is not None:
-                self.check()
-        elif device.index == torch.cuda.current_device():
-            self._launch(device.index, programs, wide, arguments)
-        else:
-            with torch.cuda.device(device):
-                self._launch(device.index, programs, wide, arguments)
-
-    def _launch(self, device: int, programs: int, wide: bool, arguments: tuple[Any, ...]) -> None:
-        """Launch through the variant that Triton has compiled for arguments like these, or through its JIT.
-
-        The JIT derives from every argument which variant it needs; we look at what can differ here.
-        """
-        key = (device, wide, *map(variant_of, arguments[self.source.buffers :]))
-        aligned = True
-        for buffer in arguments[: self.source.buffers]:
-            aligned &= buffer.data_ptr() % _ALIGNED == 0
-        compiled = self._variants.get(key) if aligned else None
-        if compiled is None:
-            options = {**self._constants[wide], **self._compile_options}
-            compiled = self._function[(programs,)](*arguments, **options)
-            if aligned:
-                self._variants[key] = compiled
+            self._interpret(programs, wide, arguments)
             return
-        stream = torch._C._cuda_getCurrentRawStream(device)
-        constants = self._constants[wide].values()
-        compiled.run(
-            programs, 1, 1, stream, compiled.function, compiled.packed_metadata, None, None, None,
-            *arguments, *constants,
-        )  # fmt: skip
+        with torch.cuda.device(device):
+            stream = torch._C._cuda_getCurrentRawStream(device.index)
+            pointers = [buffer.data_ptr() for buffer in buffers]
+            self.on(device.index)(stream, programs, wide, *pointers, *integers)
+
+    def _interpret(self, programs: int, wide: bool, arguments: tuple[Any, ...]) -> None:
+        if self._status is not None:
+            arguments = (*arguments, self._status.word)
+        if programs:
+            constants = constants_of(self.source, wide)
+            self._function[(programs,)](*arguments, **constants, **compile_options(self.source, self.target))
+        self.check()
+
+    def on(self, device: int) -> DeviceKernel:
+        """The kernel for launches on one device, by its index."""
+        found = self._on.get(device)
+        if found is None:
+            found = self._on[device] = DeviceKernel(self, device, self._status)
+        return found
+
+    def compiled(self, variant: Variant) -> Any:
+        """Triton's compiled kernel of a variant."""
+        found = self._compiled.get(variant)
+        if found is None:
+            found = self._compiled[variant] = compile_variant(self.source, self._function, self.target, variant)
+        return found
 
     def warm_up(self) -> None:
-        """Compile the variant for aligned buffers, where no integer decides about it."""
-        if self.source.symbols:
-            return
-        types = [t for t in self.source.signature.values() if t in _TORCH_DTYPES]
-        dtypes = [_TORCH_DTYPES[t] for t in types]
-        self._function.warmup(*dtypes, grid=(1,), **self._constants[False], **self._compile_options)
+        """Compile the variant that most launches take."""
+        self.compiled(likely_variant(self.source))
 
     def check(self) -> None:
         """Raise the error that the kernel has reported so far, once."""
-        assert self._status is not None
-        code = int(self._status)
+        if self._status is not None:
+            self._status.check()
+
+
+class Status:
+    """A word that a kernel writes the number of an error to."""
+
+    def __init__(self, errors: Sequence[str]) -> None:
+        self.errors = tuple(errors)
+        pinned = torch.cuda.is_available() and not is_interpreting()
+        self.word = torch.zeros(1, dtype=torch.int32, pin_memory=pinned)
+        self.pointer = self.word.data_ptr()
+        self._value = ctypes.c_int32.from_address(self.pointer)
+
+    def check(self) -> None:
+        """Raise the error that has been reported so far, once."""
+        code = self._value.value
         if code:
-            self._status.zero_()
-            raise kernel_error(self.source.errors[code - 1])
+            self._value.value = 0
+            raise kernel_error(self.errors[code - 1])
 
 
-def variant_of(argument: Any) -> tuple[bool, bool, bool] | None:
-    """What Triton compiles different code for: integers that are 1, multiples of 16, or wider than 32 bits."""
-    if not isinstance(argument, int):
-        return None
-    return argument == 1, argument % _ALIGNED == 0, not -(1 << 31) <= argument < 1 << 31
+class DeviceKernel:
+    """A kernel bound to one device: launches go straight to the variant that fits the arguments.
 
+    Called with the current stream of the device, which must be the current one, the number of programs, whether a
+    buffer needs 64-bit offsets, the addresses of the buffers, and the integers.
+    """
 
-def _status_word() -> torch.Tensor:
-    return torch.zeros(1, dtype=torch.int32, pin_memory=torch.cuda.is_available() and not is_interpreting())
+    def __init__(self, kernel: BoundKernel, device: int, status: Status | None) -> None:
+        self.kernel = kernel
+        self.device = device
+        self._status = status
+        self._buffers = kernel.source.buffers
+        self._plain: dict[Any, Run] = {}
+        """Variants for aligned buffers, by the width of indices and the traits of the integers."""
+        self._others: dict[Variant, Run] = {}
+        """Variants for buffers without alignment."""
+
+    def __call__(self, stream: int, programs: int, wide: bool, *arguments: int) -> None:
+        """Launch. Raises what an earlier launch reported."""
+        if self._status is not None:
+            self._status.check()
+        if not programs:
+            return
+        bits = 0
+        for pointer in arguments[: self._buffers]:
+            bits |= pointer
+        integers = arguments[self._buffers :]
+        run = None
+        if not bits % ALIGNED:
+            run = self._plain.get((wide, *map(traits_of, integers)) if integers else wide)
+        if run is None:
+            run = self.bind(variant_of(wide, arguments[: self._buffers], integers))
+        if self._status is not None:
+            arguments = (*arguments, self._status.pointer)
+        run(programs, 1, 1, stream, *arguments)
+
+    def bind(self, variant: Variant) -> Run:
+        """Load a variant on the current device, which must be the kernel's."""
+        run = self._others.get(variant)
+        if run is None:
+            run = launcher_of(self.kernel.compiled(variant))
+            if variant.unaligned:
+                self._others[variant] = run
+            else:
+                integers = variant.integers
+                self._plain[(variant.wide, *integers) if integers else variant.wide] = run
+        return run
+
+    def load(self) -> None:
+        """Load the variant that most launches take, where there is a GPU."""
+        if torch.cuda.is_available():
+            with torch.cuda.device(self.device):
+                self.bind(likely_variant(self.kernel.source))
 
 
 def warm_up(kernels: Sequence[BoundKernel]) -> None:

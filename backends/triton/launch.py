@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from xdsl.ir import SSAValue
 
 from ...dialects import kernel
 from ...dialects.aten.types import TensorType
 from ...passes.kernel.launch_facts import ranges_of
+from ..host import runtime
 from ..host.constants import Constants
 from ..host.expressions import expression
 from ..host.launchers import Launch, Launcher
@@ -51,10 +53,9 @@ def _target_of(function: kernel.FuncOp) -> TritonTarget:
 class TritonLauncher:
     """Compiles the Triton kernels of one program and writes its launches."""
 
-    needs_tensors = True
-
     def __init__(self) -> None:
         self._kernels: dict[str, BoundKernel] = {}
+        self.needs_tensors = is_interpreting()
 
     def compile(self, functions: Sequence[kernel.FuncOp]) -> None:
         """Emit, load and compile kernels. One whose integers decide about its code is compiled when it is launched."""
@@ -70,33 +71,57 @@ class TritonLauncher:
         return {"kernels.py": file_text(bound.source for bound in self._kernels.values())}
 
     def write(self, launches: Sequence[Launch], constants: Constants) -> list[str]:
-        """One line a launch."""
-        return [self._line(launch, constants) for launch in launches]
+        """One line a launch, and more around it where tensors have to be moved."""
+        return [line for launch in launches for line in self._lines(launch, constants)]
 
-    def _line(self, launch: Launch, constants: Constants) -> str:
+    def _lines(self, launch: Launch, constants: Constants) -> list[str]:
         bound = self._kernels[launch.function.sym_name.data]
         source = bound.source
         texts = {s: t if t.isidentifier() else f"({t})" for s, t in zip(source.symbols, launch.integers, strict=True)}
-        programs = expression(source.grid, texts)
-        wide = "False"
-        if source.chooses_index:
-            longest = ", ".join(expression(extent, texts) for extent in dict.fromkeys(source.extents))
-            wide = f"max({longest}, 0) > 0x7FFFFFFF"
-        call = constants.bind("launch", bound)
-        arguments = ", ".join([programs, wide, *_on_one_device(launch, constants), *launch.integers])
-        return f"{call}({arguments})  # {source.name}"
+        numbers = [expression(source.grid, texts), _is_wide(source, texts)]
+        if self.needs_tensors:
+            call = constants.bind("launch", bound)
+            return [f"{call}({', '.join([*numbers, *launch.tensors, *launch.integers])})  # {source.name}"]
+        device = device_of(launch.buffers)
+        on_device = bound.on(torch.device(device).index or 0)
+        on_device.load()
+        moved, pointers = _on_one_device(launch, device, constants)
+        stream = "stream" if device == launch.current else f"current_stream({on_device.device})"
+        arguments = [stream, *numbers, *pointers, *launch.integers]
+        line = f"{constants.bind('launch', on_device)}({', '.join(arguments)})  # {source.name}"
+        if device != launch.current:
+            constants.fixed("current_stream", runtime.current_stream)
+            guard = constants.fixed("guard", torch.cuda.device)
+            line = f"with {guard}({constants.bind('device', torch.device(device))}): {line}"
+        return [*moved, line, *([f"del {', '.join(m.partition(' ')[0] for m in moved)}"] if moved else [])]
 
 
-def _on_one_device(launch: Launch, constants: Constants) -> list[str]:
-    """The tensors' names; a tensor in the CPU's memory, which eager allows where it has no dimensions, is moved."""
-    devices = [v.type.device if isinstance(v.type, TensorType) else "cpu" for v in launch.buffers]
-    elsewhere = sorted({d for d in devices if d != "cpu"})
-    if not elsewhere or "cpu" not in devices:
-        return list(launch.tensors)
-    device = constants.bind("device", torch.device(elsewhere[0]))
-    return [
-        f"{name}.to({device})" if where == "cpu" else name for name, where in zip(launch.tensors, devices, strict=True)
-    ]
+def _is_wide(source: TritonKernel, texts: dict[str, str]) -> str:
+    """Text for whether a buffer of a launch needs 64-bit offsets."""
+    if not source.chooses_index:
+        return "False"
+    longest = ", ".join(expression(extent, texts) for extent in dict.fromkeys(source.extents))
+    return f"max({longest}, 0) > 0x7FFFFFFF"
+
+
+def device_of(buffers: Sequence[SSAValue]) -> str:
+    """The device that a launch runs on: the one of its buffers that is not the CPU's memory, which it falls back to."""
+    devices = {v.type.device for v in buffers if isinstance(v.type, TensorType)}
+    return min(devices - {"cpu"}, default="cpu")
+
+
+def _on_one_device(launch: Launch, device: str, constants: Constants) -> tuple[list[str], list[str]]:
+    """Lines that copy what lies in the CPU's memory, which eager allows where it has no dimensions; all addresses."""
+    lines: list[str] = []
+    pointers: list[str] = []
+    for value, name, pointer in zip(launch.buffers, launch.tensors, launch.pointers, strict=True):
+        if device != "cpu" and isinstance(value.type, TensorType) and value.type.device == "cpu":
+            move = constants.fixed("to_device", runtime.to_device)
+            name, original = f"moved{len(lines)}", name
+            lines.append(f"{name} = {move}({original}, {constants.bind('device', torch.device(device))})")
+            pointer = f"{name}.data_ptr()"
+        pointers.append(pointer)
+    return lines, pointers
 
 
 def make_launcher(config: Any = None) -> Launcher:

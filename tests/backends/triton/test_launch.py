@@ -1,18 +1,27 @@
-"""Which compiled variant a launch goes through, with Triton's function replaced by a recorder."""
+"""Which compiled variant a launch goes through, with compilation replaced by a recorder."""
 
 from __future__ import annotations
 
+import dataclasses
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
-from inductile.backends.triton.bound import BoundKernel, variant_of
+from inductile.backends.host.emit import HostEmitter
+from inductile.backends.triton import TritonKernel
+from inductile.backends.triton import bound as bound_module
+from inductile.backends.triton.bound import BoundKernel, DeviceKernel, Status
 from inductile.backends.triton.devices import closest
 from inductile.backends.triton.launch import TritonLauncher
+from inductile.backends.triton.native import launcher_of
 from inductile.backends.triton.targets import target_named
+from inductile.backends.triton.variants import Variant, divisible_arguments, likely_variant, signature_of, variant_of
+from inductile.dialects import host, kernel
 
-from .support import kernel_of
+from .support import kernel_of, parse
 
 TEXT = """kernel.func @copy(%x: !kernel.buffer<f32, 4*s0>, %y: !kernel.buffer<f32, 4*s0>) symbols (s0)
     target "cuda:90" {
@@ -26,106 +35,181 @@ TEXT = """kernel.func @copy(%x: !kernel.buffer<f32, 4*s0>, %y: !kernel.buffer<f3
 
 
 class Compiled:
-    """Stands for a kernel that Triton has compiled."""
+    """Stands for a kernel that Triton has compiled for a variant."""
 
-    function = packed_metadata = None
+    function, packed_metadata = 99, (4, 1, 0)
 
-    def __init__(self) -> None:
+    def __init__(self, source: TritonKernel, variant: Variant, **metadata: Any) -> None:
+        defaults = {"num_warps": 4, "shared": 64, "num_ctas": 1, "global_scratch_size": 0, "profile_scratch_size": 0}
+        self.metadata = SimpleNamespace(**(defaults | metadata))
+        self.src = SimpleNamespace(signature=signature_of(source, variant))
         self.calls: list[tuple[Any, ...]] = []
 
     def run(self, *arguments: Any) -> None:
         self.calls.append(arguments)
 
 
-class Function:
-    """Stands for Triton's function; every call through it compiles."""
+@dataclass
+class Bound:
+    """A kernel on device 0 whose compiles are recorded."""
 
-    def __init__(self) -> None:
-        self.compiled: list[Compiled] = []
-        self.options: dict[str, Any] = {}
+    kernel: DeviceKernel
+    compiled: dict[Variant, Compiled]
+    calls: list[tuple[Any, ...]]
 
-    def __getitem__(self, grid: tuple[int, ...]) -> Any:
-        def call(*arguments: Any, **options: Any) -> Compiled:
-            self.options = options
-            self.compiled.append(Compiled())
-            return self.compiled[-1]
-
-        return call
+    def launch(self, size: int, address: int = 64) -> int:
+        self.kernel(7, (4 * size + 63) // 64, False, address, 128, size)
+        return len(self.compiled)
 
 
 @pytest.fixture
-def bound(monkeypatch: pytest.MonkeyPatch) -> BoundKernel:
-    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 7, raising=False)
-    return BoundKernel(kernel_of(TEXT), target_named("cuda:90"), Function())
+def bound(monkeypatch: pytest.MonkeyPatch) -> Bound:
+    compiled: dict[Variant, Compiled] = {}
+    calls: list[tuple[Any, ...]] = []
+
+    def compile_variant(source: TritonKernel, function: Any, target: Any, variant: Variant) -> Compiled:
+        compiled[variant] = Compiled(source, variant)
+        compiled[variant].calls = calls
+        return compiled[variant]
+
+    monkeypatch.setattr(bound_module, "compile_variant", compile_variant)
+    for name in ("_FastCudaLauncher", "_StaticCudaLauncher"):
+        monkeypatch.delattr(torch._C, name, raising=False)
+    return Bound(BoundKernel(kernel_of(TEXT), target_named("cuda:90"), None).on(0), compiled, calls)
 
 
-def _launch(bound: BoundKernel, size: int, offset: int = 0) -> int:
-    x, y = torch.zeros(4 * size + offset)[offset:], torch.zeros(4 * size)
-    bound._launch(0, (4 * size + 63) // 64, False, (x, y, size))
-    return len(bound._function.compiled)
+def test_like_arguments_share_a_variant(bound: Bound) -> None:
+    assert bound.launch(32) == 1
+    assert bound.launch(64) == 1
+    assert bound.launch(33) == 2  # no multiple of 16
+    assert bound.launch(1) == 2
+    assert bound.launch(1 << 33) == 3  # wider than 32 bits
+    assert [call[0] for call in bound.calls] == [2, 4, 3, 1, 1 << 29]
 
 
-def test_like_arguments_share_a_variant(bound: BoundKernel) -> None:
-    assert _launch(bound, 32) == 1
-    assert _launch(bound, 64) == 1
-    (compiled,) = bound._function.compiled
-    ((programs, _, _, stream, *rest),) = compiled.calls
-    assert (programs, stream) == (4, 7)
-    assert rest[-3] == 64 and rest[-2] == 64  # the size, then the tile
-    assert bound._function.options["num_warps"] == 4 and bound._function.options["enable_fp_fusion"] is False
+def test_an_address_without_alignment_is_another_variant(bound: Bound) -> None:
+    assert bound.launch(32) == 1
+    assert bound.launch(32, address=4) == 2
+    assert bound.launch(32, address=20) == 2
+    assert [variant.unaligned for variant in bound.compiled] == [frozenset(), frozenset({0})]
 
 
-def test_other_divisibility_or_alignment_is_another_variant(bound: BoundKernel) -> None:
-    assert _launch(bound, 32) == 1
-    assert _launch(bound, 33) == 2
-    assert _launch(bound, 1) == 3
-    assert _launch(bound, 32, offset=1) == 4
-    assert _launch(bound, 32, offset=1) == 5  # what is not aligned always asks Triton
-    assert _launch(bound, 33) == 5
+def test_a_launch_of_no_programs_does_nothing(bound: Bound) -> None:
+    bound.launch(0)
+    assert not bound.calls
 
 
-def test_what_makes_a_variant() -> None:
-    assert variant_of(1) != variant_of(3) == variant_of(5)
-    assert variant_of(16) == variant_of(32) != variant_of(17)
-    assert variant_of(1 << 31) != variant_of(16)
+def test_what_code_may_rely_on() -> None:
+    source = kernel_of(TEXT)
+    variant = variant_of(False, (16, 8), (32,))
+    assert divisible_arguments(source, variant) == [0, 2]
+    assert signature_of(source, variant)["s0"] == "i32"
+    assert signature_of(source, variant_of(False, (16, 16), (1 << 31,)))["s0"] == "i64"
+    known = dataclasses.replace(source, divisors={"s0": 48})
+    assert likely_variant(source).integers == ((False, True),)
+    assert likely_variant(known).integers == ((True, True),)
+
+
+def test_the_cheapest_launcher_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[str, tuple[Any, ...]]] = []
+
+    class Static:
+        @staticmethod
+        def _launch_kernel(*arguments: Any) -> None:
+            calls.append(("static", arguments))
+
+    class Fast:
+        def __init__(self, *arguments: Any) -> None:
+            calls.append(("made", arguments))
+
+        def __call__(self, *arguments: Any) -> None:
+            calls.append(("fast", arguments))
+
+    source = kernel_of(TEXT)
+    compiled: Any = Compiled(source, likely_variant(source))
+    monkeypatch.delattr(torch._C, "_FastCudaLauncher", raising=False)
+    monkeypatch.setattr(torch._C, "_StaticCudaLauncher", Static, raising=False)
+    launcher_of(compiled)(3, 1, 1, 7, 64, 128, 5)
+    assert calls == [("static", (99, 3, 1, 1, 4, 64, "OOiOO", (64, 128, 5, None, None), 7))]
+    monkeypatch.setattr(torch._C, "_FastCudaLauncher", Fast, raising=False)
+    launcher_of(compiled)(3, 1, 1, 7, 64, 128, 5)
+    assert calls[1:] == [("made", (99, 4, 64, "OOi", 2)), ("fast", (3, 1, 1, 7, 64, 128, 5))]
+    assert not compiled.calls
+
+
+@pytest.mark.parametrize("metadata", [{"num_ctas": 2}, {"global_scratch_size": 64}, {"launch_cooperative_grid": True}])
+def test_what_is_not_plain_goes_through_triton(metadata: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch._C, "_StaticCudaLauncher", None, raising=False)
+    source = kernel_of(TEXT)
+    compiled: Any = Compiled(source, likely_variant(source), **metadata)
+    launcher_of(compiled)(3, 1, 1, 7, 64, 128, 5)
+    (call,) = compiled.calls
+    assert call == (3, 1, 1, 7, 99, (4, 1, 0), None, None, None, 64, 128, 5, None, None)
+
+
+def test_an_error_is_raised_once() -> None:
+    status = Status(["IndexError: index out of range"])
+    status.check()
+    status.word.fill_(1)
+    with pytest.raises(IndexError):
+        status.check()
+    status.check()
+
+
+def _program(text: str) -> tuple[str, dict[str, Any]]:
+    """The Python text of a host function that launches the kernel above, and what it refers to."""
+    functions = {op.name: op for op in parse(TEXT + text).ops}
+    function, main = functions["kernel.func"], functions["host.func"]
+    assert isinstance(function, kernel.FuncOp) and isinstance(main, host.FuncOp)
+    launcher = TritonLauncher()
+    launcher.compile([function])
+    emitter = HostEmitter(main, {"copy": function}, {"cuda": launcher}, {})
+    return emitter.source(), emitter.constants.namespace
+
+
+GPU = 'device = "cuda:0"'
 
 
 def test_a_program_names_its_launch() -> None:
-    """Grid and width of indices are computed from the values that the program passes."""
-    from inductile.backends.host.constants import Constants
-    from inductile.backends.host.launchers import Launch
-    from inductile.dialects import kernel
-
-    from .support import parse
-
-    (function,) = (op for op in parse(TEXT).ops if isinstance(op, kernel.FuncOp))
-    launcher = TritonLauncher()
-    launcher.compile([function])
-    launch = Launch(function, (), ("x", "y"), (), ("2*n",))
-    (line,) = launcher.write([launch], Constants())
-    assert line == "launch0((((2*n) + 15) // 16), max(4*(2*n), 0) > 0x7FFFFFFF, x, y, 2*n)  # copy"
+    """Grid and width of indices are computed from the values that the program passes; only addresses are needed."""
+    source, _ = _program(f"""
+host.func @f(%x: !aten.tensor<(8*n)xf32, {GPU}>, %n: index) -> (!aten.tensor<(8*n)xf32, {GPU}>)
+    symbols [#sym.symbol<n, arg = 1>] {{
+  %y = host.empty : !aten.tensor<(8*n)xf32, {GPU}>
+  host.launch @copy(%x, %y) [2*n]
+  host.return %y
+}}""")
+    wide = "max(4*(2*s0), 0) > 0x7FFFFFFF"
+    assert f"launch0(stream, (((2*s0) + 15) // 16), {wide}, a0.data_ptr(), t2.data_ptr(), 2*s0)  # copy" in source
+    assert source.startswith("@on_device(device0)\ndef run(args):")
+    assert "stream = current_stream(0)" in source and "empty_cuda((8*s0,), (1,), dtype0)" in source
 
 
 def test_a_number_in_the_cpus_memory_is_moved() -> None:
-    from inductile.backends.host.constants import Constants
-    from inductile.backends.host.launchers import Launch
-    from inductile.dialects import host, kernel
-
-    from .support import parse
-
-    program = """
-host.func @f(%x: !aten.tensor<4xf32>, %y: !aten.tensor<4xf32, device = "cuda:0">) symbols [] {
+    source, namespace = _program(f"""
+host.func @f(%x: !aten.tensor<4xf32>, %y: !aten.tensor<4xf32, {GPU}>) symbols [] {{
   host.launch @copy(%x, %y) [1]
   host.return
-}"""
-    functions = {op.name: op for op in parse(TEXT + program).ops}
-    function, main = functions["kernel.func"], functions["host.func"]
-    assert isinstance(function, kernel.FuncOp) and isinstance(main, host.FuncOp)
-    launcher, constants = TritonLauncher(), Constants()
-    launcher.compile([function])
-    (line,) = launcher.write([Launch(function, main.body.block.args, ("x", "y"), (), ("1",))], constants)
-    assert "x.to(device0), y, 1)" in line
-    assert constants.namespace["device0"] == torch.device("cuda:0")
+}}""")
+    assert "moved0 = to_device(a0, device0)" in source and "del moved0" in source
+    assert "moved0.data_ptr(), a1.data_ptr(), 1)" in source
+    assert namespace["device0"] == torch.device("cuda:0")
+
+
+def test_a_kernel_on_another_device_runs_on_its_stream() -> None:
+    other = 'device = "cuda:1"'
+    source, namespace = _program(f"""
+host.func @f(%w: !aten.tensor<4xf32, {GPU}>, %v: !aten.tensor<4xf32, {GPU}>, %u: !aten.tensor<4xf32, {GPU}>,
+    %x: !aten.tensor<4xf32, {other}>) -> (!aten.tensor<4xf32, {other}>) symbols [] {{
+  %y = host.empty : !aten.tensor<4xf32, {other}>
+  host.launch @copy(%x, %y) [1]
+  host.launch @copy(%w, %v) [1]
+  host.return %y
+}}""")
+    assert "with guard(device0): launch0(current_stream(1), " in source
+    assert "    launch1(stream, " in source
+    assert "empty_strided((4,), (1,), dtype=dtype0, device=device0)" in source
+    assert namespace["launch0"].device == 1 and namespace["launch1"].device == 0
 
 
 @pytest.mark.parametrize(

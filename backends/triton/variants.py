@@ -1,0 +1,87 @@
+"""What one kernel is compiled to: variants for the alignment of its buffers and for its integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .kernel import TritonKernel
+from .targets import TritonTarget
+
+#: what accesses of 16 bytes need of an address, and of an integer in it
+ALIGNED = 16
+_DIVISIBLE = ["tt.divisibility", ALIGNED]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What the code of a kernel may rely on.
+
+    wide:      offsets into its buffers take 64 bits, where the kernel leaves that open
+    unaligned: buffers, by position, whose address is no multiple of 16 bytes
+    integers:  for each symbol, whether it is a multiple of 16, and whether 32 bits hold it
+    """
+
+    wide: bool = False
+    unaligned: frozenset[int] = frozenset()
+    integers: tuple[tuple[bool, bool], ...] = ()
+
+
+def variant_of(wide: bool, pointers: tuple[int, ...], integers: tuple[int, ...]) -> Variant:
+    """The variant for a launch with these addresses and integers."""
+    unaligned = frozenset(k for k, pointer in enumerate(pointers) if pointer % ALIGNED)
+    return Variant(wide, unaligned, tuple(map(traits_of, integers)))
+
+
+def traits_of(integer: int) -> tuple[bool, bool]:
+    """What code is compiled for: whether an integer is a multiple of 16, and whether 32 bits hold it."""
+    return integer % ALIGNED == 0, -(1 << 31) <= integer < 1 << 31
+
+
+def likely_variant(kernel: TritonKernel) -> Variant:
+    """Aligned buffers, short enough for 32-bit offsets; of the integers what is known at every launch."""
+    known = kernel.divisors
+    return Variant(integers=tuple((known.get(name, 1) % ALIGNED == 0, True) for name in kernel.symbols))
+
+
+def constants_of(kernel: TritonKernel, wide: bool) -> dict[str, Any]:
+    """The constant arguments of a kernel, in order."""
+    import triton.language as tl
+
+    chosen = {"INDEX": tl.int64 if wide else tl.int32} if kernel.chooses_index else {}
+    return {**kernel.constexprs, **chosen}
+
+
+def compile_options(kernel: TritonKernel, target: TritonTarget) -> dict[str, Any]:
+    """Options of Triton's compiler for a kernel."""
+    return {"num_warps": kernel.num_warps, "num_stages": kernel.num_stages, **target.options}
+
+
+def signature_of(kernel: TritonKernel, variant: Variant) -> dict[str, str]:
+    """Argument -> type in a variant."""
+    signature = dict(kernel.signature)
+    names = list(signature)[kernel.buffers :]
+    for name, (_, short) in zip(names, variant.integers, strict=False):
+        signature[name] = "i32" if short else "i64"
+    return signature
+
+
+def divisible_arguments(kernel: TritonKernel, variant: Variant) -> list[int]:
+    """Positions of the arguments that are multiples of 16."""
+    buffers = [k for k in range(kernel.buffers) if k not in variant.unaligned]
+    return buffers + [kernel.buffers + k for k, (divisible, _) in enumerate(variant.integers) if divisible]
+
+
+def compile_variant(kernel: TritonKernel, function: Any, target: TritonTarget, variant: Variant) -> Any:
+    """Triton's compiled kernel; `function` is the `triton.JITFunction` of its source. Needs no GPU."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    attributes = {(k,): [_DIVISIBLE] for k in divisible_arguments(kernel, variant)}
+    source = ASTSource(function, signature_of(kernel, variant), constants_of(kernel, variant.wide), attributes)
+    return triton.compile(
+        source,
+        target=GPUTarget(target.backend, target.arch, target.warp_size),
+        options=compile_options(kernel, target),
+    )
