@@ -51,12 +51,18 @@ def build(module: ModuleOp, config: Config | None = None, references: Mapping[st
     functions = [op for op in module.ops if isinstance(op, host.FuncOp)]
     if len(functions) != 1:
         raise UserError(f"the module has {len(functions)} host functions", "keep the one that is to run")
-    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, kernel.FuncOp)}
-    launchers = _compile(functions[0], kernels, config)
-    emitter = HostEmitter(functions[0], kernels, launchers, references or {})
+    emitter = emitter_of(functions[0], module, config, references or {})
     source = emitter.source()
-    sources = {name: text for launcher in launchers.values() for name, text in launcher.sources.items()}
+    sources = {name: text for launcher in emitter.launchers.values() for name, text in launcher.sources.items()}
     return HostProgram(source, emitter.constants.namespace, sources)
+
+
+def emitter_of(
+    function: host.FuncOp, module: ModuleOp, config: Config | None, references: Mapping[str, Any]
+) -> HostEmitter:
+    """The emitter of a host function, with the kernels compiled that it launches."""
+    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, kernel.FuncOp)}
+    return HostEmitter(function, kernels, _compile(function, kernels, config), references)
 
 
 def _compile(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp], config: Config | None) -> dict[str, Launcher]:

@@ -1,0 +1,127 @@
+"""Graphs for a GPU on a machine without one: everything but running.
+
+The backend here takes graphs through the pipelines of several targets and emits kernels and host programs; the graph
+itself is run by torch. Under a `FakeTensorMode`, tensors "on the GPU" have sizes and no memory; autograd needs a GPU
+even for those, so graphs of CPU tensors can be moved in the IR instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from xdsl.dialects import func
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.ir import Attribute
+from xdsl.rewriter import Rewriter
+
+from ...dialects import host
+from ...dialects.aten import TensorType
+from ...dialects.aten.attributes import DeviceAttr
+from ...lowering.fx_import import import_graph
+from ...lowering.fx_pre_grad import run_pre_grad, with_adapters
+from ...lowering.fx_private import aot_backend, without_modes
+from ..compile_graph import choose_passes, eager_callable, run_passes
+from ..compiled import GraphReport
+from ..config import Config
+from ..partition import partition_joint
+from ..torch_compile import chosen_decompositions
+from .kernel import TritonKernel
+from .source import emit
+
+
+class OfflineBackend:
+    """A Dynamo backend that compiles every graph for each target and keeps what it emitted.
+
+    move_to:  the device that graphs of CPU tensors are compiled for, if any
+    kernels:  (target, kernel) of all graphs
+    programs: (kind of the graph, target, Python text of its host program)
+    """
+
+    def __init__(self, targets: Sequence[str], move_to: str = "", options: dict[str, Any] | None = None) -> None:
+        self.targets = tuple(targets)
+        self.move_to = move_to
+        self.config = Config.resolve(None, options)
+        self.kernels: list[tuple[str, TritonKernel]] = []
+        self.programs: list[tuple[str, str, str]] = []
+
+    def __call__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
+        """Compile one Dynamo graph; the callable runs it through torch."""
+        adapters = run_pre_grad(graph, inputs, self.config.pre_grad)
+        compiled = aot_backend(
+            forward=partial(self._compile, "forward"),
+            backward=partial(self._compile, "backward"),
+            inference=partial(self._compile, "inference"),
+            decompositions=lambda: chosen_decompositions(self.config),
+            partition=partial(partition_joint, config=self.config),
+        )(graph, inputs)
+        return with_adapters(compiled, adapters)
+
+    def _compile(self, kind: str, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
+        for target in self.targets:
+            imported = import_graph(graph, inputs)
+            if self.move_to:
+                move(imported.module, self.move_to)
+            passes = choose_passes(self.config, target)
+            run_passes(imported, passes, self.config, GraphReport(kind), None, lambda: import_graph(graph, inputs))
+            self.kernels += [(target, each) for each in emit(imported.module)]
+            with without_modes():
+                self.programs.append((kind, target, program_text(imported.module, imported.references)))
+        return eager_callable(graph)
+
+
+def move(module: ModuleOp, device: str) -> None:
+    """Let a module at the aten level compute on a device what it computes on the CPU."""
+    for op in module.walk():
+        for value in (*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)):
+            if isinstance(value.type, TensorType):
+                Rewriter.replace_value_with_new_type(value, _moved(value.type, device))
+        for name, attribute in op.properties.items():
+            if isinstance(attribute, DeviceAttr):
+                op.properties[name] = DeviceAttr(device)
+        if isinstance(op, func.FuncOp):
+            types = [[_moved(t, device) for t in each] for each in (op.function_type.inputs, op.function_type.outputs)]
+            op.function_type = FunctionType.from_lists(*types)
+
+
+def _moved(type_: Attribute, device: str) -> Any:
+    if not isinstance(type_, TensorType):
+        return type_
+    return TensorType.get(type_.shape, type_.element, type_.strides, device)
+
+
+def program_text(module: ModuleOp, references: Any = None) -> str:
+    """The Python text of a module's host program; its kernels for a GPU are emitted and not compiled."""
+    from ..host.program import emitter_of
+
+    functions = [op for op in module.ops if isinstance(op, host.FuncOp)]
+    return emitter_of(functions[0], module, None, references or {}).source()
+
+
+def on_fake_gpu(module: torch.nn.Module, mode: Any) -> None:
+    """Replace a module's parameters and buffers by fake ones on a GPU, in place; shared ones stay shared."""
+    fakes: dict[int, torch.Tensor] = {}
+
+    def fake(tensor: torch.Tensor) -> torch.Tensor:
+        if id(tensor) not in fakes:
+            with mode:
+                made = fake_like(tensor)
+                is_parameter = isinstance(tensor, torch.nn.Parameter)
+                fakes[id(tensor)] = torch.nn.Parameter(made, tensor.requires_grad) if is_parameter else made
+        return fakes[id(tensor)]
+
+    # old tensors are kept until the end, so that no identity is reused
+    old = [t for each in module.modules() for t in (*each._parameters.values(), *each._buffers.values())]
+    for each in module.modules():
+        for own in (each._parameters, each._buffers):
+            for name, tensor in own.items():
+                if tensor is not None:
+                    own[name] = fake(tensor)  # pyright: ignore[reportArgumentType]
+    del old
+
+
+def fake_like(tensor: torch.Tensor) -> torch.Tensor:
+    """Under a fake mode, a tensor of the same layout on a GPU."""
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cuda:0")

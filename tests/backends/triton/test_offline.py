@@ -1,0 +1,64 @@
+"""Whole graphs, forward and backward, become kernels for every GPU on a machine without one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch._subclasses import FakeTensorMode
+
+from inductile.backends.triton.compile_only import compile_kernel
+from inductile.backends.triton.offline import OfflineBackend, fake_like, on_fake_gpu
+
+TARGETS = ("cuda:90", "hip:gfx942")
+
+
+def _compile(backend: OfflineBackend) -> None:
+    assert {target for target, _ in backend.kernels} == set(backend.targets)
+    for target, kernel in backend.kernels:
+        compile_kernel(kernel, target)
+
+
+def test_inference_on_fake_tensors() -> None:
+    """Parameters that are shared stay shared; the program knows its device and its stream."""
+    model = torch.nn.Sequential(torch.nn.Embedding(50, 32), torch.nn.LayerNorm(32), torch.nn.Linear(32, 50)).eval()
+    model[2].weight = model[0].weight
+    mode, backend = FakeTensorMode(allow_non_fake_inputs=True), OfflineBackend(TARGETS)
+    on_fake_gpu(model, mode)
+    assert model[2].weight is model[0].weight and model[0].weight.device.type == "cuda"
+    torch._dynamo.reset()
+    with mode, torch.no_grad():
+        result = torch.compile(model, backend=backend)(fake_like(torch.zeros(4, 7, dtype=torch.int64)))
+    assert result.device.type == "cuda" and result.shape == (4, 7, 50)
+    assert [kind for kind, _, _ in backend.programs] == ["inference"] * 2
+    assert all("@on_device" in text and "stream = current_stream(0)" in text for *_, text in backend.programs)
+    _compile(backend)
+
+
+def _loss(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+    return F.cross_entropy(F.gelu(F.layer_norm(x, (64,), w, b)), t)
+
+
+def _normed(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return F.dropout(F.silu(F.group_norm(x, 4, w, b)), 0.3) * torch.cumsum(x, -1)
+
+
+CASES: dict[str, tuple[Any, tuple[torch.Tensor, ...]]] = {
+    "loss": (_loss, (torch.randn(33, 64), torch.randn(64), torch.randn(64), torch.randint(0, 64, (33,)))),
+    "normed": (_normed, (torch.randn(2, 8, 5, 7), torch.randn(8), torch.randn(8))),
+    "gather": (lambda w, i: w[i].tanh().sum(0), (torch.randn(20, 16), torch.randint(0, 20, (11,)))),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_training_moved_to_a_gpu(name: str) -> None:
+    function, inputs = CASES[name]
+    backend = OfflineBackend(TARGETS, move_to="cuda:0")
+    torch._dynamo.reset()
+    leaves = [x.clone().requires_grad_(x.is_floating_point()) for x in inputs]
+    torch.compile(function, backend=backend)(*leaves).sum().backward()
+    assert {kind for kind, _, _ in backend.programs} == {"forward", "backward"}
+    assert all("launch0(stream, " in text for *_, text in backend.programs)
+    _compile(backend)
