@@ -122,23 +122,28 @@ def compare(
     dynamic: bool | None = None,
     options: dict[str, Any] | None = None,
     reference: Function | None = None,
+    around: Callable[[Function], Function] | None = None,
 ) -> list[str]:
     """Faults of `torch.compile(function, backend)` on `args` against eager; [] when there are none.
 
-    reference: the same computation in a wider type, for outputs whose rounding errors exceed the tolerance
+    reference: the same computation in a wider type, for outputs whose rounding errors exceed the tolerance; it has to
+               write to its arguments as the function does
+    around:    what is done with the function in eager, once it is compiled, e.g. to take its gradients too
     """
+    around = around or (lambda f: f)
     skipped = trace_rules.check_verbose(function)
     assert not skipped.skipped, f"Dynamo would run the function in eager: {skipped.reason}"
     eager_args, compiled_args = clone_inputs(args), clone_inputs(args)
-    expected, eager_error = run(function, eager_args)
+    expected, eager_error = run(around(function), eager_args)
     torch._dynamo.reset()
     extra: dict[str, Any] = {"options": options} if options else {}
-    compiled = torch.compile(function, backend=backend, dynamic=dynamic, **extra)
+    compiled = around(torch.compile(function, backend=backend, dynamic=dynamic, **extra))
     got, error = run(compiled, compiled_args)
     if expected is None or got is None:
         agreed = eager_error is not None and error is not None
         return [] if agreed else [f"eager: {_short(eager_error)}; compiled: {_short(error)}"]
-    exact = run(reference, clone_inputs(args))[0] if reference is not None else None
+    exact_args = clone_inputs(args)
+    exact = run(around(reference), exact_args)[0] if reference is not None else None
     faults = [f"number of outputs {len(expected)} -> {len(got)}"] if len(expected) != len(got) else []
     for k, (e, g) in enumerate(zip(expected, got, strict=False)):
         fault = difference(e, g, values, exact[k] if exact is not None and k < len(exact) else None)
@@ -147,8 +152,9 @@ def compare(
     changed = aliases(expected, flat_eager) ^ aliases(got, flat_compiled)
     if changed:
         faults.append(f"aliasing {sorted(changed)}")
-    for k, (e, g) in enumerate(zip(flat_eager, flat_compiled, strict=True)):
-        fault = difference(e, g, values)
+    flat_exact = pytree.tree_leaves(exact_args) if exact is not None else [None] * len(flat_eager)
+    for k, (e, g, wide) in enumerate(zip(flat_eager, flat_compiled, flat_exact, strict=True)):
+        fault = difference(e, g, values, wide)
         faults += [f"input {k} afterwards: {fault}"] if fault else []
     return faults
 

@@ -7,10 +7,10 @@ from functools import lru_cache
 from ...dialects.aten.types import TensorType
 from ...dialects.kernel import BufferType
 from ...dialects.loop import ViewOp
-from ...dialects.sym import ONE, ZERO, Expr, Ranges, prove_eq
+from ...dialects.sym import ONE, ZERO, Expr, Ranges
 from ...errors import UnsupportedError
 from ...passes.common import strided_views
-from ...passes.common.strided_views import strides_and_offset
+from ...passes.common.strided_views import strides_agree, strides_and_offset
 
 Rename = tuple[tuple[str, Expr], ...]
 
@@ -59,10 +59,7 @@ def strided_view(view: ViewOp, ranges: Ranges) -> Expr:
     source, out = view.source.type, view.out.type
     assert isinstance(source, TensorType) and isinstance(out, TensorType)
     found = strides_and_offset(source, view.axes, view.map, ranges)
-    if found is None or not all(
-        size.as_int() in (0, 1) or stride is wanted or prove_eq(stride, wanted, ranges)
-        for size, stride, wanted in zip(out.shape, found[0], out.strides, strict=True)
-    ):
+    if found is None or not strides_agree(out.shape, found[0], out.strides, ranges):
         text = ", ".join(map(str, view.map.data))
         raise UnsupportedError(f"the view [{text}] of {source} has not the strides of {out}; it needs a copy")
     return found[1]

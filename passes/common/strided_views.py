@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from ...dialects.aten.types import TensorType
-from ...dialects.sym import ZERO, AxesAttr, Expr, MapAttr, Ranges, prove_eq, simplify
+from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, MapAttr, Ranges, prove_eq, prove_le, simplify
 
 
 def linear_index(index_map: MapAttr, strides: Sequence[Expr]) -> Expr:
@@ -31,13 +31,18 @@ def strides_and_offset(
     return tuple(coefficients.get(name, ZERO) for name in axes.names), offset
 
 
-def is_strided_view(source: TensorType, axes: AxesAttr, index_map: MapAttr, result: TensorType, ranges: Ranges) -> bool:
-    """Whether the map is linear in the memory of `source` with exactly the strides of `result`.
+def strides_agree(sizes: Sequence[Expr], left: Sequence[Expr], right: Sequence[Expr], ranges: Ranges) -> bool:
+    """Whether strides are equal where they count: as in torch, not in dimensions of size 0 or 1.
 
-    Strides of dimensions of size 0 or 1 do not count, as in torch.
+    With dynamic shapes such a size need not be a number: `(s0 + 4) floordiv 5` for an `s0` of at most 5.
     """
-    found = strides_and_offset(source, axes, index_map, ranges)
-    return found is not None and all(
-        size.as_int() in (0, 1) or stride is wanted or prove_eq(stride, wanted, ranges)
-        for size, stride, wanted in zip(axes.sizes, found[0], result.strides, strict=True)
+    return all(
+        size.as_int() in (0, 1) or a is b or prove_eq(a, b, ranges) or prove_le(size, ONE, ranges)
+        for size, a, b in zip(sizes, left, right, strict=True)
     )
+
+
+def is_strided_view(source: TensorType, axes: AxesAttr, index_map: MapAttr, result: TensorType, ranges: Ranges) -> bool:
+    """Whether the map is linear in the memory of `source` with exactly the strides of `result`."""
+    found = strides_and_offset(source, axes, index_map, ranges)
+    return found is not None and strides_agree(axes.sizes, found[0], result.strides, ranges)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name)
     for name in ("float32", "float64", "int64", "int32", "uint8", "bool", "float16", "bfloat16", "complex64")
 }
+#: where samples are made; the runner's `--device` changes it
+DEVICE = "cpu"
 #: values differ from eager's by nature: compared in metadata only
 RANDOM = (
     "bernoulli", "cauchy", "dropout", "empty", "exponential", "geometric", "log_normal", "multinomial", "normal",
@@ -49,27 +52,76 @@ class Case:
         )
 
 
+@dataclass(frozen=True)
+class Sample:
+    """A function of tensors, the tensors, and what to do with the function once it is compiled."""
+
+    function: Callable[..., Any]
+    tensors: list[torch.Tensor]
+    around: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
+
+
 def all_cases() -> list[Case]:
     """Every pair that the runner covers, in a fixed order."""
     cases: list[Case] = []
     for op in op_db:
-        supported = op.supported_dtypes("cpu")
+        supported = op.supported_dtypes(DEVICE)
         cases += [Case(op, name) for name, dtype in DTYPES.items() if dtype in supported]
         if torch.float32 in supported:
             cases.append(Case(op, "float32", dynamic=True))
-            if op.supports_autograd and torch.float32 in op.supported_backward_dtypes("cpu"):
+            if op.supports_autograd and torch.float32 in op.supported_backward_dtypes(DEVICE):
                 cases.append(Case(op, "float32", gradient=True))
     return cases
 
 
-def samples(case: Case, limit: int | None) -> Iterator[tuple[Callable[..., Any], list[torch.Tensor]]]:
-    """(function of tensors, tensors) for each sample; `limit` samples at most, small ones spread over the list."""
+def samples(case: Case, limit: int | None) -> Iterator[Sample]:
+    """The samples of a case; `limit` at most, which are spread over the list."""
     torch.manual_seed(crc32(case.name.encode()))  # the same values in every run, whatever ran before
-    found = list(case.op.sample_inputs("cpu", DTYPES[case.dtype], requires_grad=case.gradient))
+    found = list(case.op.sample_inputs(DEVICE, DTYPES[case.dtype], requires_grad=case.gradient))
     if limit is not None and len(found) > limit:
         found = found[:: max(1, len(found) // limit)][:limit]
     for sample in found:
-        yield bind(case, sample)
+        function, tensors = bind(case, sample)
+        yield Sample(function, tensors, with_gradient(sample.output_process_fn_grad) if case.gradient else None)
+
+
+def bind(case: Case, sample: Any) -> tuple[Callable[..., Any], list[torch.Tensor]]:
+    """The call of an operator as a function of the sample's tensors, as a user would write it.
+
+    Scalars stand in its text as literals; under dynamic shapes they are read from a list, which makes them symbolic.
+    What has no literal (dtypes, generators) is read from that list too.
+    """
+    tensors: list[torch.Tensor] = []
+    constants: list[Any] = []
+
+    def text(value: Any) -> str:
+        if isinstance(value, torch.Tensor):
+            tensors.append(value)
+            return f"t{len(tensors) - 1}"
+        if type(value) in (list, tuple):
+            inner = "".join(f"{text(item)}, " for item in value)
+            return f"[{inner}]" if type(value) is list else f"({inner})"
+        if type(value) is dict and all(type(key) is str for key in value):
+            return "{" + "".join(f"{key!r}: {text(item)}, " for key, item in value.items()) + "}"
+        if not case.dynamic and _has_literal(value):
+            return repr(value)
+        constants.append(value)
+        return f"constants[{len(constants) - 1}]"
+
+    words = [text(sample.input), *map(text, sample.args), *(f"{k}={text(v)}" for k, v in sample.kwargs.items())]
+    names = ", ".join(f"t{k}" for k in range(len(tensors)))
+    # the text claims to be of this file: for one that is in no module Dynamo searches all modules, many times
+    scope = {"op": case.op.op, "constants": constants, "__name__": __name__}
+    source = f"def sample({names}):\n    return op({', '.join(words)})\n"
+    exec(compile(source, __file__, "exec"), scope)
+    return scope["sample"], tensors
+
+
+def _has_literal(value: Any) -> bool:
+    """Whether `repr` of a value is Python that gives it back."""
+    if type(value) is float:
+        return math.isfinite(value)
+    return value is None or type(value) in (bool, int, str)
 
 
 def cotangent(output: torch.Tensor) -> torch.Tensor:
@@ -78,29 +130,25 @@ def cotangent(output: torch.Tensor) -> torch.Tensor:
     return flat.reshape(output.shape)
 
 
-def bind(case: Case, sample: Any) -> tuple[Callable[..., Any], list[torch.Tensor]]:
-    """Close over everything of a sample that is no tensor."""
-    leaves, spec = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
-    places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
-    op, process = case.op.op, sample.output_process_fn_grad
+def with_gradient(process: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """What makes of a function, compiled or not, one that returns its outputs and the gradients of its inputs.
 
-    def call(*tensors: torch.Tensor) -> Any:
-        filled = list(leaves)
-        for place, tensor in zip(places, tensors, strict=True):
-            filled[place] = tensor
-        value, args, kwargs = pytree.tree_unflatten(filled, spec)
-        return op(value, *args, **kwargs)
+    process: a sample's `output_process_fn_grad`, which makes outputs unique (signs of eigenvectors)
+    """
 
-    def call_with_gradient(*tensors: torch.Tensor) -> Any:
-        outputs = process(call(*tensors))
-        chosen = [o for o in pytree.tree_leaves(outputs) if isinstance(o, torch.Tensor) and o.requires_grad]
-        wanted = [t for t in tensors if t.requires_grad]
-        if not chosen or not wanted:
-            return outputs
-        grads = torch.autograd.grad(chosen, wanted, [cotangent(o) for o in chosen], allow_unused=True)
-        return [o.detach() for o in chosen], [g for g in grads if g is not None]
+    def around(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*tensors: torch.Tensor) -> Any:
+            outputs = process(function(*tensors))
+            chosen = [o for o in pytree.tree_leaves(outputs) if isinstance(o, torch.Tensor) and o.requires_grad]
+            wanted = [t for t in tensors if t.requires_grad]
+            if not chosen or not wanted:
+                return outputs
+            grads = torch.autograd.grad(chosen, wanted, [cotangent(o) for o in chosen], allow_unused=True)
+            return [o.detach() for o in chosen], [g for g in grads if g is not None]
 
-    return (call_with_gradient if case.gradient else call), [leaves[k] for k in places]
+        return call
+
+    return around
 
 
 def widened(case: Case) -> torch.dtype | None:

@@ -3,20 +3,25 @@
     python tests/opinfo/run.py --out results.jsonl [--shard 0/4] [--backend inductile] [--ops add,exp] [--limit 2]
     python tests/opinfo/run.py --report results.jsonl --baseline aot_eager.jsonl > docs/coverage.md
 
-One JSON line a case: name, status (pass, fail, error), faults, lowered or ATen call. Cases that the output file already
+One JSON line a case: name, status (pass, fail, error), faults, launches and ATen calls. Cases that the file
 has are skipped, so an interrupted run goes on where it stopped; a case that kills the process is marked as such.
+With `--count` a process ends early, with status 75 while cases are left: loaded kernels are never unloaded, and a
+process may map only so many. `until python tests/opinfo/run.py --out ... --count 200; do :; done` runs all.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import json
+import logging
 import os
 import signal
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,7 +33,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import cases
 import eager_compare
 import torch
-from report import coverage_page
+from report import coverage_page, load
+
+#: exit status while cases are left
+MORE = 75
 
 
 class CaseTimeoutError(Exception):
@@ -56,26 +64,40 @@ def graph_reports() -> list[Any]:
     return compiled.REPORTS if compiled is not None else []
 
 
-def aten_calls() -> dict[str, int]:
-    """ATen calls of the compiled graphs."""
-    found: dict[str, int] = {}
-    for report in graph_reports():
-        for name, count in report.aten_calls.items():
-            found[name] = found.get(name, 0) + count
-    return found
+def quick_dynamo() -> None:
+    """Switch off what Dynamo does beside compiling: measuring guards (it flushes the caches of the processor, a tenth
+    of a run) and telling of graph breaks. Garbage of the imports is never looked at again."""
+    from torch._dynamo import guards
+
+    if hasattr(guards, "profile_guard_manager"):
+        setattr(guards, "profile_guard_manager", lambda *_: 0.0)  # noqa: B010 - a private name
+    logging.getLogger("torch._dynamo").setLevel(logging.CRITICAL)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+
+
+def lowered_operators() -> int:
+    """How many ATen operators, counted without overloads, have a lowering."""
+    from inductile.lowering.aten_to_loop import lower, rules
+
+    assert lower.families  # fills the table
+    return len({name.split(".")[1] for name in rules.RULES})
 
 
 def run_case(case: cases.Case, backend: str, limit: int | None, seconds: int) -> dict[str, Any]:
     """Compare all samples of a case; the first few faults are kept."""
     faults: list[str] = []
     status, count = "pass", 0
-    graph_reports().clear()
+    made = Counter[str]()
     start = time.perf_counter()
     try:
         with time_limit(seconds):
-            for function, tensors in cases.samples(case, limit):
+            for sample in cases.samples(case, limit):
                 count += 1
-                faults += compare_sample(case, function, tensors, backend)
+                graph_reports().clear()
+                faults += compare_sample(case, sample, backend)
+                made += what_was_made()
                 if len(faults) > 3:
                     break
     except CaseTimeoutError as error:
@@ -90,26 +112,43 @@ def run_case(case: cases.Case, backend: str, limit: int | None, seconds: int) ->
         "status": status,
         "samples": count,
         "faults": faults[:4],
-        "aten": aten_calls(),
-        "kernels": sum(sum(r.kernels.values()) for r in graph_reports()),
+        "kernels": made.pop("kernels", 0),
+        "aten": dict(made),
         "seconds": round(time.perf_counter() - start, 2),
     }
 
 
-def compare_sample(case: cases.Case, function: Any, tensors: list[torch.Tensor], backend: str) -> list[str]:
+def what_was_made() -> Counter[str]:
+    """Launches, as `kernels`, and ATen calls, by op, of the graphs compiled since the reports were cleared."""
+    made = Counter[str]()
+    for report in graph_reports():
+        made["kernels"] += sum(report.kernels.values())
+        made.update(report.aten_calls)
+    return made
+
+
+def compare_sample(case: cases.Case, sample: cases.Sample, backend: str) -> list[str]:
     """Faults of one sample."""
     wide = cases.widened(case)
 
     def in_wide_type(*args: torch.Tensor) -> Any:
-        return function(*(a.to(wide) if a.is_floating_point() else a for a in args))
+        wider = [a.to(wide) if a.is_floating_point() else a for a in args]
+        before = [w._version for w in wider]
+        result = sample.function(*wider)
+        for a, w, version in zip(args, wider, before, strict=True):
+            if w is not a and w._version != version:
+                a.detach().copy_(w)
+        return result
 
     return eager_compare.compare(
-        function,
-        tensors,
+        sample.function,
+        sample.tensors,
         backend,
         values=not case.is_random,
         dynamic=True if case.dynamic else None,
+        options={"compile_threads": 1} if backend == "inductile" else None,
         reference=in_wide_type if wide is not None else None,
+        around=sample.around,
     )
 
 
@@ -123,10 +162,18 @@ def chosen_cases(args: argparse.Namespace) -> list[cases.Case]:
     if args.kinds:
         kinds = set(args.kinds.split(","))
         wanted = [c for c in wanted if c.name.partition(":")[2] in kinds]
-    done: set[str] = set()
-    if args.out and Path(args.out).exists():
-        done = {json.loads(line)["case"] for line in Path(args.out).read_text().splitlines() if line.strip()}
+    done = set(load([args.out])) if args.out and Path(args.out).exists() else set()
     return [c for c in wanted if c.name not in done][:: args.every]
+
+
+def note_culprit(path: str) -> None:
+    """Give the case that killed the last process its line."""
+    running = Path(f"{path}.running")
+    name = running.read_text() if running.exists() else ""
+    if name and name not in (load([path]) if Path(path).exists() else ()):
+        line = {"case": name, "status": "error", "samples": 0, "faults": ["the process died"], "kernels": 0, "aten": {}}
+        with open(path, "a") as out:
+            out.write(json.dumps(line) + "\n")
 
 
 def main() -> None:
@@ -134,23 +181,32 @@ def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--out", help="JSON lines; continued when it exists")
     p.add_argument("--backend", default="inductile")
+    p.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where the samples live")
     p.add_argument("--shard", default="0/1", metavar="K/N")
     p.add_argument("--ops", help="names of ops or cases, comma-separated")
     p.add_argument("--kinds", help="float32, float32:dynamic, float32:gradient, int64, ...; comma-separated")
     p.add_argument("--every", type=int, default=1, help="take each n-th case")
     p.add_argument("--limit", type=int, help="samples a case; by default all for float32, two otherwise")
+    p.add_argument("--count", type=int, help="end after so many cases")
     p.add_argument("--timeout", type=int, default=240, help="seconds for one case")
     p.add_argument("--report", nargs="+", metavar="FILE", help="print the coverage page of result files instead")
     p.add_argument("--baseline", nargs="*", default=[], metavar="FILE", help="results of aot_eager, for the report")
     args = p.parse_args()
     if args.report:
-        print(coverage_page(args.report, args.baseline))
+        known = [case.name for case in cases.all_cases()]
+        results, baseline = load(args.report), load(args.baseline)
+        print(coverage_page(results, baseline, known, lowered_operators(), f"torch {torch.__version__}."))
         return
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
+    cases.DEVICE = args.device
+    quick_dynamo()
+    if args.out:
+        note_culprit(args.out)
+    chosen = chosen_cases(args)
     failures = 0
     with open(args.out, "a") if args.out else contextlib.nullcontext(sys.stdout) as out:
-        for case in chosen_cases(args):
+        for case in chosen[: args.count]:
             limit = args.limit or (None if case.dtype == "float32" and not case.dynamic and not case.gradient else 2)
             if args.out:  # if the process dies here, the next run knows the culprit
                 Path(f"{args.out}.running").write_text(case.name)
@@ -158,7 +214,10 @@ def main() -> None:
             failures += result["status"] != "pass"
             out.write(json.dumps(result) + "\n")
             out.flush()
+    if args.out:
+        Path(f"{args.out}.running").unlink(missing_ok=True)
     print(f"{failures} cases differ", file=sys.stderr)
+    sys.exit(MORE if args.count and args.count < len(chosen) else 0)
 
 
 if __name__ == "__main__":

@@ -72,6 +72,10 @@ CASES: Cases = {
         lambda x, s: (x.sum(), x.sum(1), x.mean(), x.prod(), s.sum(), s.mean(), s.prod(), s.cumsum(0), x[:1].sum(0)),
         tensors([[-0.0, -0.0], [-0.0, -0.0]], -0.0),
     ),
+    "zeros of a normalization: an absent bias adds +0.0 in layer_norm, nothing in rms_norm": Case(
+        lambda x, w: (F.layer_norm(x, (4,), w), F.layer_norm(x, (4,)), F.rms_norm(x - 3, (4,), w), F.group_norm(x, 2)),
+        tensors([[3.0, 3.0, 3.0, 3.0], [1.0, 2.0, 3.0, 2.0]], [-1.0, 2.0, -1.0, -2.0]),
+    ),
     "rounding": Case(
         lambda x: (torch.round(x), torch.floor(x), torch.ceil(x), torch.trunc(x), torch.frac(x), x.round(decimals=1)),
         tensors([-2.5, -1.5, -0.5, -0.4, 0.5, 1.5, 2.5, 1e10, NAN, INF]),

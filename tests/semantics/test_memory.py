@@ -133,6 +133,7 @@ CASES: Cases = {
         lambda x: (x.view(2, 2, 4)[:, 1].t(), x.unfold(0, 2, 1), x.as_strided((3, 2), (4, 1), 1), x.split(2, 1), x.mT),
         _square,
     ),
+    "pieces of a size that is 1 only by the range of a symbol": Case(lambda x: torch.unsafe_chunk(x, 4, 1), _square),
     "empty outputs": Case(lambda x: (x[:0], x[:, 2:2] + 1, x.new_zeros(0, 3), torch.cat([x[:0], x])), _arange),
 }
 
