@@ -59,12 +59,10 @@ def uniform_of_uniforms(op: AtenOp, rewriter: Rewriter) -> SSAValue | None:
         return None
     names = [argument.name for argument in op.schema.arguments if argument.name in ("self", "other")]
     numbers = [number_in(op.arg(name)) for name in names]
+    if None in numbers:  # so too for a scalar that is computed
+        return None
     elements = {_element(value) for value in op.operands}
-    if (
-        None in numbers
-        or len(elements) != 1
-        or not all(holds(next(iter(elements)), n) for n in numbers if n is not None)
-    ):
+    if len(elements) != 1 or not all(holds(next(iter(elements)), n) for n in numbers if n is not None):
         return None
     if op.packet in _ARITHMETIC and (elements != {type_.element} or type_.element == IntegerType(1)):
         return None

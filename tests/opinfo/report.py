@@ -51,11 +51,16 @@ def _first_fault(result: dict[str, Any]) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace("`", "'")[:200]
 
 
+def aten_calls(result: dict[str, Any]) -> set[str]:
+    """Operators on tensors that a case calls; `math::trunc` of a size and the like are the host program's arithmetic."""
+    return {name for name in result["aten"] if name.partition("::")[0] not in ("operator", "math", "torch")}
+
+
 def mark(result: dict[str, Any], excused: bool) -> str:
     """What a case became, as a key of `MARKS`."""
     if result["status"] != "pass":
         return "x" if excused else f"**{result['status'][0].upper()}**"
-    if result["aten"]:
+    if aten_calls(result):
         return "M" if result["kernels"] else "A"
     return "L" if result["kernels"] else "V"
 
@@ -153,7 +158,7 @@ def _became(marks: dict[str, str]) -> list[str]:
 def _left_to_aten(results: Results, packets: int) -> list[str]:
     calls: Counter[str] = Counter()
     for result in results.values():
-        calls.update(set(result["aten"]))
+        calls.update(aten_calls(result))
     return [
         "## Left to ATen",
         "",

@@ -40,3 +40,12 @@ func.func @quotients(%x: !aten.tensor<4xf32>, %h: !aten.tensor<4xf16>) -> (!aten
 // CHECK: aten.mul.Scalar(%x, other = 0.125)
 // CHECK: aten.div.Scalar(%x, other = 6.0)
 // CHECK: aten.div.Scalar(%h, other = 1.0e+30)
+
+// A number that is computed is no constant.
+func.func @computed(%n: index, %x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {
+  %0 = aten.call pure "operator::truediv"(%n, 3) : f64
+  %1 = aten.mul.Scalar(%x, other = %0) : !aten.tensor<4xf32>
+  func.return %1 : !aten.tensor<4xf32>
+}
+// CHECK-LABEL: @computed
+// CHECK: aten.mul.Scalar(%x, other = %{{.*}})
