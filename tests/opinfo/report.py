@@ -52,7 +52,7 @@ def _first_fault(result: dict[str, Any]) -> str:
 
 
 def aten_calls(result: dict[str, Any]) -> set[str]:
-    """Operators on tensors that a case calls; `math::trunc` of a size and the like are the host program's arithmetic."""
+    """Operators on tensors that a case calls; `math::trunc` of a size and the like belong to the host program."""
     return {name for name in result["aten"] if name.partition("::")[0] not in ("operator", "math", "torch")}
 
 
