@@ -17,7 +17,8 @@ MARKS = {
     "L": "right; kernels alone",
     "M": "right; kernels and ATen calls",
     "A": "right; ATen calls alone",
-    "V": "right; neither: views, constants, inputs handed on, or Dynamo ran it in eager",
+    "V": "right; graphs without either: views, inputs handed on, empty tensors",
+    "D": "right, but no graph came: Dynamo found nothing to compute, or ran it in eager",
     "x": "not owed (see below)",
     "**F**": "differs from eager",
     "**E**": "error",
@@ -62,7 +63,9 @@ def mark(result: dict[str, Any], excused: bool) -> str:
         return "x" if excused else f"**{result['status'][0].upper()}**"
     if aten_calls(result):
         return "M" if result["kernels"] else "A"
-    return "L" if result["kernels"] else "V"
+    if result["kernels"]:
+        return "L"
+    return "V" if result["graphs"] else "D"
 
 
 def coverage_page(found: Results, baseline: Results, known: list[str], packets: int, taken: str) -> str:
@@ -148,11 +151,11 @@ def _became(marks: dict[str, str]) -> list[str]:
         "",
         "What the cases that pass became. An ATen call is right, but nothing is fused with it.",
         "",
-        "| kind | kernels alone | kernels and ATen calls | ATen calls alone | neither |",
-        "|---|---|---|---|---|",
+        "| kind | kernels alone | kernels and ATen calls | ATen calls alone | neither | no graph |",
+        "|---|---|---|---|---|---|",
     ]
     order = [*(k for k in rows if k != "all"), "all"]
-    return lines + [f"| {kind} | " + " | ".join(str(rows[kind][m]) for m in "LMAV") + " |" for kind in order]
+    return lines + [f"| {kind} | " + " | ".join(str(rows[kind][m]) for m in "LMAVD") + " |" for kind in order]
 
 
 def _left_to_aten(results: Results, packets: int) -> list[str]:

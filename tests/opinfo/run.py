@@ -112,6 +112,7 @@ def run_case(case: cases.Case, backend: str, limit: int | None, seconds: int) ->
         "status": status,
         "samples": count,
         "faults": faults[:4],
+        "graphs": made.pop("graphs", 0),
         "kernels": made.pop("kernels", 0),
         "aten": dict(made),
         "seconds": round(time.perf_counter() - start, 2),
@@ -119,9 +120,10 @@ def run_case(case: cases.Case, backend: str, limit: int | None, seconds: int) ->
 
 
 def what_was_made() -> Counter[str]:
-    """Launches, as `kernels`, and ATen calls, by op, of the graphs compiled since the reports were cleared."""
+    """The graphs compiled since the reports were cleared, their launches, and ATen calls by op."""
     made = Counter[str]()
     for report in graph_reports():
+        made["graphs"] += 1
         made["kernels"] += sum(report.kernels.values())
         made.update(report.aten_calls)
     return made
@@ -171,7 +173,8 @@ def note_culprit(path: str) -> None:
     running = Path(f"{path}.running")
     name = running.read_text() if running.exists() else ""
     if name and name not in (load([path]) if Path(path).exists() else ()):
-        line = {"case": name, "status": "error", "samples": 0, "faults": ["the process died"], "kernels": 0, "aten": {}}
+        nothing = {"samples": 0, "graphs": 0, "kernels": 0, "aten": {}}
+        line = {"case": name, "status": "error", **nothing, "faults": ["the process died"]}
         with open(path, "a") as out:
             out.write(json.dumps(line) + "\n")
 

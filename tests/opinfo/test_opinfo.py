@@ -45,16 +45,40 @@ def test_page(runner: ModuleType) -> None:
     """What a case became, who is owed, and that nothing is claimed for cases that were not run."""
     report = importlib.import_module("report")
     lines = [
-        {"case": "add:float32", "status": "pass", "samples": 2, "faults": [], "kernels": 2, "aten": {}},
-        {"case": "mm:float32", "status": "pass", "samples": 1, "faults": [], "kernels": 0, "aten": {"aten.mm": 1}},
-        {"case": "exp:float32", "status": "fail", "samples": 1, "faults": ["out0: values"], "kernels": 1, "aten": {}},
-        {"case": "cov:float32", "status": "error", "samples": 1, "faults": ["a <b>"], "kernels": 0, "aten": {}},
+        {"case": "add:float32", "status": "pass", "samples": 2, "faults": [], "graphs": 1, "kernels": 2, "aten": {}},
+        {
+            "case": "mm:float32",
+            "status": "pass",
+            "samples": 1,
+            "faults": [],
+            "graphs": 1,
+            "kernels": 0,
+            "aten": {"aten.mm": 1},
+        },
+        {
+            "case": "exp:float32",
+            "status": "fail",
+            "samples": 1,
+            "faults": ["out0: values"],
+            "graphs": 1,
+            "kernels": 1,
+            "aten": {},
+        },
+        {
+            "case": "cov:float32",
+            "status": "error",
+            "samples": 1,
+            "faults": ["a <b>"],
+            "graphs": 0,
+            "kernels": 0,
+            "aten": {},
+        },
     ]
     baseline = [{"case": "cov:float32", "status": "error", "faults": ["a <b>"]}]
     results, excused = {r["case"]: r for r in lines}, {r["case"]: r for r in baseline}
     page = report.coverage_page(results, excused, [*results, "sin:float32"], 7, "")
     assert "| float32 | 5 | 4 | 2 | 1 | 1 | 1 | 66.67 % |" in page
-    assert "| float32 | 1 | 0 | 1 | 0 |" in page
+    assert "| float32 | 1 | 0 | 1 | 0 | 0 |" in page
     assert "- `exp:float32` fail: out0: values" in page
     assert "- `cov:float32`: aot_eager fails as well: a &lt;b>" in page
     assert "`aten.mm` 1." in page
