@@ -77,7 +77,7 @@ def _better_type(value: SSAValue) -> TensorType | None:
     row_major = TensorType.get(current.shape, current.element, device=current.device)
     if not is_dense(current):
         return row_major
-    votes = Counter(_votes(value))
+    votes = votes_for(value)
     now, then = unit_dimension(current), unit_dimension(row_major)
     return row_major if votes[then] > votes[now] else None
 
@@ -103,6 +103,11 @@ def unit_dimension(tensor: TensorType) -> int | None:
     return None
 
 
+def votes_for(value: SSAValue) -> Counter[int | None]:
+    """Dimension of a value -> accesses in its producer and its readers that are contiguous along it."""
+    return Counter(_votes(value))
+
+
 def _votes(value: SSAValue) -> Iterator[int | None]:
     """For each access in the producer and the readers, the dimension of `value` along which it is contiguous."""
     producer = cast(Operation, value.owner)
@@ -110,7 +115,9 @@ def _votes(value: SSAValue) -> Iterator[int | None]:
     for axis in _contiguous_axes(producer, value):
         yield names.index(axis) if axis in names else None
     for use in value.uses:
-        load = cast(LoadOp, use.operation)
+        if type(use.operation) is not LoadOp:
+            continue
+        load = use.operation
         index = [_axis_name(e) for e in map_of(load).data]
         for axis in _contiguous_axes(nest_of(cast(Block, load.parent)), value):
             yield index.index(axis) if axis in index else None

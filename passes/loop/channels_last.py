@@ -1,0 +1,160 @@
+"""`loop-channels-last`: convolutions on a GPU work on tensors whose channels lie next to each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import AnyFloat, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue, Use
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from ...dialects.aten import AtenOp
+from ...dialects.aten.types import TensorType
+from ...dialects.loop import GenerateOp, LoadOp, YieldOp
+from ...dialects.sym import ONE, AxesAttr, MapAttr, symbol
+from ..common.functions import functions
+from ..counters import counter
+from ..remarks import remark
+from ._accesses import loads_in
+from .assign_layouts import is_dense, unit_dimension, votes_for
+
+#: widest element that matrix units of GPUs multiply at full speed, in bits; they want channels side by side
+_MATRIX_BITS = 16
+
+
+@dataclass(frozen=True)
+class ChannelsLast(ModulePass):
+    """Let convolutions of 16-bit floats on a GPU read and write tensors with their channels side by side.
+
+    level:         loop
+    precondition:  `loop-eliminate-views`; no `loop.fusion` yet
+    guarantee:     the same values. The input and the result of such a convolution have channels-last strides, and so do
+                   values between them that only nests read. What must keep its strides (arguments, values that are
+                   returned, viewed or used by other calls) is copied in front of the convolution, or behind it. cuDNN
+                   does the same copies inside of every call otherwise. Convolutions in groups, and those whose input
+                   and result would both be copied, stay as they are.
+
+        %x = loop.generate (...) { ... } : !aten.tensor<4x64x56x56xbf16, device = "cuda:0">
+        %y = aten.convolution(%x, %w, ...) : !aten.tensor<4x64x56x56xbf16, device = "cuda:0">
+        %z = loop.generate (...) { %v = loop.load %y[i0, i1, i2, i3] ... }
+    becomes
+        %x = loop.generate (...) { ... } : !aten.tensor<..., strides = [200704, 1, 3584, 64], device = "cuda:0">
+        %y = aten.convolution(%x, %w, ...) : !aten.tensor<..., strides = [200704, 1, 3584, 64], device = "cuda:0">
+        %z = loop.generate (...) { %v = loop.load %y[i0, i1, i2, i3] ... }
+    """
+
+    name = "loop-channels-last"
+    level: ClassVar[str] = "loop"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run on every function of the module."""
+        for _, block in functions(op):
+            convolutions = [o for o in block.ops if _qualifies(o)]
+            if convolutions:
+                _Rewriter(block, frozenset(convolutions)).run()
+
+
+def _qualifies(op: Operation) -> bool:
+    if not isinstance(op, AtenOp) or op.packet != "convolution":
+        return False
+    out, source = cast(TensorType, op.results[0].type), cast(TensorType, op.operands[0].type)
+    narrow = isinstance(out.element, AnyFloat) and out.element.bitwidth <= _MATRIX_BITS
+    on_gpu = out.device.startswith("cuda")
+    known = len(source.shape) == 4 and source.shape[1] is not ONE and out.shape[1] is not ONE
+    return on_gpu and narrow and known and op.arg("groups") == 1 and not op.arg("transposed")
+
+
+def channels_last(type_: TensorType) -> TensorType:
+    """The type with dimension 1 along memory."""
+    n, c, h, w = type_.shape
+    return TensorType.get((n, c, h, w), type_.element, (c * w * h, ONE, c * w, c), type_.device)
+
+
+class _Rewriter:
+    """The state for one function."""
+
+    def __init__(self, block: Block, convolutions: frozenset[Operation]) -> None:
+        self.block = block
+        self.convolutions = convolutions
+        self.copies: dict[SSAValue, SSAValue] = {}
+        """Channels-last copies of values that keep their strides."""
+
+    def run(self) -> None:
+        """Sweep over the function once."""
+        for op in list(self.block.ops):
+            if op in self.convolutions:
+                if (self._is_free(op.operands[0]) or self._is_read(op)) and counter("loop-channels-last"):
+                    self._convert(op)
+            elif isinstance(op, GenerateOp):
+                for value in list(op.results):
+                    if self._should_follow(value):
+                        _retype(value)
+
+    def _is_free(self, value: SSAValue) -> bool:
+        """Whether a nest makes a value, or a convolution that was converted, and no reader cares for its strides."""
+        owner = value.owner
+        made = isinstance(owner, GenerateOp) or (owner in self.convolutions and _is_channels_last(value))
+        return made and all(self._is_indifferent(use) for use in value.uses)
+
+    def _is_indifferent(self, use: Use) -> bool:
+        return type(use.operation) is LoadOp or (use.operation in self.convolutions and use.index == 0)
+
+    def _is_read(self, op: Operation) -> bool:
+        return any(self._is_indifferent(use) for use in op.results[0].uses)
+
+    def _should_follow(self, value: SSAValue) -> bool:
+        """Whether a value between nests is better off with the strides of what its producer reads."""
+        type_ = cast(TensorType, value.type)
+        if len(type_.shape) != 4 or type_.shape[1] is ONE or not type_.is_contiguous or not self._is_free(value):
+            return False
+        reads = any(_is_channels_last(load.operands[0]) for load in loads_in(cast(Operation, value.owner)))
+        if not reads or any(type(use.operation) is not LoadOp for use in value.uses):
+            return reads
+        votes = votes_for(value)
+        return votes[1] > votes[unit_dimension(type_)]
+
+    def _convert(self, op: Operation) -> None:
+        source, result = op.operands[0], op.results[0]
+        if not _is_channels_last(source):
+            if self._is_free(source):
+                _retype(source)
+            else:
+                op.operands[0] = self._copied(source, op)
+        plain = cast(TensorType, result.type)
+        if not _is_channels_last(result):
+            result = _retype(result)
+        fixed = [use for use in result.uses if not self._is_indifferent(use)]
+        if fixed:
+            copy = copy_of(result, plain, op)
+            self.block.insert_op_after(copy, op)
+            for use in fixed:
+                use.operation.operands[use.index] = copy.results[0]
+        remark("passed", "loop-channels-last", op, "channels last", copied_result=bool(fixed))
+
+    def _copied(self, source: SSAValue, op: Operation) -> SSAValue:
+        copy = self.copies.get(source)
+        if copy is None:
+            made = copy_of(source, channels_last(cast(TensorType, source.type)), op)
+            self.block.insert_op_before(made, op)
+            copy = self.copies[source] = made.results[0]
+        return copy
+
+
+def _is_channels_last(value: SSAValue) -> bool:
+    type_ = cast(TensorType, value.type)
+    return len(type_.shape) == 4 and unit_dimension(type_) == 1 and is_dense(type_)
+
+
+def _retype(value: SSAValue) -> SSAValue:
+    return Rewriter.replace_value_with_new_type(value, channels_last(cast(TensorType, value.type)))
+
+
+def copy_of(source: SSAValue, type_: TensorType, op: Operation) -> GenerateOp:
+    """A nest that copies a value into another layout."""
+    names = [f"i{k}" for k in range(len(type_.shape))]
+    load = LoadOp.of(source, MapAttr.of(*map(symbol, names)), location=op.location)
+    body = Region(Block([load, YieldOp.create(operands=[load.results[0]])]))
+    return GenerateOp.of(AxesAttr.of(*zip(names, type_.shape, strict=True)), body, [type_], location=op.location)
