@@ -275,7 +275,10 @@ def _rsqrt(op: Operation, v: list[Code], need: Need) -> Code:
 
 
 def _signbit(op: Operation, v: list[Code], need: Need) -> Code:
-    return compare("!=", call(f"__builtin_signbit{_suffix(op)}", *v), Code("0"))
+    """The sign of the bits as an integer: GCC 12 crashes on a vector of `__builtin_signbit` of a converted bfloat16."""
+    need("bits")
+    bits = "int64_t" if is_double(op.operands[0].type) else "int32_t"
+    return compare("<", call(f"bit_cast<{bits}>", *v), Code("0"))
 
 
 def _isnan(op: Operation, v: list[Code], need: Need) -> Code:

@@ -28,6 +28,13 @@ CASES: Cases = {
         ),
         _half, options=ROUNDED,
     ),
+    "signs, NaNs' included": Case(
+        lambda b, h: (b.signbit(), h.signbit(), b.float().signbit(), b.double().signbit(), (b * -1).signbit()),
+        lambda: (
+            torch.tensor([-0.0, 0.0, -NAN, NAN, -INF, INF, -1.5, 2.5] * 8, dtype=torch.bfloat16),
+            torch.tensor([-0.0, 0.0, -NAN, NAN, -INF, INF, -1.5, 2.5] * 8, dtype=torch.float16),
+        ),
+    ),
     "each op rounds": Case(
         lambda b, h, w: (
             b * w + b - w, (b + w).relu() * 3, h * 1.7 - h.sin(), (b.exp() * w).sum(1), (h / 3 + h) / 7, b.float() * w,
