@@ -68,6 +68,7 @@ def compile_graph(
 
 
 def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str) -> BoxedFunction:
+    config = with_torch_flags(config)
     report = GraphReport(kind)
     started = time.perf_counter()
     imported = import_graph(graph, inputs)
@@ -89,6 +90,13 @@ def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config,
     log.info("compiled %s", report)
     compiled = CompiledGraph(program, imported, report)
     return compiled if trace is None else trace.watch_calls(compiled, imported.constants)
+
+
+def with_torch_flags(config: Config) -> Config:
+    """A configuration with what torch's own switches ask for; Dynamo compiles again when one changes."""
+    return dataclasses.replace(
+        config, deterministic=config.deterministic or torch.are_deterministic_algorithms_enabled()
+    )
 
 
 def _target_of(module: ModuleOp) -> str:
@@ -115,7 +123,7 @@ def is_joint(place: str) -> bool:
     return name in joint - functional
 
 
-_OF_PASSES = ("emulate_precision_casts", "patterns")
+_OF_PASSES = ("emulate_precision_casts", "deterministic", "patterns")
 """Options that passes have under the same name."""
 
 

@@ -31,6 +31,11 @@ class Config:
         ("raise", "eager"),
     )
     emulate_precision_casts: bool = _option(False, "round f16 and bf16 intermediates where eager rounds them")
+    deterministic: bool = _option(
+        False,
+        "leave to ATen what writes at equal indices in no fixed order, on a GPU; set by itself under "
+        "torch.use_deterministic_algorithms",
+    )
     fallback_random: bool = _option(False, "draw random numbers with eager's kernels, so that values equal eager's")
     verify_each: str = _option(
         "",

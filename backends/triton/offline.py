@@ -23,7 +23,7 @@ from ...dialects.aten.attributes import DeviceAttr
 from ...lowering.fx_import import import_graph
 from ...lowering.fx_pre_grad import run_pre_grad, with_adapters
 from ...lowering.fx_private import aot_backend, without_modes
-from ..compile_graph import choose_passes, eager_callable, run_passes
+from ..compile_graph import choose_passes, eager_callable, run_passes, with_torch_flags
 from ..compiled import GraphReport
 from ..config import Config
 from ..partition import partition_joint
@@ -60,12 +60,13 @@ class OfflineBackend:
         return with_adapters(compiled, adapters)
 
     def _compile(self, kind: str, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
+        config = with_torch_flags(self.config)
         for target in self.targets:
             imported = import_graph(graph, inputs)
             if self.move_to:
                 move(imported.module, self.move_to)
-            passes = choose_passes(self.config, target)
-            run_passes(imported, passes, self.config, GraphReport(kind), None, lambda: import_graph(graph, inputs))
+            passes = choose_passes(config, target)
+            run_passes(imported, passes, config, GraphReport(kind), None, lambda: import_graph(graph, inputs))
             self.kernels += [(target, each) for each in emit(imported.module)]
             with without_modes():
                 self.programs.append((kind, target, program_text(imported.module, imported.references)))

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ...dialects import loop
 from ...dialects.aten.call import CallOp
 from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType
@@ -47,6 +48,9 @@ class LowerAtenToLoop(ModulePass):
 
     emulate_precision_casts: bool = False
     """Round low-precision results between ops as eager does, instead of keeping them in float32 inside a kernel."""
+    deterministic: bool = False
+    """Leave to ATen what writes or adds at indices that may be equal, on other devices than the CPU: there the order
+    is the hardware's, while ATen has deterministic kernels, or says that it has none."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lower every function of the module in place."""
@@ -55,7 +59,7 @@ class LowerAtenToLoop(ModulePass):
             if isinstance(function, FuncOp):
                 ranges = _ranges(function)
                 for block in function.body.blocks:
-                    lower_block(block, ranges, self.emulate_precision_casts)
+                    lower_block(block, ranges, self.emulate_precision_casts, self.deterministic)
 
 
 def _ranges(function: FuncOp) -> Ranges:
@@ -66,7 +70,9 @@ def _ranges(function: FuncOp) -> Ranges:
     return Ranges.of_symbols(each.data for each in declared.data if isinstance(each, SymbolAttr))
 
 
-def lower_block(block: Block, ranges: Ranges, emulate_precision_casts: bool = False) -> None:
+def lower_block(
+    block: Block, ranges: Ranges, emulate_precision_casts: bool = False, deterministic: bool = False
+) -> None:
     """Replace the lowerable ATen ops of a function's block; the others stay the same objects."""
     ops = list(block.ops)
     for op in ops:
@@ -77,14 +83,43 @@ def lower_block(block: Block, ranges: Ranges, emulate_precision_casts: bool = Fa
     for op in ops:
         reason = _reason_to_keep(op)
         if reason is None:
+            last = block.last_op
             _lower(builder, op, values)
-            lowered.append(op)
-            continue
+            if not (deterministic and _has_races(block, last)):
+                lowered.append(op)
+                continue
+            reason = "its order on this device is not deterministic"
+            _take_back(block, last, op, values)
         if isinstance(op, AtenOp):
             remark("missed", LowerAtenToLoop.name, op, reason, suggestion="it will be an ATen call")
         _keep(block, op, values)
     for op in lowered:
         op.drop_all_references()
+
+
+def _behind(block: Block, last: Operation | None) -> list[Operation]:
+    """The ops behind one, or all."""
+    ops: list[Operation] = []
+    op = block.first_op if last is None else last.next_op
+    while op is not None:
+        ops.append(op)
+        op = op.next_op
+    return ops
+
+
+def _has_races(block: Block, last: Operation | None) -> bool:
+    """Whether an op behind `last` writes at indices that may be equal, on a device that keeps no order."""
+    scatters = [op for op in _behind(block, last) if isinstance(op, loop.ScatterOp) and op.unique is None]
+    types = [result.type for op in scatters for result in op.results]
+    return any(isinstance(type_, TensorType) and type_.device != "cpu" for type_ in types)
+
+
+def _take_back(block: Block, last: Operation | None, op: Operation, values: dict[SSAValue, SSAValue]) -> None:
+    """Undo the lowering of an op."""
+    for result in op.results:
+        values.pop(result, None)
+    for made in reversed(_behind(block, last)):
+        block.erase_op(made)
 
 
 def _reason_to_keep(op: Operation) -> str | None:

@@ -62,3 +62,20 @@ def test_training_moved_to_a_gpu(name: str) -> None:
     assert {kind for kind, _, _ in backend.programs} == {"forward", "backward"}
     assert all("launch0(stream, " in text for *_, text in backend.programs)
     _compile(backend)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_sums_at_equal_indices_keep_their_order_when_asked(deterministic: bool) -> None:
+    mode, backend = FakeTensorMode(), OfflineBackend(["cuda:90"])
+    with mode, torch.no_grad():
+        x, v = torch.empty(8, 4, device="cuda:0"), torch.empty(50, 4, device="cuda:0")
+        i = torch.empty(50, dtype=torch.int64, device="cuda:0")
+        torch.use_deterministic_algorithms(deterministic)
+        try:
+            torch._dynamo.reset()
+            torch.compile(lambda x, i, v: x.exp().index_add(0, i, v), backend=backend)(x, i, v)
+        finally:
+            torch.use_deterministic_algorithms(False)
+    ((_, _, text),) = backend.programs
+    assert ("call0(" in text) is deterministic
+    assert any("tl.atomic_add" in kernel.source for _, kernel in backend.kernels) is not deterministic
