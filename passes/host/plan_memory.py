@@ -16,6 +16,7 @@ from ...dialects.sym import ZERO, Expr, Ranges, SymAttr, ceildiv, const, prove_l
 from ..counters import counter
 from ..kernel.cost import Sizes
 from ..remarks import remark
+from ._take_over import sizes_of
 from .lifetimes import Lifetimes, verify_pools
 from .sizes import bytes_of
 
@@ -84,8 +85,7 @@ class _Slot:
 def _plan_function(function: host.FuncOp) -> None:
     block = function.body.block
     ranges = Ranges.of_symbols(s.data for s in function.symbols)
-    hints = {s.data.name: s.data.hint for s in function.symbols}
-    sizes = Sizes({name: hint for name, hint in hints.items() if hint is not None})
+    sizes = sizes_of(function)
     by_device: dict[str, list[_Request]] = {}
     for request in _requests(block, sizes):
         by_device.setdefault(_tensor(request.op).device, []).append(request)

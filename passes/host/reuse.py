@@ -12,10 +12,10 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
-from ...dialects.sym import Expr, SymAttr
 from ..counters import counter
 from ..kernel.aliasing import may_overwrite, merge_arguments
 from ..remarks import remark
+from ._take_over import take_over
 from .lifetimes import Lifetimes
 from .sizes import bytes_of, is_dense
 
@@ -34,8 +34,9 @@ class HostReuse(ModulePass):
     Precondition: nothing is freed or planned yet.
     Guarantee: a kernel that reads an input for the last time, each element no later than it writes the one of its
     result at that place, writes over the input: both are one buffer argument, in all launches of the kernel. An
-    allocation otherwise takes over a dead one of equal size in bytes, the one that died last. Only memory that the
-    function allocated is reused, never arguments, and nothing that is returned or that a view still needs.
+    allocation otherwise takes over a dead one of equal size in bytes, the one that died last, where holding that one
+    in between does not raise the peak of live bytes. Only memory that the function allocated is reused, never
+    arguments, and nothing that is returned or that a view still needs.
 
         %a = host.empty : T
         host.launch @k(%x, %a)
@@ -57,7 +58,7 @@ class HostReuse(ModulePass):
         _InPlace(op).run()
         for function in op.body.block.ops:
             if isinstance(function, host.FuncOp):
-                take_over(function.body.block)
+                take_over(function, reusable)
 
 
 def reusable(value: SSAValue) -> bool:
@@ -142,47 +143,3 @@ class _InPlace:
 def _tensor(value: SSAValue) -> TensorType:
     assert isinstance(value.type, TensorType)
     return value.type
-
-
-def take_over(block: Block) -> None:
-    """Let allocations take over dead memory of equal size in one function."""
-    lifetimes = Lifetimes(block)
-    last = {value: lifetimes.last[value] for value in lifetimes.values if reusable(value)}
-    ending: dict[int, list[SSAValue]] = {}
-    for value, position in last.items():
-        if position < lifetimes.end:
-            ending.setdefault(position, []).append(value)
-    dead: dict[tuple[Expr, str], list[SSAValue]] = {}
-    for op in list(block.ops):
-        position = lifetimes.position[op]
-        if isinstance(op, host.EmptyOp) and op.out in last:
-            old = _pick(dead, op.out, lifetimes.escapes(op.out))
-            if old is not None and counter("host-reuse"):
-                remark("passed", "host-reuse", op, "takes over dead memory", bytes=str(bytes_of(_tensor(op.out))))
-                ends = last[op.out]
-                _give(block, op, old)
-                if ends < lifetimes.end:
-                    ending[ends] = [old if value is op.out else value for value in ending[ends]]
-        for value in ending.get(position, ()):
-            assert isinstance(value.type, TensorType)
-            dead.setdefault((bytes_of(value.type), value.type.device), []).append(value)
-
-
-def _pick(dead: dict[tuple[Expr, str], list[SSAValue]], new: SSAValue, escapes: bool) -> SSAValue | None:
-    """The dead memory that a new value takes over; what is returned must not be a view."""
-    assert isinstance(new.type, TensorType)
-    candidates = dead.get((bytes_of(new.type), new.type.device), [])
-    for position in range(len(candidates) - 1, -1, -1):
-        if candidates[position].type == new.type or not escapes:
-            return candidates.pop(position)
-    return None
-
-
-def _give(block: Block, empty: host.EmptyOp, old: SSAValue) -> None:
-    new: SSAValue = old
-    if old.type != empty.out.type:
-        view = host.ViewOp.of(old, SymAttr.of(0), empty.out.type, empty.location)
-        block.insert_op_before(view, empty)
-        new = view.out
-    empty.out.replace_all_uses_with(new)
-    block.erase_op(empty)

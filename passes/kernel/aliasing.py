@@ -6,7 +6,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ...dialects import kernel
 from .axes import Loop
-from .effects import same_iteration
+from .effects import same_iterations
 
 
 def may_overwrite(function: kernel.FuncOp, read: int, written: int) -> bool:
@@ -29,11 +29,14 @@ def _users(buffer: SSAValue) -> list[Operation]:
 
 
 def _read_before(load: kernel.LoadOp, store: kernel.StoreOp) -> bool:
+    common: list[Loop] = []
     for first, second in zip(_path(load), _path(store), strict=False):
         if first is not second:
-            return first.parent is second.parent and _precedes(first, second)
-        if not isinstance(first, Loop) or not same_iteration(first, first, (load, store)):
+            ordered = first.parent is second.parent and _precedes(first, second)
+            return ordered and same_iterations(common, (load, store))
+        if not isinstance(first, Loop):
             return False
+        common.append(first)
     return False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -88,6 +89,51 @@ def same_iteration(first: Loop, second: Loop, pair: tuple[kernel.LoadOp | kernel
         return True
     ranges = _ranges(axes | {_other_name(name): bound for name, bound in others.items()})
     return ranges is not None and _within(own - other, step, ranges)
+
+
+def same_iterations(loops: Sequence[Loop], pair: tuple[kernel.LoadOp | kernel.StoreOp, ...]) -> bool:
+    """Whether two accesses inside of the same loops meet only at equal values of all their axes, in any order of them.
+
+    Axes are settled one by one: of the two indices `c*axis + rest`, the rests must differ by less than c, where axes
+    that are settled already have one value in both. So the axis of the largest stride goes first, be its loop the
+    outermost or not.
+    """
+    left, right = pair
+    if left.dynamic or right.dynamic:
+        return False
+    if not loops:
+        return True
+    unsettled = {loop.axis.data: (loop.lo.data, loop.hi.data) for loop in loops}
+    inner, others = axes_between(left, loops[-1]), axes_between(right, loops[-1])
+    names = {*unsettled, *inner, *others}
+    if any(not hi.free_symbols.isdisjoint(names) for axes in (unsettled, inner, others) for _, hi in axes.values()):
+        return False
+    while unsettled:
+        settled = next((name for name in unsettled if _settles(name, unsettled, pair, inner, others)), None)
+        if settled is None:
+            return False
+        del unsettled[settled]
+    return True
+
+
+def _settles(
+    axis: str,
+    unsettled: Mapping[str, Bound],
+    pair: tuple[kernel.LoadOp | kernel.StoreOp, ...],
+    inner: Mapping[str, Bound],
+    others: Mapping[str, Bound],
+) -> bool:
+    """Whether two accesses that meet have one value of `axis`, whatever those of the other unsettled axes are."""
+    open_axes = {name: bound for name, bound in unsettled.items() if name != axis}
+    renamed = {_other_name(name): bound for name, bound in {**others, **open_axes}.items()}
+    own = pair[0].map.data[0]
+    other = pair[1].map.data[0].subs({name: symbol(_other_name(name)) for name in {**others, **open_axes}})
+    step = own.coefficient(axis)
+    if step is None or step is ZERO or other.coefficient(axis) is not step:
+        return False
+    difference = own - other
+    ranges = _ranges({**inner, **open_axes, **renamed})
+    return difference is ZERO or (ranges is not None and _within(difference, step, ranges))
 
 
 def _other_name(name: str) -> str:

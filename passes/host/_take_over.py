@@ -1,0 +1,117 @@
+"""Dead memory for new allocations, where holding it in between does not raise the peak."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.ir import Block, SSAValue
+
+from ...dialects import host
+from ...dialects.aten.types import TensorType
+from ...dialects.sym import Expr, SymAttr
+from ..counters import counter
+from ..kernel.cost import Sizes
+from ..remarks import remark
+from .lifetimes import Lifetimes, is_tensor
+from .sizes import bytes_of
+
+
+class LiveBytes:
+    """Bytes that the tensors which a function makes take at each of its ops; estimates where sizes are symbols.
+
+    Arguments do not count, whoever calls holds them; neither do views, nor what ATen needs while it runs.
+    """
+
+    def __init__(self, lifetimes: Lifetimes, sizes: Sizes) -> None:
+        self.sizes = sizes
+        self.at = [0] * (lifetimes.end + 1)
+        for value in lifetimes.values:
+            if lifetimes.start(value) >= 0 and lifetimes.roots(value) == {value}:
+                self._add(self.of(value), lifetimes.start(value), lifetimes.last[value])
+        self.peak = max(self.at, default=0)
+
+    def of(self, value: SSAValue) -> int:
+        """Bytes of a tensor; 0 for one of a type that only ATen knows."""
+        assert isinstance(value.type, TensorType)
+        try:
+            return self.sizes.of(bytes_of(value.type))
+        except KeyError:
+            return 0
+
+    def _add(self, size: int, first: int, last: int) -> None:
+        for position in range(first, last + 1):
+            self.at[position] += size
+
+    def hold(self, value: SSAValue, died: int, wanted: int) -> bool:
+        """Hold memory between the op where it died and the one that wants it, unless that would raise the peak."""
+        size = self.of(value)
+        if any(self.at[position] + size > self.peak for position in range(died + 1, wanted)):
+            return False
+        self._add(size, died + 1, wanted - 1)
+        return True
+
+
+def take_over(function: host.FuncOp, reusable: Callable[[SSAValue], bool]) -> None:
+    """Let allocations of a function take over dead memory of equal size, the one that died last."""
+    block = function.body.block
+    lifetimes = Lifetimes(block)
+    last = {value: lifetimes.last[value] for value in lifetimes.values if reusable(value)}
+    ending: dict[int, list[SSAValue]] = {}
+    for value, position in last.items():
+        if position < lifetimes.end:
+            ending.setdefault(position, []).append(value)
+    live = LiveBytes(lifetimes, sizes_of(function))
+    dead: dict[tuple[Expr, str], list[tuple[SSAValue, int]]] = {}
+    for op in list(block.ops):
+        position = lifetimes.position[op]
+        if isinstance(op, host.EmptyOp) and op.out in last:
+            old = _pick(dead, op.out, position, lifetimes.escapes(op.out), live)
+            if old is not None and counter("host-reuse"):
+                remark("passed", "host-reuse", op, "takes over dead memory", bytes=str(bytes_of(_type(op.out))))
+                ends = last[op.out]
+                _give(block, op, old)
+                if ends < lifetimes.end:
+                    ending[ends] = [old if value is op.out else value for value in ending[ends]]
+        for value in ending.get(position, ()):
+            dead.setdefault((bytes_of(_type(value)), _type(value).device), []).append((value, position))
+
+
+def sizes_of(function: host.FuncOp) -> Sizes:
+    """Estimates of a function's sizes by the hints of its symbols."""
+    hints = {s.data.name: s.data.hint for s in function.symbols}
+    return Sizes({name: hint for name, hint in hints.items() if hint is not None})
+
+
+def _type(value: SSAValue) -> TensorType:
+    assert is_tensor(value) and isinstance(value.type, TensorType)
+    return value.type
+
+
+def _pick(
+    dead: dict[tuple[Expr, str], list[tuple[SSAValue, int]]],
+    new: SSAValue,
+    wanted: int,
+    escapes: bool,
+    live: LiveBytes,
+) -> SSAValue | None:
+    """The dead memory that a new value takes over; what is returned must not be a view."""
+    kind = _type(new)
+    candidates = dead.get((bytes_of(kind), kind.device), [])
+    for number in range(len(candidates) - 1, -1, -1):
+        old, died = candidates[number]
+        if old.type == kind or not escapes:
+            if not live.hold(old, died, wanted):
+                return None  # what died earlier would be held even longer
+            del candidates[number]
+            return old
+    return None
+
+
+def _give(block: Block, empty: host.EmptyOp, old: SSAValue) -> None:
+    new: SSAValue = old
+    if old.type != empty.out.type:
+        view = host.ViewOp.of(old, SymAttr.of(0), empty.out.type, empty.location)
+        block.insert_op_before(view, empty)
+        new = view.out
+    empty.out.replace_all_uses_with(new)
+    block.erase_op(empty)
