@@ -153,7 +153,7 @@ class DeviceKernel:
         """Load a variant on the current device, which must be the kernel's."""
         run = self._others.get(variant)
         if run is None:
-            run = launcher_of(self.kernel.compiled(variant))
+            run = launcher_of(self.kernel.compiled(variant), self.device)
             if variant.unaligned:
                 self._others[variant] = run
             else:

@@ -1,9 +1,10 @@
 """Launching a compiled kernel: through the cheapest launcher that the installed torch and Triton have.
 
 Each launcher becomes a callable `run(programs, 1, 1, stream, *arguments)`: addresses and integers, no constants. What
-does not change from launch to launch is bound once. Uses the private names `torch._C._FastCudaLauncher(function,
-warps, shared, types, scratch)`, `torch._C._StaticCudaLauncher._launch_kernel(function, x, y, z, warps, shared, types,
-arguments, stream)` and, where a torch has neither, `CompiledKernel.run` of Triton.
+does not change from launch to launch is bound once. Uses the private names `torch._C._StaticCudaLauncher` with
+`_load_kernel(file, name, shared, device)` and `_launch_kernel(function, x, y, z, warps, shared, types, arguments,
+stream)`, `torch._C._FastCudaLauncher(function, warps, shared, types, scratch)` and, where a torch has neither,
+`CompiledKernel.run` of Triton.
 """
 
 from __future__ import annotations
@@ -19,20 +20,31 @@ Run = Callable[..., None]
 _LETTERS = {"i32": "i", "i64": "l", "u32": "I", "u64": "K", "fp32": "f", "fp64": "d"}
 #: arguments that torch's launchers take
 _MOST_ARGUMENTS = 100
+_BINARIES = (".cubin", ".hsaco")
 #: buffers of its own that Triton may pass to a kernel behind its arguments
 _SCRATCH = ("global_scratch_size", "profile_scratch_size")
 
 
-def launcher_of(compiled: Any) -> Run:
-    """The launcher for one of Triton's compiled kernels, which is loaded on the current device."""
-    triton_run = compiled.run  # loads the kernel
-    if _is_plain(compiled):
-        types = argument_types(compiled)
-        for make in (_fast, _static):
-            run = make(compiled, types)
-            if run is not None:
-                return run
-    return _triton(compiled, triton_run)
+def launcher_of(compiled: Any, device: int) -> Run:
+    """The launcher for one of Triton's compiled kernels, which is loaded on a device, the current one."""
+    static = getattr(torch._C, "_StaticCudaLauncher", None)
+    if static is None or not _is_plain(compiled):
+        return _triton(compiled)
+    function, types = _load(static, compiled, device), argument_types(compiled)
+    fast = getattr(torch._C, "_FastCudaLauncher", None)
+    if fast is not None:
+        metadata = compiled.metadata
+        return fast(function, metadata.num_warps, metadata.shared, types, _scratch_arguments(compiled))
+    return _static(static, function, compiled, types)
+
+
+def _load(static: Any, compiled: Any, device: int) -> int:
+    """The address of the loaded function. It stays loaded; Triton's own launcher, which may need a C compiler, is not
+    made."""
+    files = compiled.metadata_group
+    path = next(str(files[name]) for name in files if name.endswith(_BINARIES))
+    loaded = static._load_kernel(path, compiled.metadata.name, compiled.metadata.shared, device)
+    return loaded[-3]  # behind it registers and spills; before it, in newer torch, the module
 
 
 def argument_types(compiled: Any) -> str:
@@ -59,41 +71,19 @@ def _scratch_arguments(compiled: Any) -> int:
     return sum(hasattr(compiled.metadata, name) for name in _SCRATCH)
 
 
-def _fast(compiled: Any, types: str) -> Run | None:
-    make = getattr(torch._C, "_FastCudaLauncher", None)
-    if make is None:
-        return None
-    metadata = compiled.metadata
-    run = make(compiled.function, metadata.num_warps, metadata.shared, types, _scratch_arguments(compiled))
-    return _Keeping(run, compiled)
-
-
-class _Keeping:
-    """A launcher beside the compiled kernel, whose code is unloaded when nothing refers to it."""
-
-    def __init__(self, run: Run, compiled: Any) -> None:
-        self.run, self.compiled = run, compiled
-
-    def __call__(self, *arguments: Any) -> None:
-        self.run(*arguments)
-
-
-def _static(compiled: Any, types: str) -> Run | None:
-    launcher = getattr(torch._C, "_StaticCudaLauncher", None)
-    if launcher is None:
-        return None
-    launch, function = launcher._launch_kernel, compiled.function
-    warps, shared = compiled.metadata.num_warps, compiled.metadata.shared
+def _static(static: Any, function: int, compiled: Any, types: str) -> Run:
+    launch, warps, shared = static._launch_kernel, compiled.metadata.num_warps, compiled.metadata.shared
     scratch = (None,) * _scratch_arguments(compiled)
     all_types = types + "O" * len(scratch)
 
-    def run(x: int, y: int, z: int, stream: int, *arguments: Any, kept: Any = compiled) -> None:
+    def run(x: int, y: int, z: int, stream: int, *arguments: Any) -> None:
         launch(function, x, y, z, warps, shared, all_types, arguments + scratch, stream)
 
     return run
 
 
-def _triton(compiled: Any, triton_run: Any) -> Run:
+def _triton(compiled: Any) -> Run:
+    triton_run = compiled.run  # loads the kernel
     function, packed = compiled.function, compiled.packed_metadata
     # one for each argument of the kernel's text, constants included, which the launcher skips
     constants = (None,) * sum(t == "constexpr" for t in compiled.src.signature.values())

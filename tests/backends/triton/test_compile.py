@@ -9,7 +9,9 @@ import pytest
 from inductile.backends.triton import TritonKernel, emit, emit_source
 from inductile.backends.triton.compile_only import compile_kernel
 from inductile.backends.triton.functions import FLOAT, SIGNED, UNSIGNED
+from inductile.backends.triton.loading import load_functions
 from inductile.backends.triton.targets import target_named
+from inductile.backends.triton.variants import Variant, compile_variant
 from inductile.errors import UserError
 
 from .support import kernel_of, parse
@@ -226,6 +228,22 @@ def test_denormals_survive_math_functions() -> None:
     text = _sum_of_all(["math.exp"], "f32", "tile 128")
     ptx = compile_kernel(kernel_of(text), "cuda:90").asm["ptx"]
     assert ".ftz" not in "".join(line for line in ptx.splitlines() if "mul" in line or "fma" in line)
+
+
+def test_aligned_buffers_are_read_in_wide_accesses() -> None:
+    text = """kernel.func @copy(%x: !kernel.buffer<bf16, 4096>, %y: !kernel.buffer<bf16, 4096>) target "cuda:90" {
+  kernel.for i0 in 0 to 4096 map grid tile 1024 {
+    %v = kernel.load %x[i0]
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}"""
+    kernel = kernel_of(text)
+    assert "ld.global.v4.b32" in compile_kernel(kernel, "cuda:90").asm["ptx"]
+    apart = Variant(unaligned=frozenset({0, 1}))
+    ptx = compile_variant(kernel, load_functions([kernel])[0], target_named("cuda:90"), apart).asm["ptx"]
+    assert "ld.global.b16" in ptx and ".v4" not in ptx
 
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:", "hip:90", "metal:1", "cuda:9x"])

@@ -40,8 +40,16 @@ class Compiled:
     function, packed_metadata = 99, (4, 1, 0)
 
     def __init__(self, source: TritonKernel, variant: Variant, **metadata: Any) -> None:
-        defaults = {"num_warps": 4, "shared": 64, "num_ctas": 1, "global_scratch_size": 0, "profile_scratch_size": 0}
+        defaults = {
+            "name": "copy",
+            "num_warps": 4,
+            "shared": 64,
+            "num_ctas": 1,
+            "global_scratch_size": 0,
+            "profile_scratch_size": 0,
+        }
         self.metadata = SimpleNamespace(**(defaults | metadata))
+        self.metadata_group = {"copy.json": "copy.json", "copy.cubin": "/cache/copy.cubin"}
         self.src = SimpleNamespace(signature=signature_of(source, variant))
         self.calls: list[tuple[Any, ...]] = []
 
@@ -114,6 +122,13 @@ def test_the_cheapest_launcher_is_bound(monkeypatch: pytest.MonkeyPatch) -> None
     calls: list[tuple[str, tuple[Any, ...]]] = []
 
     class Static:
+        loaded: tuple[int, ...] = (42, 10, 0)  # in newer torch, the module comes first
+
+        @classmethod
+        def _load_kernel(cls, *arguments: Any) -> tuple[int, ...]:
+            calls.append(("loaded", arguments))
+            return cls.loaded
+
         @staticmethod
         def _launch_kernel(*arguments: Any) -> None:
             calls.append(("static", arguments))
@@ -129,11 +144,14 @@ def test_the_cheapest_launcher_is_bound(monkeypatch: pytest.MonkeyPatch) -> None
     compiled: Any = Compiled(source, likely_variant(source))
     monkeypatch.delattr(torch._C, "_FastCudaLauncher", raising=False)
     monkeypatch.setattr(torch._C, "_StaticCudaLauncher", Static, raising=False)
-    launcher_of(compiled)(3, 1, 1, 7, 64, 128, 5)
-    assert calls == [("static", (99, 3, 1, 1, 4, 64, "OOiOO", (64, 128, 5, None, None), 7))]
+    launcher_of(compiled, 1)(3, 1, 1, 7, 64, 128, 5)
+    loaded = ("loaded", ("/cache/copy.cubin", "copy", 64, 1))
+    assert calls == [loaded, ("static", (42, 3, 1, 1, 4, 64, "OOiOO", (64, 128, 5, None, None), 7))]
+    Static.loaded = (7, 42, 10, 0)
+    calls.clear()
     monkeypatch.setattr(torch._C, "_FastCudaLauncher", Fast, raising=False)
-    launcher_of(compiled)(3, 1, 1, 7, 64, 128, 5)
-    assert calls[1:] == [("made", (99, 4, 64, "OOi", 2)), ("fast", (3, 1, 1, 7, 64, 128, 5))]
+    launcher_of(compiled, 1)(3, 1, 1, 7, 64, 128, 5)
+    assert calls == [loaded, ("made", (42, 4, 64, "OOi", 2)), ("fast", (3, 1, 1, 7, 64, 128, 5))]
     assert not compiled.calls
 
 
@@ -142,7 +160,7 @@ def test_what_is_not_plain_goes_through_triton(metadata: dict[str, Any], monkeyp
     monkeypatch.setattr(torch._C, "_StaticCudaLauncher", None, raising=False)
     source = kernel_of(TEXT)
     compiled: Any = Compiled(source, likely_variant(source), **metadata)
-    launcher_of(compiled)(3, 1, 1, 7, 64, 128, 5)
+    launcher_of(compiled, 1)(3, 1, 1, 7, 64, 128, 5)
     (call,) = compiled.calls
     assert call == (3, 1, 1, 7, 99, (4, 1, 0), None, None, None, 64, 128, 5, None, None)
 
