@@ -97,8 +97,8 @@ def _introduction(results: Results, known: list[str], taken: str) -> list[str]:
         "",
         "torch's operator database (`op_db`, the inputs torch tests its own operators with), each operator compiled",
         "alone on a CPU and compared with eager: values, dtypes, shapes, strides, signs of zeros, aliasing, mutation.",
-        "`float32` takes every sample, the other kinds two a case. Regenerate this page with",
-        "`python tests/opinfo/run.py --report RESULTS... --baseline RESULTS > docs/coverage.md`.",
+        "`float32` takes every sample, the other kinds two a case. The commands that take the results and write",
+        "this page: `python tests/opinfo/run.py --help`.",
         "",
         f"Run: {len(results):,} of {len(known):,} cases, {samples:,} samples. {taken}",
     ]

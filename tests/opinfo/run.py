@@ -1,12 +1,13 @@
 """Run torch's operator database through a backend: resumable, sharded.
 
-    python tests/opinfo/run.py --out results.jsonl [--shard 0/4] [--backend inductile] [--ops add,exp] [--limit 2]
-    python tests/opinfo/run.py --report results.jsonl --baseline aot_eager.jsonl > docs/coverage.md
+    until python tests/opinfo/run.py --out ours.jsonl --count 200; do :; done
+    python tests/opinfo/run.py --out aot_eager.jsonl --backend aot_eager --failures-of ours.jsonl
+    python tests/opinfo/run.py --report ours.jsonl --baseline aot_eager.jsonl > docs/coverage.md
 
 One JSON line a case: name, status (pass, fail, error), faults, launches and ATen calls. Cases that the file
 has are skipped, so an interrupted run goes on where it stopped; a case that kills the process is marked as such.
 With `--count` a process ends early, with status 75 while cases are left: loaded kernels are never unloaded, and a
-process may map only so many. `until python tests/opinfo/run.py --out ... --count 200; do :; done` runs all.
+process may map only so many. Several files may be given to `--report`; of a case that several have, the last counts.
 """
 
 from __future__ import annotations
@@ -164,6 +165,9 @@ def chosen_cases(args: argparse.Namespace) -> list[cases.Case]:
     if args.kinds:
         kinds = set(args.kinds.split(","))
         wanted = [c for c in wanted if c.name.partition(":")[2] in kinds]
+    if args.failures_of:
+        wrong = {name for name, result in load(args.failures_of).items() if result["status"] != "pass"}
+        wanted = [c for c in wanted if c.name in wrong]
     done = set(load([args.out])) if args.out and Path(args.out).exists() else set()
     return [c for c in wanted if c.name not in done][:: args.every]
 
@@ -188,17 +192,19 @@ def main() -> None:
     p.add_argument("--shard", default="0/1", metavar="K/N")
     p.add_argument("--ops", help="names of ops or cases, comma-separated")
     p.add_argument("--kinds", help="float32, float32:dynamic, float32:gradient, int64, ...; comma-separated")
+    p.add_argument("--failures-of", nargs="+", metavar="FILE", help="only cases that do not pass in these results")
     p.add_argument("--every", type=int, default=1, help="take each n-th case")
     p.add_argument("--limit", type=int, help="samples a case; by default all for float32, two otherwise")
     p.add_argument("--count", type=int, help="end after so many cases")
     p.add_argument("--timeout", type=int, default=240, help="seconds for one case")
     p.add_argument("--report", nargs="+", metavar="FILE", help="print the coverage page of result files instead")
+    p.add_argument("--note", default="", help="a sentence for the page on how the results came about")
     p.add_argument("--baseline", nargs="*", default=[], metavar="FILE", help="results of aot_eager, for the report")
     args = p.parse_args()
     if args.report:
         known = [case.name for case in cases.all_cases()]
         results, baseline = load(args.report), load(args.baseline)
-        print(coverage_page(results, baseline, known, lowered_operators(), f"torch {torch.__version__}."))
+        print(coverage_page(results, baseline, known, lowered_operators(), f"torch {torch.__version__}. {args.note}"))
         return
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)

@@ -215,7 +215,7 @@ def _masked_scatter(b: LoopBuilder, call: Call) -> Replacement:
     s = b.s
     dest, mask, source = call.tensor("self"), call.tensor("mask"), call.tensor("source")
     shape = call.type.shape
-    total, length = (_product(shape_of(t)) for t in (dest, source))
+    total, length = _product(shape), _product(shape_of(source))  # `dest` too is broadcast against the mask
     flat = row_major((total,), I64, call.type.device)
     flat_mask = b.generate(lambda i: s.truthy(b.at(mask, i)), row_major(shape, BOOL, call.type.device))[0]
     ones = reshape_map(shape, (total,))
@@ -228,7 +228,7 @@ def _masked_scatter(b: LoopBuilder, call: Call) -> Replacement:
         keep = s.load(flat_mask, index)
         position = s.load(counts, (linearize(list(index), list(shape)),)) - 1
         s.check(~keep | in_range(b, position, length), "source has fewer elements than the mask", "RuntimeError")
-        return s.where(keep, s.load(values, (position,), keep), s.load(dest, index))
+        return s.where(keep, s.load(values, (position,), keep), s.load(dest, broadcast_index(shape_of(dest), index)))
 
     return b.generate(body, call.type)
 

@@ -84,4 +84,6 @@ VIEW_GRADIENTS = [
     case("glu_backward", mixed(2, 3), mixed(2, 6, seed=1), -1),
     case("masked_scatter", x234, torch.tensor([True, False, False, True]), mixed(4, 4)),
     case("masked_scatter", arange(2, 3), mask, mixed(5)),
+    case("masked_scatter", arange(3), mask, mixed(6)),
+    case("masked_scatter", arange(3).half(), mask, mixed(6).half()),
 ]
