@@ -113,6 +113,11 @@ class Mutations:
             return False
         return any(self.epoch(v, source) != self.epoch(v, target) for v in values)
 
+    def replace(self, old: Operation, new: Operation) -> None:
+        """Let an op stand at the position of another."""
+        if self.writes:
+            self._position[new] = self._position[old]
+
     def crosses_any(self, source: Operation, target: Operation) -> bool:
         """Whether some write lies between two ops."""
         if not self.writes:
