@@ -13,6 +13,9 @@ from ...dialects.loop import AssertOp, FusionOp, GenerateOp, ScanOp, ScatterOp, 
 NESTS = frozenset((GenerateOp, ScanOp, ScatterOp))
 """Ops that a kernel computes; a `loop.fusion` groups them."""
 
+UNSAFE_VIEWS = frozenset(("_unsafe_view", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"))
+"""ATen ops that return views although their schemas say nothing of it: autograd takes their results for new tensors."""
+
 
 def has_assert(op: Operation) -> bool:
     """Whether an op of the loop level may report an error of the program."""
@@ -57,7 +60,7 @@ def roots_in_fusion(value: SSAValue, fusion: FusionOp) -> tuple[SSAValue, ...]:
 def may_return_alias(op: Operation) -> bool:
     """Whether a result of an ATen call may share memory with an operand."""
     # a custom op must not return its inputs, torch says
-    return isinstance(op, AtenOp) and (op.schema.is_view or op.schema.is_mutable)
+    return isinstance(op, AtenOp) and (op.schema.is_view or op.schema.is_mutable or op.packet in UNSAFE_VIEWS)
 
 
 def escaping(block: Block) -> set[SSAValue]:

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Operation
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.effects import is_pure
 from ...dialects.sym import Expr
+from ..common.memory import UNSAFE_VIEWS
 
 #: size assumed for a symbol of which no hint is known
 UNKNOWN_SIZE = 256
@@ -78,7 +79,7 @@ def recompute_class(op: Operation) -> RecomputeClass:
         # attention is marked random for its dropout
         is_deterministic = schema.is_random and "dropout_p" in schema.by_name and op.arg("dropout_p") == 0.0
         return RecomputeClass.HEAVY if is_deterministic and not op.binds else RecomputeClass.NEVER
-    if schema.is_view or op.packet == "_unsafe_view":
+    if schema.is_view or op.packet in UNSAFE_VIEWS:
         return RecomputeClass.FREE
     if schema.is_pointwise or op.packet in _MOVES:
         return RecomputeClass.CHEAP

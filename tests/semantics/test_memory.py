@@ -126,6 +126,9 @@ CASES: Cases = {
         lambda x: (x + 1, x.t().contiguous().view(-1), x.sum(0), x.clone(), x * x),
         lambda: (torch.arange(3.0).expand(4, 3),),
     ),
+    "copies of equal elements seen in several shapes": Case(
+        lambda x: (x.reshape(2, -1), x.flatten(1), x.reshape(-1), x.reshape(2, -1)), _channels_last
+    ),
     "strides of channels_last": Case(strides, _channels_last),
     "strides of mixed operands": Case(mixed_strides, _three_layouts),
     "input with an offset": Case(lambda x: (x.t() * 2, x.view(-1)), lambda: (torch.arange(20.0)[4:16].view(3, 4),)),
