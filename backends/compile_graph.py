@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import gc
 import itertools
@@ -123,7 +124,7 @@ def is_joint(place: str) -> bool:
     return name in joint - functional
 
 
-_OF_PASSES = ("emulate_precision_casts", "deterministic", "patterns")
+_OF_PASSES = ("emulate_precision_casts", "deterministic", "memory_pool", "patterns")
 """Options that passes have under the same name."""
 
 
@@ -185,11 +186,24 @@ _graphs = itertools.count()
 
 def watch_of(config: Config, kind: str, collect: bool = False) -> Watch:
     """What the option `watch` or INDUCTILE_WATCH asks for; dumps of each graph go to a folder of their own."""
-    flags = parse_flags(config.watch or os.environ.get("INDUCTILE_WATCH", ""))
-    flags.debug_counter = config.debug_counter or flags.debug_counter
+    flags = _flags(config)
     if flags.print_ir_tree_dir:
         flags.print_ir_tree_dir = os.path.join(flags.print_ir_tree_dir, f"{kind}_{next(_graphs)}")
     return Watch(flags, append=True, collect=collect)
+
+
+def watch_of_pre_grad(config: Config) -> Watch:
+    """What of it passes on Dynamo's graph obey: counters, and remarks; they have no IR of ours to print or time."""
+    flags = _flags(config)
+    flags.timing = flags.print_ir_tree_dir = None
+    flags.pass_statistics = False
+    return Watch(flags, append=True)
+
+
+def _flags(config: Config) -> argparse.Namespace:
+    flags = parse_flags(config.watch or os.environ.get("INDUCTILE_WATCH", ""))
+    flags.debug_counter = config.debug_counter or flags.debug_counter
+    return flags
 
 
 def _reproduce(

@@ -11,7 +11,7 @@ import torch
 from ..lowering.fx_decompositions import decompositions
 from ..lowering.fx_pre_grad import run_pre_grad, with_adapters
 from ..lowering.fx_private import aot_backend
-from .compile_graph import compile_graph
+from .compile_graph import compile_graph, watch_of_pre_grad
 from .config import Config
 from .partition import partition_joint
 
@@ -39,7 +39,8 @@ class InductileBackend:
         Raises UserError for a wrong mode or option, PassError for a bug of ours unless `on_error="eager"`.
         """
         config = Config.resolve(mode, options)
-        adapters = run_pre_grad(graph, example_inputs, config.pre_grad)
+        with watch_of_pre_grad(config):
+            adapters = run_pre_grad(graph, example_inputs, config.pre_grad)
         compiled = aot_backend(
             forward=lambda gm, inputs: compile_graph(gm, inputs, config, "forward"),
             backward=lambda gm, inputs: compile_graph(gm, inputs, config, "backward"),

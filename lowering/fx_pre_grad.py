@@ -13,6 +13,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.operator_schemas import normalize_function
 
 from ..errors import UserError
+from ..passes.counters import counter
 from ..passes.remarks import remark
 from .pre_grad import PRE_GRAD, PreGradPass, pre_grad_names
 
@@ -84,7 +85,7 @@ def remove_identities(graph: GraphModule, inputs: Sequence[Any]) -> None:
     for node in list(graph.graph.nodes):
         if node.op != "call_function" or node.target not in _DROPOUTS or not isinstance(node.args[0], Node):
             continue
-        if _arguments(node).get("training") is False:
+        if _arguments(node).get("training") is False and counter("remove-identities"):
             node.replace_all_uses_with(node.args[0])
             graph.graph.erase_node(node)
             remark("passed", "remove-identities", None, f"{node.name} is its argument")
@@ -113,6 +114,8 @@ def fold_batch_norm(graph: GraphModule, inputs: Sequence[Any]) -> Adapter | None
         found = _fold_at(node, placeholders, inputs)
         if isinstance(found, str):
             remark("missed", "fold-batch-norm", None, f"{node.name} stays: {found}")
+            continue
+        if not counter("fold-batch-norm"):
             continue
         convolution = node.args[0]
         assert isinstance(convolution, Node)

@@ -2,7 +2,8 @@
 
 A pass asks `counter("loop-fuse")` before each decision of that kind. With no counter configured that costs one
 context-variable read and answers True. `skip` refuses the first n, `count` allows only so many after them; MLIR's
-spelling: `loop-fuse-skip=47,loop-fuse-count=1`.
+spelling: `loop-fuse-skip=47,loop-fuse-count=1`. Names begin with the pass; one that decides several things has a
+counter for each kind, as `kernel-tile-lanes`. What cannot be left out asks none: see WITHOUT_COUNTER.
 """
 
 from __future__ import annotations
@@ -62,6 +63,15 @@ def parse_counters(text: str) -> dict[str, Counter]:
             raise UserError(f"cannot read the counter {part!r}", "write NAME-skip=N or NAME-count=N")
         setattr(counters.setdefault(name, Counter()), limit, int(value))
     return counters
+
+
+#: passes and code generators that ask no counter, and why nothing in them can be left out
+WITHOUT_COUNTER: dict[str, str] = {
+    "lower-loop-to-kernel": "every op has one translation; what is fused, and what is in place, loop-fuse and "
+    "loop-bufferize have decided",
+    "cpp": "it spells out ops and their schedule; inductile-bisect compares its code with the reference backend",
+    "triton": "it spells out ops and their schedule; inductile-bisect compares its code with the reference backend",
+}
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
+from ..counters import counter
 from .axes import Loop, loops_in
 from .cost import Sizes, work_of_block, work_of_op
 from .effects import conflicts, effects_of, written_buffers
@@ -59,6 +60,8 @@ def sink_between_loops(op: kernel.ForOp, sizes: Sizes) -> None:
         if not all(_is_cheap(o) or (rows and _makes_rows(o)) for o in others):
             return
         if any(isinstance(i, kernel.LoadOp) and _is_memory(i, written) for o in others for i in o.walk()):
+            return
+        if not counter("kernel-tile-sink"):
             return
         inner, first = last.body.block, last.body.block.first_op
         assert first is not None

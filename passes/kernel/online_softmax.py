@@ -20,6 +20,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.sym import Ranges, symbol
+from ..counters import counter
 from .axes import loops_in
 from .effects import written_buffers
 from .locations import merged
@@ -34,7 +35,7 @@ def join_max_and_sum(function: kernel.FuncOp, ranges: Ranges) -> None:
     for op in list(loops_in(block)):
         if isinstance(op, kernel.ReduceOp) and is_tiled(op) and not is_persistent(op, ranges):
             highest = _maximum_of(op, written)
-            if highest is not None:
+            if highest is not None and counter("kernel-tile-online-softmax"):
                 _join(highest, op)
     while remove_dead(block):
         pass

@@ -6,6 +6,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.loop import MONOIDS, yielded
+from ..counters import counter
 
 #: monoid -> what computes its first result alone
 _FIRST_ALONE = {"argmax": "max", "argmin": "min"}
@@ -38,7 +39,7 @@ def _prune(block: Block, op: kernel.ReduceOp) -> bool:
         elif used:
             names.append(name)
             kept += positions
-    if len(kept) == len(op.results) or not kept:
+    if len(kept) == len(op.results) or not kept or not counter("kernel-cse"):
         return False
     _replace(block, op, names, kept)
     return True

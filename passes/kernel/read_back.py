@@ -6,6 +6,7 @@ from xdsl.ir import Operation
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Expr
+from ..counters import counter
 from .axes import Bound, Loop
 
 
@@ -24,6 +25,8 @@ def _share(op: kernel.LocalOp) -> None:
         return
     twin = _twin(stores[0])
     if twin is None or not all(_same_element(stores[0], twin, load, op) for load in loads):
+        return
+    if not counter("kernel-tile-read-back"):
         return
     for load in loads:
         load.operands[0] = twin.buffer

@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, MapAttr, Ranges, SymAttr, symbol
+from ..counters import counter
 from .axes import Loop, loops_in, substitute_axes
 from .effects import written_buffers
 from .simplify_block import BlockSimplifier, is_pure, remove_dead
@@ -86,7 +87,7 @@ def recompute_locals(function: kernel.FuncOp, ranges: Ranges) -> list[kernel.Loc
     """Replace loads of locals that do not fit registers by what was stored, computed again where it is read.
 
     Returns the locals for which that is impossible: what is stored depends on a scan, on a buffer that the kernel
-    writes, or on more than one store.
+    writes, or on more than one store, or the counter `kernel-tile-recompute` forbids it.
     """
     block = function.body.block
     refused: dict[kernel.LocalOp, None] = {}
@@ -96,6 +97,9 @@ def recompute_locals(function: kernel.FuncOp, ranges: Ranges) -> list[kernel.Loc
         work = False
         for op in locals_of(function):
             if op in refused or fits_registers(op, ranges):
+                continue
+            if not counter("kernel-tile-recompute"):
+                refused[op] = None
                 continue
             for load in _users(op, kernel.LoadOp):
                 replaced += 1

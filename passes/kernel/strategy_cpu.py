@@ -10,6 +10,7 @@ from math import prod
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO
+from ..counters import counter
 from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit, widest_scalar, work_of_block
 from .meeting import drop_atomic, keeps_apart, meeting_stores
@@ -60,7 +61,7 @@ def map_inner(op: Loop, target: CpuTarget, sizes: Sizes) -> None:
     if below or isinstance(op, kernel.ScanOp) or not _lanes_independent(op):
         return
     trips = op.hi.data - op.lo.data
-    if trips.as_int() in (0, 1):
+    if trips.as_int() in (0, 1) or not counter("kernel-tile-lanes"):
         return
     lanes = target.vector_bytes // widest_scalar(op)
     if isinstance(op, kernel.ReduceOp):
@@ -195,7 +196,7 @@ class _ForNest:
     def _with_lane(self, lane: kernel.ForOp) -> None:
         others = [range_of(loop) for loop in self.chain if loop is not lane]
         across = self._transposed(lane)
-        if across is not None:
+        if across is not None and counter("kernel-tile-block"):
             self._blocked(lane, across)
             return
         trips = (lane.hi.data - lane.lo.data).as_int()
@@ -206,7 +207,7 @@ class _ForNest:
         outer = [range_of(loop) for loop in self.chain if loop is not lane]
         rows = [range_of(loop) for loop in self.ordered]
         within, trips = range_of(lane), (lane.hi.data - lane.lo.data).as_int()
-        if trips is None or trips > STREAM:
+        if (trips is None or trips > STREAM) and counter("kernel-tile-block"):
             blocks, within = block_range(within, STREAM, self.names)
             outer.append(blocks)
         self.chain += self.ordered
@@ -247,7 +248,7 @@ class _ForNest:
         """Build the loops in the given order; the first `free` of them may run in threads."""
         if free is None:
             free = len(ranges) - (lane is not None)
-            if lane is not None and self._needs_blocks(ranges[:free], lane, tile):
+            if lane is not None and self._needs_blocks(ranges[:free], lane, tile) and counter("kernel-tile-block"):
                 blocks, within = block_range(lane, self._block_size(tile), self.names)
                 ranges = [*ranges[:free], blocks, within]
                 free += 1
@@ -259,7 +260,7 @@ class _ForNest:
         loops = rebuild_chain(self.chain, ranges)
         if values:
             substitute_axes(loops[0].body.block, values)
-        if lane is not None:
+        if lane is not None and counter("kernel-tile-lanes"):
             set_mapping(loops[-1], "vector", tile)
         if count:
             self._thread(loops[0])
@@ -298,6 +299,6 @@ class _ForNest:
         """Run a loop in threads unless it is known to be too little work for two of them."""
         grain = max(int(self.target.grain * self.sizes.trips(loop) / max(self.total_work, 1)), 1)
         trips = (loop.hi.data - loop.lo.data).as_int()
-        if trips is not None and trips < 2 * grain:
+        if (trips is not None and trips < 2 * grain) or not counter("kernel-tile-threads"):
             return
         set_mapping(loop, "parallel", grain if grain > 1 else None)

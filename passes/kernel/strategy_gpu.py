@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Ranges
+from ..counters import counter
 from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit
 from .gpu_blocks import (
@@ -118,7 +119,7 @@ class _GpuSchedule:
         total = prod(self.sizes.trips(loop) for loop in self.chain)
         budget = max(min(ELEMENTS, power_below(total // (4 * self.target.processors))), 4 * self.target.warp)
         tiles: dict[kernel.ForOp, int] = {}
-        if across is not None:
+        if across is not None and counter("kernel-tile-block"):
             edge = max(EDGE_BYTES // self._widest(), 16)
             for loop in (inner, across):
                 tiles[loop] = min(edge, power_above(self.sizes.trips(loop)))
@@ -235,7 +236,7 @@ class _GpuSchedule:
                 self._rows(nested, nest, rows)
             return
         tile = self._row_tile(op)
-        if tile > 1 and _may_tile(op):
+        if tile > 1 and _may_tile(op) and counter("kernel-tile-lanes"):
             set_mapping(op, "vector", tile)
             self.elements = max(self.elements, rows * tile)
 
@@ -245,7 +246,7 @@ class _GpuSchedule:
         lengths = [extent_of(loop).as_int() for loop in chain]
         if len(chain) < 2 or None in lengths or any(loop.lo.data is not ZERO for loop in chain):
             return op
-        if prod(length for length in lengths if length) > LONGEST_ROW:
+        if prod(length for length in lengths if length) > LONGEST_ROW or not counter("kernel-tile-join"):
             return op
         joined, values = linearise([range_of(loop) for loop in chain], kernel_names(self.function))
         (loop,) = rebuild_chain(chain, [joined])
@@ -273,7 +274,8 @@ class _GpuSchedule:
 
     def _write_out(self, op: Loop) -> None:
         length = extent_of(op).as_int()
-        if length is not None and length <= UNROLLED and op.lo.data is ZERO and isinstance(op, kernel.ForOp):
+        short = length is not None and length <= UNROLLED and op.lo.data is ZERO and isinstance(op, kernel.ForOp)
+        if short and counter("kernel-tile-unroll"):
             set_mapping(op, "unroll")
 
     def _column_steps(self, op: Loop, width: int) -> None:
@@ -287,7 +289,7 @@ class _GpuSchedule:
             tile = power_above(length)
         else:
             tile = min(most, power_above(length))
-        if tile > 1:
+        if tile > 1 and counter("kernel-tile-lanes"):
             set_mapping(op, "vector", tile)
             self.elements = max(self.elements, width * tile)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import re
+import inspect
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,16 +11,27 @@ import pytest
 from xdsl.passes import ModulePass
 
 from inductile.backends.numerics import NumericCheck
+from inductile.backends.targets import GENERATORS
 from inductile.dialects.context import new_context
 from inductile.errors import UserError
-from inductile.lowering.registry import available_passes, parse_passes
-from inductile.passes.counters import Counter, counting
+from inductile.lowering import fx_pre_grad
+from inductile.lowering.pre_grad import PRE_GRAD
+from inductile.lowering.registry import LOWERINGS, available_passes, parse_passes
+from inductile.passes.counters import WITHOUT_COUNTER, Counter, counting
 from inductile.passes.manager import PassManager
 from inductile.tools.source import Source, split_source
 
-FILES = Path(__file__).parents[1] / "filecheck" / "passes"
+ROOT = Path(__file__).parents[1] / "filecheck"
 LEVELS = ("graph", "loop", "kernel", "host")
-NAMES = sorted(name for name in available_passes() if name.partition("-")[0] in LEVELS)
+NAMES = sorted(name for name in available_passes() if name in LOWERINGS or name.partition("-")[0] in LEVELS)
+
+
+def example(name: str) -> Path:
+    """The FileCheck test of a pass."""
+    if name in LOWERINGS:
+        return ROOT / "lowering" / f"{name.removeprefix('lower-').replace('-', '_')}.mlir"
+    level, _, rest = name.partition("-")
+    return ROOT / "passes" / level / f"{rest.replace('-', '_')}.mlir"
 
 
 def run(passes: Sequence[ModulePass], source: Source, counters: dict[str, Counter]) -> dict[str, Counter]:
@@ -35,20 +47,42 @@ def run(passes: Sequence[ModulePass], source: Source, counters: dict[str, Counte
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_pass_asks_and_takes_no_for_an_answer(name: str) -> None:
-    level, _, rest = name.partition("-")
-    path = FILES / level / f"{rest.replace('-', '_')}.mlir"
+    _check(name, example(name))
+
+
+def test_schedules_for_gpus_ask_too() -> None:
+    asked = _check("kernel-tile", ROOT / "passes" / "kernel" / "tile_gpu.mlir")
+    assert {"kernel-tile", "kernel-tile-lanes", "kernel-tile-online-softmax"} <= asked
+
+
+@pytest.mark.parametrize("name", sorted(PRE_GRAD))
+def test_pre_grad_passes_ask(name: str) -> None:
+    source = inspect.getsource(fx_pre_grad._FUNCTIONS[name])
+    assert f'counter("{name}")' in source
+
+
+def test_what_asks_no_counter_exists_and_says_why() -> None:
+    assert WITHOUT_COUNTER.keys() <= available_passes().keys() | GENERATORS.keys()
+    assert GENERATORS.keys() <= WITHOUT_COUNTER.keys()
+    assert all(WITHOUT_COUNTER.values())
+
+
+def _check(name: str, path: Path) -> set[str]:
+    """Run a pass on its example with every counter cut off at its start and in its middle; which ones it asks."""
     text = path.read_text()
-    piped = re.search(r'RUN: .* -p "?([^"| ][^"|]*?)"? \|', text)
-    assert piped is not None
-    passes = parse_passes(piped[1])
+    command = next(line for line in text.splitlines() if "RUN: inductile-opt" in line).partition(" | ")[0]
+    words = shlex.split(command)
+    passes = parse_passes(words[words.index("-p") + 1])
     position = [p.name for p in passes].index(name)
-    asked_at_all = 0
+    asked_for: set[str] = set()
     for source in split_source(text, path.name, "// -----"):
         before = run(passes[:position], source, {})
         whole = run(passes[: position + 1], source, {})
         for counter, state in whole.items():
             earlier = before[counter].asked if counter in before else 0
-            asked_at_all += state.asked - earlier
+            if state.asked > earlier:
+                asked_for.add(counter)
             for count in {earlier, (earlier + state.asked) // 2} if state.asked > earlier else ():
                 run(passes, source, {counter: Counter(count=count)})
-    assert asked_at_all > 0
+    assert bool(asked_for) != (name in WITHOUT_COUNTER)
+    return asked_for
