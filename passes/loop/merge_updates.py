@@ -97,7 +97,7 @@ def _place(inner: ScatterOp, outer: ScatterOp) -> tuple[Expr, ...] | None:
 
 def _element(value: SSAValue, index: tuple[Expr, ...]) -> tuple[SSAValue, tuple[Expr, ...]]:
     """The value that is no view which an element of `value` is of, and its index there."""
-    while type(view := value.owner) is ViewOp:
+    while isinstance(view := value.owner, ViewOp):
         at = dict(zip(view.axes.names, index, strict=True))
         value, index = view.source, tuple(expr.subs(at) for expr in view.map.data)
     return value, index
