@@ -63,12 +63,18 @@ ADJUSTED: dict[str, Callable[[Callable[..., torch.Tensor]], Callable[..., torch.
     "grid_sampler_2d": _without_negative_zero,
 }
 
+#: views that only set a bit of the tensor, which the memory that a kernel reads does not show: packet -> the same
+#: computed. Graphs are functional and AOTAutograd makes outputs that alias inputs itself, so no view is missed.
+COMPUTED: dict[str, str] = {"_conj": "_conj_physical", "_neg_view": "neg"}
+
 
 def decompositions(extra: Iterable[str] = ()) -> dict[Any, Callable[..., Any]]:
-    """torch's decompositions for `DECOMPOSED`, adjusted, and for the `extra` packets that a caller names."""
+    """torch's decompositions for `DECOMPOSED`, adjusted, for the `extra` packets of a caller, and `COMPUTED`."""
     packets = [getattr(torch.ops.aten, name, None) for name in (*DECOMPOSED, *extra)]
     table = get_decompositions([packet for packet in packets if packet is not None])
     for name, adjust in ADJUSTED.items():
         for overload in (op for op in table if getattr(op, "overloadpacket", None) is getattr(torch.ops.aten, name)):
             table[overload] = adjust(table[overload])
+    for view, computed in COMPUTED.items():
+        table[getattr(torch.ops.aten, view).default] = getattr(torch.ops.aten, computed).default
     return table

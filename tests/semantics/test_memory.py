@@ -105,6 +105,10 @@ def _arange() -> tuple[Tensor, ...]:
     return (torch.arange(12.0).reshape(4, 3),)
 
 
+def _complex() -> tuple[Tensor, ...]:
+    return (torch.complex(torch.arange(6.0).reshape(2, 3), torch.arange(6.0).reshape(3, 2).t() - 2),)
+
+
 def _square() -> tuple[Tensor, ...]:
     return (torch.arange(16.0).reshape(4, 4),)
 
@@ -138,6 +142,13 @@ CASES: Cases = {
     ),
     "pieces of a size that is 1 only by the range of a symbol": Case(lambda x: torch.unsafe_chunk(x, 4, 1), _square),
     "empty outputs": Case(lambda x: (x[:0], x[:, 2:2] + 1, x.new_zeros(0, 3), torch.cat([x[:0], x])), _arange),
+}
+
+#: a conjugate and a negative view are bits of a tensor; kernels read memory
+CASES |= {
+    "imaginary part of a conjugate": Case(lambda z: (z.conj().imag + 1, z.mH.imag.exp().sum(0)), _complex),
+    "a conjugate, resolved": Case(lambda z: torch.view_as_real(z.conj().resolve_conj()) + 1, _complex),
+    "write to a negative view": Case(lambda z: (z.conj().imag.add_(1), z), _complex),
 }
 
 
