@@ -159,7 +159,7 @@ def chosen_cases(args: argparse.Namespace) -> list[cases.Case]:
     """The cases of this shard that the output file lacks."""
     number, total = (int(x) for x in args.shard.split("/"))
     wanted = [c for k, c in enumerate(cases.all_cases()) if k % total == number]
-    if args.ops:
+    if args.ops is not None:
         names = set(args.ops.split(","))
         wanted = [c for c in wanted if c.op.name in names or c.name in names]
     if args.kinds:
