@@ -82,6 +82,44 @@ REDUCTIONS: dict[str, Callable[..., Tensor]] = {
     "logsumexp": lambda x, d, k: x.float().logsumexp(d, keepdim=k),
 }
 
+#: kinds of steps that `wide` programs have besides: indices, integer division, scans, and writes through views
+WIDE: dict[str, Callable[..., Tensor]] = {
+    "index_put": lambda x, d: x.index_put((_rows(x),), x[:1].clone().squeeze(0)),
+    "index_put_accumulate_": lambda x, d: x.index_put_((_rows(x),), torch.ones_like(x[:1])[0], accumulate=True),
+    "scatter": lambda x, d: x.scatter(d, _ramp(x, d)[..., :1], 1),
+    "scatter_add": lambda x, d: x.scatter_add(d, _ramp(x, d), x),
+    "gather_ramp": lambda x, d: x.gather(d, _ramp(x, d)),
+    "stack_views": lambda x, d: torch.stack([x, x.flip(d)], d),
+    "as_strided": lambda x, d: x.as_strided((2, x.shape[d] - 1), (x.stride(d), x.stride(d))),
+    "diagonal_add_": lambda x, d: x.diagonal().add_(1).sum() + x,
+    "slice_add_": lambda x, d: x.narrow(d, 1, x.shape[d] - 1).add_(1),
+    "transpose_mul_": lambda x, d: x.transpose(0, d).mul_(2),
+    "floor_divide": lambda x, d: torch.div(x, -3, rounding_mode="floor"),
+    "remainder": lambda x, d: torch.remainder(x, -3),
+    "fmod": lambda x, d: torch.fmod(x, -3),
+    "divide_by_itself": lambda x, d: torch.div(x, x.abs() + 1, rounding_mode="trunc"),
+    "add_true": lambda x, d: x + True,
+    "add_300": lambda x, d: x + 300,
+    "divide_int": lambda x, d: x / 2,
+    "cumprod": lambda x, d: (x.sign() if x.is_floating_point() else x).cumprod(d),
+    "cummax": lambda x, d: x.cummax(d).values,
+    "logcumsumexp": lambda x, d: x.float().logcumsumexp(d),
+    "argmin_ties": lambda x, d: x.sign().argmin(d),
+    "prod": lambda x, d: x.sign().prod(d),
+    "pad_all": lambda x, d: torch.nn.functional.pad(x, (1, 0) * x.dim(), value=2),
+    "split": lambda x, d: x.split(2, d)[-1],
+    "add_expanded": lambda x, d: x + x[:1].expand_as(x),
+}
+
+
+def _rows(x: Tensor) -> Tensor:
+    return torch.tensor([0, -1, 0]) % x.shape[0]
+
+
+def _ramp(x: Tensor, d: int) -> Tensor:
+    """Indices 0, 1, 2, 0, 1, ... as far as dimension d goes, of the shape of x."""
+    return (torch.arange(x.numel()) % 3 % x.shape[d]).reshape(x.shape)
+
 
 @dataclass
 class Program:
@@ -120,6 +158,8 @@ def execute(step: tuple[str, str, tuple[int, ...], tuple[Any, ...]], values: lis
         return REDUCTIONS[name](args[0], *parameters)
     if kind == "view":
         return getattr(args[0], name)(*parameters)
+    if kind == "wide":
+        return WIDE[name](*args, *parameters)
     if kind == "index":
         return INDEXING[name](*args, *parameters)
     return INPLACE[name](*args, *parameters)
@@ -179,9 +219,12 @@ def random_input(choose: Choose) -> Tensor:
     return x
 
 
-def random_step(choose: Choose, values: list[Tensor], inputs: int) -> tuple[str, str, tuple[int, ...], tuple[Any, ...]]:
+KINDS = ("unary",) * 4 + ("binary",) * 4 + ("view",) * 3 + ("reduce",) * 2 + ("index",) * 2 + ("inplace",)
+
+
+def random_step(choose: Choose, values: list[Tensor], wide: bool) -> tuple[str, str, tuple[int, ...], tuple[Any, ...]]:
     """One more step that is likely to be legal; the caller tries it."""
-    kind = choose(("unary",) * 4 + ("binary",) * 4 + ("view",) * 3 + ("reduce",) * 2 + ("index",) * 2 + ("inplace",))
+    kind = choose(KINDS + ("wide",) * 8 if wide else KINDS)
     k = choose(range(len(values)))
     x = values[k]
     d = choose(range(x.dim())) if x.dim() else 0
@@ -189,6 +232,8 @@ def random_step(choose: Choose, values: list[Tensor], inputs: int) -> tuple[str,
         return kind, choose(tuple(UNARY)), (k,), ()
     if kind == "binary":
         return kind, choose(tuple(BINARY)), (k, choose(range(len(values)))), ()
+    if kind == "wide":
+        return kind, choose(tuple(WIDE)), (k,), (d,)
     if kind == "reduce":
         return kind, choose(tuple(REDUCTIONS)), (k,), (d, choose((False, True)))
     if kind == "view":
@@ -219,15 +264,15 @@ def _view_step(choose: Choose, k: int, x: Tensor, d: int) -> tuple[str, str, tup
     return "view", name, (k,), ()
 
 
-def random_program(choose: Choose, steps: int) -> Program:
+def random_program(choose: Choose, steps: int, wide: bool = False) -> Program:
     """A program whose every step eager accepts, with small values only."""
     program = Program([random_input(choose) for _ in range(choose((1, 2, 2, 3)))])
     values: list[Tensor] = [x.clone() for x in program.inputs]
     for _ in range(steps):
-        step = random_step(choose, values, len(program.inputs))
+        step = random_step(choose, values, wide)
         try:
-            value = execute(step, list(values)) if step[0] != "inplace" else _try_inplace(step, values)
-        except (RuntimeError, IndexError, TypeError, ValueError):
+            value = execute(step, list(values)) if not step[1].endswith("_") else _try_inplace(step, values)
+        except (RuntimeError, IndexError, TypeError, ValueError, ZeroDivisionError):
             continue
         if not isinstance(value, Tensor) or value.numel() > 20000 or value.is_complex():
             continue
@@ -252,7 +297,7 @@ def compile_options(program: Program) -> dict[str, bool]:
     return {"emulate_precision_casts": True} if program.low_precision else {}
 
 
-def seeded_program(seed: int, steps: int = 8) -> Program:
+def seeded_program(seed: int, steps: int = 8, wide: bool = False) -> Program:
     """The program of a seed."""
     generator = random.Random(seed)
-    return random_program(lambda options: generator.choice(options), steps)
+    return random_program(lambda options: generator.choice(options), steps, wide)

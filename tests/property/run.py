@@ -29,13 +29,14 @@ def main() -> None:
     p.add_argument("--steps", type=int, default=8, help="steps of a program, at most")
     p.add_argument("--backend", default="inductile")
     p.add_argument("--dynamic", action="store_true", default=None)
+    p.add_argument("--wide", action="store_true", help="more kinds of steps: scatters, scans, writes through views")
     args = p.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     wrong: list[int] = []
     start = time.perf_counter()
     for seed in range(args.seed, args.seed + args.count):
-        program = programs.seeded_program(seed, args.steps)
+        program = programs.seeded_program(seed, args.steps, args.wide)
         options = programs.compile_options(program) if args.backend == "inductile" else {}
         faults = eager_compare.compare(program.run, program.inputs, args.backend, dynamic=args.dynamic, options=options)
         if faults:
