@@ -56,6 +56,11 @@ class Config:
         "combinations of ops that become one op: 'exact' for those that change no bit, 'all', 'none', or names, as in "
         "'exact,attention'",
     )
+    memory_pool: bool = _option(
+        True,
+        "on the CPU, keep memory for intermediate values between calls, where that does not raise the peak of a call; "
+        "programs share it, and it is given back with the last of them",
+    )
     activation_memory_budget: float = _option(
         1.0,
         "memory for values saved for backward: from 1.0, as cheap as can be, to 0.0, as little as can be",

@@ -68,7 +68,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,kernel-reorder,kernel-collapse,host-reuse,"
         "kernel-tile{target={target}}",
     ),
-    Phase("host", "host: ends of lives", "host-free"),
+    Phase("host", "host: a pool for temporaries, ends of lives", "host-plan-memory,host-free"),
 )
 
 PIPELINES: dict[str, tuple[Phase, ...]] = {"default": DEFAULT}

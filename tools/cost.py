@@ -68,7 +68,8 @@ def table(program: ProgramCost, machine: Machine) -> str:
     lines.append(
         _line("all", str(sum(r.times for r in program.rows)), *figures, _si(program.seconds(machine), "s"), "")
     )
-    lines.append(f"allocated {_si(program.allocated, 'B')}, at once at most {_si(program.peak, 'B')}")
+    kept = f", kept between calls {_si(program.kept, 'B')}" if program.kept else ""
+    lines.append(f"allocated {_si(program.allocated, 'B')}, at once at most {_si(program.peak, 'B')}{kept}")
     return "\n".join(lines) + "\n"
 
 
@@ -94,7 +95,7 @@ def as_dict(program: ProgramCost, machine: Machine) -> dict[str, object]:
     ]  # fmt: skip
     return {
         "function": program.name, "machine": machine.name, "rows": rows, "allocated": program.allocated,
-        "peak": program.peak, "read": program.total.read, "written": program.total.written,
+        "peak": program.peak, "kept": program.kept, "read": program.total.read, "written": program.total.written,
         "operations": program.total.operations, "seconds": program.seconds(machine),
     }  # fmt: skip
 

@@ -16,6 +16,7 @@ from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.sym import Expr, SymIntOp
 from ...errors import UnsupportedError
 from . import runtime
+from .arena import shared_arena
 from .aten_calls import ArgumentPrinter
 from .constants import Constants
 from .expressions import expression, expressions
@@ -48,6 +49,7 @@ class HostEmitter:
         self._printer = ArgumentPrinter(self.constants, self._variable, self.symbols, references)
         self._pending: list[Launch] = []
         self._freed: list[str] = []
+        self._given: list[str] = []
         self._positions: dict[Operation, int] = {}
         self.device = main_device(function)
         """The device that is current while the program runs."""
@@ -154,6 +156,8 @@ class HostEmitter:
             launcher = self.launchers[generator_of(self._pending[0].function)]
             self.lines += launcher.write(self._pending, self.constants)
             self._pending = []
+        self.lines += [f"arena.give({name})" for name in self._given]
+        self._given = []
         if self._freed:
             self.lines.append(f"del {', '.join(self._freed)}")
             self._freed = []
@@ -161,6 +165,7 @@ class HostEmitter:
     def _free(self, op: host.FreeOp) -> None:
         names = [self.variables[value] for value in op.values if value in self.variables]
         self._freed += names
+        self._given += [self.variables[value] for value in op.values if _is_kept(value)]
         if not self._pending:
             self._flush()
 
@@ -183,6 +188,9 @@ class HostEmitter:
             self.constants.fixed("in_pool", runtime.in_pool)
             pool = self._variable(op.pool[0])
             self.lines.append(f"{self._fresh(op.out)} = in_pool({pool}, {offset}, {layout}, {dtype})")
+        elif op.kept is not None and kind.device == "cpu":
+            arena = self.constants.fixed("arena", shared_arena())
+            self.lines.append(f"{self._fresh(op.out)} = {arena}.take({self._expr(kind.shape[0])})")
         elif kind.device == "cpu":
             self.constants.fixed("empty", runtime.empty_cpu)
             self.lines.append(f"{self._fresh(op.out)} = empty({layout}, {dtype})")
@@ -319,6 +327,11 @@ def _returns_tensors(op: AtenOp | CallOp) -> bool:
         return False
     returns = op.schema.returns
     return 1 < len(returns) == len(op.results) and not any(r.is_list for r in returns)
+
+
+def _is_kept(value: SSAValue) -> bool:
+    owner = value.owner
+    return isinstance(owner, host.EmptyOp) and owner.kept is not None and _tensor_type(value).device == "cpu"
 
 
 def _is_launched(value: SSAValue) -> bool:

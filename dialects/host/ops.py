@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, FunctionType, LocationAttr, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, LocationAttr, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -109,12 +109,14 @@ class EmptyOp(IRDLOperation):
     """Allocate a tensor of undefined content: `%y = host.empty : T`.
 
     After `host-plan-memory` one that lives in the function's pool says where, in bytes:
-    `host.empty in %pool at 4096*s0 : T`.
+    `host.empty in %pool at 4096*s0 : T`. A pool that is `kept`, `host.empty kept : T`, is memory that the program keeps
+    between calls; while a call uses it no other does.
     """
 
     name = "host.empty"
     pool = var_operand_def()
     offset = opt_prop_def(SymAttr)
+    kept = opt_prop_def(UnitAttr)
     out = result_def(base(TensorType))
 
     @staticmethod
@@ -123,33 +125,42 @@ class EmptyOp(IRDLOperation):
         pool: SSAValue | None = None,
         offset: SymAttr | None = None,
         location: LocationAttr | None = None,
+        kept: bool = False,
     ) -> EmptyOp:
         """Build from the result type and, for a planned one, the pool and its offset in bytes."""
+        properties: dict[str, Attribute] = {} if offset is None else {"offset": offset}
+        if kept:
+            properties["kept"] = UnitAttr()
         return EmptyOp.create(
             operands=() if pool is None else (pool,),
-            properties={} if offset is None else {"offset": offset},
+            properties=properties,
             result_types=(result_type,),
             location=location,
         )
 
     def verify_(self) -> None:
-        """Check that pool and offset come together."""
+        """Check that pool and offset come together, and that what lies in a pool is not kept by itself."""
+        if self.kept is not None and self.offset is not None:
+            raise VerifyException("a planned tensor is kept with its pool")
         if (len(self.pool) == 1) != (self.offset is not None):
             raise VerifyException("a planned tensor has one pool and an offset")
 
     @classmethod
     def parse(cls, parser: Parser) -> EmptyOp:
-        """Parse `in %pool at 64 : T`."""
+        """Parse `in %pool at 64 : T` or `kept : T`."""
         pool = offset = None
+        kept = parser.parse_optional_keyword("kept") is not None
         if parser.parse_optional_keyword("in") is not None:
             pool = parse_ssa(parser)
             parser.parse_keyword("at")
             offset = SymAttr.of(parse_expr(parser))
         parser.parse_punctuation(":")
-        return EmptyOp.of(parser.parse_type(), pool, offset)
+        return EmptyOp.of(parser.parse_type(), pool, offset, kept=kept)
 
     def print(self, printer: Printer) -> None:
         """Print what `parse` reads."""
+        if self.kept is not None:
+            printer.print_string(" kept")
         if self.offset is not None:
             printer.print_string(" in ")
             printer.print_ssa_value(self.pool[0])

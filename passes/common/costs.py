@@ -79,12 +79,14 @@ class ProgramCost:
 
     allocated: bytes of all tensors that it makes
     peak:      the most bytes of those alive at once, arguments left out
+    kept:      bytes of a pool that stays between calls; it is alive all the time
     """
 
     name: str
     rows: list[Row] = field(default_factory=list)
     allocated: int = 0
     peak: int = 0
+    kept: int = 0
 
     @property
     def total(self) -> Cost:
@@ -187,7 +189,9 @@ class _Program:
 
     def run(self) -> ProgramCost:
         result = ProgramCost(self.function.sym_name.data)
-        alive: dict[SSAValue, int] = {}
+        pools = [op.out for op in self.function.body.block.ops if isinstance(op, host.EmptyOp) and op.kept is not None]
+        alive: dict[SSAValue, int] = {pool: self._bytes(pool) for pool in pools}
+        result.kept = sum(alive.values())
         for op in self.function.body.block.ops:
             if isinstance(op, host.LaunchOp):
                 self._add(op.kernel.root_reference.data, "kernel", self._launch(op))
@@ -197,7 +201,8 @@ class _Program:
                 self._add(op.target, "call", call_cost(op, self.values))
             elif isinstance(op, host.FreeOp):
                 for value in op.values:
-                    alive.pop(value, None)
+                    if value not in pools:
+                        alive.pop(value, None)
             alive.update({v: self._bytes(v) for v in op.results if self._allocates(op, v)})
             result.allocated += sum(self._bytes(v) for v in op.results if self._allocates(op, v))
             result.peak = max(result.peak, sum(alive.values()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from xdsl.ir import Block, SSAValue
 
@@ -13,20 +13,21 @@ from ..counters import counter
 from ..kernel.cost import Sizes
 from ..remarks import remark
 from .lifetimes import Lifetimes, is_tensor
-from .sizes import bytes_of
+from .sizes import ALIGNMENT, bytes_of
 
 
 class LiveBytes:
     """Bytes that the tensors which a function makes take at each of its ops; estimates where sizes are symbols.
 
-    Arguments do not count, whoever calls holds them; neither do views, nor what ATen needs while it runs.
+    Arguments do not count, whoever calls holds them; neither do views, `left_out`, nor what ATen needs while it runs.
+    Sizes are rounded up to what allocators align to.
     """
 
-    def __init__(self, lifetimes: Lifetimes, sizes: Sizes) -> None:
+    def __init__(self, lifetimes: Lifetimes, sizes: Sizes, left_out: Collection[SSAValue] = ()) -> None:
         self.sizes = sizes
         self.at = [0] * (lifetimes.end + 1)
         for value in lifetimes.values:
-            if lifetimes.start(value) >= 0 and lifetimes.roots(value) == {value}:
+            if lifetimes.start(value) >= 0 and lifetimes.roots(value) == {value} and value not in left_out:
                 self._add(self.of(value), lifetimes.start(value), lifetimes.last[value])
         self.peak = max(self.at, default=0)
 
@@ -34,7 +35,7 @@ class LiveBytes:
         """Bytes of a tensor; 0 for one of a type that only ATen knows."""
         assert isinstance(value.type, TensorType)
         try:
-            return self.sizes.of(bytes_of(value.type))
+            return -(-self.sizes.of(bytes_of(value.type)) // ALIGNMENT) * ALIGNMENT
         except KeyError:
             return 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import host
+from ...dialects.aten import CallOp
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import ZERO, Expr, Ranges, const, prove_le, prove_nonneg
 from ...errors import InductileError
@@ -14,6 +15,17 @@ from .sizes import bytes_of
 
 class LifetimeError(InductileError):
     """A value is used behind the end of its life, or two values that live at once share memory."""
+
+
+def is_used_by_call(value: SSAValue) -> bool:
+    """Whether an operator that is not ATen's sees a value or a view of it: nobody knows what it keeps."""
+    for use in value.uses:
+        user = use.operation
+        if isinstance(user, CallOp):
+            return True
+        if any(value in sources(result) and is_used_by_call(result) for result in user.results):
+            return True
+    return False
 
 
 def is_tensor(value: SSAValue) -> bool:

@@ -16,12 +16,14 @@ from ...dialects.sym import ZERO, Expr, Ranges, SymAttr, ceildiv, const, prove_l
 from ..counters import counter
 from ..kernel.cost import Sizes
 from ..remarks import remark
-from ._take_over import sizes_of
-from .lifetimes import Lifetimes, verify_pools
-from .sizes import bytes_of
+from ._take_over import LiveBytes, sizes_of
+from .lifetimes import LifetimeError, Lifetimes, is_used_by_call, verify_pools
+from .sizes import ALIGNMENT, bytes_of
 
-#: bytes to which each tensor in a pool is aligned: a cache line, and enough for every vector access
-ALIGNMENT = 64
+#: bytes of a single tensor from which on keeping its memory saves more than it costs
+WORTH_KEEPING = 1 << 16
+#: bytes by which a pool may raise the peak: less than one large tensor takes by being mapped in whole pages
+PAGE = 4096
 _BYTE = IntegerType(8, Signedness.UNSIGNED)
 
 
@@ -32,15 +34,18 @@ class HostPlanMemory(ModulePass):
     Level: host.
 
     Precondition: nothing is freed or planned yet.
-    Guarantee: where a function allocates two or more tensors on a device that it does not return, they lie in one
-    pool, at offsets such that tensors that live at once do not overlap; this is proved for all values of the symbols.
-    The pool's type says how many bytes it takes.
+    Guarantee: where a function allocates tensors on the CPU that it does not return nor hand to an operator that may
+    keep them, they lie in one pool, at offsets such that tensors that live at once do not overlap; this is proved for
+    all values of the symbols. The pool's type says how many bytes it takes. It is kept between calls, so that large
+    intermediates are not mapped page by page in every call. It holds from the first call on, so there is none where it
+    would raise the peak of live bytes, next to what ATen allocates; nor for a single small tensor, nor on a GPU, where
+    torch's allocator keeps memory.
 
         %a = host.empty : !aten.tensor<100xf32>
         ...
         %b = host.empty : !aten.tensor<20xf32>
     becomes
-        %pool = host.empty : !aten.tensor<448xui8>
+        %pool = host.empty kept : !aten.tensor<448xui8>
         %a = host.empty in %pool at 0 : !aten.tensor<100xf32>
         ...
         %b = host.empty in %pool at 448 : !aten.tensor<20xf32>     (at 0 if %a is dead here)
@@ -49,8 +54,12 @@ class HostPlanMemory(ModulePass):
     name = "host-plan-memory"
     level: ClassVar[str] = "host"
 
+    memory_pool: bool = True
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Plan the memory of every host function."""
+        if not self.memory_pool:
+            return
         for function in op.body.block.ops:
             if isinstance(function, host.FuncOp):
                 _plan_function(function)
@@ -86,20 +95,37 @@ def _plan_function(function: host.FuncOp) -> None:
     block = function.body.block
     ranges = Ranges.of_symbols(s.data for s in function.symbols)
     sizes = sizes_of(function)
-    by_device: dict[str, list[_Request]] = {}
-    for request in _requests(block, sizes):
-        by_device.setdefault(_tensor(request.op).device, []).append(request)
-    for device, requests in by_device.items():
-        if len(requests) > 1:
-            _plan_pool(function, device, requests, ranges)
-    verify_pools(block, ranges)
+    requests = _requests(block, sizes)
+    try:
+        _plan_pool(function, requests, ranges, sizes)
+        verify_pools(block, ranges)
+    except LifetimeError as error:
+        if all(r.bytes.is_constant for r in requests):
+            raise
+        # the plan of symbolic sizes may be right and yet beyond what can be proved
+        remark("missed", "host-plan-memory", function, f"tensors of symbolic sizes stay outside of the pool: {error}")
+        _take_out(block, requests)
+        _plan_pool(function, [r for r in requests if r.bytes.is_constant], ranges, sizes)
+        verify_pools(block, ranges)
+
+
+def _take_out(block: Block, requests: list[_Request]) -> None:
+    """Undo a plan."""
+    for request in requests:
+        request.op.operands = ()
+        request.op.properties.pop("offset", None)
+    for op in list(block.ops):
+        if isinstance(op, host.EmptyOp) and op.kept is not None and op.out.first_use is None:
+            block.erase_op(op)
 
 
 def _requests(block: Block, sizes: Sizes) -> list[_Request]:
     lifetimes = Lifetimes(block)
     found: list[_Request] = []
     for op in block.ops:
-        if not isinstance(op, host.EmptyOp) or op.pool or lifetimes.escapes(op.out):
+        if not isinstance(op, host.EmptyOp) or op.pool or op.kept is not None or lifetimes.escapes(op.out):
+            continue
+        if _tensor(op).device != "cpu" or is_used_by_call(op.out):
             continue
         size = bytes_of(_tensor(op))
         if size is not ZERO and counter(HostPlanMemory.name):
@@ -114,8 +140,10 @@ def _tensor(op: host.EmptyOp) -> TensorType:
     return op.out.type
 
 
-def _plan_pool(function: host.FuncOp, device: str, requests: list[_Request], ranges: Ranges) -> None:
+def _plan_pool(function: host.FuncOp, requests: list[_Request], ranges: Ranges, sizes: Sizes) -> None:
     """Place requests, largest first: those of known size where they fit, the others in slots behind."""
+    if len(requests) < 2 and not any(r.estimate >= WORTH_KEEPING for r in requests):
+        return
     ordered = sorted(requests, key=lambda r: (-r.estimate, r.start))
     known = [r for r in ordered if r.bytes.is_constant]
     total = const(_place_known(known))
@@ -124,18 +152,26 @@ def _plan_pool(function: host.FuncOp, device: str, requests: list[_Request], ran
             request.offset = total
         total = total + slot.bytes
     block = function.body.block
-    pool = host.EmptyOp.of(TensorType.get((total,), _BYTE, None, device), location=function.location)
+    separate = sum((r.size for r in requests), ZERO)
+    figures = {"pool_bytes": str(total), "separate_bytes": str(separate)}
+    if _raises_peak(block, requests, sizes.of(total), sizes):
+        remark("missed", "host-plan-memory", function, "a pool would raise the peak of live bytes", **figures)
+        return
+    pool = host.EmptyOp.of(TensorType.get((total,), _BYTE, None, "cpu"), location=function.location, kept=True)
     pool.out.name_hint = "pool"
     first = min(requests, key=lambda r: r.start).op
     block.insert_op_before(pool, first)
     for request in requests:
         request.op.operands = (pool.out,)
         request.op.properties["offset"] = SymAttr.of(request.offset)
-    separate = sum((r.size for r in requests), ZERO)
-    remark(
-        "analysis", "host-plan-memory", function, f"{len(requests)} tensors on {device} share one pool",
-        pool_bytes=str(total), separate_bytes=str(separate),
-    )  # fmt: skip
+    remark("analysis", "host-plan-memory", function, f"tensors that share one pool: {len(requests)}", **figures)
+
+
+def _raises_peak(block: Block, requests: list[_Request], pool: int, sizes: Sizes) -> bool:
+    """Whether a pool takes, next to the tensors outside of it, more than all tensors do by themselves."""
+    lifetimes = Lifetimes(block)
+    outside = LiveBytes(lifetimes, sizes, {r.op.out for r in requests})
+    return pool + outside.peak > LiveBytes(lifetimes, sizes).peak + PAGE
 
 
 def _place_known(requests: list[_Request]) -> int:

@@ -7,6 +7,9 @@ from functools import lru_cache
 from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
 from ...dialects.sym import ONE, ZERO, Expr
 
+#: bytes to which each tensor in a pool is aligned: a cache line, and enough for every vector access
+ALIGNMENT = 64
+
 
 @lru_cache(maxsize=4096)
 def bytes_of(tensor: TensorType) -> Expr:

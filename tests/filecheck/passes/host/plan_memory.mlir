@@ -26,7 +26,7 @@ host.func @known(%x: !aten.tensor<100xf32>) -> (!aten.tensor<100xf32>) symbols [
 // CHECK-NEXT:     kernel.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT:   host.func @known(%x: !aten.tensor<100xf32>) -> (!aten.tensor<100xf32>) {
-// CHECK-NEXT:     %pool = host.empty : !aten.tensor<896xui8>
+// CHECK-NEXT:     %pool = host.empty kept : !aten.tensor<896xui8>
 // CHECK-NEXT:     %a = host.empty in %pool at 0 : !aten.tensor<100xf32>
 // CHECK-NEXT:     host.launch @k(%x, %a)
 // CHECK-NEXT:     %b = host.empty in %pool at 448 : !aten.tensor<100xf32>
@@ -60,7 +60,7 @@ host.func @symbolic(%x: !aten.tensor<(s0)x8xf32>) symbols [#sym.symbol<s0, arg =
 // CHECK-BLESS
 // CHECK: builtin.module {
 // CHECK-NEXT:   host.func @symbolic(%x: !aten.tensor<(s0)x8xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0, min = 0>] {
-// CHECK-NEXT:     %pool = host.empty : !aten.tensor<(64*s0 + 64*((s0 + 1) floordiv 2) + 64)xui8>
+// CHECK-NEXT:     %pool = host.empty kept : !aten.tensor<(64*s0 + 64*((s0 + 1) floordiv 2) + 64)xui8>
 // CHECK-NEXT:     %a = host.empty in %pool at 64 : !aten.tensor<(s0)x16xf32>
 // CHECK-NEXT:     host.copy %x to %a
 // CHECK-NEXT:     %b = host.empty in %pool at 64*s0 + 64 : !aten.tensor<(s0)x8xf32>
@@ -75,7 +75,7 @@ host.func @symbolic(%x: !aten.tensor<(s0)x8xf32>) symbols [#sym.symbol<s0, arg =
 
 // -----
 
-// One tensor needs no pool, nor do two on different devices.
+// One small tensor needs no pool, nor do tensors on a GPU.
 
 host.func @single(%x: !aten.tensor<8xf32>) symbols [] {
   %a = host.empty : !aten.tensor<8xf32>
@@ -92,6 +92,67 @@ host.func @single(%x: !aten.tensor<8xf32>) symbols [] {
 // CHECK-NEXT:     host.copy %x to %a
 // CHECK-NEXT:     %b = host.empty : !aten.tensor<8xf32, device = "cuda:0">
 // CHECK-NEXT:     host.copy %a to %b
+// CHECK-NEXT:     host.return
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// A pool is there from the first call on. Here it would come on top of what ATen makes when nothing of it is in use.
+
+host.func @peak(%x: !aten.tensor<32x32xf32>) -> (!aten.tensor<32x32xf32>) symbols [] {
+  %a = host.empty : !aten.tensor<96x128xf32>
+  host.copy %x to %a
+  %b = host.empty : !aten.tensor<96x128xf32>
+  host.copy %a to %b
+  %c = aten.mm(%x, %x) : !aten.tensor<32x32xf32>
+  %d = aten.cat([%c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c], dim = 0) : !aten.tensor<768x32xf32>
+  %e = aten.mm(%x, %x) : !aten.tensor<32x32xf32>
+  host.copy %d to %x
+  host.return %e
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   host.func @peak(%x: !aten.tensor<32x32xf32>) -> (!aten.tensor<32x32xf32>) {
+// CHECK-NEXT:     %a = host.empty : !aten.tensor<96x128xf32>
+// CHECK-NEXT:     host.copy %x to %a
+// CHECK-NEXT:     %b = host.empty : !aten.tensor<96x128xf32>
+// CHECK-NEXT:     host.copy %a to %b
+// CHECK-NEXT:     %c = aten.mm(%x, %x) : !aten.tensor<32x32xf32>
+// CHECK-NEXT:     %d = aten.cat([%c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c]) : !aten.tensor<768x32xf32>
+// CHECK-NEXT:     %e = aten.mm(%x, %x) : !aten.tensor<32x32xf32>
+// CHECK-NEXT:     host.copy %d to %x
+// CHECK-NEXT:     host.return %e
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// An operator that is not ATen's may keep what it is given.
+
+host.func @call(%x: !aten.tensor<200x100xf32>) symbols [] {
+  %a = host.empty : !aten.tensor<200x100xf32>
+  host.copy %x to %a
+  %b = host.empty : !aten.tensor<200x100xf32>
+  host.copy %x to %b
+  %v = host.view %b offset 0 : !aten.tensor<20000xf32>
+  %k = aten.call "mine::keep"(%v) : !aten.tensor<3xf32>
+  host.copy %a to %x
+  host.return
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   host.func @call(%x: !aten.tensor<200x100xf32>) {
+// CHECK-NEXT:     %pool = host.empty kept : !aten.tensor<80000xui8>
+// CHECK-NEXT:     %a = host.empty in %pool at 0 : !aten.tensor<200x100xf32>
+// CHECK-NEXT:     host.copy %x to %a
+// CHECK-NEXT:     %b = host.empty : !aten.tensor<200x100xf32>
+// CHECK-NEXT:     host.copy %x to %b
+// CHECK-NEXT:     %v = host.view %b offset 0 : !aten.tensor<20000xf32>
+// CHECK-NEXT:     %k = aten.call "mine::keep"(%v) : !aten.tensor<3xf32>
+// CHECK-NEXT:     host.copy %a to %x
 // CHECK-NEXT:     host.return
 // CHECK-NEXT:   }
 // CHECK-NEXT: }

@@ -208,3 +208,127 @@ host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.t
 // CHECK-NEXT:     host.return %a, %g
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
+
+// -----
+
+// The channel is the outermost loop, though not the largest stride: each element is still read where it is written.
+
+kernel.func @channels(%s: !kernel.buffer<f32, 3>, %x: !kernel.buffer<f32, 24>, %y: !kernel.buffer<f32, 24>) {
+  kernel.for i1 in 0 to 3 {
+    kernel.for i0 in 0 to 2 {
+      kernel.for i2 in 0 to 4 {
+        %a = kernel.load %s[i1]
+        %b = kernel.load %x[12*i0 + 4*i1 + i2]
+        %c = arith.mulf %a, %b : f32
+        kernel.store %c, %y[12*i0 + 4*i1 + i2]
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @outermost(%s: !aten.tensor<3xf32>, %x: !aten.tensor<2x3x4xf32>, %w: !aten.tensor<3x3x1xf32>) -> (!aten.tensor<2x3x4xf32>) symbols [] {
+  %a = aten.convolution(%x, %w, stride = [1], padding = [0], dilation = [1], transposed = false, output_padding = [0], groups = 1) : !aten.tensor<2x3x4xf32>
+  %b = host.empty : !aten.tensor<2x3x4xf32>
+  host.launch @channels(%s, %a, %b)
+  host.return %b
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @channels(%s: !kernel.buffer<f32, 3>, %y: !kernel.buffer<f32, 24>) {
+// CHECK-NEXT:     kernel.for i1 in 0 to 3 {
+// CHECK-NEXT:       kernel.for i0 in 0 to 2 {
+// CHECK-NEXT:         kernel.for i2 in 0 to 4 {
+// CHECK-NEXT:           %a = kernel.load %s[i1]
+// CHECK-NEXT:           %b = kernel.load %y[12*i0 + 4*i1 + i2]
+// CHECK-NEXT:           %c = arith.mulf %a, %b : f32
+// CHECK-NEXT:           kernel.store %c, %y[12*i0 + 4*i1 + i2]
+// CHECK-NEXT:           kernel.yield
+// CHECK-NEXT:         }
+// CHECK-NEXT:         kernel.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT:   host.func @outermost(%s: !aten.tensor<3xf32>, %x: !aten.tensor<2x3x4xf32>, %w: !aten.tensor<3x3x1xf32>) -> (!aten.tensor<2x3x4xf32>) {
+// CHECK-NEXT:     %a = aten.convolution(%x, %w, stride = [1], padding = [0], dilation = [1], transposed = false, output_padding = [0], groups = 1) : !aten.tensor<2x3x4xf32>
+// CHECK-NEXT:     host.launch @channels(%s, %a)
+// CHECK-NEXT:     host.return %a
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// The two rows overlap by an index: what one iteration writes another one reads.
+
+kernel.func @overlap(%x: !kernel.buffer<f32, 24>, %y: !kernel.buffer<f32, 24>) {
+  kernel.for i1 in 0 to 4 {
+    kernel.for i0 in 0 to 2 {
+      %b = kernel.load %x[3*i0 + i1]
+      kernel.store %b, %y[3*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @overlapping(%x: !aten.tensor<24xf32>) -> (!aten.tensor<24xf32>) symbols [] {
+  %a = host.empty : !aten.tensor<24xf32>
+  host.copy %x to %a
+  %b = host.empty : !aten.tensor<24xf32>
+  host.launch @overlap(%a, %b)
+  host.return %b
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @overlap(%x: !kernel.buffer<f32, 24>, %y: !kernel.buffer<f32, 24>) {
+// CHECK-NEXT:     kernel.for i1 in 0 to 4 {
+// CHECK-NEXT:       kernel.for i0 in 0 to 2 {
+// CHECK-NEXT:         %b = kernel.load %x[3*i0 + i1]
+// CHECK-NEXT:         kernel.store %b, %y[3*i0 + i1]
+// CHECK-NEXT:         kernel.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT:   host.func @overlapping(%x: !aten.tensor<24xf32>) -> (!aten.tensor<24xf32>) {
+// CHECK-NEXT:     %a = host.empty : !aten.tensor<24xf32>
+// CHECK-NEXT:     host.copy %x to %a
+// CHECK-NEXT:     %b = host.empty : !aten.tensor<24xf32>
+// CHECK-NEXT:     host.launch @overlap(%a, %b)
+// CHECK-NEXT:     host.return %b
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+
+// -----
+
+// Holding %a until %c wants its memory would put it on top of the large %b.
+
+host.func @peak(%x: !aten.tensor<2048xf32>, %y: !aten.tensor<4096xf32>) -> (!aten.tensor<2048xf32>) symbols [] {
+  %a = host.empty : !aten.tensor<2048xf32>
+  host.copy %x to %a
+  %b = host.empty : !aten.tensor<4096xf32>
+  host.copy %y to %b
+  %c = host.empty : !aten.tensor<2048xf32>
+  host.copy %x to %c
+  host.return %c
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   host.func @peak(%x: !aten.tensor<2048xf32>, %y: !aten.tensor<4096xf32>) -> (!aten.tensor<2048xf32>) {
+// CHECK-NEXT:     %a = host.empty : !aten.tensor<2048xf32>
+// CHECK-NEXT:     host.copy %x to %a
+// CHECK-NEXT:     %b = host.empty : !aten.tensor<4096xf32>
+// CHECK-NEXT:     host.copy %y to %b
+// CHECK-NEXT:     %c = host.empty : !aten.tensor<2048xf32>
+// CHECK-NEXT:     host.copy %x to %c
+// CHECK-NEXT:     host.return %c
+// CHECK-NEXT:   }
+// CHECK-NEXT: }

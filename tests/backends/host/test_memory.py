@@ -1,0 +1,110 @@
+"""Memory of programs on the CPU: what is kept between calls, by whom, and how much is alive at once."""
+
+from __future__ import annotations
+
+import resource
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from xdsl.parser import Parser
+
+from inductile.backends.host.arena import Arena, shared_arena
+from inductile.dialects.context import new_context
+from inductile.passes.common.costs import ProgramCost, program_costs
+
+
+def two_softmaxes(x: torch.Tensor) -> torch.Tensor:
+    """Its intermediate value cannot be fused away: it is reduced along rows, then along columns."""
+    return torch.softmax(torch.softmax(x, 1).t(), 1).sum()
+
+
+def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    torch._dynamo.reset()
+    return torch.compile(function, backend="inductile", options=options)
+
+
+def cost(folder: Path) -> ProgramCost:
+    (file,) = folder.glob("*/*-host-free.mlir")
+    return program_costs(Parser(new_context(), file.read_text()).parse_module())[0]
+
+
+def faults_per_call(function: Callable[..., Any], x: torch.Tensor, calls: int = 5) -> float:
+    function(x)
+    function(x)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(calls):
+        function(x)
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / calls
+
+
+def test_large_intermediates_fault_their_pages_once() -> None:
+    x = torch.randn(4096, 4096)  # 64 MiB: more than the C library ever keeps
+    with_pool = faults_per_call(compiled(two_softmaxes), x)
+    without = faults_per_call(compiled(two_softmaxes, memory_pool=False), x)
+    pages = 4096 * 4096 * 4 // resource.getpagesize()
+    assert with_pool < pages / 20
+    assert without > pages / 20  # pages may be huge ones
+
+
+@pytest.mark.parametrize("pool", [True, False])
+def test_what_is_kept_is_told(pool: bool, tmp_path: Path) -> None:
+    run = compiled(two_softmaxes, memory_pool=pool, trace=str(tmp_path))
+    run(torch.randn(256, 256))
+    found = cost(tmp_path)
+    assert (found.kept >= 256 * 256 * 4) is pool
+    assert found.peak < 2.1 * 256 * 256 * 4  # no more with a pool than without
+
+
+def test_calls_that_overlap_share_nothing() -> None:
+    run = compiled(two_softmaxes)
+    inputs = [torch.randn(300, 300) + k for k in range(4)]
+    run(inputs[0])
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        expected = two_softmaxes(inputs[number])
+        for _ in range(20):
+            if not torch.allclose(run(inputs[number]), expected):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_arena_lends_to_one_at_a_time() -> None:
+    arena = Arena()
+    first, second = arena.take(100), arena.take(50)
+    assert first.data_ptr() != second.data_ptr()
+    arena.give(second)
+    arena.give(first)
+    assert arena.bytes == 100
+    assert arena.take(80).data_ptr() == first.data_ptr()
+    assert arena.bytes == 0
+
+
+def test_programs_share_an_arena() -> None:
+    arena = shared_arena()
+    assert arena is shared_arena()
+
+
+def activated(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return torch.relu(torch.conv1d(x, weight) * 2 + 1)
+
+
+@pytest.mark.parametrize("reuse", [True, False])
+def test_kernels_write_over_what_dies(reuse: bool, tmp_path: Path) -> None:
+    x, weight = torch.randn(2, 8, 64), torch.randn(8, 8, 1)
+    run = compiled(
+        activated, trace=str(tmp_path), memory_pool=False, debug_counter="" if reuse else "host-reuse-count=0"
+    )
+    with torch.no_grad():
+        torch.testing.assert_close(run(x, weight), activated(x, weight))
+    assert cost(tmp_path).peak == (1 if reuse else 2) * x.numel() * 4
