@@ -15,6 +15,7 @@ from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit, widest_scalar, work_of_block
 from .meeting import drop_atomic, keeps_apart, meeting_stores
 from .read_back import read_back
+from .split_lanes import split_lanes
 from .targets import CpuTarget
 from .transforms import (
     Range,
@@ -51,6 +52,7 @@ def schedule(function: kernel.FuncOp, target: CpuTarget, sizes: Sizes) -> None:
             _ForNest(op, target, sizes, names).run()
         elif isinstance(op, Loop):
             map_inner(op, target, sizes)
+    split_lanes(function)
 
 
 def map_inner(op: Loop, target: CpuTarget, sizes: Sizes) -> None:

@@ -1,0 +1,106 @@
+"""Lanes split where conditions on their axis change, so that inside of each part nothing is masked or selected."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from xdsl.dialects.arith import CmpiOp, SelectOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import kernel
+from ...dialects.sym import Expr, as_expr
+from ..counters import counter
+from .axes import Loop, is_loop
+from .simplify_block import remove_dead
+from .transforms import set_range
+
+#: parts of a loop at most: each has the body once more
+PARTS = 4
+#: `a < b` and its kin as: (where `a - b < offset` decides, whether it is true below)
+_ORDERED = {2: (0, True), 3: (1, True), 4: (1, False), 5: (0, False)}
+
+Condition = tuple[int, bool]
+
+
+def split_lanes(function: kernel.FuncOp) -> None:
+    """Split the vector loops of a kernel that have constant bounds where conditions on their axis change.
+
+    The parts run one after the other in the order of the axis, so that every iteration runs once, as before.
+    """
+    for op in list(function.walk()):
+        if isinstance(op, kernel.ForOp) and op.mapping.data == "vector" and not any(map(is_loop, op.body.block.ops)):
+            _split(op)
+
+
+def _split(op: kernel.ForOp) -> None:
+    lo, hi, tile = op.lo.data.as_int(), op.hi.data.as_int(), op.tile
+    if lo is None or hi is None or tile is None:
+        return
+    conditions = [c for inner in op.body.block.ops if (c := _condition(inner, op)) is not None]
+    bounds = sorted({lo, hi, *(cut for cut, _ in conditions if lo < cut < hi)})
+    # A part that does not fill its lanes would be slower than masks.
+    short = any(end - start < tile.value.data for start, end in pairwise(bounds))
+    if not conditions or len(bounds) - 1 > PARTS or short or not counter("kernel-tile-split-lanes"):
+        return
+    block = op.parent
+    assert block is not None
+    for start, end in pairwise(bounds):
+        part = op if end == hi else op.clone()
+        if part is not op:
+            block.insert_op_before(part, op)
+        set_range(part, (op.axis.data, as_expr(start), as_expr(end)))
+        _resolve(part, start)
+
+
+def _condition(op: Operation, loop: Loop) -> Condition | None:
+    """Where a comparison changes along an axis, and whether it is true below; None if something else decides too."""
+    if not isinstance(op, CmpiOp) or op.predicate.value.data not in _ORDERED:
+        return None
+    left, right = _index(op.lhs), _index(op.rhs)
+    difference = None if left is None or right is None else left - right
+    coefficient = None if difference is None else difference.coefficient(loop.axis.data)
+    if difference is None or coefficient is None or coefficient.as_int() not in (1, -1):
+        return None
+    rest = difference.subs({loop.axis.data: as_expr(0)}).as_int()
+    if rest is None:
+        return None
+    offset, below = _ORDERED[op.predicate.value.data]
+    if coefficient.as_int() == 1:  # i + rest < offset
+        return offset - rest, below
+    return rest - offset + 1, not below  # -i + rest < offset, that is i >= rest - offset + 1
+
+
+def _index(value: SSAValue) -> Expr | None:
+    owner = value.owner
+    return owner.expr.data if isinstance(owner, kernel.IndexOp) and not owner.dynamic else None
+
+
+def _resolve(loop: kernel.ForOp, start: int) -> None:
+    """Drop the masks and selections of a part in which conditions have the values that they have at `start`."""
+    block = loop.body.block
+    for op in list(block.ops):
+        condition = _condition(op, loop)
+        if condition is not None:
+            _take(block, op.results[0], (start < condition[0]) == condition[1])
+    remove_dead(block)
+
+
+def _take(block: Block, condition: SSAValue, true: bool) -> None:
+    for use in list(condition.uses):
+        user = use.operation
+        if user.parent is not block:
+            continue
+        if isinstance(user, SelectOp) and use.index == 0:
+            _replace(block, user, user.lhs if true else user.rhs)
+        elif isinstance(user, kernel.LoadOp) and user.mask is condition and user.other is not None:
+            if true:
+                load = kernel.LoadOp.of(user.buffer, user.map, tuple(user.dynamic), location=user.location)
+                block.insert_op_before(load, user)
+                _replace(block, user, load.results[0])
+            else:
+                _replace(block, user, user.other)
+
+
+def _replace(block: Block, op: Operation, value: SSAValue) -> None:
+    op.results[0].replace_all_uses_with(value)
+    block.erase_op(op)
