@@ -13,9 +13,11 @@ from ...dialects.sym import ZERO
 from ..counters import counter
 from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit, widest_scalar, work_of_block
+from .hoist import hoist_invariants
 from .meeting import drop_atomic, keeps_apart, meeting_stores
 from .read_back import read_back
 from .split_lanes import split_lanes
+from .stage_blocks import stage_blocks
 from .targets import CpuTarget
 from .transforms import (
     Range,
@@ -49,10 +51,11 @@ def schedule(function: kernel.FuncOp, target: CpuTarget, sizes: Sizes) -> None:
     names = kernel_names(function)
     for op in list(function.body.block.ops):
         if isinstance(op, kernel.ForOp):
-            _ForNest(op, target, sizes, names).run()
+            _ForNest(op, target, sizes, names, function).run()
         elif isinstance(op, Loop):
             map_inner(op, target, sizes)
     split_lanes(function)
+    hoist_invariants(function)
 
 
 def map_inner(op: Loop, target: CpuTarget, sizes: Sizes) -> None:
@@ -99,6 +102,7 @@ class _ForNest:
     target: CpuTarget
     sizes: Sizes
     names: set[str]
+    function: kernel.FuncOp
     chain: list[kernel.ForOp] = field(init=False)
     ordered: list[kernel.ForOp] = field(default_factory=list)
     """Loops inside of the chain that have to stay serial, because their iterations may meet in one place."""
@@ -244,10 +248,14 @@ class _ForNest:
         across_blocks, across_within = block_range(range_of(across), BLOCK, self.names)
         lane_blocks, lane_within = block_range(range_of(lane), BLOCK, self.names)
         ranges = [*others, across_blocks, lane_blocks, across_within, lane_within]
-        self._rebuild(ranges, lane_within, min(self._lanes(), BLOCK), free=len(others) + 2)
+        tile = min(self._lanes(), BLOCK)
+        loops = self._rebuild(ranges, lane_within, tile, free=len(others) + 2)
+        stage_blocks(self.function, loops[-2], loops[-1], BLOCK, tile, self.names)
 
-    def _rebuild(self, ranges: list[Range], lane: Range | None, tile: int, free: int | None = None) -> None:
-        """Build the loops in the given order; the first `free` of them may run in threads."""
+    def _rebuild(
+        self, ranges: list[Range], lane: Range | None, tile: int, free: int | None = None
+    ) -> list[kernel.ForOp]:
+        """Build the loops in the given order, outermost first; the first `free` of them may run in threads."""
         if free is None:
             free = len(ranges) - (lane is not None)
             if lane is not None and self._needs_blocks(ranges[:free], lane, tile) and counter("kernel-tile-block"):
@@ -267,6 +275,7 @@ class _ForNest:
         if count:
             self._thread(loops[0])
         drop_atomic(loops[0])
+        return loops
 
     def _units(self) -> int:
         return 4 * self.target.cores

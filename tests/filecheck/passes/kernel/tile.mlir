@@ -142,9 +142,18 @@ kernel.func @transpose(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32,
 // CHECK: builtin.module {
 // CHECK-NEXT:   kernel.func @transpose(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1048576>) target "cpp" {
 // CHECK-NEXT:     kernel.for i4 in 0 to 1024 map parallel tile 39 {
+// CHECK-NEXT:       %block = kernel.local : !kernel.buffer<f32, 1024, local>
+// CHECK-NEXT:       kernel.for i5 in 32*(i4 mod 32) to 32*(i4 mod 32) + 32 {
+// CHECK-NEXT:         kernel.for i6 in 32*(i4 floordiv 32) to 32*(i4 floordiv 32) + 32 map vector tile 16 {
+// CHECK-NEXT:           %0 = kernel.load %x[1024*i5 + i6]
+// CHECK-NEXT:           kernel.store %0, %block[-32*i4 + 32*i6 + i5]
+// CHECK-NEXT:           kernel.yield
+// CHECK-NEXT:         }
+// CHECK-NEXT:         kernel.yield
+// CHECK-NEXT:       }
 // CHECK-NEXT:       kernel.for i0 in 32*(i4 floordiv 32) to 32*(i4 floordiv 32) + 32 {
 // CHECK-NEXT:         kernel.for i1 in 32*(i4 mod 32) to 32*(i4 mod 32) + 32 map vector tile 16 {
-// CHECK-NEXT:           %v = kernel.load %x[1024*i1 + i0]
+// CHECK-NEXT:           %v = kernel.load %block[32*i0 - 32*i4 + i1]
 // CHECK-NEXT:           %w = kernel.load %x[1024*i0 + i1]
 // CHECK-NEXT:           %a = arith.addf %v, %w : f32
 // CHECK-NEXT:           kernel.store %a, %y[1024*i0 + i1]
@@ -312,8 +321,8 @@ kernel.func @index_add(%x: !kernel.buffer<f32, 1024*s0>, %i: !kernel.buffer<i64,
 // CHECK-NEXT:   kernel.func @index_add(%x: !kernel.buffer<f32, 1024*s0>, %i: !kernel.buffer<i64, s0>, %y: !kernel.buffer<f32, 10240>) symbols (s0) target "cpp" {
 // CHECK-NEXT:     kernel.for i2 in 0 to 2 map parallel {
 // CHECK-NEXT:       kernel.for i0 in 0 to s0 {
+// CHECK-NEXT:         %j = kernel.load %i[i0]
 // CHECK-NEXT:         kernel.for i1 in 512*i2 to 512*i2 + 512 map vector tile 16 {
-// CHECK-NEXT:           %j = kernel.load %i[i0]
 // CHECK-NEXT:           %v = kernel.load %x[1024*i0 + i1]
 // CHECK-NEXT:           kernel.store add %v, %y[1024*d0 + i1] (d0 = %j)
 // CHECK-NEXT:           kernel.yield

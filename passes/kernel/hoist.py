@@ -1,0 +1,52 @@
+"""What is the same in every lane is computed once, before the loop over the lanes."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.traits import Pure
+
+from ...dialects import kernel
+from ...dialects.sym import Ranges, bounds
+from ..counters import counter
+from .axes import is_loop
+from .effects import written_buffers
+from .launch_facts import ranges_of
+
+
+def hoist_invariants(function: kernel.FuncOp) -> None:
+    """Move what no lane changes out of the flat vector loops of a kernel, in place.
+
+    A C++ compiler would do that too if it could prove that the loop's stores leave the loaded memory alone. Loads move
+    only out of loops that run at least once, and only from buffers that the kernel does not write.
+    """
+    ranges, written = ranges_of(function), written_buffers(function.body.block)
+    for op in list(function.walk()):
+        if isinstance(op, kernel.ForOp) and op.mapping.data == "vector" and not any(map(is_loop, op.body.block.ops)):
+            _hoist(op, written, ranges)
+
+
+def _hoist(loop: kernel.ForOp, written: set[SSAValue], ranges: Ranges) -> None:
+    least, _ = bounds(loop.hi.data - loop.lo.data, ranges)
+    runs, axis = least is not None and least >= 1, loop.axis.data
+    inside: set[Operation] = set(loop.body.block.ops)
+    moved: list[Operation] = []
+    for op in loop.body.block.ops:
+        if all(v.owner not in inside for v in op.operands) and _is_invariant(op, axis, written, runs):
+            inside.discard(op)
+            moved.append(op)
+    if all(not op.operands for op in moved) or not counter("kernel-tile-hoist"):
+        return  # constants and indices alone: they cost nothing where they are
+    parent = loop.parent
+    assert parent is not None
+    for op in moved:
+        op.detach()
+        parent.insert_op_before(op, loop)
+
+
+def _is_invariant(op: Operation, axis: str, written: set[SSAValue], runs: bool) -> bool:
+    """Whether an op gives one value in all lanes and may run before them; its operands are known to."""
+    if isinstance(op, kernel.LoadOp):
+        return runs and op.buffer not in written and axis not in op.map.data[0].free_symbols
+    if isinstance(op, kernel.IndexOp):
+        return axis not in op.expr.data.free_symbols
+    return not op.regions and len(op.results) > 0 and op.has_trait(Pure)
