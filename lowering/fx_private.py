@@ -193,7 +193,9 @@ def symbol_facts(shape_env: Any, symbol: Any) -> SymbolFacts:
     bounds = shape_env.var_to_range.get(symbol)
     lower, upper = (None, None) if bounds is None else (_bound(bounds.lower), _bound(bounds.upper))
     # the table was renamed in 2.13
-    values = getattr(shape_env, "backed_var_to_val", None) or getattr(shape_env, "var_to_val", {})
+    values = getattr(shape_env, "backed_var_to_val", None)
+    if values is None:  # torch 2.11 has the older name alone; later ones warn of it
+        values = getattr(shape_env, "var_to_val", {})
     hint = values.get(symbol)
     if hint is None:
         hint = getattr(shape_env, "var_to_hint_override", {}).get(symbol)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from ...dialects.aten import AtenOp, CallOp, TensorType
-from ...dialects.aten.attributes import TupleAttr
+from ...dialects.aten import AtenOp, CallOp
 from ...dialects.effects import has_side_effect
-from ...dialects.sym import MapAttr, SymAttr, SymbolAttr
+from ...dialects.sym import SymbolAttr
 from ..common.functions import functions
+from ..common.mentions import mentioned_symbols
 from ..counters import counter
 
 
@@ -78,7 +77,7 @@ def _remove_binder(function: FuncOp, block: Block, binder: Operation) -> None:
     if any(result.first_use is not None for result in binder.results):
         return
     names = frozenset(binder.binds)
-    mentioned = [symbol for op in block.ops if op is not binder for symbol in _symbols(op)]
+    mentioned = [symbol for op in block.ops if op is not binder for symbol in mentioned_symbols(op)]
     if not names.isdisjoint(mentioned):
         return
     operands = [value.owner for value in binder.operands]
@@ -100,30 +99,3 @@ def _remove_chain(block: Block, op: Operation | Block) -> None:
         block.erase_op(op)
         for owner in operands:
             _remove_chain(block, owner)
-
-
-def _symbols(op: Operation) -> set[str]:
-    """Symbols that an op's results and attributes mention."""
-    found: set[str] = set()
-    for result in op.results:
-        if isinstance(result.type, TensorType):
-            for expr in (*result.type.shape, *result.type.strides):
-                found |= expr.free_symbols
-    for attribute in op.properties.values():
-        found |= _mentioned(attribute)
-    return found
-
-
-def _mentioned(attribute: Attribute) -> set[str]:
-    if isinstance(attribute, SymAttr):
-        return set(attribute.data.free_symbols)
-    if isinstance(attribute, MapAttr):
-        return {name for expr in attribute.data for name in expr.free_symbols}
-    items: Iterable[Attribute] = ()
-    if isinstance(attribute, ArrayAttr):
-        items = attribute.data
-    elif isinstance(attribute, TupleAttr):
-        items = attribute.data.data
-    elif isinstance(attribute, DictionaryAttr):
-        items = attribute.data.values()
-    return {name for item in items for name in _mentioned(item)}

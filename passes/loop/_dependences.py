@@ -12,6 +12,7 @@ from ...dialects.effects import has_side_effect
 from ...dialects.loop import LoadOp, ReduceOp, ScanOp, ScatterOp
 from ...dialects.sym import AxesAttr, Expr
 from ..common.memory import NESTS, roots, written_value
+from ..common.mentions import bound_symbols, mentioned_symbols
 from ._accesses import map_of
 
 NO_AXIS = -1
@@ -55,8 +56,8 @@ class Node:
 class DependenceGraph:
     """Nodes of a block but for its terminator; `producer` gives the node that makes a value.
 
-    Besides uses there is an order wherever `aten.copy_` writes memory that others read, and among ops with other
-    effects.
+    Besides uses there is an order wherever `aten.copy_` writes memory that others read, among ops with other effects,
+    and from an op that binds a symbol to those that mention it.
     """
 
     def __init__(self, block: Block) -> None:
@@ -65,6 +66,8 @@ class DependenceGraph:
         ops = list(block.ops)
         self.terminator = ops.pop() if ops and ops[-1].name == "func.return" else None
         self._order = _MemoryOrder(ops)
+        self._binds = any("binds" in op.properties for op in ops)
+        self._binder: dict[str, int] = {}
         for position, op in enumerate(ops):
             self._add(Node(position, op))
 
@@ -82,6 +85,9 @@ class DependenceGraph:
             if value in self.producer:
                 node.opaque.add(self.producer[value].position)
         node.preds |= self._order.visit(node.position, op, values)
+        if self._binds:
+            node.preds |= {self._binder[name] for name in mentioned_symbols(op) if name in self._binder}
+            self._binder |= dict.fromkeys(bound_symbols(op), node.position)
         for result in op.results:
             self.producer[result] = node
         self.nodes.append(node)

@@ -1,0 +1,49 @@
+"""Symbols that ops mention: a use that no operand shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.ir import Attribute, Operation
+
+from ...dialects.aten import TensorType
+from ...dialects.aten.attributes import TupleAttr
+from ...dialects.sym import AxesAttr, MapAttr, SymAttr
+
+
+def mentioned_symbols(op: Operation) -> set[str]:
+    """Symbols (and axes) in the result types and properties of an op and of all that is nested in it."""
+    found: set[str] = set()
+    for each in op.walk():
+        for result in each.results:
+            if isinstance(result.type, TensorType):
+                for expr in (*result.type.shape, *result.type.strides):
+                    found |= expr.free_symbols
+        for attribute in each.properties.values():
+            found |= _mentioned(attribute)
+    return found
+
+
+def bound_symbols(op: Operation) -> tuple[str, ...]:
+    """Symbols whose values an op defines."""
+    binds = op.properties.get("binds")
+    names = binds.data if isinstance(binds, ArrayAttr) else ()
+    return tuple(name.data for name in names if isinstance(name, StringAttr))
+
+
+def _mentioned(attribute: Attribute) -> set[str]:
+    if isinstance(attribute, SymAttr):
+        return set(attribute.data.free_symbols)
+    if isinstance(attribute, MapAttr):
+        return {name for expr in attribute.data for name in expr.free_symbols}
+    if isinstance(attribute, AxesAttr):
+        return {name for _, size in attribute.data for name in size.free_symbols}
+    items: Iterable[Attribute] = ()
+    if isinstance(attribute, ArrayAttr):
+        items = attribute.data
+    elif isinstance(attribute, TupleAttr):
+        items = attribute.data.data
+    elif isinstance(attribute, DictionaryAttr):
+        items = attribute.data.values()
+    return {name for item in items for name in _mentioned(item)}
