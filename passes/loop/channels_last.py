@@ -1,4 +1,4 @@
-"""`loop-channels-last`: convolutions on a GPU work on tensors whose channels lie next to each other."""
+"""`loop-channels-last`: convolutions work on tensors whose channels lie next to each other."""
 
 from __future__ import annotations
 
@@ -23,19 +23,22 @@ from .assign_layouts import is_dense, unit_dimension, votes_for
 
 #: widest element that matrix units of GPUs multiply at full speed, in bits; they want channels side by side
 _MATRIX_BITS = 16
+#: widest element that the vector units of CPUs convolve with channels side by side, in bits
+_VECTOR_BITS = 32
 
 
 @dataclass(frozen=True)
 class ChannelsLast(ModulePass):
-    """Let convolutions of 16-bit floats on a GPU read and write tensors with their channels side by side.
+    """Let convolutions read and write tensors with their channels side by side.
 
     level:         loop
     precondition:  `loop-eliminate-views`; no `loop.fusion` yet
     guarantee:     the same values. The input and the result of such a convolution have channels-last strides, and so do
                    values between them that only nests read. What must keep its strides (arguments, values that are
-                   returned, viewed or used by other calls) is copied in front of the convolution, or behind it. cuDNN
-                   does the same copies inside of every call otherwise. Convolutions in groups, and those whose input
-                   and result would both be copied, stay as they are.
+                   returned, viewed or used by other calls) is copied in front of the convolution, or behind it. The
+                   libraries, cuDNN and oneDNN, do both copies inside of every call otherwise, so a convolution whose
+                   input and result would both be copied stays as it is. So do those in groups on a GPU, and elements
+                   wider than 16 bits there, 32 on a CPU.
 
         %x = loop.generate (...) { ... } : !aten.tensor<4x64x56x56xbf16, device = "cuda:0">
         %y = aten.convolution(%x, %w, ...) : !aten.tensor<4x64x56x56xbf16, device = "cuda:0">
@@ -61,10 +64,12 @@ def _qualifies(op: Operation) -> bool:
     if not isinstance(op, AtenOp) or op.packet != "convolution":
         return False
     out, source = cast(TensorType, op.results[0].type), cast(TensorType, op.operands[0].type)
-    narrow = isinstance(out.element, AnyFloat) and out.element.bitwidth <= _MATRIX_BITS
-    on_gpu = out.device.startswith("cuda")
     known = len(source.shape) == 4 and source.shape[1] is not ONE and out.shape[1] is not ONE
-    return on_gpu and narrow and known and op.arg("groups") == 1 and not op.arg("transposed")
+    if not known or not isinstance(out.element, AnyFloat) or op.arg("transposed"):
+        return False
+    if out.device == "cpu":
+        return out.element.bitwidth <= _VECTOR_BITS
+    return out.element.bitwidth <= _MATRIX_BITS and op.arg("groups") == 1
 
 
 def channels_last(type_: TensorType) -> TensorType:
@@ -86,7 +91,7 @@ class _Rewriter:
         """Sweep over the function once."""
         for op in list(self.block.ops):
             if op in self.convolutions:
-                if (self._is_free(op.operands[0]) or self._is_read(op)) and counter("loop-channels-last"):
+                if self._pays(op) and counter("loop-channels-last"):
                     self._convert(op)
             elif isinstance(op, GenerateOp):
                 for value in list(op.results):
@@ -102,8 +107,16 @@ class _Rewriter:
     def _is_indifferent(self, use: Use) -> bool:
         return type(use.operation) is LoadOp or (use.operation in self.convolutions and use.index == 0)
 
-    def _is_read(self, op: Operation) -> bool:
-        return any(self._is_indifferent(use) for use in op.results[0].uses)
+    def _pays(self, op: Operation) -> bool:
+        """Whether fewer copies are made than the two that the library saves."""
+        source, result = op.operands[0], op.results[0]
+        copied_input = not (self._is_free(source) or _is_channels_last(source))
+        copied_result = not _is_channels_last(result) and not all(self._is_indifferent(use) for use in result.uses)
+        if not (copied_input and copied_result):
+            return True
+        why = "not channels last: its input and its result would both be copied"
+        remark("missed", "loop-channels-last", op, why)
+        return False
 
     def _should_follow(self, value: SSAValue) -> bool:
         """Whether a value between nests is better off with the strides of what its producer reads."""

@@ -27,6 +27,31 @@ func.func @kept(%x: !aten.tensor<2x8x6x5xf32, device = "cuda:0">, %w: !aten.tens
   func.return %b, %d, %e : !aten.tensor<2x8x6x5xf32, device = "cuda:0">, !aten.tensor<2x8x6x5xf16, device = "cuda:0">, !aten.tensor<2x8x6x5xf16, device = "cuda:0">
 }
 
+// On a CPU also wide floats and groups; the result that is read and returned is copied once.
+func.func @cpu(%x: !aten.tensor<2x8x6x5xf32>, %w: !aten.tensor<8x1x1x1xf32>) -> (!aten.tensor<2x8x6x5xf32>, !aten.tensor<2x8x6x5xf32>) {
+  %a = loop.generate (i0 in 2, i1 in 8, i2 in 6, i3 in 5) {
+    %l = loop.load %x[i0, i1, i2, i3]
+    loop.yield %l
+  } : !aten.tensor<2x8x6x5xf32>
+  %d = aten.convolution(%a, %w, none, stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 8) : !aten.tensor<2x8x6x5xf32>
+  %e = aten.convolution(%d, %w, none, stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 8) : !aten.tensor<2x8x6x5xf32>
+  %f = loop.generate (i0 in 2, i1 in 8, i2 in 6, i3 in 5) {
+    %l = loop.load %e[i0, i1, i2, i3]
+    loop.yield %l
+  } : !aten.tensor<2x8x6x5xf32>
+  func.return %e, %f : !aten.tensor<2x8x6x5xf32>, !aten.tensor<2x8x6x5xf32>
+}
+
+// What a backward pass will read keeps its strides: both would be copied.
+func.func @saved(%x: !aten.tensor<2x8x6x5xf32>, %w: !aten.tensor<8x8x1x1xf32>) -> (!aten.tensor<2x8x6x5xf32>, !aten.tensor<2x8x6x5xf32>) {
+  %d = aten.convolution(%x, %w, none, stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<2x8x6x5xf32>
+  %f = loop.generate (i0 in 2, i1 in 8, i2 in 6, i3 in 5) {
+    %l = loop.load %d[i0, i1, i2, i3]
+    loop.yield %l
+  } : !aten.tensor<2x8x6x5xf32>
+  func.return %d, %f : !aten.tensor<2x8x6x5xf32>, !aten.tensor<2x8x6x5xf32>
+}
+
 // CHECK-LABEL: func.func @chain
 // CHECK: %[[C:.*]] = loop.generate
 // CHECK: strides = [240, 1, 40, 8]
@@ -40,3 +65,10 @@ func.func @kept(%x: !aten.tensor<2x8x6x5xf32, device = "cuda:0">, %w: !aten.tens
 // CHECK-LABEL: func.func @kept
 // CHECK-NOT: strides
 // CHECK: func.return
+// CHECK-LABEL: func.func @cpu
+// CHECK: %a = loop.generate
+// CHECK: strides = [240, 1, 40, 8]
+// CHECK: %d = aten.convolution{{.*}} strides = [240, 1, 40, 8]
+// CHECK-NEXT: %e = aten.convolution{{.*}} strides = [240, 1, 40, 8]
+// CHECK-LABEL: func.func @saved
+// CHECK-NOT: strides
