@@ -25,6 +25,7 @@ def test_equals_eager(case: str, dynamic: bool, dtype: torch.dtype) -> None:
     x = torch.randn(70, 70, generator=torch.Generator().manual_seed(0)).to(dtype)
     x[0, ::7] = float("nan")
     torch._dynamo.reset()
-    options = {"emulate_precision_casts": True}
-    compiled = torch.compile(CASES[case], backend="inductile", dynamic=dynamic, options=options)
+    compiled = torch.compile(
+        CASES[case], backend="inductile", dynamic=dynamic, options={"emulate_precision_casts": True}
+    )
     torch.testing.assert_close(compiled(x), CASES[case](x), equal_nan=True)
