@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
-from ..dialects import host
+from ..dialects import host, kernel
 from ..dialects.aten import TensorType
 from ..errors import UserError
 from ..lowering.registry import nearest
@@ -50,8 +50,14 @@ def parse_target(spec: str) -> tuple[str, str]:
 
 
 def emit_source(spec: str, module: ModuleOp) -> str:
-    """Source text of the module's kernels for a target spec."""
+    """Source text of the module's kernels for a target spec. UserError where nothing is lowered to kernels yet."""
     generator, target = parse_target(spec)
+    above = next((op for op in module.ops if isinstance(op, func.FuncOp)), None)
+    if above is not None and not any(isinstance(op, kernel.FuncOp | host.FuncOp) for op in module.ops):
+        raise UserError(
+            f"there is no kernel to emit for {spec!r}: @{above.sym_name.data} is at the aten or loop level",
+            "lower it first: add --pipeline default",
+        )
     return importlib.import_module(GENERATORS[generator], _PACKAGE).emit_source(module, target)
 
 

@@ -37,6 +37,14 @@ def test_a_violation_names_file_and_line(tmp_path: Path) -> None:
     assert "bad.mlir:4:3: error: 'loop.view' op 1 indices for 2 dimensions" in done.err
 
 
+def test_source_of_what_is_not_lowered_is_an_error(add: Path) -> None:
+    done = opt(add, "-t", "cpp")
+    assert done.status == 1
+    assert "there is no kernel to emit for 'cpp'" in done.err
+    assert "--pipeline default" in done.err
+    assert opt(add, "--pipeline", "default", "-t", "cpp").status == 0
+
+
 def test_wrong_arguments_exit_2(add: Path) -> None:
     with pytest.raises(SystemExit) as left:
         opt(add, "--no-such-flag")
