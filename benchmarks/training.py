@@ -152,7 +152,8 @@ def main() -> None:
     p.add_argument("--compare", metavar="MODEL", help=argparse.SUPPRESS)
     args = p.parse_args()
     if args.first:
-        return print(json.dumps(first_step(*args.first, args.small)))
+        name, backend = args.first
+        return print(json.dumps(first_step(name, backend, args.small)))
     if args.compare:
         return print(json.dumps(compare(args.compare, args.small, args.seconds)))
     rest = ["--seconds", str(args.seconds), *(["--small"] if args.small else [])]
