@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from processes import MeasurementError, in_fresh_process
 
 HERE = Path(__file__).parent
 
@@ -68,14 +68,12 @@ def first_call(case: str, backend: str) -> dict[str, Any]:
     return {"total": total, "backend": inside, "run": run, "stages": stages}
 
 
-def in_fresh_process(case: str, backend: str, cache: str) -> dict[str, Any]:
-    """`first_call` in a new process with the given kernel cache."""
-    environment = os.environ | {"OMP_WAIT_POLICY": "passive", "INDUCTILE_CACHE_DIR": cache, "HF_HUB_OFFLINE": "1"}
-    command = [sys.executable, "-W", "ignore", __file__, "--case", case, "--backend", backend]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{case}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+def in_new_process(case: str, backend: str, cache: str) -> dict[str, Any]:
+    """`first_call` in a fresh process with the given caches."""
+    try:
+        return in_fresh_process(__file__, ["--case", case, "--backend", backend], cache)
+    except MeasurementError as error:
+        raise SystemExit(f"{case}: " + "\n".join(error.lines)[-2000:]) from error
 
 
 def breakdown(case: str, repeat: int) -> list[tuple[str, float]]:
@@ -84,8 +82,8 @@ def breakdown(case: str, repeat: int) -> list[tuple[str, float]]:
     warm: list[dict[str, Any]] = []
     for _ in range(repeat):
         with tempfile.TemporaryDirectory() as cache:
-            cold.append(in_fresh_process(case, "inductile", cache))
-            warm.append(in_fresh_process(case, "inductile", cache))
+            cold.append(in_new_process(case, "inductile", cache))
+            warm.append(in_new_process(case, "inductile", cache))
     emission = "emit and compile"
     names = [name for name in warm[0]["stages"] if name != emission]
     passes = [(name, median(r["stages"][name] for r in warm)) for name in names]
@@ -122,8 +120,8 @@ def growth(layers: list[int]) -> str:
     lines = ["| layers | aot_eager s | inductile s | beyond |", "|---:|---:|---:|---:|"]
     for depth in layers:
         with tempfile.TemporaryDirectory() as cache:
-            eager = in_fresh_process(str(depth), "aot_eager", cache)["total"]
-            ours = in_fresh_process(str(depth), "inductile", cache)["total"]
+            eager = in_new_process(str(depth), "aot_eager", cache)["total"]
+            ours = in_new_process(str(depth), "inductile", cache)["total"]
         lines.append(f"| {depth} | {eager:.2f} | {ours:.2f} | {ours - eager:.2f} |")
     return "\n".join(lines)
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+from processes import MeasurementError, in_fresh_process
 
 HERE = Path(__file__).parent
 BACKENDS = ("aot_eager", "inductor", "inductile")
@@ -40,24 +43,12 @@ class Row:
         return self.cold[backend] - self.cold["aot_eager"]
 
 
-def run_worker(arguments: list[str], cache: str, timeout: float) -> dict[str, object]:
-    """Run `worker.py` in a fresh process with its own caches; its last line is JSON."""
-    environment = os.environ | {
-        "OMP_WAIT_POLICY": "passive",
-        "INDUCTILE_CACHE_DIR": f"{cache}/inductile",
-        "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor",
-        "HF_HUB_OFFLINE": "1",
-        "PYTHONWARNINGS": "ignore",
-    }
-    command = [sys.executable, str(HERE / "worker.py"), *arguments]
+def run_worker(arguments: list[str], cache: str, timeout: float) -> dict[str, Any]:
+    """Run `worker.py` in a fresh process with its own caches; a failure becomes a `problem`."""
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        return {"problem": f"no answer after {timeout:.0f} s"}
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        return {"problem": lines[-1][:300] if lines else f"exit code {done.returncode}"}
-    return json.loads(done.stdout.splitlines()[-1])
+        return in_fresh_process(str(HERE / "worker.py"), arguments, cache, timeout)
+    except MeasurementError as error:
+        return {"problem": str(error)}
 
 
 def measure(case: list[str], name: str, args: argparse.Namespace, headers: str) -> Row:
@@ -121,15 +112,10 @@ def _cell(values: dict[str, float] | dict[str, int], names: tuple[str, ...], dig
     return " / ".join(_number(values.get(n), digits) for n in names)
 
 
-def geometric_mean(rows: list[Row], over: str) -> float | None:
+def mean_ratio(rows: list[Row], over: str) -> float | None:
     """Geometric mean of latency `over` / ours."""
     ratios = [r.latency[over] / r.latency["inductile"] for r in rows if {over, "inductile"} <= r.latency.keys()]
-    if not ratios:
-        return None
-    product = 1.0
-    for ratio in ratios:
-        product *= ratio
-    return product ** (1 / len(ratios))
+    return geometric_mean(ratios) if ratios else None
 
 
 def main() -> None:
@@ -164,7 +150,7 @@ def main() -> None:
             print(table(rows[-1:]).splitlines()[-1], flush=True)
     print("\n" + table(rows))
     for over in ("inductor", "eager"):
-        mean = geometric_mean(rows, over)
+        mean = mean_ratio(rows, over)
         if mean is not None:
             print(f"geometric mean of latency, {over} / inductile: {mean:.2f}")
     if args.json:

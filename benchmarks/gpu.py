@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from processes import MeasurementError, in_fresh_process
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -168,20 +168,14 @@ def measure(name: str, backend: str, rows: int, repeat: int, trace: str) -> dict
 
 def run_one(name: str, backend: str, args: argparse.Namespace) -> dict[str, Any]:
     """Measure in a fresh process with its own caches; a failure becomes a row with a `problem`."""
+    trace = f"{args.trace}/{name}" if args.trace and backend == "inductile" else ""
+    arguments = ["--worker", name, backend, "--rows", str(args.rows), "--repeat", str(args.repeat), "--trace", trace]
     with tempfile.TemporaryDirectory() as cache:
-        folders = {"INDUCTILE_CACHE_DIR": "inductile", "TRITON_CACHE_DIR": "triton", "TORCHINDUCTOR_CACHE_DIR": "ind"}
-        environment = os.environ | {key: f"{cache}/{folder}" for key, folder in folders.items()}
-        trace = f"{args.trace}/{name}" if args.trace and backend == "inductile" else ""
-        command = [sys.executable, __file__, "--worker", name, backend, "--rows", str(args.rows)]
-        command += ["--repeat", str(args.repeat), "--trace", trace]
         try:
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=args.timeout)
-        except subprocess.TimeoutExpired:
-            return {"pattern": name, "backend": backend, "problem": f"no answer after {args.timeout:.0f} s"}
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        return {"pattern": name, "backend": backend, "problem": "\n".join(lines[-15:])[-1500:]}
-    return json.loads(done.stdout.splitlines()[-1])
+            return in_fresh_process(__file__, arguments, cache, args.timeout)
+        except MeasurementError as error:
+            problem = "\n".join(error.lines[-15:])[-1500:] or str(error)
+            return {"pattern": name, "backend": backend, "problem": problem}
 
 
 def read_results(path: Path) -> list[dict[str, Any]]:

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from gpu import BACKENDS, make_importable
+from processes import MeasurementError, in_fresh_process
 
 
 def measure(name: str, backend: str, dtype_name: str) -> dict[str, Any]:
@@ -85,23 +83,12 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def run_one(name: str, backend: str, args: argparse.Namespace) -> dict[str, Any]:
-    """One measurement in a fresh process with fresh caches."""
+    """One measurement in a fresh process with fresh caches; a failure becomes a row with a `problem`."""
     with tempfile.TemporaryDirectory() as cache:
-        environment = os.environ | {
-            "INDUCTILE_CACHE_DIR": f"{cache}/a",
-            "TORCHINDUCTOR_CACHE_DIR": f"{cache}/b",
-            "TRITON_CACHE_DIR": f"{cache}/c",
-            "HF_HUB_OFFLINE": "1",
-        }
-        command = [sys.executable, __file__, "--worker", name, backend, "--dtype", args.dtype]
         try:
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=args.timeout)
-        except subprocess.TimeoutExpired:
-            return {"model": name, "backend": backend, "problem": f"no result after {args.timeout:.0f} s"}
-    if done.returncode:
-        reason = [line for line in done.stderr.splitlines() if line.strip()][-1:]
-        return {"model": name, "backend": backend, "problem": reason[0][:300] if reason else "failed"}
-    return json.loads(done.stdout.splitlines()[-1])
+            return in_fresh_process(__file__, ["--worker", name, backend, "--dtype", args.dtype], cache, args.timeout)
+        except MeasurementError as error:
+            return {"model": name, "backend": backend, "problem": str(error)}
 
 
 def main() -> None:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
+
+from processes import MeasurementError, in_fresh_process
 
 HERE = Path(__file__).parent
 MODELS = ("bert", "gpt2", "llama", "resnet50", "vit")
@@ -115,17 +115,12 @@ def compare(name: str, small: bool, seconds: float) -> dict[str, Any]:
     return result
 
 
-def in_fresh_process(arguments: list[str], cache: str) -> dict[str, Any]:
-    """The last line of this script's output with these arguments, as JSON."""
-    environment = os.environ | {
-        "OMP_WAIT_POLICY": "passive", "HF_HUB_OFFLINE": "1",
-        "INDUCTILE_CACHE_DIR": f"{cache}/inductile", "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor",
-    }  # fmt: skip
-    command = [sys.executable, "-W", "ignore", __file__, *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(arguments)}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+def in_new_process(arguments: list[str], cache: str) -> dict[str, Any]:
+    """What this script prints for these arguments, in a fresh process."""
+    try:
+        return in_fresh_process(__file__, arguments, cache)
+    except MeasurementError as error:
+        raise SystemExit(f"{' '.join(arguments)}: " + "\n".join(error.lines)[-2000:]) from error
 
 
 def row(name: str, figures: dict[str, Any], first: dict[str, float]) -> str:
@@ -166,9 +161,9 @@ def main() -> None:
         first: dict[str, float] = {}
         for backend in () if args.no_cold else BACKENDS:
             with tempfile.TemporaryDirectory() as cache:
-                first[backend] = in_fresh_process(["--first", name, backend, *rest], cache)["seconds"]
+                first[backend] = in_new_process(["--first", name, backend, *rest], cache)["seconds"]
         with tempfile.TemporaryDirectory() as cache:
-            figures = in_fresh_process(["--compare", name, *rest], cache)
+            figures = in_new_process(["--compare", name, *rest], cache)
         ratios.append(figures["ms"]["inductor"] / figures["ms"]["inductile"])
         print(row(name, figures, first), flush=True)
     print(f"\ngeometric mean of the time of a step, Inductor / inductile: {geometric_mean(ratios):.2f}")
