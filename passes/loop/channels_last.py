@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -91,8 +92,7 @@ class _Rewriter:
         """Sweep over the function once."""
         for op in list(self.block.ops):
             if op in self.convolutions:
-                if self._pays(op) and counter("loop-channels-last"):
-                    self._convert(op)
+                self._consider(op)
             elif isinstance(op, GenerateOp):
                 for value in list(op.results):
                     if self._should_follow(value):
@@ -107,16 +107,16 @@ class _Rewriter:
     def _is_indifferent(self, use: Use) -> bool:
         return type(use.operation) is LoadOp or (use.operation in self.convolutions and use.index == 0)
 
-    def _pays(self, op: Operation) -> bool:
-        """Whether fewer copies are made than the two that the library saves."""
+    def _consider(self, op: Operation) -> None:
+        """Convert a convolution where fewer copies are made than the two that the library saves."""
         source, result = op.operands[0], op.results[0]
-        copied_input = not (self._is_free(source) or _is_channels_last(source))
-        copied_result = not _is_channels_last(result) and not all(self._is_indifferent(use) for use in result.uses)
-        if not (copied_input and copied_result):
-            return True
-        why = "not channels last: its input and its result would both be copied"
-        remark("missed", "loop-channels-last", op, why)
-        return False
+        copied_input = not (_is_channels_last(source) or self._is_free(source))
+        fixed = [] if _is_channels_last(result) else [u for u in result.uses if not self._is_indifferent(u)]
+        if copied_input and fixed:
+            why = "not channels last: its input and its result would both be copied"
+            remark("missed", "loop-channels-last", op, why)
+        elif counter("loop-channels-last"):
+            self._convert(op, copied_input, fixed)
 
     def _should_follow(self, value: SSAValue) -> bool:
         """Whether a value between nests is better off with the strides of what its producer reads."""
@@ -129,17 +129,16 @@ class _Rewriter:
         votes = votes_for(value)
         return votes[1] > votes[unit_dimension(type_)]
 
-    def _convert(self, op: Operation) -> None:
+    def _convert(self, op: Operation, copied_input: bool, fixed: Sequence[Use]) -> None:
+        """`fixed` are the uses that need the strides which the result has had."""
         source, result = op.operands[0], op.results[0]
-        if not _is_channels_last(source):
-            if self._is_free(source):
-                _retype(source)
-            else:
-                op.operands[0] = self._copied(source, op)
+        if copied_input:
+            op.operands[0] = self._copied(source, op)
+        elif not _is_channels_last(source):
+            _retype(source)
         plain = cast(TensorType, result.type)
         if not _is_channels_last(result):
             result = _retype(result)
-        fixed = [use for use in result.uses if not self._is_indifferent(use)]
         if fixed:
             copy = copy_of(result, plain, op)
             self.block.insert_op_after(copy, op)

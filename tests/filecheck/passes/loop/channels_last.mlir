@@ -52,6 +52,12 @@ func.func @saved(%x: !aten.tensor<2x8x6x5xf32>, %w: !aten.tensor<8x8x1x1xf32>) -
   func.return %d, %f : !aten.tensor<2x8x6x5xf32>, !aten.tensor<2x8x6x5xf32>
 }
 
+// What has the layout already is copied nowhere.
+func.func @already(%x: !aten.tensor<2x8x6x5xf32, strides = [240, 1, 40, 8]>, %w: !aten.tensor<8x8x1x1xf32>) -> !aten.tensor<2x8x6x5xf32, strides = [240, 1, 40, 8]> {
+  %d = aten.convolution(%x, %w, none, stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<2x8x6x5xf32, strides = [240, 1, 40, 8]>
+  func.return %d : !aten.tensor<2x8x6x5xf32, strides = [240, 1, 40, 8]>
+}
+
 // CHECK-LABEL: func.func @chain
 // CHECK: %[[C:.*]] = loop.generate
 // CHECK: strides = [240, 1, 40, 8]
@@ -72,3 +78,5 @@ func.func @saved(%x: !aten.tensor<2x8x6x5xf32>, %w: !aten.tensor<8x8x1x1xf32>) -
 // CHECK-NEXT: %e = aten.convolution{{.*}} strides = [240, 1, 40, 8]
 // CHECK-LABEL: func.func @saved
 // CHECK-NOT: strides
+// CHECK-LABEL: func.func @already
+// CHECK-NOT: loop.generate
