@@ -39,19 +39,31 @@ class InductileBackend:
         Raises UserError for a wrong mode or option, PassError for a bug of ours unless `on_error="eager"`.
         """
         config = Config.resolve(mode, options)
-        with watch_of_pre_grad(config):
-            adapters = run_pre_grad(graph, example_inputs, config.pre_grad)
-        compiled = aot_backend(
-            forward=lambda gm, inputs: compile_graph(gm, inputs, config, "forward"),
-            backward=lambda gm, inputs: compile_graph(gm, inputs, config, "backward"),
-            inference=lambda gm, inputs: compile_graph(gm, inputs, config, "inference"),
-            decompositions=lambda: chosen_decompositions(config),
-            partition=partial(partition_joint, config=config),
-        )(graph, example_inputs)
-        return with_adapters(compiled, adapters)
+        return compile_dynamo_graph(
+            graph, example_inputs, config, lambda kind, gm, inputs: compile_graph(gm, inputs, config, kind)
+        )
 
     def reset(self) -> None:
         """Called by `torch._dynamo.reset()`; nothing is kept between compiles but the disk cache."""
+
+
+def compile_dynamo_graph(
+    graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, compile_aten: Callable[..., CompiledFunction]
+) -> CompiledFunction:
+    """Take one Dynamo graph through the pre-grad passes and AOTAutograd.
+
+    compile_aten: called with the kind ("forward", "backward" or "inference"), a graph of ATen ops and its inputs
+    """
+    with watch_of_pre_grad(config):
+        adapters = run_pre_grad(graph, inputs, config.pre_grad)
+    compiled = aot_backend(
+        forward=partial(compile_aten, "forward"),
+        backward=partial(compile_aten, "backward"),
+        inference=partial(compile_aten, "inference"),
+        decompositions=lambda: chosen_decompositions(config),
+        partition=partial(partition_joint, config=config),
+    )(graph, inputs)
+    return with_adapters(compiled, adapters)
 
 
 def chosen_decompositions(config: Config) -> dict[Any, CompiledFunction]:

@@ -8,7 +8,6 @@ even for those, so graphs of CPU tensors can be moved in the IR instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import torch
@@ -21,13 +20,11 @@ from ...dialects import host
 from ...dialects.aten import TensorType
 from ...dialects.aten.attributes import DeviceAttr
 from ...lowering.fx_import import import_graph
-from ...lowering.fx_pre_grad import run_pre_grad, with_adapters
-from ...lowering.fx_private import aot_backend, without_modes
+from ...lowering.fx_private import without_modes
 from ..compile_graph import choose_passes, eager_callable, run_passes, with_torch_flags
 from ..compiled import GraphReport
 from ..config import Config
-from ..partition import partition_joint
-from ..torch_compile import chosen_decompositions
+from ..torch_compile import compile_dynamo_graph
 from .kernel import TritonKernel
 from .source import emit
 
@@ -49,15 +46,7 @@ class OfflineBackend:
 
     def __call__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
         """Compile one Dynamo graph; the callable runs it through torch."""
-        adapters = run_pre_grad(graph, inputs, self.config.pre_grad)
-        compiled = aot_backend(
-            forward=partial(self._compile, "forward"),
-            backward=partial(self._compile, "backward"),
-            inference=partial(self._compile, "inference"),
-            decompositions=lambda: chosen_decompositions(self.config),
-            partition=partial(partition_joint, config=self.config),
-        )(graph, inputs)
-        return with_adapters(compiled, adapters)
+        return compile_dynamo_graph(graph, inputs, self.config, self._compile)
 
     def _compile(self, kind: str, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
         config = with_torch_flags(self.config)
