@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import host, kernel
 from ..dialects.loop import FusionOp, ScatterOp, ViewOp, yielded
+from ..passes.kernel.effects import written_buffers
 from .reference.run import find_function
 
 
@@ -73,7 +74,7 @@ def _kernels(block: Block) -> dict[str, kernel.FuncOp]:
 
 def _stored(function: kernel.FuncOp) -> list[int]:
     """Numbers of the buffers that a kernel writes."""
-    stores = {op.buffer for op in function.walk() if isinstance(op, kernel.StoreOp)}
+    stores = written_buffers(function.body.block)
     return [number for number, argument in enumerate(function.body.block.args) if argument in stores]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...dialects import kernel
+from ...passes.kernel.effects import written_buffers
 from .code import Code
 from .context import Buffer, Context, location_lines
 from .loops import LoopEmitter
@@ -64,7 +65,7 @@ def emit_kernel(function: kernel.FuncOp) -> KernelSource:
 
 def _parameters(context: Context, function: kernel.FuncOp) -> tuple[list[str], list[str]]:
     """C++ types and names of the parameters; buffers that are only read are const."""
-    written = {op.buffer for op in function.walk() if isinstance(op, kernel.StoreOp)}
+    written = written_buffers(function.body.block)
     types: list[str] = []
     names: list[str] = []
     for position, argument in enumerate(function.body.block.args):

@@ -15,6 +15,7 @@ from ...dialects import host, kernel
 from ...dialects.aten import AtenOp
 from ...passes.common.costs import Cost, program_costs
 from ...passes.common.machines import MACHINES, Machine
+from ...passes.kernel.effects import written_buffers
 from ...passes.printing import module_text, text_and_lines
 from ...passes.remarks import Remark
 from .locations import Places
@@ -43,10 +44,11 @@ def _remark(remark: Remark, lines: Mapping[Operation, tuple[int, int]]) -> Json:
 def graph_block(module: ModuleOp, places: Places) -> list[Json]:
     """The ops of each function and which of them feed which: nodes with label, kind, type, inputs and places."""
     functions = [op for op in module.ops if isinstance(op, func.FuncOp | host.FuncOp) and op.body.blocks]
-    return [{"name": f.sym_name.data, "nodes": _nodes(f.body.blocks[0], places)} for f in functions]
+    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, kernel.FuncOp)}
+    return [{"name": f.sym_name.data, "nodes": _nodes(f.body.blocks[0], kernels, places)} for f in functions]
 
 
-def _nodes(block: Block, places: Places) -> list[Json]:
+def _nodes(block: Block, kernels: Mapping[str, kernel.FuncOp], places: Places) -> list[Json]:
     nodes: list[Json] = []
     makers: dict[SSAValue, int] = {}
 
@@ -65,7 +67,7 @@ def _nodes(block: Block, places: Places) -> list[Json]:
         if isinstance(op, host.FreeOp | host.EmptyOp):
             continue
         if isinstance(op, host.LaunchOp):
-            add(op.kernel.root_reference.data, "kernel", op.operands, _written(op), op)
+            add(op.kernel.root_reference.data, "kernel", op.operands, _written(op, kernels), op)
         elif op.has_trait(IsTerminator):
             add("return", "return", op.operands, (), op)
         else:
@@ -81,20 +83,14 @@ def _overwritten(op: Operation) -> list[SSAValue]:
     return [op.operands[0]] if op.name == "aten.copy_" else []
 
 
-def _written(launch: host.LaunchOp) -> list[SSAValue]:
+def _written(launch: host.LaunchOp, kernels: Mapping[str, kernel.FuncOp]) -> list[SSAValue]:
     """The tensors that a launch writes."""
-    module = launch.get_toplevel_object()
-    name = launch.kernel.root_reference.data
-    kernels = (
-        op
-        for op in (module.walk() if isinstance(module, Operation) else ())
-        if isinstance(op, kernel.FuncOp) and op.sym_name.data == name
-    )
-    for function in kernels:
-        stored = {op.buffer for op in function.walk() if isinstance(op, kernel.StoreOp)}
-        arguments = zip(launch.buffers, function.body.block.args, strict=False)
-        return [value for value, argument in arguments if argument in stored]
-    return list(launch.buffers)
+    function = kernels.get(launch.kernel.root_reference.data)
+    if function is None:
+        return list(launch.buffers)
+    stored = written_buffers(function.body.block)
+    arguments = zip(launch.buffers, function.body.block.args, strict=False)
+    return [value for value, argument in arguments if argument in stored]
 
 
 def program_block(module: ModuleOp, sources: Mapping[str, str], places: Places) -> Json:

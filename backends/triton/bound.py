@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from ..cpp.launch import kernel_error
+from ..host.runtime import current_stream
 from .kernel import TritonKernel
 from .native import Run, launcher_of
 from .targets import TritonTarget
@@ -59,7 +60,7 @@ class BoundKernel:
             self._interpret(programs, wide, arguments)
             return
         with torch.cuda.device(device):
-            stream = torch._C._cuda_getCurrentRawStream(device.index)
+            stream = current_stream(device.index)
             pointers = [buffer.data_ptr() for buffer in buffers]
             self.on(device.index)(stream, programs, wide, *pointers, *integers)
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable
 from pathlib import PurePath
 
 from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, NameLoc
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, Ranges, bounds
 from ...passes.kernel.axes import Loop
+from ...passes.kernel.effects import written_buffers
 from ...passes.kernel.tiles import is_grid, is_persistent
 from . import memory, scalars
 from .axes import Axes, tile_rank
@@ -42,7 +43,9 @@ class _KernelEmitter:
         block = function.body.block
         rank = max((tile_rank(op) for op in block.ops if isinstance(op, Loop)), default=0)
         self.extents = tuple(a.type.extent for a in block.args)  # pyright: ignore[reportAttributeAccessIssue]
-        self.context = Context(rank, ranges, _index_width(self.extents, ranges), written=_written(block))
+        self.context = Context(
+            rank, ranges, _index_width(self.extents, ranges), written=frozenset(written_buffers(block))
+        )
         self.axes = Axes(self.context)
         self.reductions = Reductions(self.context, self.axes, self.body, self.custom)
         self.scans = Scans(self.context, self.axes, self.body, self.custom)
@@ -206,10 +209,6 @@ def _index_width(extents: tuple[Expr, ...], ranges: Ranges) -> str | None:
         return None
     constant = all(extent.is_constant for extent in extents)
     return "tl.int64" if constant or any(least is not None and least > MAX_INDEX for least, _ in known) else "INDEX"
-
-
-def _written(block: Block) -> frozenset[SSAValue]:
-    return frozenset(op.buffer for op in block.walk() if isinstance(op, kernel.StoreOp))
 
 
 def _sum(left: str, right: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
 from xdsl.ir import Attribute, Operation
 
 from ...dialects.aten import TensorType
@@ -23,13 +23,6 @@ def mentioned_symbols(op: Operation) -> set[str]:
         for attribute in each.properties.values():
             found |= _mentioned(attribute)
     return found
-
-
-def bound_symbols(op: Operation) -> tuple[str, ...]:
-    """Symbols whose values an op defines."""
-    binds = op.properties.get("binds")
-    names = binds.data if isinstance(binds, ArrayAttr) else ()
-    return tuple(name.data for name in names if isinstance(name, StringAttr))
 
 
 def _mentioned(attribute: Attribute) -> set[str]:

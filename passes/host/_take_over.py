@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection
 from xdsl.ir import Block, SSAValue
 
 from ...dialects import host
-from ...dialects.aten.types import TensorType
 from ...dialects.sym import Expr, SymAttr
 from ..counters import counter
 from ..kernel.cost import Sizes
+from ..kernel.launches import hinted_sizes
 from ..remarks import remark
-from .lifetimes import Lifetimes, is_tensor
+from .lifetimes import Lifetimes, type_of
 from .sizes import ALIGNMENT, bytes_of
 
 
@@ -33,9 +33,8 @@ class LiveBytes:
 
     def of(self, value: SSAValue) -> int:
         """Bytes of a tensor; 0 for one of a type that only ATen knows."""
-        assert isinstance(value.type, TensorType)
         try:
-            return -(-self.sizes.of(bytes_of(value.type)) // ALIGNMENT) * ALIGNMENT
+            return -(-self.sizes.of(bytes_of(type_of(value))) // ALIGNMENT) * ALIGNMENT
         except KeyError:
             return 0
 
@@ -61,31 +60,20 @@ def take_over(function: host.FuncOp, reusable: Callable[[SSAValue], bool]) -> No
     for value, position in last.items():
         if position < lifetimes.end:
             ending.setdefault(position, []).append(value)
-    live = LiveBytes(lifetimes, sizes_of(function))
+    live = LiveBytes(lifetimes, hinted_sizes(function))
     dead: dict[tuple[Expr, str], list[tuple[SSAValue, int]]] = {}
     for op in list(block.ops):
         position = lifetimes.position[op]
         if isinstance(op, host.EmptyOp) and op.out in last:
             old = _pick(dead, op.out, position, lifetimes.escapes(op.out), live)
             if old is not None and counter("host-reuse"):
-                remark("passed", "host-reuse", op, "takes over dead memory", bytes=str(bytes_of(_type(op.out))))
+                remark("passed", "host-reuse", op, "takes over dead memory", bytes=str(bytes_of(type_of(op.out))))
                 ends = last[op.out]
                 _give(block, op, old)
                 if ends < lifetimes.end:
                     ending[ends] = [old if value is op.out else value for value in ending[ends]]
         for value in ending.get(position, ()):
-            dead.setdefault((bytes_of(_type(value)), _type(value).device), []).append((value, position))
-
-
-def sizes_of(function: host.FuncOp) -> Sizes:
-    """Estimates of a function's sizes by the hints of its symbols."""
-    hints = {s.data.name: s.data.hint for s in function.symbols}
-    return Sizes({name: hint for name, hint in hints.items() if hint is not None})
-
-
-def _type(value: SSAValue) -> TensorType:
-    assert is_tensor(value) and isinstance(value.type, TensorType)
-    return value.type
+            dead.setdefault((bytes_of(type_of(value)), type_of(value).device), []).append((value, position))
 
 
 def _pick(
@@ -96,7 +84,7 @@ def _pick(
     live: LiveBytes,
 ) -> SSAValue | None:
     """The dead memory that a new value takes over; what is returned must not be a view."""
-    kind = _type(new)
+    kind = type_of(new)
     candidates = dead.get((bytes_of(kind), kind.device), [])
     for number in range(len(candidates) - 1, -1, -1):
         old, died = candidates[number]

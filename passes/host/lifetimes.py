@@ -33,6 +33,12 @@ def is_tensor(value: SSAValue) -> bool:
     return isinstance(value.type, TensorType)
 
 
+def type_of(value: SSAValue) -> TensorType:
+    """The type of a value that has memory."""
+    assert isinstance(value.type, TensorType)
+    return value.type
+
+
 def sources(value: SSAValue) -> tuple[SSAValue, ...]:
     """The values that `value` may be a view of, one step up; empty when its memory is its own."""
     owner = value.owner

@@ -15,9 +15,10 @@ from ...dialects.aten.types import TensorType
 from ...dialects.sym import ZERO, Expr, Ranges, SymAttr, ceildiv, const, prove_le
 from ..counters import counter
 from ..kernel.cost import Sizes
+from ..kernel.launches import hinted_sizes
 from ..remarks import remark
-from ._take_over import LiveBytes, sizes_of
-from .lifetimes import LifetimeError, Lifetimes, is_used_by_call, verify_pools
+from ._take_over import LiveBytes
+from .lifetimes import LifetimeError, Lifetimes, is_used_by_call, type_of, verify_pools
 from .sizes import ALIGNMENT, bytes_of
 
 #: bytes of a single tensor from which on keeping its memory saves more than it costs
@@ -94,7 +95,7 @@ class _Slot:
 def _plan_function(function: host.FuncOp) -> None:
     block = function.body.block
     ranges = Ranges.of_symbols(s.data for s in function.symbols)
-    sizes = sizes_of(function)
+    sizes = hinted_sizes(function)
     requests = _requests(block, sizes)
     try:
         _plan_pool(function, requests, ranges, sizes)
@@ -125,19 +126,14 @@ def _requests(block: Block, sizes: Sizes) -> list[_Request]:
     for op in block.ops:
         if not isinstance(op, host.EmptyOp) or op.pool or op.kept is not None or lifetimes.escapes(op.out):
             continue
-        if _tensor(op).device != "cpu" or is_used_by_call(op.out):
+        if type_of(op.out).device != "cpu" or is_used_by_call(op.out):
             continue
-        size = bytes_of(_tensor(op))
+        size = bytes_of(type_of(op.out))
         if size is not ZERO and counter(HostPlanMemory.name):
             aligned = ceildiv(size, const(ALIGNMENT)) * ALIGNMENT
             start, last = lifetimes.position[op], lifetimes.last[op.out]
             found.append(_Request(op, size, aligned, sizes.of(aligned), start, last))
     return found
-
-
-def _tensor(op: host.EmptyOp) -> TensorType:
-    assert isinstance(op.out.type, TensorType)
-    return op.out.type
 
 
 def _plan_pool(function: host.FuncOp, requests: list[_Request], ranges: Ranges, sizes: Sizes) -> None:

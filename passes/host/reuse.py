@@ -16,7 +16,7 @@ from ..counters import counter
 from ..kernel.aliasing import may_overwrite, merge_arguments
 from ..remarks import remark
 from ._take_over import take_over
-from .lifetimes import Lifetimes
+from .lifetimes import Lifetimes, type_of
 from .sizes import bytes_of, is_dense
 
 #: ATen calls whose result is fresh memory that nothing else holds, as large as its type says
@@ -129,7 +129,7 @@ class _InPlace:
         block = launch.parent
         assert block is not None
         old, new = launch.buffers[read], launch.buffers[written]
-        remark("passed", "host-reuse", launch, "writes over an input that dies", bytes=str(bytes_of(_tensor(new))))
+        remark("passed", "host-reuse", launch, "writes over an input that dies", bytes=str(bytes_of(type_of(new))))
         owner = new.owner
         assert isinstance(owner, host.EmptyOp)
         new.replace_all_uses_with(old)
@@ -138,8 +138,3 @@ class _InPlace:
         del buffers[read]
         launch.operands = buffers
         self.lifetimes.pop(block, None)
-
-
-def _tensor(value: SSAValue) -> TensorType:
-    assert isinstance(value.type, TensorType)
-    return value.type

@@ -28,6 +28,12 @@ def loops_in(block: Block) -> Iterator[Loop]:
                 yield from loops_in(region.block)
 
 
+def flat_vector_loops(function: kernel.FuncOp) -> list[kernel.ForOp]:
+    """The `for` loops of a kernel whose axis runs in SIMD lanes with no loop inside."""
+    loops = (op for op in loops_in(function.body.block) if isinstance(op, kernel.ForOp))
+    return [op for op in loops if op.mapping.data == "vector" and not any(map(is_loop, op.body.block.ops))]
+
+
 def nested_axes(op: Loop) -> dict[str, Bound]:
     """The axes of the loops inside a loop, without its own, with lower and upper bound."""
     return {

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
-from xdsl.traits import Pure
 
 from ...dialects import kernel
+from ...dialects.effects import is_pure
 from ...dialects.sym import Ranges, bounds
 from ..counters import counter
-from .axes import is_loop
+from .axes import flat_vector_loops
 from .effects import written_buffers
 from .launch_facts import ranges_of
 
@@ -20,9 +20,8 @@ def hoist_invariants(function: kernel.FuncOp) -> None:
     only out of loops that run at least once, and only from buffers that the kernel does not write.
     """
     ranges, written = ranges_of(function), written_buffers(function.body.block)
-    for op in list(function.walk()):
-        if isinstance(op, kernel.ForOp) and op.mapping.data == "vector" and not any(map(is_loop, op.body.block.ops)):
-            _hoist(op, written, ranges)
+    for op in flat_vector_loops(function):
+        _hoist(op, written, ranges)
 
 
 def _hoist(loop: kernel.ForOp, written: set[SSAValue], ranges: Ranges) -> None:
@@ -49,4 +48,4 @@ def _is_invariant(op: Operation, axis: str, written: set[SSAValue], runs: bool) 
         return runs and op.buffer not in written and axis not in op.map.data[0].free_symbols
     if isinstance(op, kernel.IndexOp):
         return axis not in op.expr.data.free_symbols
-    return not op.regions and len(op.results) > 0 and op.has_trait(Pure)
+    return not op.regions and len(op.results) > 0 and is_pure(op)

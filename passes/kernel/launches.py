@@ -19,6 +19,12 @@ def _launches(module: ModuleOp) -> Iterator[tuple[host.FuncOp, host.LaunchOp]]:
                     yield function, op
 
 
+def hinted_sizes(function: host.FuncOp) -> Sizes:
+    """Estimates of a program's sizes by the hints of its symbols."""
+    declared = {s.data.name: s.data.hint for s in function.symbols}
+    return Sizes({name: hint for name, hint in declared.items() if hint is not None})
+
+
 def launch_sizes(module: ModuleOp) -> dict[str, Sizes]:
     """Kernel name -> estimates of its symbols, from the hints of the function that launches it first."""
     symbols = {f.sym_name.data: f.symbols.data for f in module.body.block.ops if isinstance(f, kernel.FuncOp)}
@@ -29,8 +35,7 @@ def launch_sizes(module: ModuleOp) -> dict[str, Sizes]:
         if name in found or name not in symbols:
             continue
         if function not in hints:
-            declared = {s.data.name: s.data.hint for s in function.symbols}
-            hints[function] = Sizes({s: hint for s, hint in declared.items() if hint is not None})
+            hints[function] = hinted_sizes(function)
         values = zip(symbols[name], launch.symbols.data, strict=True)
         found[name] = Sizes({s.data: hints[function].of(value) for s, value in values})
     return found

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import kernel
 from ...dialects.sym import Expr, as_expr
 from ..counters import counter
-from .axes import Loop, is_loop
+from .axes import Loop, flat_vector_loops
 from .simplify_block import remove_dead
 from .transforms import set_range
 
@@ -27,9 +27,8 @@ def split_lanes(function: kernel.FuncOp) -> None:
 
     The parts run one after the other in the order of the axis, so that every iteration runs once, as before.
     """
-    for op in list(function.walk()):
-        if isinstance(op, kernel.ForOp) and op.mapping.data == "vector" and not any(map(is_loop, op.body.block.ops)):
-            _split(op)
+    for op in flat_vector_loops(function):
+        _split(op)
 
 
 def _split(op: kernel.ForOp) -> None:

@@ -8,11 +8,12 @@ from typing import cast
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...dialects.aten import AtenOp, CallOp
 from ...dialects.effects import has_side_effect
 from ...dialects.loop import LoadOp, ReduceOp, ScanOp, ScatterOp
 from ...dialects.sym import AxesAttr, Expr
 from ..common.memory import NESTS, roots, written_value
-from ..common.mentions import bound_symbols, mentioned_symbols
+from ..common.mentions import mentioned_symbols
 from ._accesses import map_of
 
 NO_AXIS = -1
@@ -66,7 +67,6 @@ class DependenceGraph:
         ops = list(block.ops)
         self.terminator = ops.pop() if ops and ops[-1].name == "func.return" else None
         self._order = _MemoryOrder(ops)
-        self._binds = any("binds" in op.properties for op in ops)
         self._binder: dict[str, int] = {}
         for position, op in enumerate(ops):
             self._add(Node(position, op))
@@ -85,9 +85,10 @@ class DependenceGraph:
             if value in self.producer:
                 node.opaque.add(self.producer[value].position)
         node.preds |= self._order.visit(node.position, op, values)
-        if self._binds:
+        if self._binder:
             node.preds |= {self._binder[name] for name in mentioned_symbols(op) if name in self._binder}
-            self._binder |= dict.fromkeys(bound_symbols(op), node.position)
+        if isinstance(op, AtenOp | CallOp):
+            self._binder |= dict.fromkeys(op.binds, node.position)
         for result in op.results:
             self.producer[result] = node
         self.nodes.append(node)
