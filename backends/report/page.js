@@ -118,7 +118,12 @@ function coloured(text) {
   return [...parts, text.slice(end)];
 }
 
+// Columns of small graphs are filled at once, so that the browser's search finds all; those of large ones when seen.
+const FEW_LINES = 5000;
+
 function passes() {
+  const changed = data.columns.filter((column) => !column.same);
+  const small = changed.reduce((sum, column) => sum + column.lines.length, 0) <= FEW_LINES;
   const slowest = Math.max(...data.columns.map((c) => c.seconds + c.verify), 1e-9);
   const list = make("div", { cls: "list" });
   const columns = make("div", { cls: "columns" });
@@ -130,6 +135,7 @@ function passes() {
     element.column = column;
     element.append(head(column));
     if (column.same) element.addEventListener("click", () => { element.classList.remove("same"); fill(column, element); });
+    else if (small) fill(column, element);
     else watcher.observe(element);
     columns.append(element);
     list.append(rowOf(column, slowest, () => {
