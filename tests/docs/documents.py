@@ -4,7 +4,7 @@
     ```console                          commands behind `$ `, each with what it prints
     $ inductile-opt x.mlir -p my-pass
     builtin.module {
-    ...                                 stands for any lines
+    ...                                 stands for any lines; before other text, for the start of that line
     ```
 
 INDUCTILE_BLESS=1 rewrites what commands print, except where a page left lines out.
@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..filecheck_runner.execute import Tool, call
+from ..filecheck_runner.execute import Tool, call, check
 
 _BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -38,7 +38,7 @@ class Command:
     @property
     def is_exact(self) -> bool:
         """Whether the page shows all that is printed."""
-        return "..." not in self.output.split("\n")
+        return not any(line.startswith("...") for line in self.output.split("\n"))
 
 
 def commands(body: str, offset: int) -> Iterator[Command]:
@@ -63,13 +63,17 @@ def run_page(text: str, folder: Path, tools: Mapping[str, Tool]) -> Iterator[tup
 def run(line: str, tools: Mapping[str, Tool]) -> str:
     """What a command prints, standard error behind standard output.
 
-    Of the shell, `2>/dev/null` is understood, and `| sed -n '/regex/,$p'`, which prints from a line on.
+    Of the shell, `2>/dev/null` is understood, `| sed -n '/regex/,$p'`, which prints from a line on, and `| filecheck`.
     """
     line, _, first = line.partition(" | sed -n '/")
+    line, _, checks = line.partition(" | filecheck ")
     words = shlex.split(line.replace(" 2>/dev/null", ""))
     if words[0] in tools:
         done = call(tools[words[0]], words[1:])
         out, err = done.out, done.err
+        if checks:
+            done = call(lambda argv: check(argv, out), shlex.split(checks))
+            out, err = done.out, err + done.err + (f"filecheck: {done.status}" if done.status else "")
     else:
         assert words[0] == "python", f"pages run our commands and python, not {words[0]}"
         process = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True)
@@ -84,7 +88,13 @@ def run(line: str, tools: Mapping[str, Tool]) -> str:
 
 def matches(shown: str, printed: str) -> bool:
     """Whether a page shows what was printed, where `...` stands for any lines."""
-    pattern = "".join(r"(?:.*\n)*" if line == "..." else re.escape(line) + r"\n" for line in shown.splitlines())
+
+    def pattern_of(line: str) -> str:
+        if line == "...":
+            return r"(?:.*\n)*"
+        return (".*" if line.startswith("...") else "") + re.escape(line.removeprefix("...")) + r"\n"
+
+    pattern = "".join(map(pattern_of, shown.splitlines()))
     return re.fullmatch(pattern, printed) is not None
 
 
