@@ -28,6 +28,14 @@ CASES: Cases = {
         lambda x: (torch.clamp(x, 0, 1), torch.clamp(x, min=NAN), torch.relu(x), F.relu6(x), F.hardtanh(x)),
         tensors([NAN, -1.0, 0.5, 2.0, INF]),
     ),
+    "bounds that cross": Case(
+        lambda x: (
+            torch.clamp(x, 0.7, 0.2), torch.clamp(x, torch.full_like(x, 0.7), torch.full_like(x, 0.2)),
+            *(torch.logit(x, eps) for eps in (0.6, 1.0, 0.5, 0.3, -0.1)),
+            *(torch.ops.aten.logit_backward(x, x, eps) for eps in (0.6, 0.5, 0.3, -0.1)),
+        ),
+        tensors([-0.05, 0.1, 0.45, 0.5, 0.55, 0.9, 1.05, NAN, INF]),
+    ),
     "comparisons": Case(
         lambda x, y: (x < y, x <= y, x == y, x != y, x > y, x >= y, torch.isclose(x, y, equal_nan=True)), _special
     ),

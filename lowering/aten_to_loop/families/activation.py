@@ -104,10 +104,10 @@ def log_sigmoid_gradient(s: ScalarBuilder, grad: Scalar, x: Scalar) -> Scalar:
 
 
 def logit_gradient(s: ScalarBuilder, grad: Scalar, x: Scalar, eps: float | None) -> Scalar:
-    """grad / (x * (1 - x)); outside of [eps, 1 - eps] 0, or NaN outside of [0, 1] without eps."""
-    low, outside = (0.0, float("nan")) if eps is None else (eps, 0.0)
-    inside = (x >= low) & (x <= 1.0 - low)
-    return s.where(inside, grad / (x * (1.0 - x)), s.constant(outside, x.element))
+    """grad / (x * (1 - x)); outside of [eps, 1 - eps] 0; without eps, or a negative one, NaN outside of [0, 1]."""
+    low, outside = (0.0, float("nan")) if eps is None or eps < 0 else (eps, 0.0)
+    is_outside = (x < low) | (x > 1.0 - low)
+    return s.where(is_outside, s.constant(outside, x.element), grad / (x * (1.0 - x)))
 
 
 @lowers("log_sigmoid_forward")

@@ -29,10 +29,10 @@ def keep_integers(function: Callable[[ScalarBuilder, Scalar], Scalar]) -> Callab
 
 
 def logit(s: ScalarBuilder, value: Scalar, eps: float | None) -> Scalar:
-    """log(x / (1 - x)), x first clamped to [eps, 1 - eps]; NaN stays."""
-    if eps is not None:
-        value = s.where(value < eps, s.constant(eps, value.element), value)
-        value = s.where(value > 1.0 - eps, s.constant(1.0 - eps, value.element), value)
+    """log(x / (1 - x)), x first clamped to [eps, 1 - eps], the lower bound first; a negative eps is none."""
+    if eps is not None and eps >= 0:
+        below_high = s.where(value > 1.0 - eps, s.constant(1.0 - eps, value.element), value)
+        value = s.where(value < eps, s.constant(eps, value.element), below_high)
     return s.log(value / (1.0 - value))
 
 
