@@ -119,6 +119,14 @@ def calls(name: str, dtype: torch.dtype) -> Iterator[tuple[list[Any], dict[str, 
         yield positional, given
 
 
+#: overloads that no dtype here can check, and why
+CHECKED_ELSEWHERE = {
+    "log_sigmoid_backward": "structured cases, with a buffer that belongs to self",
+    "logit_backward": "bounds that cross, in tests/semantics",
+    "_masked_scale": "exists on CUDA only",
+}
+
+
 @pytest.mark.parametrize("name", pointwise_overloads())
 def test_as_eager(name: str) -> None:
     quirky, _ = QUIRKS.get(name, (set(), ""))
@@ -130,7 +138,7 @@ def test_as_eager(name: str) -> None:
             checked += 1
             options = [a for a in (*positional, *keywords.values()) if not isinstance(a, torch.Tensor)]
             assert faults(name, *positional, **keywords) == [], f"{dtype}, {options}"
-    assert checked or name in ("log_sigmoid_backward", "_masked_scale")  # the latter exists on CUDA only
+    assert checked or name in CHECKED_ELSEWHERE
 
 
 def exact_faults(name: str, *arguments: Any) -> list[Any]:
