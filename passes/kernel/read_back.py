@@ -21,7 +21,7 @@ def _share(op: kernel.LocalOp) -> None:
     users = [use.operation for use in op.buffer.uses]
     stores = [user for user in users if isinstance(user, kernel.StoreOp)]
     loads = [user for user in users if isinstance(user, kernel.LoadOp)]
-    if len(stores) != 1 or not _is_plain(stores[0]):
+    if len(stores) != 1 or not is_plain(stores[0]):
         return
     twin = _twin(stores[0])
     if twin is None or not all(_same_element(stores[0], twin, load, op) for load in loads):
@@ -37,7 +37,8 @@ def _share(op: kernel.LocalOp) -> None:
         block.erase_op(dead)
 
 
-def _is_plain(store: kernel.StoreOp) -> bool:
+def is_plain(store: kernel.StoreOp) -> bool:
+    """Whether a store always writes one value to the place that its index names."""
     return store.mask is None and not store.dynamic and store.kind.data == "set" and store.ordered is None
 
 
@@ -46,16 +47,17 @@ def _twin(store: kernel.StoreOp) -> kernel.StoreOp | None:
     block = store.parent
     assert block is not None
     for other in block.ops:
-        if not isinstance(other, kernel.StoreOp) or other.value is not store.value or not _is_plain(other):
+        if not isinstance(other, kernel.StoreOp) or other.value is not store.value or not is_plain(other):
             continue
-        if isinstance(other.buffer.owner, Operation) or not _same_kind(store, other):
+        if isinstance(other.buffer.owner, Operation) or not same_kind(store, other):
             continue
         if sum(isinstance(use.operation, kernel.StoreOp) for use in other.buffer.uses) == 1:
             return other
     return None
 
 
-def _same_kind(store: kernel.StoreOp, other: kernel.StoreOp) -> bool:
+def same_kind(store: kernel.StoreOp, other: kernel.StoreOp) -> bool:
+    """Whether two stores write elements of one type."""
     left, right = store.buffer.type, other.buffer.type
     assert isinstance(left, kernel.BufferType) and isinstance(right, kernel.BufferType)
     return left.element == right.element
@@ -65,15 +67,15 @@ def _same_element(store: kernel.StoreOp, twin: kernel.StoreOp, load: kernel.Load
     """Whether a load reads at the store's index, along loops that run the same axes, so that the twin's index fits."""
     if load.map != store.map or load.dynamic or load.mask is not None:
         return False
-    written, read = _axes_inside(store, op), _axes_inside(load, op)
+    written, read = axes_inside(store, op), axes_inside(load, op)
     index = store.map.data[0]
-    if not _is_row_major(index, written):
+    if not is_row_major(index, written):
         return False
     used = twin.map.data[0].free_symbols & written.keys()
     return all(axis in index.free_symbols and read.get(axis) == written[axis] for axis in used)
 
 
-def _is_row_major(index: Expr, axes: dict[str, Bound]) -> bool:
+def is_row_major(index: Expr, axes: dict[str, Bound]) -> bool:
     """Whether an index enumerates the axes it uses in some order, so that each point has a place of its own."""
     parts = index.split(axes)
     if parts is None or parts[1] is not ZERO:
@@ -89,7 +91,7 @@ def _is_row_major(index: Expr, axes: dict[str, Bound]) -> bool:
     return True
 
 
-def _axes_inside(access: Operation, op: kernel.LocalOp) -> dict[str, Bound]:
+def axes_inside(access: Operation, op: kernel.LocalOp) -> dict[str, Bound]:
     """The axes of the loops around an access that are inside of the block of a local buffer."""
     axes: dict[str, Bound] = {}
     parent = access.parent_op()

@@ -29,6 +29,7 @@ from .transforms import (
     set_mapping,
     set_range,
 )
+from .write_ahead import write_ahead
 
 # Costs of an access in a SIMD loop, relative to one whose neighbours lie side by side.
 BROADCAST = 0.25
@@ -48,6 +49,7 @@ UNROLLED = 4
 def schedule(function: kernel.FuncOp, target: CpuTarget, sizes: Sizes) -> None:
     """Choose mapping and tiles for all loops of a kernel, in place."""
     read_back(function)
+    write_ahead(function, sizes, target.l1_bytes // 8)
     names = kernel_names(function)
     for op in list(function.body.block.ops):
         if isinstance(op, kernel.ForOp):

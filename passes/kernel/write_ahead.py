@@ -1,0 +1,104 @@
+"""Rows kept for later loops of a kernel, in the row of a result that those loops overwrite at last."""
+
+from __future__ import annotations
+
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from ...dialects import kernel
+from ...dialects.sym import MapAttr
+from ..counters import counter
+from .axes import Bound
+from .cost import Sizes, element_bytes
+from .read_back import axes_inside, is_plain, is_row_major, same_kind
+
+
+def write_ahead(function: kernel.FuncOp, sizes: Sizes, least_bytes: int) -> None:
+    """Replace local buffers by rows of a result, where each element is read for the last time before its result is
+    stored in that place.
+
+    least_bytes: smaller rows stay apart, so that their loops may run in lanes beside each other
+
+    A row of its own would need half as much of the nearest cache again, and the lines of the result would be fetched
+    in the last loop, which has nothing else to do meanwhile.
+    """
+    for op in list(function.walk()):
+        if isinstance(op, kernel.LocalOp):
+            type_ = op.buffer.type
+            assert isinstance(type_, kernel.BufferType)
+            if sizes.of(type_.extent) * element_bytes(type_) >= least_bytes:
+                _move(op)
+
+
+def _move(op: kernel.LocalOp) -> None:
+    users = [use.operation for use in op.buffer.uses]
+    stores = [user for user in users if isinstance(user, kernel.StoreOp)]
+    loads = [user for user in users if isinstance(user, kernel.LoadOp)]
+    if len(stores) != 1 or not is_plain(stores[0]):
+        return
+    store = stores[0]
+    axes = axes_inside(store, op)
+    index = store.map.data[0]
+    if not is_row_major(index, axes) or not axes.keys() <= index.free_symbols:
+        return
+    if any(load.map != store.map or load.dynamic or load.mask is not None for load in loads):
+        return
+    if any(axes_inside(load, op) != axes for load in loads):
+        return
+    last = next((found for load in loads if (found := _overwriting(load, store, axes, loads))), None)
+    if last is None or not counter("kernel-tile-write-ahead"):
+        return
+    for access in (store, *loads):
+        access.operands[access.operands.index(op.buffer)] = last.buffer
+        access.properties["map"] = MapAttr.of(last.map.data[0])
+    block = op.parent
+    assert block is not None
+    block.erase_op(op)
+
+
+def _overwriting(
+    load: kernel.LoadOp, store: kernel.StoreOp, axes: dict[str, Bound], loads: list[kernel.LoadOp]
+) -> kernel.StoreOp | None:
+    """A store beside a load whose buffer nothing else uses, with elements in the order of the local buffer's.
+
+    Its elements lie side by side as the local buffer's do: rows far apart could meet in a few sets of the cache.
+    """
+    block = load.parent
+    assert block is not None
+    for other in block.ops:
+        if not isinstance(other, kernel.StoreOp) or not is_plain(other) or not same_kind(store, other):
+            continue
+        apart = other.map.data[0] - store.map.data[0]
+        if not _is_result(other.buffer) or not apart.free_symbols.isdisjoint(axes):
+            continue
+        if all(_precedes(each, other) for each in loads):
+            return other
+    return None
+
+
+def _is_result(buffer: SSAValue) -> bool:
+    return isinstance(buffer, BlockArgument) and buffer.has_one_use()
+
+
+def _precedes(load: kernel.LoadOp, store: kernel.StoreOp) -> bool:
+    """Whether a load comes before a store in the loop, or in a loop before the one, that runs the same axes."""
+    around = _path(store)
+    for op in _path(load):
+        for other in around:
+            if op.parent is other.parent:
+                return op is not other and _is_before(op, other)
+    return False
+
+
+def _path(op: Operation) -> list[Operation]:
+    """An op and the ops around it, inner ones first."""
+    path = [op]
+    while (parent := path[-1].parent_op()) is not None and not isinstance(parent, kernel.FuncOp):
+        path.append(parent)
+    return path
+
+
+def _is_before(first: Operation, second: Operation) -> bool:
+    op = first.next_op
+    while op is not None and op is not second:
+        op = op.next_op
+    return op is not None
