@@ -29,6 +29,7 @@ from ..passes.printing import module_text
 from ..passes.watching import Watch, parse_flags
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
+from .host.lazy_bits import carrying_now
 from .insertion import insert_passes
 from .targets import build
 from .trace import BoxedFunction, Trace, trace_root
@@ -82,7 +83,8 @@ def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config,
     run_passes(imported, passes, config, report, trace, lambda: import_graph(graph, inputs))
     started = time.perf_counter()
     with without_modes():  # programs own real tensors: constants, status words
-        program = build(imported.module, config, imported.references)
+        carriers = watched_inputs([*inputs, *imported.constants], kind)
+        program = build(imported.module, config, imported.references, carriers)
     report.seconds["emit and compile"] = time.perf_counter() - started
     report.describe(imported.module, program)
     if trace is not None:
@@ -91,6 +93,15 @@ def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config,
     log.info("compiled %s", report)
     compiled = CompiledGraph(program, imported, report)
     return compiled if trace is None else trace.watch_calls(compiled, imported.constants)
+
+
+def watched_inputs(inputs: Sequence[Any], kind: str) -> frozenset[int] | None:
+    """Positions of the inputs that calls have to look at for the negative or conjugate bit; None for all.
+
+    Dynamo guards these bits of the inputs of a forward graph: it compiles again when one changes. Nothing guards the
+    gradients that reach a backward graph.
+    """
+    return None if kind == "backward" else carrying_now(inputs)
 
 
 def with_torch_flags(config: Config) -> Config:
@@ -186,21 +197,14 @@ _graphs = itertools.count()
 
 def watch_of(config: Config, kind: str, collect: bool = False) -> Watch:
     """What the option `watch` or INDUCTILE_WATCH asks for; dumps of each graph go to a folder of their own."""
-    flags = _flags(config)
+    flags = watch_flags(config)
     if flags.print_ir_tree_dir:
         flags.print_ir_tree_dir = os.path.join(flags.print_ir_tree_dir, f"{kind}_{next(_graphs)}")
     return Watch(flags, append=True, collect=collect)
 
 
-def watch_of_pre_grad(config: Config) -> Watch:
-    """What of it passes on Dynamo's graph obey: counters, and remarks; they have no IR of ours to print or time."""
-    flags = _flags(config)
-    flags.timing = flags.print_ir_tree_dir = None
-    flags.pass_statistics = False
-    return Watch(flags, append=True)
-
-
-def _flags(config: Config) -> argparse.Namespace:
+def watch_flags(config: Config) -> argparse.Namespace:
+    """The flags of the option `watch` or INDUCTILE_WATCH, and of the option `debug_counter`."""
     flags = parse_flags(config.watch or os.environ.get("INDUCTILE_WATCH", ""))
     flags.debug_counter = config.debug_counter or flags.debug_counter
     return flags

@@ -9,11 +9,12 @@ from typing import Any
 import torch
 
 from ..lowering.fx_decompositions import decompositions
-from ..lowering.fx_pre_grad import run_pre_grad, with_adapters
+from ..lowering.fx_pre_grad import with_adapters
 from ..lowering.fx_private import aot_backend
-from .compile_graph import compile_graph, watch_of_pre_grad
+from .compile_graph import compile_graph
 from .config import Config
 from .partition import partition_joint
+from .pre_grad import watched_pre_grad
 
 CompiledFunction = Callable[..., Any]
 
@@ -54,8 +55,7 @@ def compile_dynamo_graph(
 
     compile_aten: called with the kind ("forward", "backward" or "inference"), a graph of ATen ops and its inputs
     """
-    with watch_of_pre_grad(config):
-        adapters = run_pre_grad(graph, inputs, config.pre_grad)
+    adapters = watched_pre_grad(graph, inputs, config)
     compiled = aot_backend(
         forward=partial(compile_aten, "forward"),
         backward=partial(compile_aten, "backward"),

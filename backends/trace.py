@@ -5,7 +5,8 @@
 `index.html` shows it all in a browser. Every `.mlir` file is read by `inductile-opt` as it is. Both are written behind
 each pass, so that they survive a crash. With
 INDUCTILE_TRACE_INPUTS=1 the inputs of the first call go to `inputs/0.npy`, ...; where debug counters are active,
-`counters.json` says how often each was asked.
+`counters.json` says how often each was asked. Where a pass before autograd had something to decide, `dynamo_0/` and so
+on hold Dynamo's graphs behind each of those passes, as torch prints them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,27 @@ def trace_root(option: str) -> Path | None:
     return Path(chosen) if chosen else None
 
 
+def fresh_folder(root: Path, kind: str, numbers: Iterator[int]) -> Path:
+    """A new folder `root/kind_N` with the next number that is free. Raises UserError when it cannot be made."""
+    for number in numbers:
+        folder = root / f"{kind}_{number}"
+        try:
+            folder.mkdir(parents=True, exist_ok=False)
+        except FileExistsError:
+            if not root.is_dir():
+                raise UserError(f"the trace folder {root} is a file", "name a folder in INDUCTILE_TRACE") from None
+            continue
+        except OSError as error:
+            raise UserError(f"cannot write the trace folder {root}: {error.strerror}") from error
+        return folder
+    raise AssertionError("numbers end")
+
+
+def counters_json() -> str:
+    """How often each active counter was asked, as text of a file."""
+    return json.dumps({name: counter.asked for name, counter in active().items()}, indent=2) + "\n"
+
+
 @dataclass
 class Trace(Instrumentation):
     """Writes one graph's folder."""
@@ -56,21 +78,16 @@ class Trace(Instrumentation):
     @staticmethod
     def start(root: Path, kind: str) -> Trace:
         """A trace in a fresh folder `root/kind_N`. Raises UserError when it cannot be made."""
-        while True:
-            folder = root / f"{kind}_{next(_numbers)}"
-            try:
-                folder.mkdir(parents=True, exist_ok=False)
-            except FileExistsError:
-                if not root.is_dir():
-                    raise UserError(f"the trace folder {root} is a file", "name a folder in INDUCTILE_TRACE") from None
-                continue
-            except OSError as error:
-                raise UserError(f"cannot write the trace folder {root}: {error.strerror}") from error
-            return Trace(folder)
+        return Trace(fresh_folder(root, kind, _numbers))
 
     def write(self, name: str, text: str) -> None:
         """Write one more file into the folder."""
         (self.folder / name).write_text(text)
+
+    def write_counters(self) -> None:
+        """Write how often each counter was asked so far, where they count."""
+        if active():
+            self.write("counters.json", counters_json())
 
     def before_run(self, module: ModuleOp) -> None:
         """Write the input."""
@@ -83,9 +100,7 @@ class Trace(Instrumentation):
         self.tree.after_pass(done, module_pass, module, seconds)
         self.report.after_pass(done, module_pass, module, seconds)
         self.write("timing.json", self.timing.json() + "\n")
-        if active():
-            asked = {name: counter.asked for name, counter in active().items()}
-            self.write("counters.json", json.dumps(asked, indent=2) + "\n")
+        self.write_counters()
 
     def after_verify(self, done: int, module_pass: ModulePass, seconds: float) -> None:
         """Record the verifier's time."""

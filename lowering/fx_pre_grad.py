@@ -46,9 +46,17 @@ def register_pre_grad(name: str, purpose: str, function: PassFunction) -> None:
     _FUNCTIONS[name] = function
 
 
-def run_pre_grad(graph: GraphModule, inputs: Sequence[Any], names: str) -> list[Adapter]:
-    """Run the named passes on a graph in place; returns what has to be done to the inputs of each call."""
-    adapters = [_FUNCTIONS[name](graph, inputs) for name in pre_grad_names(names)]
+def run_pre_grad(
+    graph: GraphModule, inputs: Sequence[Any], names: str, after_pass: Callable[[str], None] = lambda name: None
+) -> list[Adapter]:
+    """Run the named passes on a graph in place; returns what has to be done to the inputs of each call.
+
+    after_pass: called with the name of each pass behind it
+    """
+    adapters: list[Adapter | None] = []
+    for name in pre_grad_names(names):
+        adapters.append(_FUNCTIONS[name](graph, inputs))
+        after_pass(name)
     graph.graph.lint()
     graph.recompile()
     return [adapter for adapter in adapters if adapter is not None]

@@ -86,16 +86,22 @@ class Watch:
             PassManager(passes, watch.instrumentations).run(context, module)
 
     Reports go to standard error when the block is left, whether it failed or not. `passes` are the names of those
-    that run, to find misspelt ones; with `append` the file of remarks is continued; with `collect` somebody else wants
-    remarks too.
+    that run, to find misspelt ones; with `append` the file of remarks is continued; with `collect` and
+    `count` somebody else wants remarks, or how often counters were asked.
     """
 
     def __init__(
-        self, args: argparse.Namespace, passes: Sequence[str] = (), append: bool = False, collect: bool = False
+        self,
+        args: argparse.Namespace,
+        passes: Sequence[str] = (),
+        append: bool = False,
+        collect: bool = False,
+        count: bool = False,
     ) -> None:
         self._args = args
         self._append = append
         self._collect = collect
+        self._count = count or bool(args.debug_counter) or args.pass_statistics
         self._stack = ExitStack()
         self.remarks: list[Remark] = []
         self.timing = Timing() if args.timing else None
@@ -128,7 +134,7 @@ class Watch:
     def __enter__(self) -> Watch:
         if self.wants_remarks:
             self.remarks = self._stack.enter_context(collecting())
-        if self._args.debug_counter or self.statistics is not None:
+        if self._count:
             self._stack.enter_context(counting(parse_counters(self._args.debug_counter)))
         return self
 

@@ -135,23 +135,50 @@ def _by_counters(script: Script) -> str | None:
     ])  # fmt: skip
 
 
+def _counted(trace: Path) -> list[Path]:
+    """The folders of all graphs whose rewrites were counted: Dynamo's first, then in the order of compilation."""
+    folders = [path.parent for path in trace.glob("*/counters.json")]
+    return sorted(folders, key=lambda folder: (_kind(folder) != "dynamo", int(folder.name.rpartition("_")[2])))
+
+
+def _kind(folder: Path) -> str:
+    return folder.name.rpartition("_")[0]
+
+
 def _asked(trace: Path) -> dict[str, int]:
     """How often each counter was asked at most in one graph; counters start anew in each."""
     asked: dict[str, int] = {}
-    for folder in _graphs(trace):
-        counters = folder / "counters.json"
-        for name, count in (json.loads(counters.read_text()) if counters.is_file() else {}).items():
+    for folder in _counted(trace):
+        for name, count in json.loads((folder / "counters.json").read_text()).items():
             asked[name] = max(asked.get(name, 0), count)
     return asked
+
+
+def _pairs(without: Path, having: Path) -> list[tuple[Path, Path]]:
+    """The folders of the same graphs in two runs: the n-th of a kind is the n-th of that kind."""
+    others = _counted(without)
+    pairs: list[tuple[Path, Path]] = []
+    for folder in _counted(having):
+        same = next((other for other in others if _kind(other) == _kind(folder)), None)
+        if same is not None:
+            others.remove(same)
+            pairs.append((same, folder))
+    return pairs
+
+
+def _is_counter_of(counter: str, file: Path) -> bool:
+    """Whether a file holds what the pass left whose counter this is; a pass may have several."""
+    module_pass = file.stem.partition("-")[2]
+    return counter == module_pass or counter.startswith(f"{module_pass}-")
 
 
 def _changes(guilty: str, without: Path, having: Path) -> list[str]:
     """The first pass of each graph that left another module, as differences of text."""
     lines: list[str] = []
-    for folder in _graphs(having):
-        for behind in sorted(folder.glob(f"*-{guilty}.mlir")):
-            before = next(without.glob(f"{folder.name.rpartition('_')[0]}_*/{behind.name}"), None)
-            if before is None or before.read_text() == behind.read_text():
+    for other, folder in _pairs(without, having):
+        for behind in sorted(each for each in folder.glob("[0-9]*-*") if _is_counter_of(guilty, each)):
+            before = other / behind.name
+            if not before.is_file() or before.read_text() == behind.read_text():
                 continue
             pair = (before.read_text().splitlines(), behind.read_text().splitlines())
             lines += [

@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 
 from ..dialects.context import new_context
 from ..errors import InductileError, PassError, UserError
+from ..lowering.levels import LevelWarning
 from ..lowering.pipeline import cut, named_passes
 from ..lowering.registry import parse_passes, pipeline_text
 from ..lowering.reproducer import read_reproducer, write_reproducer
@@ -122,7 +123,8 @@ class _Run:
         if self.watch.wants_remarks or args.verify_diagnostics:
             source.locate_ops()
         report = self._report(source)
-        watchers = [*self.watch.instrumentations, *filter(None, (report,)), *self._numerics(module)]
+        chosen = [LevelWarning()] if args.passes or args.start_at else []
+        watchers = [*chosen, *self.watch.instrumentations, *filter(None, (report,)), *self._numerics(module)]
         manager = PassManager(self.passes, watchers, verify_each=bool(args.verify_each), verify=not args.no_verify)
         try:
             manager.run(context, module)

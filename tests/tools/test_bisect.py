@@ -117,3 +117,32 @@ def test_wrong_code_is_told_from_wrong_passes(tmp_path: Path, monkeypatch: pytes
     assert _code_problem(tmp_path) is None
     monkeypatch.setattr(targets, "run_compiled", lambda module, inputs: [inputs[0].clone()])
     assert _code_problem(tmp_path) == "result 0: values at [0, 0]: 0.0 -> 1.0 (12 of 12 elements)"
+
+
+@pytest.mark.slow
+def test_a_script_whose_graph_is_changed_before_autograd(tmp_path: Path) -> None:
+    setup = """\
+from inductile.lowering.fx_pre_grad import register_pre_grad
+from inductile.passes.counters import counter
+
+def swap_subtractions(graph, inputs):
+    for node in graph.graph.find_nodes(op="call_function", target=operator.sub):
+        if counter("swap-subtractions"):
+            node.args = node.args[::-1]
+
+import operator
+register_pre_grad("swap-subtractions", "Swaps operands that must not be swapped.", swap_subtractions)
+"""
+    script = SCRIPT.format(
+        setup=setup,
+        options="{'pre_grad': 'remove-identities,swap-subtractions'}",
+        check="torch.testing.assert_close(got, f(x, y))",
+    ).replace("torch.relu(x - y)", "torch.relu((x - x) + (x - y))")
+    done = run("bisect", write(tmp_path, "model.py", script))
+    assert done.status == 0
+    # the first subtraction gives 0 either way
+    assert "guilty rewrite: swap-subtractions, number 2 of 2\n" in done.out
+    assert "graph dynamo_0, behind swap-subtractions:" in done.out
+    assert [line.split("= ")[1].split(";")[0] for line in done.out.splitlines() if line[:2] in ("+ ", "- ")] == [
+        "l_x_ - l_y_", "l_y_ - l_x_",
+    ]  # fmt: skip

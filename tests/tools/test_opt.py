@@ -167,3 +167,35 @@ def test_remarks_as_yaml(tmp_path: Path, add: Path) -> None:
     inlined = [d for d in documents if d["Pass"] == "loop-inline"]
     assert [(d["Kind"], d["Name"], d["Reason"]) for d in inlined] == [("!Passed", "loop.generate", "inlined")]
     assert inlined[0]["DebugLoc"] == {"File": str(add), "Line": 2, "Column": 0}
+
+
+@pytest.mark.parametrize(
+    ("passes", "warned"),
+    [
+        ("kernel-tile", "'kernel-tile' works on kernel and host IR and finds nothing in aten IR; lower the IR first"),
+        ("loop-cse,loop-dce", "'loop-cse' works on loop IR and finds nothing in aten IR; lower the IR first"),
+        (f"{LOWER},graph-dce", "'graph-dce' works on aten IR and finds nothing in loop IR; run it before lower-aten"),
+        (LOWER, ""),
+        ("graph-dce,swap-sub", "'swap-sub' works on loop IR"),
+    ],
+)
+def test_a_pass_for_another_level_warns_once(tmp_path: Path, add: Path, passes: str, warned: str) -> None:
+    done = opt(add, "-p", passes, *faulty(tmp_path))
+    assert done.status == 0
+    assert warned in done.err
+    assert done.err.count("warning") == bool(warned)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "builtin.module {}",
+        ADD.replace("aten.sub.Tensor(%x, %y, alpha = 1)", 'aten.call "aten.sub.Tensor"(%x, %y)').replace(
+            "aten.relu(%0)", 'aten.call "aten.relu"(%0)'
+        ),
+    ],
+    ids=["empty module", "ATen calls alone"],
+)
+def test_a_pass_with_nothing_to_do_does_not_warn(tmp_path: Path, text: str) -> None:
+    done = opt(write(tmp_path, "x.mlir", text), "-p", f"{LOWER},loop-fuse,lower-loop-to-kernel,kernel-tile,host-free")
+    assert (done.status, done.err) == (0, "")
