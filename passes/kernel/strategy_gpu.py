@@ -74,7 +74,7 @@ class _GpuSchedule:
             return
         apart = independent_nests(block)
         for op in [op for op in block.ops if isinstance(op, Loop)]:
-            if isinstance(op, kernel.ForOp) and op in apart:
+            if isinstance(op, kernel.ForOp) and op in apart and counter("kernel-tile-grid"):
                 self._programs(op)
             else:
                 self._rows(op, Nest.of(op), 1)
@@ -106,7 +106,7 @@ class _GpuSchedule:
             self._elementwise()
             return
         column = self._column()
-        if column is None:
+        if column is None or not counter("kernel-tile-column"):
             self._row_programs()
         else:
             self._column_programs(column)
@@ -124,7 +124,7 @@ class _GpuSchedule:
             for loop in (inner, across):
                 tiles[loop] = min(edge, power_above(self.sizes.trips(loop)))
             budget = max(budget, edge * edge)
-        else:
+        elif counter("kernel-tile-lanes"):
             tiles[inner] = tile_along(self.sizes.trips(inner), budget)
         self._fill(tiles, budget)
         self._spread(tiles)
@@ -160,7 +160,7 @@ class _GpuSchedule:
                 return
             if loop not in tiles:
                 tile = min(left, power_below(self.sizes.trips(loop)))
-                if tile > 1:
+                if tile > 1 and counter("kernel-tile-fill"):
                     tiles[loop] = tile
 
     def _spread(self, tiles: dict[kernel.ForOp, int]) -> None:
@@ -217,7 +217,7 @@ class _GpuSchedule:
         rows = min(rows, power_below(programs // (2 * self.target.processors)))
         inner = self.chain[-1]
         tile = min(rows, power_below(self.sizes.trips(inner)))
-        if tile > 1:
+        if tile > 1 and counter("kernel-tile-fill"):
             tiles[inner] = tile
 
     def _row_tile(self, op: Loop) -> int:

@@ -52,7 +52,8 @@ def test_a_pass_asks_and_takes_no_for_an_answer(name: str) -> None:
 
 def test_schedules_for_gpus_ask_too() -> None:
     asked = _check("kernel-tile", ROOT / "passes" / "kernel" / "tile_gpu.mlir")
-    assert {"kernel-tile", "kernel-tile-lanes", "kernel-tile-online-softmax"} <= asked
+    of_their_own = {"block", "column", "fill", "grid", "lanes", "online-softmax"}
+    assert {"kernel-tile", *(f"kernel-tile-{decision}" for decision in of_their_own)} <= asked
 
 
 @pytest.mark.parametrize("name", sorted(PRE_GRAD))
