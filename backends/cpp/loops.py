@@ -13,6 +13,7 @@ from .code import Code
 from .lanes import LaneEmitter, Lanes, fits_lanes, serial_loop, simd_pragma
 from .reductions import Accumulators, OnYield, reduce_in_blocks
 from .statements import Statements, is_loop
+from .transpose import emit_transposed, transposed_copy
 from .types import item_bytes, scalar_ctype
 
 #: Accumulators of a vector reduction without a tile fill this many bytes: two AVX-512 or four AVX2 registers.
@@ -53,6 +54,9 @@ class LoopEmitter(Statements):
             from .parallel import emit_parallel  # which builds on this module
 
             return emit_parallel(self, op)
+        copy = transposed_copy(op)
+        if copy is not None and emit_transposed(self.context, copy):
+            return None
         self.context.comment(op)
         if mapping == "vector" and not _has_loops(op):
             simd_pragma(self.context, list(op.body.block.ops))

@@ -67,6 +67,72 @@ template <int64_t N, class F> INLINE inline void fold(F&& combine) {
   }
 }
 
+//@ transpose
+// Copies rows x columns elements and swaps the axes: out[c * out_stride + r] = in[r * in_stride + c]. Square tiles are
+// turned in registers, as storing single elements takes as long as all the rest of a kernel.
+template <class T>
+inline void transpose_few(const T* in, int64_t in_stride, T* out, int64_t out_stride, int64_t rows, int64_t columns) {
+  for (int64_t c = 0; c < columns; ++c) {
+    for (int64_t r = 0; r < rows; ++r) out[c * out_stride + r] = in[r * in_stride + c];
+  }
+}
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define HAS_SHUFFLES
+#endif
+#endif
+#ifdef HAS_SHUFFLES
+template <int... K> struct Places {};
+template <int bytes> struct Tile { using places = Places<0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15>; };
+template <> struct Tile<1> : Tile<0> { using word = uint8_t; };
+template <> struct Tile<2> : Tile<0> { using word = uint16_t; };
+template <> struct Tile<4> : Tile<0> { using word = uint32_t; };
+template <> struct Tile<8> { using word = uint64_t; using places = Places<0, 1, 2, 3, 4, 5, 6, 7>; };
+// Swaps the elements of x whose index has bit S with those of y whose index lacks it.
+template <int S, class V, int... K> INLINE inline void exchange(V& x, V& y, Places<K...>) {
+  constexpr int N = sizeof...(K);
+  const V low = __builtin_shufflevector(x, y, ((K & S) != 0 ? (K ^ S) + N : K)...);
+  y = __builtin_shufflevector(x, y, ((K & S) != 0 ? K + N : K ^ S)...);
+  x = low;
+}
+template <int S, int N, class V, class P> INLINE inline void exchange_rows(V (&rows)[N], P places) {
+  if constexpr (S < N) {
+    for (int r = 0; r < N; ++r) {
+      if ((r & S) == 0) exchange<S>(rows[r], rows[r | S], places);
+    }
+    exchange_rows<2 * S>(rows, places);
+  }
+}
+template <class T, int... K>
+INLINE inline void transpose_tile(const T* in, int64_t in_stride, T* out, int64_t out_stride, Places<K...> places) {
+  constexpr int N = sizeof...(K);
+  typedef typename Tile<sizeof(T)>::word V __attribute__((vector_size(N * sizeof(T))));
+  V rows[N];
+  for (int r = 0; r < N; ++r) __builtin_memcpy(&rows[r], in + r * in_stride, sizeof(V));
+  exchange_rows<1>(rows, places);
+  for (int r = 0; r < N; ++r) __builtin_memcpy(out + r * out_stride, &rows[r], sizeof(V));
+}
+template <class T>
+inline void transpose_copy(const T* in, int64_t in_stride, T* out, int64_t out_stride, int64_t rows, int64_t columns) {
+  constexpr int64_t N = sizeof(T) == 8 ? 8 : 16;
+  const int64_t whole_rows = rows - rows % N, whole_columns = columns - columns % N;
+  for (int64_t r = 0; r < whole_rows; r += N) {
+    const T* from = in + r * in_stride;
+    for (int64_t c = 0; c < whole_columns; c += N) {
+      transpose_tile(from + c, in_stride, out + c * out_stride + r, out_stride, typename Tile<sizeof(T)>::places{});
+    }
+    transpose_few(from + whole_columns, in_stride, out + whole_columns * out_stride + r, out_stride, N,
+                  columns - whole_columns);
+  }
+  transpose_few(in + whole_rows * in_stride, in_stride, out + whole_rows, out_stride, rows - whole_rows, columns);
+}
+#else
+template <class T>
+inline void transpose_copy(const T* in, int64_t in_stride, T* out, int64_t out_stride, int64_t rows, int64_t columns) {
+  transpose_few(in, in_stride, out, out_stride, rows, columns);
+}
+#endif
+
 //@ nan_minmax
 // Minimum and maximum that are NaN if either argument is, as torch.minimum and amax.
 template <class T> inline T max_nan(T a, T b) { return (b > a) | (b != b) ? b : a; }

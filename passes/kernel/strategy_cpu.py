@@ -38,8 +38,8 @@ SCATTERED = 4.0
 WAITING = 4.0
 #: what it costs to combine the lanes of one accumulator, once for each run of a reduction
 HORIZONTAL = 4.0
-#: edge of the square blocks of a transpose, in elements: a few cache lines a row
-BLOCK = 32
+#: shortest axis, in elements, of which a transpose is worth blocks
+LONG = 16
 #: elements of a row that one thread handles while it walks down rows that may meet: enough to stream
 STREAM = 512
 #: accumulators of a vector reduction that keep the adders busy
@@ -235,11 +235,11 @@ class _ForNest:
 
     def _transposed(self, lane: kernel.ForOp) -> kernel.ForOp | None:
         """A loop along which accesses lie side by side that are far apart along the lanes; both long enough."""
-        if not self.flat or self.sizes.trips(lane) < BLOCK // 2:
+        if not self.flat or self.sizes.trips(lane) < LONG:
             return None
         far = [a for a in self.nest.accesses if not is_unit(s := a.stride(lane.axis.data)) and s is not ZERO]
         for loop in self.chain:
-            long = loop is not lane and self.sizes.trips(loop) >= BLOCK // 2
+            long = loop is not lane and self.sizes.trips(loop) >= LONG
             if long and any(is_unit(access.stride(loop.axis.data)) for access in far):
                 return loop
         return None
@@ -247,12 +247,22 @@ class _ForNest:
     def _blocked(self, lane: kernel.ForOp, across: kernel.ForOp) -> None:
         """Square blocks of both axes, so that every cache line that is touched is used up."""
         others = [range_of(loop) for loop in self.chain if loop is not lane and loop is not across]
-        across_blocks, across_within = block_range(range_of(across), BLOCK, self.names)
-        lane_blocks, lane_within = block_range(range_of(lane), BLOCK, self.names)
+        edge = self._edge()
+        across_blocks, across_within = block_range(range_of(across), edge, self.names)
+        lane_blocks, lane_within = block_range(range_of(lane), edge, self.names)
         ranges = [*others, across_blocks, lane_blocks, across_within, lane_within]
-        tile = min(self._lanes(), BLOCK)
+        tile = min(self._lanes(), edge)
         loops = self._rebuild(ranges, lane_within, tile, free=len(others) + 2)
-        stage_blocks(self.function, loops[-2], loops[-1], BLOCK, tile, self.names)
+        stage_blocks(self.function, loops[-2], loops[-1], edge, tile, self.names)
+
+    def _edge(self) -> int:
+        """Edge of the blocks of a transpose: a block takes half of the nearest cache, so that a row of it is a few
+        cache lines, which a prefetcher fetches together."""
+        widest = max(access.bytes for access in self.nest.accesses)
+        edge = LONG
+        while (2 * edge) ** 2 * widest <= self.target.l1_bytes // 2:
+            edge *= 2
+        return edge
 
     def _rebuild(
         self, ranges: list[Range], lane: Range | None, tile: int, free: int | None = None

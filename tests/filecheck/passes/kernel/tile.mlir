@@ -141,19 +141,19 @@ kernel.func @transpose(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32,
 // CHECK-BLESS
 // CHECK: builtin.module {
 // CHECK-NEXT:   kernel.func @transpose(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1048576>) target "cpp" {
-// CHECK-NEXT:     kernel.for i4 in 0 to 1024 map parallel tile 39 {
-// CHECK-NEXT:       %block = kernel.local : !kernel.buffer<f32, 1024, local>
-// CHECK-NEXT:       kernel.for i5 in 32*(i4 mod 32) to 32*(i4 mod 32) + 32 {
-// CHECK-NEXT:         kernel.for i6 in 32*(i4 floordiv 32) to 32*(i4 floordiv 32) + 32 map vector tile 16 {
+// CHECK-NEXT:     kernel.for i4 in 0 to 256 map parallel tile 9 {
+// CHECK-NEXT:       %block = kernel.local : !kernel.buffer<f32, 4096, local>
+// CHECK-NEXT:       kernel.for i5 in 64*(i4 mod 16) to 64*(i4 mod 16) + 64 {
+// CHECK-NEXT:         kernel.for i6 in 64*(i4 floordiv 16) to 64*(i4 floordiv 16) + 64 map vector tile 16 {
 // CHECK-NEXT:           %0 = kernel.load %x[1024*i5 + i6]
-// CHECK-NEXT:           kernel.store %0, %block[-32*i4 + 32*i6 + i5]
+// CHECK-NEXT:           kernel.store %0, %block[-4096*(i4 floordiv 16) + 64*i6 - 64*(i4 mod 16) + i5]
 // CHECK-NEXT:           kernel.yield
 // CHECK-NEXT:         }
 // CHECK-NEXT:         kernel.yield
 // CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.for i0 in 32*(i4 floordiv 32) to 32*(i4 floordiv 32) + 32 {
-// CHECK-NEXT:         kernel.for i1 in 32*(i4 mod 32) to 32*(i4 mod 32) + 32 map vector tile 16 {
-// CHECK-NEXT:           %v = kernel.load %block[32*i0 - 32*i4 + i1]
+// CHECK-NEXT:       kernel.for i0 in 64*(i4 floordiv 16) to 64*(i4 floordiv 16) + 64 {
+// CHECK-NEXT:         kernel.for i1 in 64*(i4 mod 16) to 64*(i4 mod 16) + 64 map vector tile 16 {
+// CHECK-NEXT:           %v = kernel.load %block[-4096*(i4 floordiv 16) + 64*i0 - 64*(i4 mod 16) + i1]
 // CHECK-NEXT:           %w = kernel.load %x[1024*i0 + i1]
 // CHECK-NEXT:           %a = arith.addf %v, %w : f32
 // CHECK-NEXT:           kernel.store %a, %y[1024*i0 + i1]
