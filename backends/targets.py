@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from xdsl.dialects import func
@@ -75,14 +75,20 @@ def target_of_device(module: ModuleOp) -> str:
     return "cpp"
 
 
-def build(module: ModuleOp, config: Config | None = None, references: Mapping[str, Any] | None = None) -> Program:
+def build(
+    module: ModuleOp,
+    config: Config | None = None,
+    references: Mapping[str, Any] | None = None,
+    carriers: Collection[int] | None = None,
+) -> Program:
     """Emit, compile and link a module at kernel + host level into an executable program.
 
-    `references` are the graphs and objects that its calls name.
+    `references` are the graphs and objects that its calls name; `carriers` the positions of the inputs that may carry
+    the negative or conjugate bit, None where nobody watches over that.
     """
     from .host import build as build_program
 
-    return build_program(module, config, references)
+    return build_program(module, config, references, carriers)
 
 
 def run_compiled(module: ModuleOp, inputs: Sequence[Any], function: str | None = None) -> list[Any]:

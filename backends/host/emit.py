@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,6 +21,7 @@ from .aten_calls import ArgumentPrinter
 from .constants import Constants
 from .expressions import expression, expressions
 from .launchers import Launch, Launcher, generator_of
+from .lazy_bits import check_of_inputs, may_carry, plain, run_on_copies
 
 
 class HostEmitter:
@@ -28,6 +29,7 @@ class HostEmitter:
 
     kernels:   the module's kernels by name
     launchers: by code generator, with their kernels compiled
+    carriers:  positions of the arguments that may carry the negative or conjugate bit; None where nobody knows
     """
 
     def __init__(
@@ -36,8 +38,10 @@ class HostEmitter:
         kernels: Mapping[str, kernel.FuncOp],
         launchers: Mapping[str, Launcher],
         references: Mapping[str, Any],
+        carriers: Collection[int] | None = None,
     ) -> None:
         self.function = function
+        self.carriers = carriers
         self.kernels = kernels
         self.launchers = launchers
         self.constants = Constants()
@@ -73,6 +77,10 @@ class HostEmitter:
             self.variables[argument] = names[-1]
         if names:
             self.lines.append(f"{', '.join(names)}, = args")
+        carries = check_of_inputs(self.function, self.carriers, self.constants)
+        if carries:
+            self.constants.fixed("run_on_copies", run_on_copies(self.function, self.kernels))
+            self.lines += [f"if {carries}:", "    return run_on_copies(run, args)"]
         self.lines.append("args.clear()")
         for attribute in self.function.symbols:
             declared = attribute.data
@@ -273,6 +281,8 @@ class HostEmitter:
             self.lines.append(f"{', '.join(names)}, = {flatten}({call})")
         self._bind_symbols(op)
         for name, out in zip(names, op.results, strict=True):
+            if isinstance(op, CallOp) and may_carry(out):  # ATen ops get no input with a bit, and set none themselves
+                self.lines.append(f"{name} = {self.constants.fixed('plain', plain)}({name})")
             if isinstance(out.type, TensorType) and _is_launched(out):
                 fit = self.constants.fixed("fit", runtime.fit)
                 layout = [expressions(e, self.symbols) for e in (out.type.shape, out.type.strides)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -42,27 +42,37 @@ class HostProgram:
         return self._run(args)
 
 
-def build(module: ModuleOp, config: Config | None = None, references: Mapping[str, Any] | None = None) -> HostProgram:
+def build(
+    module: ModuleOp,
+    config: Config | None = None,
+    references: Mapping[str, Any] | None = None,
+    carriers: Collection[int] | None = None,
+) -> HostProgram:
     """Compile the module's kernels and its one `host.func`.
 
-    `references` holds what calls refer to beside the module. Raises UserError when the module has not exactly one
-    host function, UnsupportedError for what no code generator handles, and errors of the compilers.
+    `references` holds what calls refer to beside the module; `carriers` are the positions of the inputs that may carry
+    the negative or conjugate bit, None where each call has to look. Raises UserError when the module has not exactly
+    one host function, UnsupportedError for what no code generator handles, and errors of the compilers.
     """
     functions = [op for op in module.ops if isinstance(op, host.FuncOp)]
     if len(functions) != 1:
         raise UserError(f"the module has {len(functions)} host functions", "keep the one that is to run")
-    emitter = emitter_of(functions[0], module, config, references or {})
+    emitter = emitter_of(functions[0], module, config, references or {}, carriers)
     source = emitter.source()
     sources = {name: text for launcher in emitter.launchers.values() for name, text in launcher.sources.items()}
     return HostProgram(source, emitter.constants.namespace, sources)
 
 
 def emitter_of(
-    function: host.FuncOp, module: ModuleOp, config: Config | None, references: Mapping[str, Any]
+    function: host.FuncOp,
+    module: ModuleOp,
+    config: Config | None,
+    references: Mapping[str, Any],
+    carriers: Collection[int] | None = None,
 ) -> HostEmitter:
     """The emitter of a host function, with the kernels compiled that it launches."""
     kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, kernel.FuncOp)}
-    return HostEmitter(function, kernels, _compile(function, kernels, config), references)
+    return HostEmitter(function, kernels, _compile(function, kernels, config), references, carriers)
 
 
 def _compile(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp], config: Config | None) -> dict[str, Launcher]:

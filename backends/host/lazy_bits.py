@@ -1,0 +1,147 @@
+"""Inputs that are the negative or the conjugate of what their memory holds.
+
+`x.conj()` and the `imag` of it move nothing: they set a bit, and each ATen call reads the memory accordingly. Kernels
+read it as it lies, so a program computes with copies of such inputs; those that it writes are copied back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch._dynamo.utils import counters
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import host, kernel
+from ...dialects.aten import AtenOp, CallOp, TensorType
+from ...dialects.aten.types import torch_name
+from ...passes.kernel.effects import written_buffers
+from .constants import Constants
+
+log = logging.getLogger(__name__)
+
+#: the imaginary part of a conjugate is the only public source of the negative bit
+_COMPLEX = frozenset({"complex32", "complex64", "complex128"})
+_CARRIERS = frozenset({"float16", "float32", "float64"}) | _COMPLEX
+_SPELLED = 4
+"""Most tests of a condition that are written out."""
+
+Run = Callable[[list[Any]], list[Any]]
+
+
+def carrying_now(inputs: Collection[Any]) -> frozenset[int]:
+    """Positions of the inputs that carry a bit now."""
+    tensors = ((k, each) for k, each in enumerate(inputs) if isinstance(each, torch.Tensor))
+    return frozenset(k for k, each in tensors if each.is_neg() or each.is_conj())
+
+
+def check_of_inputs(function: host.FuncOp, positions: Collection[int] | None, constants: Constants) -> str:
+    """A Python condition on the arguments `a0`, `a1`, ...: whether one of them carries a bit; "" where none can.
+
+    positions: of the arguments to look at; those whose dtype can carry a bit where they are not given
+    """
+    tests: list[str] = []
+    dtypes = {
+        f"a{position}": torch_name(argument.type.element)
+        for position, argument in enumerate(function.body.block.args)
+        if isinstance(argument.type, TensorType) and argument.first_use is not None
+        if positions is None or position in positions
+    }
+    negatives = [name for name, dtype in dtypes.items() if positions is not None or dtype in _CARRIERS]
+    conjugates = [name for name, dtype in dtypes.items() if dtype in _COMPLEX]
+    for method, names in (("is_neg", negatives), ("is_conj", conjugates)):
+        if len(names) > _SPELLED:
+            tests.append(f"any(map({constants.fixed(method, getattr(torch.Tensor, method))}, ({', '.join(names)})))")
+        else:
+            tests += [f"{name}.{method}()" for name in names]
+    return " or ".join(tests)
+
+
+def run_on_copies(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp]) -> Callable[[Run, list[Any]], list[Any]]:
+    """How a program runs on inputs of which some carry a bit: a function of the program and the inputs.
+
+    kernels: those of the program by name
+    """
+    written = frozenset(_written_arguments(function, kernels))
+    name, told = function.sym_name.data, False
+
+    def run_resolved(run: Run, args: list[Any]) -> list[Any]:
+        nonlocal told
+        carrying = carrying_now(args)
+        counters["inductile"]["inputs copied for their negative or conjugate bit"] += len(carrying)
+        if not told:
+            told = True
+            log.warning(
+                "%s copies its inputs %s in each call: they carry the negative or the conjugate bit; "
+                "resolve_neg() and resolve_conj() do it once",
+                name,
+                sorted(carrying),
+            )
+        with torch.no_grad():
+            originals = {k: args[k] for k in carrying & written}
+            for k in carrying:
+                args[k] = resolved(args[k])
+            copies = {k: args[k] for k in originals}
+            results = run(args)
+            for k, original in originals.items():
+                original.copy_(copies[k])
+        return results
+
+    return run_resolved
+
+
+def plain(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, or a copy where its memory does not hold its values."""
+    return resolved(tensor) if tensor.is_neg() or tensor.is_conj() else tensor
+
+
+def may_carry(value: SSAValue) -> bool:
+    """Whether the dtype of a tensor is one that can have a bit."""
+    return isinstance(value.type, TensorType) and torch_name(value.type.element) in _CARRIERS
+
+
+def resolved(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy with the same sizes and strides, overlaps included, whose memory holds the tensor's values."""
+    memory, negative, conjugate = tensor, tensor.is_neg(), tensor.is_conj()
+    if negative:
+        memory = torch.ops.aten._neg_view(memory)  # of the memory as it lies: it takes the bit away
+    if conjugate:
+        memory = torch.ops.aten._conj(memory)
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    length = 1 + sum((size - 1) * stride for size, stride in pairs) if tensor.numel() else 0
+    copy = torch.as_strided(memory, (length,), (1,)).clone()
+    if negative:
+        copy.neg_()
+    if conjugate:
+        copy.conj_physical_()
+    return torch.as_strided(copy, tensor.shape, tensor.stride(), 0)
+
+
+def _written_arguments(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp]) -> Iterator[int]:
+    """Positions of the arguments that the program writes to, through views too."""
+    for op in function.body.block.ops:
+        for value in _written(op, kernels):
+            while isinstance(value.owner, host.ViewOp):
+                value = value.owner.source
+            if value in function.body.block.args:
+                yield function.body.block.args.index(value)
+
+
+def _written(op: Operation, kernels: Mapping[str, kernel.FuncOp]) -> list[SSAValue]:
+    """Tensors that an op writes, or may write: what an opaque call does is not known."""
+    if isinstance(op, host.CopyOp):
+        return [op.target]
+    if isinstance(op, host.LaunchOp):
+        function = kernels.get(op.kernel.root_reference.data)
+        if function is None:
+            return list(op.buffers)
+        stored = written_buffers(function.body.block)
+        return [v for v, argument in zip(op.buffers, function.body.block.args, strict=False) if argument in stored]
+    if isinstance(op, CallOp):
+        return [] if op.pure is not None else list(op.inputs)
+    if isinstance(op, AtenOp):
+        values = [op.arg(argument.name) for argument in op.schema.arguments if argument.writes]
+        return [v for value in values for v in (value if isinstance(value, tuple) else (value,)) if v is not None]
+    return []
