@@ -31,7 +31,7 @@ class CompilerNotFoundError(UserError):
     """No compiler for generated code was found; names the package that provides one."""
 
     def __init__(self, compiler: str, package: str) -> None:
-        remedy = f"install the package {package}, or name another compiler in the options"
+        remedy = f"install the package {package}, or let the environment variable CXX name a compiler"
         super().__init__(f"no {compiler} found", remedy)
         self.args = (compiler, package)
         self.compiler = compiler

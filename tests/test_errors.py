@@ -14,7 +14,7 @@ MESSAGES = [
     ),
     (
         CompilerNotFoundError("C++ compiler", "g++"),
-        "no C++ compiler found; install the package g++, or name another compiler in the options",
+        "no C++ compiler found; install the package g++, or let the environment variable CXX name a compiler",
     ),
     (UnsupportedError("aten.foo"), "aten.foo"),
     (PassError("loop-fuse", "cycle"), "pass 'loop-fuse' failed: cycle"),

@@ -62,7 +62,10 @@ def find_compiler() -> Compiler:
 
 @cache
 def _find_compiler(wanted: str, path: str) -> Compiler:
-    words = shlex.split(wanted)
+    try:
+        words = shlex.split(wanted)
+    except ValueError as error:
+        raise UserError(f"CXX is {wanted!r}, which is no command line ({error})", "write it as for a shell") from error
     if words:
         program = shutil.which(words[0], path=path)
         if program is None:
@@ -114,7 +117,7 @@ def compile_sources(compiler: Compiler, sources: Sequence[str], folder: Path, pr
         source.write_text(text)
         arguments = compiler.arguments(source, output)
         result = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        if result.returncode:
+        if result.returncode or not output.is_file():
             raise KernelCompileError(str(source), shlex.join(arguments), result.stdout[:_SHOWN])
         return output
 

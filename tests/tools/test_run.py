@@ -1,0 +1,58 @@
+"""`inductile-run`: backends agree, files in and out, and what it says without a compiler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy
+import pytest
+
+from .commands import ADD, opt, run, write
+
+
+@pytest.fixture
+def add(tmp_path: Path) -> Path:
+    return write(tmp_path, "add.mlir", ADD)
+
+
+@pytest.mark.parametrize("stop", ["graph-dce", "loop-fuse", "host-free"])
+def test_every_level_runs_on_files(tmp_path: Path, add: Path, stop: str) -> None:
+    level = write(tmp_path, "level.mlir", opt(add, "--pipeline", "default", "--stop-after", stop).out)
+    inputs = [numpy.arange(12, dtype=numpy.float32).reshape(4, 3), numpy.full((4, 3), 5, numpy.float32)]
+    flags: list[str | Path] = []
+    for number, value in enumerate(inputs):
+        numpy.save(tmp_path / f"{number}.npy", value)
+        flags += ["--input", tmp_path / f"{number}.npy"]
+    for backend in ("reference", "cpp"):
+        done = run("run", level, "--backend", backend, *flags, "--output", tmp_path / "out.npy")
+        assert (done.status, done.err) == (0, "")
+        assert "result 0: float32[4, 3] strides [3, 1]" in done.out
+        numpy.testing.assert_array_equal(numpy.load(tmp_path / "out.npy"), numpy.maximum(inputs[0] - inputs[1], 0))
+
+
+@pytest.mark.parametrize(
+    ("compiler", "path", "message"),
+    [
+        ("", "/nonexistent", "error: no C++ compiler found; install the package g++, or let the environment variable"),
+        ("no-such-compiler", None, "error: CXX names 'no-such-compiler', which is not there; install g++, or unset"),
+        ("/bin/false", None, "error: no working C++ compiler (/bin/false --version"),
+        (
+            "'g++",
+            None,
+            'error: CXX is "\'g++", which is no command line (No closing quotation); write it',
+        ),
+        ("/bin/echo", None, "error: the C++ compiler failed on "),
+    ],
+)
+def test_without_a_compiler_there_is_one_message(
+    tmp_path: Path, add: Path, monkeypatch: pytest.MonkeyPatch, compiler: str, path: str | None, message: str
+) -> None:
+    monkeypatch.setenv("INDUCTILE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("CXX", compiler)
+    if path is not None:
+        monkeypatch.setenv("PATH", path)
+    done = run("run", add, "--backend", "cpp")
+    assert (done.status, done.out) == (1, "")
+    assert done.err.startswith(message)
+    assert done.err.count("error: ") == 1
+    assert run("run", add).status == 0  # the reference backend needs none
