@@ -10,8 +10,9 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.sym import Expr
 
-_VIEWS = ("aten.view", "aten._unsafe_view")
+VIEWS = ("aten.view", "aten._unsafe_view")
 _COPIES = ("aten.clone", "aten.expand")
+_PRODUCTS = ("aten.mm", "aten.bmm")
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,16 @@ class Product:
     left: SSAValue
     right: SSAValue
     ops: tuple[Operation, ...]
+
+    @property
+    def flat(self) -> AtenOp:
+        """The op that multiplies."""
+        return next(op for op in self.ops if isinstance(op, AtenOp) and op.target in _PRODUCTS)
+
+    @property
+    def arranging(self) -> tuple[Operation, ...]:
+        """Views and copies of the operands."""
+        return self.ops[self.ops.index(self.flat) + 1 :]
 
 
 def shape_of(value: SSAValue) -> tuple[Expr, ...]:
@@ -34,9 +45,9 @@ def product(value: SSAValue) -> Product | None:
     op = value.owner
     if not isinstance(op, AtenOp):
         return None
-    if op.target in ("aten.mm", "aten.bmm"):
+    if op.target in _PRODUCTS:
         return Product(op.operands[0], op.operands[1], (op,))
-    if op.target not in _VIEWS:
+    if op.target not in VIEWS:
         return None
     inner = op.operands[0].owner
     shape = shape_of(value)
@@ -46,17 +57,17 @@ def product(value: SSAValue) -> Product | None:
     if shape_of(inner.results[0])[1:] != (rows, columns):
         return None
     middle = shape_of(inner.operands[0])[2]
-    left = _unflattened(inner.operands[0], (*batch, rows, middle))
-    right = _unflattened(inner.operands[1], (*batch, middle, columns))
+    left = unflattened(inner.operands[0], (*batch, rows, middle))
+    right = unflattened(inner.operands[1], (*batch, middle, columns))
     if left is None or right is None:
         return None
     return Product(left[0], right[0], (op, inner, *left[1], *right[1]))
 
 
-def _unflattened(value: SSAValue, shape: Sequence[Expr]) -> tuple[SSAValue, list[Operation]] | None:
-    """What a flattened operand is a view or copy of, with batch dimensions apart."""
+def unflattened(value: SSAValue, shape: Sequence[Expr]) -> tuple[SSAValue, list[Operation]] | None:
+    """What a flattened operand of that shape is a view or copy of, with batch dimensions apart, and the ops between."""
     op = value.owner
-    if not isinstance(op, AtenOp) or op.target not in _VIEWS:
+    if not isinstance(op, AtenOp) or op.target not in VIEWS:
         return None
     ops: list[Operation] = [op]
     source = op.operands[0]

@@ -9,7 +9,19 @@ not given must have their default, those given as `...` may be anything. `add` a
 
 `aten.matmul` is no op of a graph: it matches `mm`, `bmm`, and a `bmm` between the views, expansions and copies that
 ATen's `matmul` puts around it. `either(a, b)` matches what `a` or else `b` matches; variables of what did not match
-are None.
+are None. `either(c, d, like=e)` takes the option that the node `e`, matched before, took: the second where `e` took its
+second.
+
+A joint graph holds the gradient too, which reads inner values of the forward graph. So that such a match can go away
+as a whole, a function may return several calls: the first as above, then calls whose values are replaced with it where
+they exist, each found from what is matched already:
+
+    def squared(aten, x, y, gradient):
+        product = aten.matmul(x, y)
+        return product, aten.left_gradient(gradient, product), aten.right_gradient(gradient, product)
+
+`aten.left_gradient(g, p)` is the product of `g` and the transposed right operand of the matrix product `p`, which is
+the gradient of the left operand, and `aten.right_gradient(g, p)` that of the transposed left operand and `g`.
 """
 
 from __future__ import annotations
@@ -20,10 +32,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from xdsl.ir import SSAValue
+
 #: None, or why a match is not to be replaced; an empty text is a reason that nobody wants to hear
 Guard: TypeAlias = Callable[..., "str | None"]
 
+#: values of the calls of a pattern but the first, or what stands in for values; None for what does not exist
+Others: TypeAlias = "tuple[SSAValue | None, ...]"
+
 MATMUL = "matmul"
+LEFT_GRADIENT, RIGHT_GRADIENT = "left_gradient", "right_gradient"
 COMMUTATIVE = frozenset({"add", "mul"})
 
 
@@ -43,27 +61,30 @@ class PatternCall:
     kwargs: Mapping[str, Any]
 
     @cached_property
-    def size(self) -> int:
-        """How many calls it takes at least."""
-        return 1 + sum(_size(arg) for arg in (*self.args, *self.kwargs.values()))
+    def needed(self) -> frozenset[PatternCall]:
+        """The calls that every match has, whatever alternatives it takes."""
+        return frozenset((self,)).union(*map(_needed, (*self.args, *self.kwargs.values())))
 
 
 @dataclass(frozen=True, eq=False)
 class Either:
-    """Alternatives, tried in order."""
+    """Alternatives, tried in order; with `like` only the one in the place that the other node took."""
 
     options: tuple[Any, ...]
+    like: Either | None = None
 
 
-def either(*options: Any) -> Either:
-    """A node that matches what the first matching option does."""
-    return Either(options)
+def either(*options: Any, like: Either | None = None) -> Either:
+    """A node that matches what the first matching option does, or the option of the same number as that of `like`."""
+    if like is not None and len(like.options) != len(options):
+        raise ValueError("alternatives that follow others must be as many")
+    return Either(options, like)
 
 
-def _size(node: Any) -> int:
+def _needed(node: Any) -> frozenset[PatternCall]:
     if isinstance(node, Either):
-        return min(map(_size, node.options))
-    return node.size if isinstance(node, PatternCall) else 0
+        return frozenset.intersection(*map(_needed, node.options))
+    return node.needed if isinstance(node, PatternCall) else frozenset()
 
 
 class PatternBuilder:
@@ -82,8 +103,10 @@ class Pattern:
     name:        as the option `patterns`, remarks and the debug counter `pattern-NAME` know it
     match:       the pattern function
     replace:     a function of the same parameters and `root`, the matched value; it gets a builder that makes ops (see
-                 `_replacement.py`) and the matched values by name, and returns what stands in for `root`
-    guard:       called by name with the matched values and `root`
+                 `_replacement.py`) and the matched values by name, and returns what stands in for `root`. Where `match`
+                 returns several calls, it also gets `others`, the values of all but the first, None for those that
+                 do not exist, and returns a tuple of what stands in for each
+    guard:       called by name with the matched values and `root`, and likewise `others`
     is_exact:    whether the replacement keeps every bit of the value, NaN and infinities included. Only such patterns
                  apply by default
     differs:     where it is not exact: in what
@@ -91,7 +114,7 @@ class Pattern:
     """
 
     name: str
-    match: Callable[..., PatternCall]
+    match: Callable[..., PatternCall | tuple[PatternCall, ...]]
     replace: Callable[..., Any]
     guard: Guard | None = None
     is_exact: bool = False
@@ -99,16 +122,19 @@ class Pattern:
     may_repeat: bool = False
     parameters: tuple[str, ...] = field(init=False, default=())
     root: PatternCall = field(init=False)
+    others: tuple[PatternCall, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         if self.is_exact == bool(self.differs):
             raise ValueError(f"pattern {self.name!r} must be exact or say in what it differs")
         parameters = tuple(inspect.signature(self.match).parameters)[1:]
-        root = self.match(PatternBuilder(), *map(Variable, parameters))
-        if not isinstance(root, PatternCall):
-            raise TypeError(f"pattern {self.name!r} must return a call")
+        found = self.match(PatternBuilder(), *map(Variable, parameters))
+        root, *others = found if isinstance(found, tuple) else (found,)
+        if not all(isinstance(call, PatternCall) for call in (root, *others)):
+            raise TypeError(f"pattern {self.name!r} must return a call, or several")
         object.__setattr__(self, "parameters", parameters)
         object.__setattr__(self, "root", root)
+        object.__setattr__(self, "others", tuple(others))
 
     @property
     def root_packets(self) -> tuple[str, ...]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.aten import AtenOp, Device, TensorType
@@ -13,17 +15,37 @@ from ...dialects.sym import ONE, Expr, as_expr, const
 Args = Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class Origin:
+    """What new ops take from those that they replace."""
+
+    location: LocationAttr
+    attributes: Mapping[str, Attribute]
+
+
 class ReplacementBuilder:
     """Makes ops in front of another one: `aten.mm(x, y)`, or `aten.add.Tensor(x, y)` where the overload matters.
 
     Arguments are by position or name. `types=` gives the types of the results where no rule of `_TYPES` does.
     """
 
-    def __init__(self, anchor: Operation, location: Attribute, attributes: Mapping[str, Attribute]) -> None:
+    def __init__(self, anchor: Operation, origin: Origin, late: Origin | None = None) -> None:
         self._anchor = anchor
-        self._location = location
-        self._attributes = attributes
+        self._origin = origin
+        self._late = late
         self.ops: list[Operation] = []
+
+    def behind(self, *values: SSAValue) -> ReplacementBuilder:
+        """A builder of ops right behind those that compute the values, for the results of a pattern but the first."""
+        makers = {value.owner for value in values}
+        block = self._anchor.parent
+        assert block is not None and self._late is not None
+        anchor = block.first_op
+        for op in block.ops:
+            if op in makers:
+                anchor = op.next_op
+        assert anchor is not None
+        return ReplacementBuilder(anchor, self._late)
 
     def __getattr__(self, packet: str) -> _Overloads:
         if packet.startswith("__"):
@@ -38,8 +60,8 @@ class ReplacementBuilder:
         cls = op_class(name)
         assert cls is not None and issubclass(cls, AtenOp), name
         named = dict(zip((a.name for a in cls.schema.arguments), args, strict=False)) | kwargs
-        op = cls.build(named, types or _TYPES[cls.packet](named), self._location)
-        op.attributes.update(self._attributes)
+        op = cls.build(named, types or _TYPES[cls.packet](named), self._origin.location)
+        op.attributes.update(self._origin.attributes)
         block = self._anchor.parent
         assert block is not None
         block.insert_op_before(op, self._anchor)

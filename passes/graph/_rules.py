@@ -46,8 +46,9 @@ class Rewriter:
         return any(root in self._written for root in (value, *roots(value)))
 
     def insert(self, op: AtenOp, target: str, args: Mapping[str, Any]) -> SSAValue:
-        """A new op of the same result type, in front of `op`."""
+        """A new op of the same result type, in front of `op`, with what a joint graph says of that."""
         new = AtenOp.of(target, args, (op.results[0].type,), op.location)
+        new.attributes.update(op.attributes)
         assert op.parent is not None
         op.parent.insert_op_before(new, op)
         new.results[0].name_hint = op.results[0].name_hint

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -20,7 +20,7 @@ from ..counters import counter
 from ..kernel.locations import merged
 from ._matcher import Match, Matcher
 from ._pattern import Pattern
-from ._replacement import ReplacementBuilder
+from ._replacement import Origin, ReplacementBuilder
 from .canonicalize import canonicalize
 from .patterns import chosen_patterns
 
@@ -33,7 +33,8 @@ class MatchPatterns(ModulePass):
     precondition:  none; canonical graphs match best
     guarantee:     only patterns that `patterns` names are applied: "exact" stands for those that keep every bit of
                    the value, "all" for all, "none" for none; other names are those of single patterns. The ops of a
-                   match go away unless something else reads them.
+                   match go away unless something else reads them, as copies of operands may be. In a joint graph a
+                   pattern may match the gradient as well, so that what backward reads of its inside is no obstacle.
 
     A remark is made for each replacement, for each match that a guard refuses, and for what nearly matches.
 
@@ -82,46 +83,50 @@ class _Rewriter:
         matcher = Matcher(pattern)
         match = matcher.at(root)
         if match is None:
-            if remarks.enabled() and matcher.near.calls >= max(2, (pattern.root.size + 1) // 2):
+            if remarks.enabled() and matcher.near.needed >= max(2, (len(pattern.root.needed) + 1) // 2):
                 reason = f"nearly matches '{pattern.name}': {matcher.near.reason}"
                 remarks.remark("missed", MatchPatterns.name, op, reason)
             return False
-        reason = self._refusal(pattern, match, root)
+        found = _Found(pattern, match, root)
+        reason = self._refusal(found)
         if reason == "":
             return False
         if reason is not None:
-            remarks.remark("missed", MatchPatterns.name, op, f"matches '{pattern.name}', but {reason}")
+            remarks.remark("missed", MatchPatterns.name, op, f"matches {found}, but {reason}{matcher.no_gradient}")
             return False
         if not counter(f"pattern-{pattern.name}"):
             return False
-        self._replace(pattern, match, op)
+        self._replace(found, op)
         return True
 
-    def _refusal(self, pattern: Pattern, match: Match, root: SSAValue) -> str | None:
+    def _refusal(self, found: _Found) -> str | None:
         """Why a match stays as it is, None when it does not."""
-        matched = set(match.ops)
-        if not all(map(is_pure, matched)):
+        pattern, match = found.pattern, found.match
+        if not all(map(is_pure, found.ops)):
             return "an op of it has an effect"
-        if not pattern.may_repeat and (reader := _outside_reader(match.ops, matched)) is not None:
+        if not pattern.may_repeat and (reader := found.outside_reader()) is not None:
             return f"{reader.name} reads a value inside it"
-        if len({_tags(op) for op in matched}) > 1:
+        if any(len({_tags(op) for op in ops}) > 1 for ops in (match.ops, match.late)):
             return "only a part of it is in a checkpointed region"
         last = match.ops[0]
-        if any(self.mutations.moves_past_write(op.operands, op, last) for op in matched):
+        if any(self.mutations.moves_past_write(op.operands, op, last) for op in set(match.ops)):
             return "one of its operands is overwritten meanwhile"
-        return pattern.guard(**match.bindings, root=root) if pattern.guard is not None else None
+        if match.late and any(self.mutations.writes_to(value) for op in found.ops for value in op.operands):
+            return "one of its operands is overwritten"
+        return pattern.guard(**match.bindings, **found.results) if pattern.guard is not None else None
 
-    def _replace(self, pattern: Pattern, match: Match, op: AtenOp) -> None:
-        location = merged(each.location for each in reversed(match.ops))
-        builder = ReplacementBuilder(op, location, dict(_tags(op)))
-        value = pattern.replace(builder, **match.bindings, root=op.results[0])
-        assert value.type == op.results[0].type, f"'{pattern.name}' gives {value.type}, not {op.results[0].type}"
-        value.name_hint = op.results[0].name_hint
-        remarks.remark("passed", MatchPatterns.name, op, f"'{pattern.name}' replaces {len(set(match.ops))} ops")
-        op.results[0].replace_all_uses_with(value)
-        self._remove(match.ops)
+    def _replace(self, found: _Found, op: AtenOp) -> None:
+        builder = ReplacementBuilder(op, *map(_origin, filter(None, (found.match.ops, found.match.late))))
+        values = found.pattern.replace(builder, **found.match.bindings, **found.results)
+        remarks.remark("passed", MatchPatterns.name, op, f"{found} replaces {len(found.ops)} ops")
+        for old, new in zip(found.roots, values if isinstance(values, tuple) else (values,), strict=True):
+            if old is not None:
+                assert new.type == old.type, f"{found} gives {new.type}, not {old.type}"
+                new.name_hint = old.name_hint
+                old.replace_all_uses_with(new)
+        self._remove(found.ops)
 
-    def _remove(self, ops: list[Operation]) -> None:
+    def _remove(self, ops: Iterable[Operation]) -> None:
         """Erase the ops of a match that nothing reads any more, readers first."""
         pending = dict.fromkeys(ops)
         while dead := [op for op in pending if all(result.first_use is None for result in op.results)]:
@@ -130,14 +135,43 @@ class _Rewriter:
                 self.block.erase_op(op)
 
 
-def _outside_reader(ops: list[Operation], matched: Collection[Operation]) -> Operation | None:
-    """An op outside that reads a value inside; the first op is the root, which is meant to be read."""
-    for op in dict.fromkeys(ops[1:]):
-        for result in op.results:
-            for use in result.uses:
-                if use.operation not in matched:
-                    return use.operation
-    return None
+class _Found:
+    """A match and the values that it gives to others."""
+
+    def __init__(self, pattern: Pattern, match: Match, root: SSAValue) -> None:
+        self.pattern = pattern
+        self.match = match
+        self.ops = dict.fromkeys((*match.ops, *match.late))
+        self.roots = (root, *(match.values.get(call) for call in pattern.others))
+
+    def __str__(self) -> str:
+        return f"'{self.pattern.name}'" + (" with its gradient" if self.match.late else "")
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """The values as guards and replacements get them."""
+        return {"root": self.roots[0]} | ({"others": self.roots[1:]} if self.pattern.others else {})
+
+    def outside_reader(self) -> Operation | None:
+        """An op outside that reads a value inside, one that is not meant to be read."""
+        for op in self._inner_ops():
+            for result in op.results:
+                if result not in self.roots:
+                    for use in result.uses:
+                        if use.operation not in self.ops:
+                            return use.operation
+        return None
+
+    def _inner_ops(self) -> Iterable[Operation]:
+        """Ops that should go away: all but those that only arrange operands, which others may read."""
+        arranging = set(self.match.arranging)
+        while inner := {op for op in arranging if any(v.owner in self.ops.keys() - arranging for v in op.operands)}:
+            arranging -= inner
+        return self.ops.keys() - arranging
+
+
+def _origin(ops: Sequence[Operation]) -> Origin:
+    return Origin(merged(each.location for each in reversed(ops)), dict(_tags(ops[0])))
 
 
 def _tags(op: Operation) -> tuple[tuple[str, Attribute], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType
@@ -10,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.aten import Device, TensorType
 from ....dialects.sym import ONE, Expr
-from .._pattern import Pattern, PatternBuilder, PatternCall, either
+from .._pattern import Others, Pattern, PatternBuilder, PatternCall, either
 from .._replacement import ReplacementBuilder, type_of
 
 _FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)
@@ -23,9 +24,13 @@ def _attention(
     query: Any, key: Any, value: Any,
     factor: Any, divisor: Any,
     mask: Any, hidden: Any, fill: Any, shown: Any, other: Any,
-    dim: Any, wide: Any,
-) -> PatternCall:  # fmt: skip
-    """softmax(query @ key * factor + mask) @ value; `key` is transposed already."""
+    dim: Any, wide: Any, kept: Any,
+    gradient: Any, nothing: Any,
+) -> tuple[PatternCall, ...]:  # fmt: skip
+    """softmax(query @ key * factor + mask) @ value; `key` is transposed already.
+
+    And, in a joint graph, the gradients of `value`, `query` and `key` from the `gradient` of the product.
+    """
     scores = aten.matmul(query, key)
     scaled = either(aten.mul(scores, factor), aten.div(scores, divisor), scores)
     masked = either(
@@ -37,7 +42,34 @@ def _attention(
     widened = either(aten._to_copy(masked, dtype=wide, layout=..., device=...), masked)
     weights = aten._softmax(widened, dim, ...)
     narrowed = either(aten._to_copy(weights, dtype=..., layout=..., device=...), weights)
-    return aten.matmul(narrowed, value)
+    # the guard refuses dropout, so that a remark tells of it
+    dropped = either(aten.mul(aten.mul(narrowed, kept), ...), aten.native_dropout(narrowed, kept, ...), narrowed)
+    output = aten.matmul(dropped, value)
+
+    of_dropped = aten.left_gradient(gradient, output)
+    of_narrowed = either(
+        aten.native_dropout_backward(of_dropped, kept, ...),
+        aten.native_dropout_backward(of_dropped, ..., ...),
+        of_dropped,
+        like=dropped,
+    )
+    of_weights = either(aten._to_copy(of_narrowed, dtype=..., layout=..., device=...), of_narrowed, like=narrowed)
+    of_widened = aten._softmax_backward_data(of_weights, weights, dim, ...)
+    of_masked = either(aten._to_copy(of_widened, dtype=..., layout=..., device=...), of_widened, like=widened)
+    of_scaled = either(
+        of_masked,
+        aten.masked_fill(of_masked, hidden, nothing),
+        aten.where(shown, of_masked, nothing),
+        of_masked,
+        like=masked,
+    )
+    of_scores = either(aten.mul(of_scaled, factor), aten.div(of_scaled, divisor), of_scaled, like=scaled)
+    return (
+        output,
+        aten.right_gradient(gradient, output),
+        aten.left_gradient(of_scores, scores),
+        aten.right_gradient(of_scores, scores),
+    )
 
 
 def _number(value: Any) -> float | None:
@@ -61,11 +93,14 @@ def _scale(factor: Any, divisor: Any) -> float | None:
 
 def _guard(
     query: SSAValue, key: SSAValue, value: SSAValue, factor: Any, divisor: Any,
-    mask: Any, hidden: Any, fill: Any, shown: Any, other: Any, dim: int, wide: Any, root: SSAValue,
+    mask: Any, hidden: Any, fill: Any, shown: Any, other: Any, dim: int, wide: Any, kept: Any,
+    gradient: Any, nothing: Any, root: SSAValue, others: Others,
 ) -> str | None:  # fmt: skip
     types = [type_of(each) for each in (query, key, value)]
     result = type_of(root)
     rank = len(result.shape)
+    if kept is not None:
+        return "its weights are dropped at random"
     if result.device != "cpu":
         return f"the attention of {result.device} is not called yet"
     if rank not in (3, 4) or any(len(t.shape) != rank for t in types):
@@ -80,8 +115,12 @@ def _guard(
         return "it is empty"
     if _scale(factor, divisor) is None:
         return "the scale is no number"
-    if not result.is_contiguous:
-        return "the result is not row-major"
+    if not result.is_contiguous or not all(other is None or type_of(other).is_contiguous for other in others):
+        return "a result is not row-major"
+    if types[0].shape[:-2] != types[2].shape[:-2]:
+        return "the mask has more dimensions of a batch than the scores"
+    if nothing is not None and _number(nothing) != 0:
+        return "the gradient of hidden scores is not zero"
     return _mask_problem(mask, hidden if hidden is not None else shown, fill if shown is None else other, types[0])
 
 
@@ -102,8 +141,9 @@ def _mask_problem(mask: Any, choice: Any, fill: Any, query: TensorType) -> str |
 def _replace(
     aten: ReplacementBuilder,
     query: SSAValue, key: SSAValue, value: SSAValue, factor: Any, divisor: Any,
-    mask: Any, hidden: Any, fill: Any, shown: Any, other: Any, dim: int, wide: Any, root: SSAValue,
-) -> SSAValue:  # fmt: skip
+    mask: Any, hidden: Any, fill: Any, shown: Any, other: Any, dim: int, wide: Any, kept: Any,
+    gradient: Any, nothing: Any, root: SSAValue, others: Others,
+) -> Others:  # fmt: skip
     result = type_of(root)
     if hidden is not None or shown is not None:
         mask = _additive(aten, result, hidden, fill, shown, other)
@@ -116,11 +156,40 @@ def _replace(
     heads = (shape[0], shape[2], shape[1])
     wide_element = Float64Type() if result.element == Float64Type() else Float32Type()
     sums = TensorType.get((shape[0], shape[1], shape[2]), wide_element, (heads[1] * heads[2], ONE, heads[2]))
-    output, _ = aten._scaled_dot_product_flash_attention_for_cpu(
-        query, keys, value, attn_mask=mask, scale=_scale(factor, divisor), types=[query.type, sums]
+    options = {"attn_mask": mask, "scale": _scale(factor, divisor)}
+    forward = aten._scaled_dot_product_flash_attention_for_cpu(query, keys, value, **options, types=[query.type, sums])
+    copy = aten.clone(forward[0])
+    output = copy if copy.type == result else aten.view(copy, size=result.shape)
+    if all(other is None for other in others):
+        return output, *others
+    return output, *_gradients(aten.behind(copy, gradient), gradient, (query, keys, value), forward, options, others)
+
+
+def _gradients(
+    aten: ReplacementBuilder, gradient: SSAValue, inputs: Sequence[SSAValue],
+    forward: tuple[SSAValue, SSAValue], options: dict[str, Any], others: Others,
+) -> Others:  # fmt: skip
+    """The gradients of value, query and transposed key, row-major as products give them; None for those not wanted."""
+    shape = type_of(forward[0]).shape
+    gradient = _dense(aten, gradient if type_of(gradient).shape == shape else aten.view(gradient, size=shape))
+    found = aten._scaled_dot_product_flash_attention_for_cpu_backward(
+        gradient, *inputs, *forward, 0.0, False, **options, types=[_by_position(each) for each in inputs]
     )
-    copy = aten.clone(output)
-    return copy if copy.type == result else aten.view(copy, size=result.shape)
+    of_query, of_key, of_value = found
+    if others[2] is not None:
+        of_key = aten.transpose.int(of_key, dim0=-2, dim1=-1)
+    return tuple(
+        None if other is None else aten.view(aten.clone(value), size=type_of(other).shape)
+        for other, value in zip(others, (of_value, of_query, of_key), strict=True)
+    )
+
+
+def _by_position(value: SSAValue) -> TensorType:
+    """The type of a gradient: the heads of one position lie next to each other."""
+    type_ = type_of(value)
+    _, heads, positions, width = type_.shape
+    strides = (positions * heads * width, width, heads * width, ONE)
+    return TensorType.get(type_.shape, type_.element, strides, type_.device)
 
 
 def _additive(aten: ReplacementBuilder, result: TensorType, hidden: Any, fill: Any, shown: Any, other: Any) -> SSAValue:
@@ -160,6 +229,7 @@ ATTENTION = Pattern(
     _attention,
     _replace,
     guard=_guard,
-    differs="rows of which every key is hidden give 0 where eager gives NaN, and a NaN in queries or keys may be lost;"
-    " sums are added up in blocks",
+    differs="rows of which every key is hidden give 0 where eager gives NaN, or other weights where it gives equal"
+    " ones; a NaN in queries or keys may be lost; sums are added up in blocks; inner values of low precision are not"
+    " rounded, and the gradient computes them anew",
 )

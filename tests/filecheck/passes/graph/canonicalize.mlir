@@ -91,6 +91,14 @@ func.func @zeros(%x: !aten.tensor<4xf32>, %i: !aten.tensor<4xi32>) -> (!aten.ten
   func.return %1, %3 : !aten.tensor<4xf32>, !aten.tensor<4xi32>
 }
 
+// What a joint graph says of an op holds for what stands in its place.
+func.func @in_a_checkpoint(%x: !aten.tensor<4x3xf32>) -> !aten.tensor<4x3xf32> {
+  %0 = aten.div.Scalar(%x, other = 4.0) {checkpoint = "recompute", region = 2 : i64} : !aten.tensor<4x3xf32>
+  func.return %0 : !aten.tensor<4x3xf32>
+}
+// CHECK-LABEL: @in_a_checkpoint
+// CHECK-NEXT: aten.mul.Scalar(%x, other = 0.25) {checkpoint = "recompute", region = 2 : i64}
+
 // CHECK-BLESS
 // CHECK: builtin.module {
 // CHECK-NEXT:   func.func @no_ops(%x: !aten.tensor<(s0)x4xf32>) -> !aten.tensor<(s0)x4xf32> attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0>]} {

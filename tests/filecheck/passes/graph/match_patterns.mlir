@@ -1,6 +1,7 @@
 // RUN: inductile-opt %s -p graph-match-patterns | filecheck %s
 // RUN: inductile-opt %s -p graph-match-patterns{patterns="addmm"} --remarks 2>&1 | filecheck %s --check-prefix=ADDMM
 // RUN: inductile-opt %s -p graph-match-patterns{patterns="all"} --debug-counter pattern-addmm-skip=1 | filecheck %s --check-prefix=SKIP
+// RUN: inductile-opt %s -p graph-match-patterns{patterns="attention"},graph-dce --verify-each=numerics --remarks 2>&1 | filecheck %s --check-prefix=ATTENTION
 // RUN: not inductile-opt %s -p graph-match-patterns{patterns="adm"} 2>&1 | filecheck %s --check-prefix=TYPO
 // TYPO: error: unknown pattern 'adm'; did you mean 'addmm'?
 
@@ -67,6 +68,53 @@ func.func @checkpointed(%x: !aten.tensor<4x8xf32>, %w: !aten.tensor<8x8xf32>, %b
 }
 // ADDMM-LABEL: @checkpointed
 // ADDMM: aten.add.Tensor
+
+// A joint graph: the softmax is read by the gradient, which the pattern matches too. By default it is left alone.
+func.func @attention(%q: !aten.tensor<2x6x4xf32>, %k: !aten.tensor<2x6x4xf32>, %v: !aten.tensor<2x6x4xf32>, %t: !aten.tensor<2x6x4xf32> {tangent}) -> (!aten.tensor<2x6x4xf32>, !aten.tensor<2x6x4xf32>, !aten.tensor<2x4x6xf32>, !aten.tensor<2x6x4xf32>) attributes {forward_results = 1 : i64} {
+  %0 = aten.transpose.int(%k, dim0 = 1, dim1 = 2) : !aten.tensor<2x4x6xf32, strides = [24, 1, 4]>
+  %1 = aten.bmm(%q, %0) : !aten.tensor<2x6x6xf32>
+  %2 = aten.mul.Scalar(%1, other = 0.3) : !aten.tensor<2x6x6xf32>
+  %3 = aten._softmax(%2, dim = -1, half_to_float = false) : !aten.tensor<2x6x6xf32>
+  %4 = aten.bmm(%3, %v) : !aten.tensor<2x6x4xf32>
+  %5 = aten.transpose.int(%3, dim0 = 1, dim1 = 2) : !aten.tensor<2x6x6xf32, strides = [36, 1, 6]>
+  %6 = aten.bmm(%5, %t) : !aten.tensor<2x6x4xf32>
+  %7 = aten.transpose.int(%v, dim0 = 1, dim1 = 2) : !aten.tensor<2x4x6xf32, strides = [24, 1, 4]>
+  %8 = aten.bmm(%t, %7) : !aten.tensor<2x6x6xf32>
+  %9 = aten._softmax_backward_data(%8, %3, dim = -1, input_dtype = torch.float32) : !aten.tensor<2x6x6xf32>
+  %10 = aten.mul.Scalar(%9, other = 0.3) : !aten.tensor<2x6x6xf32>
+  %11 = aten.transpose.int(%q, dim0 = 1, dim1 = 2) : !aten.tensor<2x4x6xf32, strides = [24, 1, 4]>
+  %12 = aten.bmm(%11, %10) : !aten.tensor<2x4x6xf32>
+  %13 = aten.bmm(%10, %k) : !aten.tensor<2x6x4xf32>
+  func.return %4, %13, %12, %6 : !aten.tensor<2x6x4xf32>, !aten.tensor<2x6x4xf32>, !aten.tensor<2x4x6xf32>, !aten.tensor<2x6x4xf32>
+}
+// CHECK-LABEL: @attention
+// CHECK: aten._softmax_backward_data
+// ATTENTION-LABEL: @attention
+// ATTENTION-NOT: aten.bmm
+// ATTENTION: %[[OUT:.*]], %[[SUMS:.*]] = aten._scaled_dot_product_flash_attention_for_cpu(
+// ATTENTION-NOT: aten.bmm
+// ATTENTION: aten._scaled_dot_product_flash_attention_for_cpu_backward({{.*}}, %[[OUT]], %[[SUMS]], dropout_p = 0
+// ATTENTION-NOT: aten.bmm
+// ATTENTION: func.return
+
+// The gradient is not that of the scale: both stay.
+func.func @other_gradient(%q: !aten.tensor<2x6x4xf32>, %k: !aten.tensor<2x6x4xf32>, %v: !aten.tensor<2x6x4xf32>, %t: !aten.tensor<2x6x4xf32> {tangent}) -> (!aten.tensor<2x6x4xf32>, !aten.tensor<2x6x4xf32>) attributes {forward_results = 1 : i64} {
+  %0 = aten.transpose.int(%k, dim0 = 1, dim1 = 2) : !aten.tensor<2x4x6xf32, strides = [24, 1, 4]>
+  %1 = aten.bmm(%q, %0) : !aten.tensor<2x6x6xf32>
+  %2 = aten.mul.Scalar(%1, other = 0.3) : !aten.tensor<2x6x6xf32>
+  %3 = aten._softmax(%2, dim = -1, half_to_float = false) : !aten.tensor<2x6x6xf32>
+  %4 = aten.bmm(%3, %v) : !aten.tensor<2x6x4xf32>
+  %7 = aten.transpose.int(%v, dim0 = 1, dim1 = 2) : !aten.tensor<2x4x6xf32, strides = [24, 1, 4]>
+  %8 = aten.bmm(%t, %7) : !aten.tensor<2x6x6xf32>
+  %9 = aten._softmax_backward_data(%8, %3, dim = -1, input_dtype = torch.float32) : !aten.tensor<2x6x6xf32>
+  %10 = aten.mul.Scalar(%9, other = 0.6) : !aten.tensor<2x6x6xf32>
+  %13 = aten.bmm(%10, %k) : !aten.tensor<2x6x4xf32>
+  func.return %4, %13 : !aten.tensor<2x6x4xf32>, !aten.tensor<2x6x4xf32>
+}
+// ATTENTION-LABEL: @other_gradient
+// ATTENTION: aten._softmax_backward_data
+// ATTENTION: remark: {{.*}} passed: aten.bmm: 'attention' with its gradient replaces 13 ops
+// ATTENTION-NEXT: remark: {{.*}} missed: aten.bmm: matches 'attention', but aten._softmax_backward_data reads a value inside it; its gradient does not match: two values stand for 'factor'
 
 // Remarks stand behind the module, those of a function from its end on.
 // ADDMM: remark: [graph-match-patterns] passed: aten.add.Tensor: 'addmm' replaces 2 ops
