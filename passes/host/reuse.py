@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
+from ...dialects.sym import ZERO, SymAttr
 from ..counters import counter
 from ..kernel.aliasing import may_overwrite, merge_arguments
 from ..remarks import remark
@@ -71,6 +72,26 @@ def reusable(value: SSAValue) -> bool:
     return owner.name in FRESH and is_dense(value.type)
 
 
+def _whole(value: SSAValue) -> SSAValue | None:
+    """What owns the memory of a value that spans all of it; else None."""
+    root = value
+    while isinstance(root.owner, host.ViewOp):
+        if root.owner.offset.data is not ZERO:
+            return None
+        root = root.owner.source
+    return root if root is value or _equal_memory(root, value) else None
+
+
+def _equal_memory(first: SSAValue, second: SSAValue) -> bool:
+    """Whether two values fill equally long stretches of memory with elements of one type."""
+    left, right = first.type, second.type
+    if not isinstance(left, TensorType) or not isinstance(right, TensorType):
+        return False
+    if left.element != right.element or left.device != right.device:
+        return False
+    return is_dense(left) and is_dense(right) and bytes_of(left) is bytes_of(right)
+
+
 class _InPlace:
     """Makes kernels write over inputs that die with the launch."""
 
@@ -108,22 +129,35 @@ class _InPlace:
         return None
 
     def _dies_here(self, launch: host.LaunchOp, read: int, written: int) -> bool:
-        """Whether a launch is the last use of one buffer, and the first of another that is fresh."""
+        """Whether a launch is the last use of one buffer's memory, and the first of another that is fresh.
+
+        Both hold as many elements in one order: the kernel sees them so. Their shapes may differ unless the result is
+        returned, which must not be a view.
+        """
         old, new = launch.buffers[read], launch.buffers[written]
-        if old.type != new.type or not isinstance(new.owner, host.EmptyOp) or not reusable(old):
+        root = _whole(old)
+        if not isinstance(new.owner, host.EmptyOp) or not reusable(new) or root is None or not reusable(root):
             return False
         if list(launch.buffers).count(old) != 1 or list(launch.buffers).count(new) != 1:
             return False
-        block = launch.parent
-        assert block is not None
-        lifetimes = self.lifetimes.get(block)
-        if lifetimes is None:
-            lifetimes = self.lifetimes[block] = Lifetimes(block)
-        if any(old in lifetimes.roots(other) for other in launch.buffers if other is not old):
+        lifetimes = self._lifetimes_of(launch)
+        if old.type != new.type and (lifetimes.escapes(new) or not _equal_memory(old, new)):
+            return False
+        if old is not root and lifetimes.escapes(new):
+            return False
+        if any(root in lifetimes.roots(other) for other in launch.buffers if other is not old):
             return False
         here = lifetimes.position[launch]
         first = min(lifetimes.position[use.operation] for use in new.uses)
-        return first == here and lifetimes.last[old] == here
+        return first == here and lifetimes.last[root] == here
+
+    def _lifetimes_of(self, launch: host.LaunchOp) -> Lifetimes:
+        block = launch.parent
+        assert block is not None
+        found = self.lifetimes.get(block)
+        if found is None:
+            found = self.lifetimes[block] = Lifetimes(block)
+        return found
 
     def _merge(self, launch: host.LaunchOp, read: int, written: int) -> None:
         block = launch.parent
@@ -132,9 +166,14 @@ class _InPlace:
         remark("passed", "host-reuse", launch, "writes over an input that dies", bytes=str(bytes_of(type_of(new))))
         owner = new.owner
         assert isinstance(owner, host.EmptyOp)
-        new.replace_all_uses_with(old)
+        kept = old
+        if old.type != new.type:
+            view = host.ViewOp.of(old, SymAttr.of(0), type_of(new), owner.location)
+            block.insert_op_before(view, launch)
+            kept = view.out
+        new.replace_all_uses_with(kept)
         block.erase_op(owner)
-        buffers = list(launch.buffers)
+        buffers = [old if buffer is kept else buffer for buffer in launch.buffers]
         del buffers[read]
         launch.operands = buffers
         self.lifetimes.pop(block, None)

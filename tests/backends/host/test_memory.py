@@ -108,3 +108,18 @@ def test_kernels_write_over_what_dies(reuse: bool, tmp_path: Path) -> None:
     with torch.no_grad():
         torch.testing.assert_close(run(x, weight), activated(x, weight))
     assert cost(tmp_path).peak == (1 if reuse else 2) * x.numel() * 4
+
+
+def matrices(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    """The kernel between the products sees the first one in another shape."""
+    return torch.tanh((x @ w).view(2, -1, w.shape[1])).flatten(0, 1) @ w.t()
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_kernels_write_over_inputs_of_another_shape(dynamic: bool, tmp_path: Path) -> None:
+    torch._dynamo.reset()
+    run = torch.compile(matrices, backend="inductile", dynamic=dynamic, options={"trace": str(tmp_path)})
+    x, w = torch.randn(64, 8), torch.randn(8, 512)
+    torch.testing.assert_close(run(x, w), matrices(x, w), rtol=1e-4, atol=1e-4)
+    if not dynamic:
+        assert cost(tmp_path).peak < 1.5 * 64 * 512 * 4

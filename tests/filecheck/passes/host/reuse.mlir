@@ -145,7 +145,7 @@ kernel.func @negate(%x: !kernel.buffer<f32, 32>, %y: !kernel.buffer<f32, 32>) {
   }
   kernel.yield
 }
-host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.tensor<32xf32>) symbols [] {
+host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.tensor<32xf32>, !aten.tensor<4x8xf32>) symbols [] {
   %a = host.empty : !aten.tensor<32xf32>
   host.launch @reverse(%x, %a)
   %b = host.empty : !aten.tensor<32xf32>
@@ -160,7 +160,8 @@ host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.t
   %f = host.empty : !aten.tensor<64xf16>
   host.copy %e to %f
   %g = aten.relu(%v) : !aten.tensor<8xf32>
-  host.return %e, %g
+  %h = aten.relu(%c) : !aten.tensor<4x8xf32>
+  host.return %e, %g, %h
 }
 
 // CHECK-BLESS
@@ -191,7 +192,7 @@ host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.t
 // CHECK-NEXT:     }
 // CHECK-NEXT:     kernel.yield
 // CHECK-NEXT:   }
-// CHECK-NEXT:   host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.tensor<32xf32>) {
+// CHECK-NEXT:   host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.tensor<32xf32>, !aten.tensor<4x8xf32>) {
 // CHECK-NEXT:     %a = host.empty : !aten.tensor<32xf32>
 // CHECK-NEXT:     host.launch @reverse(%x, %a)
 // CHECK-NEXT:     %b = host.empty : !aten.tensor<32xf32>
@@ -201,11 +202,13 @@ host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.t
 // CHECK-NEXT:     %d = host.empty : !aten.tensor<32xf32>
 // CHECK-NEXT:     host.launch @negate(%c, %d)
 // CHECK-NEXT:     %v = host.view %d offset 8 : !aten.tensor<8xf32>
-// CHECK-NEXT:     host.launch @negate(%b, %a)
+// CHECK-NEXT:     %e = host.empty : !aten.tensor<32xf32>
+// CHECK-NEXT:     host.launch @negate(%b, %e)
 // CHECK-NEXT:     %f = host.view %b offset 0 : !aten.tensor<64xf16>
-// CHECK-NEXT:     host.copy %a to %f
+// CHECK-NEXT:     host.copy %e to %f
 // CHECK-NEXT:     %g = aten.relu(%v) : !aten.tensor<8xf32>
-// CHECK-NEXT:     host.return %a, %g
+// CHECK-NEXT:     %h = aten.relu(%c) : !aten.tensor<4x8xf32>
+// CHECK-NEXT:     host.return %e, %g, %h
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 
