@@ -38,7 +38,10 @@ def main() -> None:
     for seed in range(args.seed, args.seed + args.count):
         program = programs.seeded_program(seed, args.steps, args.wide)
         options = programs.compile_options(program) if args.backend == "inductile" else {}
-        faults = eager_compare.compare(program.run, program.inputs, args.backend, dynamic=args.dynamic, options=options)
+        faults = eager_compare.compare(
+            program.run, program.inputs, args.backend,
+            dynamic=args.dynamic, options=options, reference=programs.reference(program),
+        )  # fmt: skip
         if faults:
             wrong.append(seed)
             print(f"seed {seed}: {'; '.join(faults)}\n{program}\n", flush=True)

@@ -10,13 +10,25 @@ from .. import eager_compare
 from . import programs
 
 
+def check(program: programs.Program, name: str, dynamic: bool | None = None) -> None:
+    options, reference = programs.compile_options(program), programs.reference(program)
+    faults = eager_compare.compare(program.run, program.inputs, dynamic=dynamic, options=options, reference=reference)
+    assert not faults, f"{name}: {faults}\n{program}"
+
+
 @pytest.mark.parametrize("block", range(12))
 def test_seeded_programs(block: int) -> None:
     for seed in range(100_000 + 10 * block, 100_000 + 10 * (block + 1)):
-        program = programs.seeded_program(seed)
-        options = programs.compile_options(program)
-        faults = eager_compare.compare(program.run, program.inputs, options=options)
-        assert not faults, f"seed {seed}: {faults}\n{program}"
+        check(programs.seeded_program(seed), f"seed {seed}")
+
+
+@pytest.mark.parametrize(
+    "seed, wide",
+    [(947, False), (300_167, True), (300_693, True)],
+    ids=["written where elements overlap", "sums in float16", "written through windows"],
+)
+def test_seeds_that_differed(seed: int, wide: bool) -> None:
+    check(programs.seeded_program(seed, wide=wide), f"seed {seed}")
 
 
 @settings(
@@ -27,14 +39,10 @@ def test_seeded_programs(block: int) -> None:
 def test_drawn_programs(data: st.DataObject) -> None:
     """Drawn by hypothesis, so that a failing program shrinks."""
     program = programs.random_program(lambda options: data.draw(st.sampled_from(list(options))), steps=6)
-    faults = eager_compare.compare(program.run, program.inputs, options=programs.compile_options(program))
-    assert not faults, f"{faults}\n{program}"
+    check(program, "drawn")
 
 
 @pytest.mark.parametrize("block", range(3))
 def test_dynamic_programs(block: int) -> None:
     for seed in range(200_000 + 10 * block, 200_000 + 10 * (block + 1)):
-        program = programs.seeded_program(seed)
-        options = programs.compile_options(program)
-        faults = eager_compare.compare(program.run, program.inputs, dynamic=True, options=options)
-        assert not faults, f"seed {seed}: {faults}\n{program}"
+        check(programs.seeded_program(seed), f"seed {seed}", dynamic=True)
