@@ -2,8 +2,8 @@
 
 xDSL 0.75 checks no dominance: an op may use a value that is defined below it, and the text of such a module does not
 parse back. It also checks each op anew at 35 microseconds, which was a third of what compiling a model cost us. What
-the verifier of a scalar op or an access looks at is its operands' types, its result types and its properties, and a
-model repeats few combinations of these; one that has passed is remembered.
+the verifier of nearly all ops looks at is their signature: types of operands and results, properties, and of each
+region what its block takes and ends in. A model repeats few signatures; one that has passed is remembered.
 """
 
 from __future__ import annotations
@@ -12,8 +12,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import IsolatedFromAbove, IsTerminator
+from xdsl.ir import Block, Operation, Region
+from xdsl.traits import (
+    HasAncestor,
+    HasParent,
+    IsolatedFromAbove,
+    IsTerminator,
+    SymbolOpInterface,
+    SymbolTable,
+    SymbolUserOpInterface,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from .printing import first_line
@@ -39,36 +47,60 @@ def find_violation(module: ModuleOp) -> Violation | None:
     return _check_op(module) or _violation_in(module.body.blocks, set())
 
 
-#: ops of these dialects, and these ops, are verified by types and properties alone
-_CONTEXT_FREE_DIALECTS = frozenset({"arith", "math", "scalar"})
-_CONTEXT_FREE_OPS = frozenset(
-    {"loop.load", "loop.index", "loop.assert", "kernel.load", "kernel.store", "kernel.index", "kernel.assert"}
-)
+#: dialects whose verifiers look at an op's signature, but for those of the ops named below
+_BY_SIGNATURE = frozenset({"arith", "math", "scalar", "sym", "aten", "loop", "kernel", "host"})
+_LOOK_INSIDE = frozenset({"loop.fusion"})
+#: traits that look at what is around an op or inside it
+_LOOK_AROUND = (HasAncestor, HasParent, IsolatedFromAbove, SymbolOpInterface, SymbolTable, SymbolUserOpInterface)
 _MEMO_LIMIT = 1 << 16
 _valid: set[tuple[object, ...]] = set()
-_context_free: dict[type[Operation], bool] = {}
 
 
-def _is_context_free(cls: type[Operation]) -> bool:
-    found = _context_free.get(cls)
+@dataclass(frozen=True)
+class _Kind:
+    """What the walk asks of a class of ops."""
+
+    by_signature: bool
+    is_terminator: bool
+    is_isolated: bool
+
+
+_kinds: dict[type[Operation], _Kind] = {}
+
+
+def _kind(cls: type[Operation]) -> _Kind:
+    found = _kinds.get(cls)
     if found is None:
-        found = cls.name in _CONTEXT_FREE_OPS or cls.name.partition(".")[0] in _CONTEXT_FREE_DIALECTS
-        _context_free[cls] = found
+        known = cls.name.partition(".")[0] in _BY_SIGNATURE and cls.name not in _LOOK_INSIDE
+        by_signature = known and not any(isinstance(trait, _LOOK_AROUND) for trait in cls.traits)
+        found = _kinds[cls] = _Kind(by_signature, cls.has_trait(IsTerminator), cls.has_trait(IsolatedFromAbove))
     return found
 
 
-def _check_op(op: Operation) -> Violation | None:
-    """Run an op's own verifier, without what is in its regions."""
-    key: tuple[object, ...] | None = None
-    if _is_context_free(type(op)) and not op.regions:
-        key = (
-            type(op),
-            tuple([o.type for o in op.operands]),
-            tuple([r.type for r in op.results]),
-            tuple(op.properties.items()),
-        )
-        if key in _valid:
-            return None
+def _signature(op: Operation) -> tuple[object, ...] | None:
+    """All that the verifier of an op looks at, if it is verified by its signature."""
+    if op.attributes or op.successors:
+        return None
+    types = [operand.type for operand in op.operands]
+    key = (type(op), *types, None, *[r.type for r in op.results], None, *op.properties.items())
+    return (*key, *map(_edges, op.regions)) if op.regions else key
+
+
+def _edges(region: Region) -> object:
+    """What the block of a region takes and ends in; something that is like nothing else for any other region."""
+    block = region.first_block
+    last = None if block is None else block.last_op
+    if block is None or last is None or block is not region.last_block:
+        return object()
+    return (*[a.type for a in block.args], type(last), *[operand.type for operand in last.operands])
+
+
+def _check_op(op: Operation, is_last: bool = False) -> Violation | None:
+    """Run an op's own verifier, without what is in its regions. A terminator stands last, and nothing else does."""
+    kind = _kind(type(op))
+    key = _signature(op) if kind.by_signature and kind.is_terminator == is_last else None
+    if key is not None and key in _valid:
+        return None
     try:
         op.verify(verify_nested_ops=False)
     except Exception as error:
@@ -84,11 +116,11 @@ def _reason(error: Exception) -> str:
     return reason if isinstance(error, VerifyException) else f"{type(error).__name__}: {reason}"
 
 
-def _violation_in(blocks: Iterable[Block], visible: set[SSAValue]) -> Violation | None:
+def _violation_in(blocks: Iterable[Block], visible: set[int]) -> Violation | None:
     listed = list(blocks)
     if len(listed) > 1:  # control flow between blocks: none of our dialects has it
         for block in listed:
-            visible.update(block.args, *(op.results for op in block.ops))
+            visible.update(map(id, block.args), *(map(id, op.results) for op in block.ops))
     for block in listed:
         found = _violation_in_block(block, visible)
         if found is not None:
@@ -96,35 +128,28 @@ def _violation_in(blocks: Iterable[Block], visible: set[SSAValue]) -> Violation 
     return None
 
 
-def _violation_in_block(block: Block, visible: set[SSAValue]) -> Violation | None:
-    own: list[SSAValue] = list(block.args)
+def _violation_in_block(block: Block, visible: set[int]) -> Violation | None:
+    own = [*map(id, block.args)]  # of live values, so no two are equal; a hash of values is a call of Python
     visible.update(own)
     last = block.last_op
-    for op in block.ops:
+    op = block.first_op
+    while op is not None:
         for position, operand in enumerate(op.operands):
-            if operand not in visible:
+            if id(operand) not in visible:
                 name = f" (%{operand.name_hint})" if operand.name_hint else ""
                 return Violation(op, f"operand {position}{name} is not defined before it")
-        found = _check_op(op)
-        if found is None and op is last and not op.has_trait(IsTerminator):
-            found = _check_last(op)
+        found = _check_op(op, op is last)
         if found is not None:
             return found
-        for region in op.regions:
-            inside = set[SSAValue]() if op.has_trait(IsolatedFromAbove) else visible
-            found = _violation_in(region.blocks, inside)
-            if found is not None:
-                return found
-        own += op.results
-        visible.update(op.results)
+        if op.regions:
+            inside = set[int]() if _kind(type(op)).is_isolated else visible
+            for region in op.regions:
+                found = _violation_in(region.blocks, inside)
+                if found is not None:
+                    return found
+        results = [*map(id, op.results)]
+        own += results
+        visible.update(results)
+        op = op.next_op
     visible.difference_update(own)
-    return None
-
-
-def _check_last(op: Operation) -> Violation | None:
-    """A block ends in a terminator unless its parent wants none; the check is the op's own, and never remembered."""
-    try:
-        op.verify(verify_nested_ops=False)
-    except Exception as error:
-        return Violation(op, _reason(error))
     return None

@@ -20,12 +20,13 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
+from xdsl.traits import IsTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from ..access import parse_parameters, parse_ssa, parse_ssa_list, print_ssa_list
 from ..aten.types import TensorType
 from ..sym import MapAttr, SymAttr, SymbolAttr, parse_expr, parse_exprs_until
+from ..traits import Isolated
 
 
 @irdl_op_definition
@@ -43,7 +44,7 @@ class FuncOp(IRDLOperation):
     function_type = prop_def(FunctionType)
     symbols = prop_def(ArrayAttr[SymbolAttr])
     body = region_def("single_block")
-    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+    traits = traits_def(Isolated(), SymbolOpInterface())
 
     @staticmethod
     def of(

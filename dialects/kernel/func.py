@@ -9,10 +9,11 @@ from xdsl.ir import Attribute, Region
 from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
+from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from ..access import parse_parameters, string_attr
+from ..traits import Isolated
 from .types import BufferType
 
 
@@ -40,7 +41,7 @@ class FuncOp(IRDLOperation):
     target = opt_prop_def(StringAttr)
     num_warps = opt_prop_def(IntegerAttr)
     body = region_def("single_block")
-    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+    traits = traits_def(Isolated(), SymbolOpInterface())
 
     @staticmethod
     def of(
