@@ -35,6 +35,7 @@ def build_parser() -> argparse.ArgumentParser:
     p.add_argument("--backend", default="reference", choices=("reference", "cpp"))
     p.add_argument("--input", action="append", default=[], metavar="X.npy", help="one for each argument, in order")
     p.add_argument("--random", type=int, metavar="SEED", help="make up the inputs")
+    p.add_argument("--special", action="store_true", help="some made-up floats are NaN, infinite, -0.0, or very large")
     p.add_argument("--output", action="append", default=[], metavar="Y.npy", help="where results go, in order")
     p.add_argument("--full", action="store_true", help="print all elements of the results")
     return p
@@ -43,13 +44,15 @@ def build_parser() -> argparse.ArgumentParser:
 def _inputs(args: argparse.Namespace, module: ModuleOp) -> list[torch.Tensor | int]:
     if args.input and args.random is not None:
         raise UserError("--input and --random exclude each other", "give one of them")
+    if args.input and args.special:
+        raise UserError("--input and --special exclude each other", "put special numbers into the files")
     if args.input:
         from ..backends.arrays import load_arrays
 
         return load_arrays(args.input, module, args.function)
     from ..backends.reference import random_inputs
 
-    return list(random_inputs(module, seed=args.random or 0, function=args.function))
+    return list(random_inputs(module, args.random or 0, args.special, args.function))
 
 
 def _execute(args: argparse.Namespace, module: ModuleOp, inputs: list[torch.Tensor | int]) -> list[object]:

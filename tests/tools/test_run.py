@@ -56,3 +56,12 @@ def test_without_a_compiler_there_is_one_message(
     assert done.err.startswith(message)
     assert done.err.count("error: ") == 1
     assert run("run", add).status == 0  # the reference backend needs none
+
+
+def test_made_up_inputs_are_ordinary_unless_special_ones_are_asked_for(add: Path) -> None:
+    ordinary, special = (
+        run("run", add, "--random", "1", "--full"),
+        run("run", add, "--random", "1", "--full", "--special"),
+    )
+    assert "nan" not in ordinary.out
+    assert "nan" in special.out
