@@ -27,6 +27,8 @@ class Alignment:
     parallel: set[int] = field(default_factory=set)
     reused: list[SSAValue] = field(default_factory=list)
     """Values that one produces and the other reads, or that both read at the same points."""
+    shared: list[SSAValue] = field(default_factory=list)
+    """Values that both read at the same points of some axes, and again at each point of the others."""
 
 
 class Aligner:
@@ -121,8 +123,8 @@ class Aligner:
                 equal = self._pair_all(left_node, right_node, pairs) and equal
             seen = frozenset().union(*(e.free_symbols for e in right_map))
             covered = {axis for name, axis in right.scope.items() if name in seen}
-            if equal and covered and right.around <= covered:
-                self.found.reused.append(right.source)
+            if equal and covered:
+                (self.found.reused if right.around <= covered else self.found.shared).append(right.source)
 
     def _pair_all(self, left_node: Node, right_node: Node, pairs: list[tuple[int, int]] | None) -> bool:
         """Pair the places of axes of two nodes; False when they differ, or None was given."""

@@ -21,6 +21,7 @@ from ._alignment import Aligner, Alignment, MisalignedError
 from ._build_fusions import build_fusions
 from ._dependences import DependenceGraph, Node
 from ._groups import Group, Groups
+from ._live_bytes import crowds_memory
 
 _SIBLINGS = 3
 """How many earlier readers of a value a nest is tried with."""
@@ -37,13 +38,16 @@ class Fuse(ModulePass):
 
     Nests are visited in order. Each joins the groups that produce what it reads where every value is read at its
     point; a scatter joins those before it in a chain that fills one tensor, where all write elsewhere (a cat). Then
-    groups are tried that read the same values at the same points (siblings), or have a single point as well. A fusion
-    keeps as parallel axes those that all members have; joining is refused when
+    groups are tried that read the same values at the same points (siblings), or have a single point as well. Siblings
+    that share only what is read again and again (a bias, a table of angles) must have one domain, all of it parallel,
+    and no call of ATen between them. A fusion keeps as parallel axes those that all members have; joining is refused
+    when
 
       - parallel points would be lost, and what both use is small beside what they compute;
       - fewer than `min_parallel` points would run in parallel although there is more than `small` to do, or each
         would have more than `max_row` points inside and more than it had before;
-      - it would have more than `max_members` members or `max_arguments` tensors.
+      - it would have more than `max_members` members or `max_arguments` tensors;
+      - inputs that die would be held beside large results that are filled from a small value.
 
         %m = loop.generate (i0 in 8) { loop.reduce max (r0 in 64) { ... %x[i0, r0] ... } ... } : T
         %e = loop.generate (i0 in 8, i1 in 64) { ... %x[i0, i1] ... %m[i0] ... } : U
@@ -147,10 +151,22 @@ class _Fuser:
         except MisalignedError as error:
             return str(error), None
         if siblings and not alignment.reused and (left.axes or right.axes):
-            return "they read it at different points", None
+            if not alignment.shared:
+                return "they read it at different points", None
+            if not _is_one_domain(left, right, alignment):
+                return "they read it at points of different domains", None
+            if not self.is_between_nests(left, right):
+                return "what both write would live through a call of ATen", None
         if self.arguments(left, right) > options.max_arguments:
             return "too many tensors", None
+        if (crowding := crowds_memory(self.groups, left, right, self.estimates)) is not None:
+            return crowding, None
         return self.loss(left, right, alignment), alignment
+
+    def is_between_nests(self, left: Group, right: Group) -> bool:
+        """Whether nothing but nests stands between two groups in the program."""
+        (_, first), (last, _) = sorted((g.nodes[0].position, g.nodes[-1].position) for g in (left, right))
+        return all(node.is_nest for node in self.groups.graph.nodes[first : last + 1])
 
     def arguments(self, left: Group, right: Group) -> int:
         """Upper bound on the tensors that a merged group reads and writes."""
@@ -195,3 +211,9 @@ class _Fuser:
                 total *= self.estimates[node.sizes[axis]]
             most = max(most, total)
         return most
+
+
+def _is_one_domain(left: Group, right: Group, alignment: Alignment) -> bool:
+    """Whether both groups run all their points in parallel, over the same axes."""
+    pairs = alignment.pairs
+    return pairs.keys() == set(right.axes) and alignment.parallel == {*pairs.values()} == set(left.axes)

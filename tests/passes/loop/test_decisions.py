@@ -108,3 +108,21 @@ def test_fusion_is_near_linear() -> None:
     seconds(100)  # imports and caches
     # verification is included; quadratic growth would give a factor of 16
     assert seconds(1600) < 9 * seconds(400)
+
+
+def test_siblings_over_one_domain_share_what_they_read_again() -> None:
+    """Both scale by one row: in one fusion, unless a call of ATen stands between them."""
+    row = "%r: !aten.tensor<128xf32>"
+
+    def scaled(name: str, source: str) -> str:
+        lines = f"%v = loop.load {source}[i0, i1]\n%w = loop.load %r[i1]\n%e = arith.mulf %v, %w : f32\nloop.yield %e"
+        return f"{name} = loop.generate (i0 in 64, i1 in 128) {{\n{lines}\n}} : {T}\n"
+
+    inputs = f"%x: {T}, %y: {T}, %m: !aten.tensor<128x128xf32>, {row}"
+    together = parse(function(scaled("%a", "%x") + scaled("%b", "%y"), "%a", "%b", inputs=inputs))
+    transform(together, "loop-fuse")
+    assert [len(f.members) for f in fusions(together)] == [2]
+    call = f"%p = aten.mm(%y, %m) : {T}\n"
+    apart = parse(function(scaled("%a", "%x") + call + scaled("%b", "%p"), "%a", "%b", inputs=inputs))
+    transform(apart, "loop-fuse")
+    assert [len(f.members) for f in fusions(apart)] == [1, 1]
