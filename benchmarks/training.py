@@ -102,7 +102,7 @@ def compare(name: str, small: bool, seconds: float) -> dict[str, Any]:
         result["error"][backend] = (wrong / sum(float(e.square().sum()) for e in reference)) ** 0.5
     times: dict[str, list[float]] = {backend: [] for backend in calls}
     deadline = time.perf_counter() + seconds
-    while time.perf_counter() < deadline or len(times["eager"]) < 5:
+    while time.perf_counter() < deadline or len(times["eager"]) < (5 if seconds else 1):
         for backend, call in calls.items():
             start = time.perf_counter()
             training.step(call)
@@ -142,7 +142,7 @@ def main() -> None:
     p.add_argument("--models", nargs="*", default=list(MODELS))
     p.add_argument("--small", action="store_true", help="models cut down, to try the command")
     p.add_argument("--no-cold", action="store_true", help="no first steps")
-    p.add_argument("--seconds", type=float, default=10.0, help="of interleaved steps")
+    p.add_argument("--seconds", type=float, default=10.0, help="of interleaved steps; 0: one step each, for peaks")
     p.add_argument("--first", nargs=2, metavar=("MODEL", "BACKEND"), help=argparse.SUPPRESS)
     p.add_argument("--compare", metavar="MODEL", help=argparse.SUPPRESS)
     args = p.parse_args()

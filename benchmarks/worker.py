@@ -77,9 +77,15 @@ def exact_result(args: argparse.Namespace, inputs: tuple[Any, ...]) -> Any:
 
 
 def peak_bytes(call: Callable[[], Any]) -> int:
-    """Peak of bytes allocated during a call, from the profiler's allocation events."""
+    """Peak of bytes allocated during a call, from the profiler's allocation events.
+
+    What programs of inductile keep between calls is freed before, so that its allocation counts.
+    """
     from torch.profiler import ProfilerActivity, profile
 
+    from inductile.backends.host.arena import shared_arena
+
+    shared_arena().clear()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         call()
     live = peak = 0

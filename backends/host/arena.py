@@ -36,6 +36,10 @@ class Arena:
         if self.bytes < memory.numel():
             self._kept[:] = (memory,)
 
+    def clear(self) -> None:
+        """Free what is kept now; what is lent is not touched."""
+        self._kept.clear()
+
 
 _living: weakref.WeakValueDictionary[str, Arena] = weakref.WeakValueDictionary()
 

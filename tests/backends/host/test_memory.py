@@ -123,3 +123,13 @@ def test_kernels_write_over_inputs_of_another_shape(dynamic: bool, tmp_path: Pat
     torch.testing.assert_close(run(x, w), matrices(x, w), rtol=1e-4, atol=1e-4)
     if not dynamic:
         assert cost(tmp_path).peak < 1.5 * 64 * 512 * 4
+
+
+def test_arena_is_cleared() -> None:
+    arena = Arena()
+    lent, kept = arena.take(100), arena.take(50)
+    arena.give(kept)
+    arena.clear()
+    assert arena.bytes == 0
+    arena.give(lent)  # what was lent is none of its business
+    assert arena.bytes == 100
