@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log2
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -19,8 +20,10 @@ from .cost import Access, Nest, Sizes
 from .launches import launch_sizes
 from .transforms import perfect_chain, range_of, set_range
 
-#: distance, in bytes, beyond which one access is as far as another: a page
+#: distance, in bytes, beyond which one access is nearly as far as another: a page
 FAR = 4096
+#: how much farther, as a part of FAR, twice such a distance is: prefetchers and tables of pages reach only so far
+DOUBLED = 1 / 16
 
 
 @dataclass(frozen=True)
@@ -100,9 +103,12 @@ def _reorder(chain: list[Loop], sizes: Sizes) -> None:
 
 
 def _distance(access: Access, axis: str, sizes: Sizes) -> float:
-    """How far an access moves along an axis, in bytes, at most a page; a write counts twice: it also reads the line."""
+    """How far an access moves along an axis, in bytes; beyond a page it hardly matters how far, and decides only
+    between axes along which as much moves otherwise. A write counts twice: it also reads the line."""
     stride = access.stride(axis)
     if stride is ZERO:
         return 0
-    far = FAR if stride is None else min(abs(sizes.of(stride)) * access.bytes, FAR)
+    far = FAR if stride is None else abs(sizes.of(stride)) * access.bytes
+    if far > FAR:
+        far = FAR * (1 + DOUBLED * log2(far / FAR))
     return far * (2 if isinstance(access.op, kernel.StoreOp) else 1)

@@ -155,3 +155,32 @@ kernel.func @ordered(%x: !kernel.buffer<f32, 48>, %y: !kernel.buffer<f32, 8>) {
 // CHECK-NEXT:     kernel.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
+
+// -----
+
+// Both outer axes jump over pages. Small tables move along the channels only, which does not make up for walking
+// through memory in order.
+
+kernel.func @images(%s: !kernel.buffer<f32, 256>, %b: !kernel.buffer<f32, 256>, %x: !kernel.buffer<f32, 3211264>, %y: !kernel.buffer<f32, 3211264>) {
+  kernel.for i0 in 0 to 4 {
+    kernel.for i1 in 0 to 256 {
+      kernel.for i2 in 0 to 3136 {
+        %v = kernel.load %s[i1]
+        %w = kernel.load %b[i1]
+        %u = kernel.load %x[802816*i0 + 3136*i1 + i2]
+        %m = arith.mulf %u, %v : f32
+        %a = arith.addf %m, %w : f32
+        kernel.store %a, %y[802816*i0 + 3136*i1 + i2]
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @images(
+// CHECK-NEXT:    kernel.for i0 in 0 to 4 {
+// CHECK-NEXT:      kernel.for i1 in 0 to 256 {
+// CHECK-NEXT:        kernel.for i2 in 0 to 3136 {
