@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -15,7 +15,8 @@ from ...dialects import loop
 from ...dialects.aten.call import CallOp
 from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType
-from ...dialects.sym import Ranges, SymbolAttr
+from ...dialects.sym import Ranges
+from ...passes.common.functions import symbol_ranges
 from ...passes.counters import counter
 from ...passes.remarks import remark
 from . import families  # noqa: F401 - fills the table of rules
@@ -57,17 +58,9 @@ class LowerAtenToLoop(ModulePass):
         add_extensions()
         for function in op.body.block.ops:
             if isinstance(function, FuncOp):
-                ranges = _ranges(function)
+                ranges = symbol_ranges(function)
                 for block in function.body.blocks:
                     lower_block(block, ranges, self.emulate_precision_casts, self.deterministic)
-
-
-def _ranges(function: FuncOp) -> Ranges:
-    """What the function declares of its symbols."""
-    declared = function.attributes.get("symbols")
-    if not isinstance(declared, ArrayAttr):
-        return Ranges()
-    return Ranges.of_symbols(each.data for each in declared.data if isinstance(each, SymbolAttr))
 
 
 def lower_block(
@@ -81,7 +74,7 @@ def lower_block(
     values: dict[SSAValue, SSAValue] = {}
     lowered: list[Operation] = []
     for op in ops:
-        reason = _reason_to_keep(op)
+        reason = _reason_to_keep(op, ranges)
         if reason is None:
             last = block.last_op
             _lower(builder, op, values)
@@ -122,7 +115,7 @@ def _take_back(block: Block, last: Operation | None, op: Operation, values: dict
         block.erase_op(made)
 
 
-def _reason_to_keep(op: Operation) -> str | None:
+def _reason_to_keep(op: Operation, ranges: Ranges) -> str | None:
     """Why an op stays as it is; None when it is lowered."""
     rule = RULES.get(op.name)
     if isinstance(op, CallOp) and op.target in CALLS:
@@ -130,7 +123,7 @@ def _reason_to_keep(op: Operation) -> str | None:
     elif rule is None or not isinstance(op, AtenOp):
         return f"{op.name} has no lowering"
     else:
-        reason = unmet(rule, op)
+        reason = unmet(rule, op, ranges)
     if reason is None and not counter(LowerAtenToLoop.name):
         return "switched off by the debug counter"
     return reason

@@ -33,7 +33,7 @@ def _read_before(load: kernel.LoadOp, store: kernel.StoreOp) -> bool:
     for first, second in zip(_path(load), _path(store), strict=False):
         if first is not second:
             ordered = first.parent is second.parent and _precedes(first, second)
-            return ordered and same_iterations(common, (load, store))
+            return ordered and same_iterations([(loop, loop) for loop in common], (load, store))
         if not isinstance(first, Loop):
             return False
         common.append(first)

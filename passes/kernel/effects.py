@@ -1,4 +1,4 @@
-"""What ops of a kernel read and write, and whether two loops touch the same place only in the same iteration."""
+"""What ops of a kernel read and write, and whether loops touch the same place only in the same iteration."""
 
 from __future__ import annotations
 
@@ -67,49 +67,30 @@ def conflicts(first: Effects, second: Effects) -> list[tuple[kernel.LoadOp | ker
     return pairs
 
 
-def same_iteration(first: Loop, second: Loop, pair: tuple[kernel.LoadOp | kernel.StoreOp, ...]) -> bool:
-    """Whether two accesses, one in each of two loops over one range, meet only at equal values of the loops' axes.
+def same_iterations(loops: Sequence[tuple[Loop, Loop]], pair: tuple[kernel.LoadOp | kernel.StoreOp, ...]) -> bool:
+    """Whether two accesses meet only at equal values of the axes of the loops around them, in any order of the axes.
 
-    An index is `c*axis + rest` with the same c on both sides; iterations stay apart when the rests are equal and
-    constant in the loops, or provably differ by less than c.
-    """
-    left, right = pair
-    if left.dynamic or right.dynamic:
-        return False
-    axis = first.axis.data
-    axes, others = axes_between(left, first), axes_between(right, second)
-    apart = {name: symbol(_other_name(name)) for name in others}
-    own = left.map.data[0]
-    other = right.map.data[0].subs({**apart, second.axis.data: symbol(axis)})
-    step = own.coefficient(axis)
-    if step is None or step is ZERO or other.coefficient(axis) is not step:
-        return False
-    own, other = own - step * symbol(axis), other - step * symbol(axis)
-    if own is other and own.free_symbols.isdisjoint(axes):
-        return True
-    ranges = _ranges(axes | {_other_name(name): bound for name, bound in others.items()})
-    return ranges is not None and _within(own - other, step, ranges)
-
-
-def same_iterations(loops: Sequence[Loop], pair: tuple[kernel.LoadOp | kernel.StoreOp, ...]) -> bool:
-    """Whether two accesses inside of the same loops meet only at equal values of all their axes, in any order of them.
-
-    Axes are settled one by one: of the two indices `c*axis + rest`, the rests must differ by less than c, where axes
-    that are settled already have one value in both. So the axis of the largest stride goes first, be its loop the
-    outermost or not.
+    `loops` are pairs of loops over one range, outermost first, around the first access and around the second; each
+    pair may be one loop that is around both. Axes are settled one by one: of the two indices `c*axis + rest`, the
+    rests must differ by less than c, where axes that are settled already have one value in both. So the axis of the
+    largest stride goes first, be its loop the outermost or not.
     """
     left, right = pair
     if left.dynamic or right.dynamic:
         return False
     if not loops:
         return True
-    unsettled = {loop.axis.data: (loop.lo.data, loop.hi.data) for loop in loops}
-    inner, others = axes_between(left, loops[-1]), axes_between(right, loops[-1])
-    names = {*unsettled, *inner, *others}
+    unsettled = {first.axis.data: (first.lo.data, first.hi.data) for first, _ in loops}
+    inner, others = axes_between(left, loops[-1][0]), axes_between(right, loops[-1][1])
+    names = {*unsettled, *inner, *others, *(second.axis.data for _, second in loops)}
     if any(not hi.free_symbols.isdisjoint(names) for axes in (unsettled, inner, others) for _, hi in axes.values()):
         return False
+    apart = {name: symbol(f"{name}.inner") for name in others}
+    joint = {second.axis.data: symbol(first.axis.data) for first, second in loops}
+    indices = left.map.data[0], right.map.data[0].subs({**apart, **joint})
+    around = {**inner, **{f"{name}.inner": bound for name, bound in others.items()}}
     while unsettled:
-        settled = next((name for name in unsettled if _settles(name, unsettled, pair, inner, others)), None)
+        settled = next((name for name in unsettled if _settles(name, unsettled, indices, around)), None)
         if settled is None:
             return False
         del unsettled[settled]
@@ -117,27 +98,20 @@ def same_iterations(loops: Sequence[Loop], pair: tuple[kernel.LoadOp | kernel.St
 
 
 def _settles(
-    axis: str,
-    unsettled: Mapping[str, Bound],
-    pair: tuple[kernel.LoadOp | kernel.StoreOp, ...],
-    inner: Mapping[str, Bound],
-    others: Mapping[str, Bound],
+    axis: str, unsettled: Mapping[str, Bound], indices: tuple[Expr, Expr], around: Mapping[str, Bound]
 ) -> bool:
-    """Whether two accesses that meet have one value of `axis`, whatever those of the other unsettled axes are."""
+    """Whether two accesses that meet have one value of `axis`, whatever those of the other unsettled axes are.
+
+    `around` are the axes inside of the loops in question, those of the two accesses under different names.
+    """
     open_axes = {name: bound for name, bound in unsettled.items() if name != axis}
-    renamed = {_other_name(name): bound for name, bound in {**others, **open_axes}.items()}
-    own = pair[0].map.data[0]
-    other = pair[1].map.data[0].subs({name: symbol(_other_name(name)) for name in {**others, **open_axes}})
+    own, other = indices[0], indices[1].subs({name: symbol(f"{name}.other") for name in open_axes})
     step = own.coefficient(axis)
     if step is None or step is ZERO or other.coefficient(axis) is not step:
         return False
     difference = own - other
-    ranges = _ranges({**inner, **open_axes, **renamed})
+    ranges = _ranges({**around, **open_axes, **{f"{name}.other": bound for name, bound in open_axes.items()}})
     return difference is ZERO or (ranges is not None and _within(difference, step, ranges))
-
-
-def _other_name(name: str) -> str:
-    return f"{name}.other"
 
 
 def _ranges(axes: dict[str, Bound]) -> Ranges | None:

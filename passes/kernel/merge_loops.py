@@ -14,7 +14,7 @@ from ...dialects import kernel
 from ...dialects.loop import yielded
 from ..counters import counter
 from .axes import fresh_axis, kernel_names, nested_axes, rename_axes
-from .effects import Effects, conflicts, effects_of, same_iteration, written_buffers
+from .effects import Effects, conflicts, effects_of, same_iterations, written_buffers
 from .locations import merged
 from .simplify_block import BlockSimplifier, remove_dead
 
@@ -127,7 +127,8 @@ class _Grouping:
             return None
         if not _same_range(first, second):
             return False
-        return all(same_iteration(first, second, pair) for pair in pairs)  # pyright: ignore[reportArgumentType]
+        loops = [(first, second)]
+        return all(same_iterations(loops, pair) for pair in pairs)  # pyright: ignore[reportArgumentType]
 
     def _may_join(self, group: _Group, item: int, edges: dict[int, bool]) -> bool:
         loops = [self.ops[k] for k in group.items]

@@ -202,8 +202,8 @@ def _gained_alias(patch: MonkeyPatch) -> None:
 
 def _ignored_dependence(patch: MonkeyPatch) -> None:
     """Loops merged although one reads what the other has not written yet."""
-    patch.setattr(effects, "same_iteration", lambda *_: True)
-    patch.setattr(merge_loops, "same_iteration", lambda *_: True)
+    patch.setattr(effects, "same_iterations", lambda *_: True)
+    patch.setattr(merge_loops, "same_iterations", lambda *_: True)
 
 
 def _crash(patch: MonkeyPatch) -> None:
