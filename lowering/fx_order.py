@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
 from .fx_private import is_tangent
+from .fx_targets import is_pure
 
 
 def order_backward(backward: GraphModule) -> None:
@@ -36,9 +38,14 @@ def _independent_of_tangents(backward: GraphModule) -> set[Node]:
                 late.add(node)
         elif not late.isdisjoint(node.all_input_nodes):
             late.add(node)
-        elif node.op == "call_function" and node.users and not node.is_impure():
+        elif node.op == "call_function" and node.users and not _has_effect(node):
             early.add(node)
     return early
+
+
+def _has_effect(node: Node) -> bool:
+    """Whether the order of a call shows: it writes, draws random numbers, or talks to other processes."""
+    return node.is_impure() or (isinstance(node.target, OpOverload) and not is_pure(node.target))
 
 
 def _place_operands(reader: Node, early: set[Node], placed: set[Node]) -> None:

@@ -68,9 +68,18 @@ def resolve(name: str) -> Callable[..., Any]:
         raise UnsupportedError(f"this torch has no operator {name}") from error
 
 
+#: namespaces of the operators that talk to other processes
+_COLLECTIVES = frozenset({"_c10d_functional", "_c10d_functional_autograd", "_dtensor", "c10d", "c10d_functional"})
+
+
 def is_pure(target: Any) -> bool:
-    """Whether a call may be removed, repeated and merged: no writes, no random numbers, no branches into graphs."""
+    """Whether a call may be removed, repeated and merged: no writes, no random numbers, no branches into graphs.
+
+    A collective may not, although its schema is that of a function: other processes take part in it, in this order.
+    """
     if isinstance(target, torch._ops.OpOverload):
+        if target.namespace in _COLLECTIVES:
+            return False
         schema = target._schema
         return not schema.is_mutable and torch.Tag.nondeterministic_seeded not in target.tags and bool(schema.returns)
     return target in _NAMES

@@ -17,7 +17,7 @@ from ..counters import counter
 from ..kernel.aliasing import may_overwrite, merge_arguments
 from ..remarks import remark
 from ._take_over import take_over
-from .lifetimes import Lifetimes, type_of
+from .lifetimes import Lifetimes, is_used_by_call, type_of
 from .sizes import bytes_of, is_dense
 
 #: ATen calls whose result is fresh memory that nothing else holds, as large as its type says
@@ -63,9 +63,12 @@ class HostReuse(ModulePass):
 
 
 def reusable(value: SSAValue) -> bool:
-    """Whether a value is memory that its function allocated and that nothing outside knows of."""
+    """Whether a value is memory that its function allocated and that nothing outside knows of.
+
+    A collective may still read what it was given when the call has returned.
+    """
     owner = value.owner
-    if isinstance(owner, Block) or not isinstance(value.type, TensorType):
+    if isinstance(owner, Block) or not isinstance(value.type, TensorType) or is_used_by_call(value):
         return False
     if isinstance(owner, host.EmptyOp):
         return not owner.pool
