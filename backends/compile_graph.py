@@ -23,7 +23,7 @@ from ..errors import InductileError, PassError, UnsupportedError, UserError
 from ..lowering.fx_import import ImportedGraph, import_graph
 from ..lowering.fx_private import without_modes
 from ..lowering.pipeline import pipeline_string, pipelines
-from ..lowering.registry import parse_passes
+from ..lowering.registry import parse_passes, pass_class
 from ..passes.manager import Instrumentation, PassManager
 from ..passes.printing import module_text
 from ..passes.watching import Watch, parse_flags
@@ -204,8 +204,13 @@ def watch_of(config: Config, kind: str, collect: bool = False) -> Watch:
 
 
 def watch_flags(config: Config) -> argparse.Namespace:
-    """The flags of the option `watch` or INDUCTILE_WATCH, and of the option `debug_counter`."""
+    """The flags of the option `watch` or INDUCTILE_WATCH, and of the option `debug_counter`.
+
+    Raises UserError for what is no flag, and for a pass that does not exist: one that does may run on other graphs.
+    """
     flags = parse_flags(config.watch or os.environ.get("INDUCTILE_WATCH", ""))
+    for name in (*flags.print_ir_before, *flags.print_ir_after):
+        pass_class(name)
     flags.debug_counter = config.debug_counter or flags.debug_counter
     return flags
 

@@ -22,6 +22,7 @@ from ..errors import UserError
 
 _ROOT = Path(__file__).parent.parent
 _PACKAGE = __name__.rpartition(".")[0].rpartition(".")[0]
+_NO_PASS = "inductile-opt --list-passes names them all; a file of yours is loaded by --load-pass-plugin"
 _NAME_LINE = re.compile(r'^    name(?:: ClassVar\[str\])? = "([a-z0-9-]+)"', re.MULTILINE)
 
 #: passes that lead from one level to the next
@@ -73,7 +74,7 @@ def pass_class(name: str) -> type[ModulePass]:
     """The class of a pass; UserError with the nearest name when there is none."""
     known = available_passes()
     if name not in known:
-        raise UserError(f"unknown pass {name!r}", nearest(name, known) or "inductile-opt --list-passes names them all")
+        raise UserError(f"unknown pass {name!r}", nearest(name, known) or _NO_PASS)
     return known[name]()
 
 

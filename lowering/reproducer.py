@@ -79,7 +79,8 @@ def store_reproducer(
         _HEADER,
         f"// pipeline: {pipeline_text(passes)}",
         f"// error: {reason}",
-        f"// versions: inductile {version('inductile')}, xdsl {version('xdsl')}, python {platform.python_version()}",
+        f"// versions: {', '.join(f'{name} {version(name)}' for name in ('inductile', 'torch', 'xdsl'))}, "
+        f"python {platform.python_version()}",
     ]
     if counters:
         header.append(f"// counters: {counters}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,15 @@ def test_flags_from_the_environment(monkeypatch: pytest.MonkeyPatch, capfd: pyte
     assert "(S)      0 num-loop-inline - Rewrites made, 1 refused by its counter" in capfd.readouterr().err
 
 
-def test_wrong_flags_are_told() -> None:
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--tim", "cannot read the flags: unrecognized arguments: --tim"),
+        ("--print-ir-after=loop-fus", "unknown pass 'loop-fus'; did you mean 'loop-fuse'?"),
+    ],
+)
+def test_wrong_flags_are_told(flags: str, message: str) -> None:
     from torch._dynamo.exc import BackendCompilerFailed
 
-    with pytest.raises(
-        (UserError, BackendCompilerFailed), match="cannot read the flags: unrecognized arguments: --tim"
-    ):
-        compile_and_run(watch="--tim")
+    with pytest.raises((UserError, BackendCompilerFailed), match=re.escape(message)):
+        compile_and_run(watch=flags)

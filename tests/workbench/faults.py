@@ -15,7 +15,7 @@ from inductile.dialects.sym import MapAttr, SymAttr
 from inductile.passes.common import memory, numbering
 from inductile.passes.graph import _rules
 from inductile.passes.host import free, lifetimes, reuse
-from inductile.passes.kernel import collapse, effects, elide_casts, merge_loops, transforms
+from inductile.passes.kernel import collapse, effects, elide_casts, merge_loops, strategy_cpu, transforms
 from inductile.passes.loop import _identities, _splice, dce, eliminate_views
 
 MODEL = """\
@@ -77,6 +77,17 @@ host.func @f(%x: !aten.tensor<8x8xf32>) -> (!aten.tensor<8x8xf32>, !aten.tensor<
   %z = host.empty : !aten.tensor<8x8xf32>
   host.launch @k(%x, %y, %z)
   host.return %y, %z
+}
+"""
+
+#: long enough both ways that it is copied block by block
+TRANSPOSED = """\
+func.func @f(%x: !aten.tensor<256x256xf32>, %w: !aten.tensor<256xf32>) -> !aten.tensor<256x256xf32> {
+  %t = aten.permute(%x, dims = [1, 0]) : !aten.tensor<256x256xf32, strides = [1, 256]>
+  %s = aten.sub.Tensor(%t, %w, alpha = 1) : !aten.tensor<256x256xf32, strides = [1, 256]>
+  %e = aten.exp(%s) : !aten.tensor<256x256xf32, strides = [1, 256]>
+  %c = aten.clone(%e, memory_format = torch.contiguous_format) : !aten.tensor<256x256xf32>
+  func.return %c : !aten.tensor<256x256xf32>
 }
 """
 
@@ -206,6 +217,17 @@ def _ignored_dependence(patch: MonkeyPatch) -> None:
     patch.setattr(merge_loops, "same_iterations", lambda *_: True)
 
 
+def _off_by_one_tile(patch: MonkeyPatch) -> None:
+    """Blocks of a loop that each lack their last iteration."""
+    right = strategy_cpu.block_range
+
+    def block_range(axis: Any, size: int, names: set[str]) -> Any:
+        blocks, (name, lo, hi) = right(axis, size, names)
+        return blocks, (name, lo, hi - 1)
+
+    patch.setattr(strategy_cpu, "block_range", block_range)
+
+
 def _crash(patch: MonkeyPatch) -> None:
     """A pass that stumbles over a case that it does not know."""
 
@@ -216,8 +238,6 @@ def _crash(patch: MonkeyPatch) -> None:
         raise KeyError("mapping")
 
     patch.setattr(transforms, "block_range", block_range)
-    from inductile.passes.kernel import strategy_cpu
-
     patch.setattr(strategy_cpu, "set_mapping", set_mapping)
 
 
@@ -242,5 +262,6 @@ FAULTS = (
         program=KERNEL,
         flags=("--start-at", "kernel-deduplicate"),
     ),
+    Fault("off-by-one tile", "kernel-tile", _off_by_one_tile, 14, program=TRANSPOSED),
     Fault("crash", "kernel-tile", _crash, 8, shows="KeyError"),
 )
