@@ -9,18 +9,22 @@ from pathlib import Path
 from xdsl.passes import ModulePass
 
 from ..errors import UserError
+from ..lowering.pre_grad import PRE_GRAD
 from ..lowering.registry import register_pass
+from ..passes.graph.patterns import PATTERNS
 
 
 def load_plugin(path: str) -> list[str]:
     """Import a Python file and register the passes it defines; returns their names.
 
-    The file is code and runs with the user's rights, unlike IR files.
+    A file without a pass must at least register a pattern or a pass on Dynamo's graph. The file is code and runs with
+    the user's rights, unlike IR files.
     """
     file = Path(path)
     spec = importlib.util.spec_from_file_location(f"inductile_plugin_{file.stem}", file)
     if spec is None or spec.loader is None or not file.is_file():
         raise UserError(f"cannot load the plugin {path}", "give a Python file that defines passes")
+    before = _registered()
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses and inspect look modules up there
     try:
@@ -32,8 +36,14 @@ def load_plugin(path: str) -> list[str]:
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, ModulePass) and value.__module__ == module.__name__
     ]
-    if not passes:
-        raise UserError(f"the plugin {path} defines no pass", "derive a class from xdsl.passes.ModulePass")
+    if not passes and _registered() == before:
+        hint = "derive a class from xdsl.passes.ModulePass, or register a pattern"
+        raise UserError(f"the plugin {path} defines no pass", hint)
     for module_pass in passes:
         register_pass(module_pass)
     return [p.name for p in passes]
+
+
+def _registered() -> list[int]:
+    """The patterns and passes on Dynamo's graph that are known, which a file registers itself."""
+    return [id(each) for each in (*PATTERNS, *PRE_GRAD.values())]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 
 from ....errors import UserError
-from .._pattern import Pattern
+from .._pattern import Pattern, either
 from .attention import ATTENTION
 from .copies import CAT_OF_PARTS, EMBEDDING_OF_RANGE, SLICE_OF_CAT
 from .products import ADDMM, SUM_OF_PRODUCTS
+
+__all__ = ["PATTERNS", "Pattern", "chosen_patterns", "either", "register_pattern"]
 
 #: in the order in which they are tried
 PATTERNS: list[Pattern] = [
@@ -19,13 +21,17 @@ PATTERNS: list[Pattern] = [
     CAT_OF_PARTS,
     EMBEDDING_OF_RANGE,
 ]
+_OWN = frozenset(pattern.name for pattern in PATTERNS)
 
 
 def register_pattern(pattern: Pattern) -> None:
-    """Make a pattern known in this process, as a plugin file does. UserError when the name is taken."""
-    if pattern.name in {known.name for known in PATTERNS} | {"exact", "all", "none"}:
+    """Make a pattern known in this process, as a plugin file does. UserError when the name is that of one of ours.
+
+    It takes the place of one that was registered under its name before: a file may be loaded again.
+    """
+    if pattern.name in _OWN | {"exact", "all", "none"}:
         raise UserError(f"the pattern name {pattern.name!r} is taken", "give the plugin's pattern another name")
-    PATTERNS.append(pattern)
+    PATTERNS[:] = [known for known in PATTERNS if known.name != pattern.name] + [pattern]
 
 
 def chosen_patterns(text: str) -> list[Pattern]:
