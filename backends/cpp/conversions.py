@@ -74,7 +74,13 @@ def _from_float(value: Code, source: Attribute, target: Attribute, need: Need) -
     # Out of range, x86 gives the smallest integer of the type converted to; going through a wide type makes
     # narrow results wrap as they do in torch.
     wide = "int64_t" if is_unsigned(target) or scalar_ctype(scalar_type(target)) == "int64_t" else "int32_t"
-    return _to_int(cast(wide, value), target, wide)
+    return _to_int(truncate(wide, value, need), target, wide)
+
+
+def truncate(ctype: str, value: Code, need: Need) -> Code:
+    """A float as int32_t or int64_t, rounded towards zero, with no sign of a zero."""
+    need("truncate")
+    return call("to_int32" if ctype == "int32_t" else "to_int64", value)
 
 
 def _round_half(value: Code, target: Attribute, need: Need) -> Code:

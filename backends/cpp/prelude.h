@@ -204,6 +204,18 @@ template <class T> inline T div_ceil(T a, T b) {
   return rem_trunc(a, b) != 0 && (a < 0) == (b < 0) ? T(q + 1) : q;
 }
 
+//@ truncate
+// GCC reads (float)(int32_t)x as trunc(x) where nothing traps, although that keeps -0.0 and what no integer holds. A
+// zero that it cannot see keeps the two conversions apart; loops ask for it once.
+#if defined(__clang__)
+#define HIDDEN __attribute__((noinline, const))
+#else
+#define HIDDEN __attribute__((noipa, const))
+#endif
+HIDDEN static int32_t hidden_zero() { return 0; }
+template <class T> inline int32_t to_int32(T x) { return int32_t(x) + hidden_zero(); }
+template <class T> inline int64_t to_int64(T x) { return int64_t(x) + hidden_zero(); }
+
 //@ bits
 template <class To, class From> inline To bit_cast(From from) {
   static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the width");

@@ -201,6 +201,8 @@ def _static_cast(source_unsigned: bool = False, target_unsigned: bool = False) -
         if target == "bool":  # the lowest bit
             return Code(f"({v[0].at(SUM)} & 1) != 0", LOOSE)
         code = v[0]
+        if isinstance(op, arith.FPToSIOp) and target in ("int32_t", "int64_t"):
+            return conversions.truncate(target, code, need)
         if source_unsigned and source != "bool":
             code = cast(f"u{source}", code)
         if target_unsigned:

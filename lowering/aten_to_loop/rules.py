@@ -13,6 +13,7 @@ from ... import extensions
 from ...dialects.aten.call import CallOp
 from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType
+from ...dialects.sym import Ranges
 from .nests import LoopBuilder
 
 #: replacement values of those results of an op that are tensors; a single one needs no list
@@ -20,13 +21,17 @@ Replacement: TypeAlias = "SSAValue | Sequence[SSAValue]"
 
 
 class Call:
-    """An ATen op with its tensors as they are in the function that is being built."""
+    """An ATen op with its tensors as they are in the function that is being built.
 
-    __slots__ = ("op", "values")
+    ranges: what is known of the function's symbols; None where that is not asked for
+    """
 
-    def __init__(self, op: AtenOp, values: dict[SSAValue, SSAValue]) -> None:
+    __slots__ = ("op", "ranges", "values")
+
+    def __init__(self, op: AtenOp, values: dict[SSAValue, SSAValue], ranges: Ranges | None = None) -> None:
         self.op = op
         self.values = values
+        self.ranges = ranges
 
     def __getitem__(self, name: str) -> Any:
         """The value of an argument that is no tensor: number, symbolic integer, element type, string, None, tuple."""

@@ -7,6 +7,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType, torch_name
+from ...dialects.sym import Ranges
 from .dtypes import kind
 from .rules import RULES, Call, Rule
 
@@ -19,8 +20,8 @@ def unlowered_reason(op: Operation) -> str | None:
     return unmet(rule, op)
 
 
-def unmet(rule: Rule, op: AtenOp) -> str | None:
-    """Why a rule does not apply to an op with its name, or None."""
+def unmet(rule: Rule, op: AtenOp, ranges: Ranges | None = None) -> str | None:
+    """Why a rule does not apply to an op with its name, or None. `ranges` are those of its function's symbols."""
     devices: set[str] = set()
     for value in op.operands:
         type_ = value.type
@@ -40,7 +41,7 @@ def unmet(rule: Rule, op: AtenOp) -> str | None:
             return "a result is no tensor"
     if len(devices) > 1:
         return f"tensors on several devices: {', '.join(sorted(devices))}"
-    return rule.reject(Call(op, _NO_VALUES)) if rule.reject is not None else None
+    return rule.reject(Call(op, _NO_VALUES, ranges)) if rule.reject is not None else None
 
 
 _NO_VALUES: dict[SSAValue, SSAValue] = {}

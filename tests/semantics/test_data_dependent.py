@@ -24,3 +24,21 @@ def test_equals_eager(case: str, dynamic: bool) -> None:
     compiled = torch.compile(CASES[case], backend="inductile", fullgraph=True, dynamic=dynamic)
     with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
         torch.testing.assert_close(compiled(x), CASES[case](x))
+
+
+EXTREMA: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "maximum": lambda x: x[x > 5].max(),
+    "minimum": lambda x: x[x > 5].min(),
+    "maximum along the only axis": lambda x: x[x > 5].max(0)[0],
+}
+
+
+@pytest.mark.parametrize("case", EXTREMA)
+def test_extrema_of_what_turns_out_empty_raise(case: str) -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(EXTREMA[case], backend="inductile", fullgraph=True)
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        x = torch.tensor([1.0, 6.0, 9.0, 3.0])
+        assert compiled(x) == EXTREMA[case](x)
+        with pytest.raises((RuntimeError, IndexError), match="Expected reduction dim"):
+            compiled(torch.zeros(4))

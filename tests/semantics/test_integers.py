@@ -36,6 +36,21 @@ CASES: Cases = {
         lambda a: (a.sum(dtype=torch.int8), a.sum(), a.prod(dtype=torch.int8), a.cumsum(0, dtype=torch.int8)),
         tensors([100, 100, 3], dtype=torch.int8),
     ),
+    "no sign of zero in an integer": Case(
+        lambda x: (
+            x.int().float(), x.long().to(x.dtype) * 1.0, 1 / x.short().float(), x.double().int().double(),
+            x.double().long().double(), torch.where(x < 5, x.int(), 1).float(), x.half().int().half(), x.int() * -0.0,
+        ),
+        tensors([0.0, -0.0, -0.3, 0.7, -0.99, -5.7, 9.0] * 9),
+    ),
+    "bytes of floats and back": Case(
+        lambda x: (x.to(torch.uint8).float(), x.to(torch.int8).float(), x.to(torch.int16).double()),
+        tensors([300.0, -0.5, 7.9, -129.0, 40000.0] * 9),
+    ),
+    "floats that no integer holds, and back": Case(
+        lambda x: (x.int().float(), x.long().float(), x.double().int().double()),
+        tensors([3e9, -3e9, 1e20, -1e20, float("nan"), float("inf")] * 9),
+    ),
     "position of a bool raises": Case(lambda b: b.argmax(), tensors([True, False])),
     "shifts": Case(
         lambda a, b: (a << b, a >> b, a << 1, a >> 1, 1 << b.clamp(0, 5)),

@@ -18,6 +18,9 @@ CASES: Cases = {
         lambda: (torch.empty(0, 3), torch.tensor(5.0)),
     ),
     "extremum of nothing raises": Case(lambda x: x.amax(), lambda: (torch.empty(0, 3),)),
+    "maximum of nothing raises": Case(lambda x: x.max(), lambda: (torch.empty(0, 3),)),
+    "minimum of nothing raises": Case(lambda x: x.min(), lambda: (torch.empty(3, 0),)),
+    "maximum along nothing raises": Case(lambda x: x.max(0), lambda: (torch.empty(0),)),
     "extrema along what is not empty": Case(lambda x: (x.amax(1), x.argmax(1), x.max(1)), lambda: (torch.empty(0, 3),)),
     "an empty axis between others": Case(
         lambda x: (

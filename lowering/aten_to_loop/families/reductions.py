@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.aten.types import ELEMENT_TYPES, TensorType
-from ....dialects.sym import Expr, as_expr
+from ....dialects.sym import ZERO, Expr, as_expr, prove_lt
 from ..dtypes import BOOL, I32, I64, accumulation_type, computation_type, is_float, kind
 from ..nests import LoopBuilder, Shape, normalize_dims, shape_of, type_of
 from ..pointwise import operand_as
@@ -108,6 +108,15 @@ def reject_wide_unsigned(call: Call) -> str | None:
     return None
 
 
+def _reject_empty(call: Call) -> str | None:
+    """Eager raises for the extremum of nothing; where there may be nothing, a call lets it say so."""
+    shape = shape_of(call.tensor("self"))
+    size = size_of(shape, reduced_dims(call, len(shape)))
+    if size.as_int() == 0 or (call.ranges is not None and not prove_lt(ZERO, size, call.ranges)):
+        return "the extremum of what may be empty"
+    return reject_wide_unsigned(call)
+
+
 def _reject_position(call: Call) -> str | None:
     """Eager has no argmax of bool; a call lets it say so."""
     return "the position of a bool" if type_of(call.tensor("self")).element == BOOL else reject_wide_unsigned(call)
@@ -139,8 +148,10 @@ def _indexed_extremum(combiner: str, with_value: bool) -> Callable[[LoopBuilder,
 
 
 for _name, _side in (("max", "max"), ("min", "min")):
-    add_rule(f"{_side} a{_side}", _extremum(_side), reject_wide_unsigned)
-    add_rule(f"{_side}.dim", _indexed_extremum(f"arg{_side}", with_value=True), reject_wide_unsigned)
+    # the meta functions of amax, argmax and aminmax refuse what is empty, and guard on it; these do not
+    add_rule(_side, _extremum(_side), _reject_empty)
+    add_rule(f"{_side}.dim", _indexed_extremum(f"arg{_side}", with_value=True), _reject_empty)
+    add_rule(f"a{_side}", _extremum(_side), reject_wide_unsigned)
     add_rule(f"arg{_side}", _indexed_extremum(f"arg{_side}", with_value=False), _reject_position)
 
 
