@@ -2,7 +2,8 @@
 
 Each model is compiled in fresh processes, first with an empty kernel cache, then with a full one; the C++ compiler's
 share is the difference of the two. `--layers` compiles one narrow GPT-2 at several depths, and with `aot_eager`, to
-see how the time grows.
+see how the time grows. Beside what a first call takes beyond `aot_eager`, the difference of two large noisy numbers,
+stands what our own timers say: passes, verification and emission, with g++ apart.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ def first_call(case: str, backend: str) -> dict[str, Any]:
     import torch
     import worker
 
+    from inductile.backends import compile_graph
     from inductile.backends.compiled import REPORTS
     from inductile.backends.torch_compile import inductile
 
@@ -44,6 +46,15 @@ def first_call(case: str, backend: str) -> dict[str, Any]:
     else:
         function, inputs = worker.models.build(case, torch.float32, False)
     inside = 0.0
+    aten_ops = 0
+    import_graph = compile_graph.import_graph
+
+    def counted(graph: Any, example: Any) -> Any:
+        nonlocal aten_ops
+        aten_ops += sum(isinstance(node.target, torch._ops.OpOverload) for node in graph.graph.nodes)
+        return import_graph(graph, example)
+
+    compile_graph.import_graph = counted
 
     def timed(graph: Any, example: Any, **kwargs: Any) -> Any:
         nonlocal inside
@@ -65,7 +76,7 @@ def first_call(case: str, backend: str) -> dict[str, Any]:
     for report in REPORTS:
         for name, seconds in report.seconds.items():
             stages[name] = stages.get(name, 0.0) + seconds
-    return {"total": total, "backend": inside, "run": run, "stages": stages}
+    return {"total": total, "backend": inside, "run": run, "stages": stages, "aten_ops": aten_ops}
 
 
 def in_new_process(case: str, backend: str, cache: str) -> dict[str, Any]:
@@ -76,6 +87,10 @@ def in_new_process(case: str, backend: str, cache: str) -> dict[str, Any]:
         raise SystemExit(f"{case}: " + "\n".join(error.lines)[-2000:]) from error
 
 
+EMISSION = "emit and compile"
+PER_OP = "our Python share, an ATen op"
+
+
 def breakdown(case: str, repeat: int) -> list[tuple[str, float]]:
     """(stage, seconds) of one model, medians of `repeat` runs, in the order of time."""
     cold: list[dict[str, Any]] = []
@@ -84,16 +99,16 @@ def breakdown(case: str, repeat: int) -> list[tuple[str, float]]:
         with tempfile.TemporaryDirectory() as cache:
             cold.append(in_new_process(case, "inductile", cache))
             warm.append(in_new_process(case, "inductile", cache))
-    emission = "emit and compile"
-    names = [name for name in warm[0]["stages"] if name != emission]
+    names = [name for name in warm[0]["stages"] if name != EMISSION]
     passes = [(name, median(r["stages"][name] for r in warm)) for name in names]
-    emitted = median(r["stages"][emission] for r in warm)
+    emitted = median(r["stages"][EMISSION] for r in warm)
     ours = sum(seconds for _, seconds in passes) + emitted
     aot = median(r["backend"] - sum(r["stages"].values()) for r in warm)
     dynamo = median(r["total"] - r["backend"] - r["run"] for r in warm)
-    compiler = median(r["stages"][emission] for r in cold) - emitted
+    compiler = median(r["stages"][EMISSION] for r in cold) - emitted
     rows = [("Dynamo and guards", dynamo), ("AOTAutograd and the rest of the backend", aot), *passes]
     rows += [("emission", emitted), ("g++ (empty cache)", compiler), ("our Python share", ours)]
+    rows += [(PER_OP, ours / warm[0]["aten_ops"])]
     rows += [("first call, empty cache", median(r["total"] for r in cold))]
     return [*rows, ("first call, full cache", median(r["total"] for r in warm))]
 
@@ -111,18 +126,46 @@ def table(results: dict[str, list[tuple[str, float]]], least: float) -> str:
                 f"| {len(small)} stages below {least:g} | " + " | ".join(f"{s * 1e3:.1f}" for s in sums) + " |"
             )
         if name not in small:
-            lines.append(f"| {name} | " + " | ".join(f"{found[c].get(name, 0.0) * 1e3:.1f}" for c in results) + " |")
+            digits = 3 if name == PER_OP else 1
+            cells = (f"{found[c].get(name, 0.0) * 1e3:.{digits}f}" for c in results)
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def growth(layers: list[int]) -> str:
-    """Cold first calls by depth, beyond what aot_eager takes."""
-    lines = ["| layers | aot_eager s | inductile s | beyond |", "|---:|---:|---:|---:|"]
-    for depth in layers:
+def depth_figures(depth: int, repeat: int) -> dict[str, float]:
+    """Seconds at one depth, medians of `repeat` fresh processes each: first calls, our Python, g++; and ATen ops."""
+    runs: dict[str, list[dict[str, Any]]] = {"aot_eager": [], "cold": [], "warm": []}
+    for _ in range(repeat):
         with tempfile.TemporaryDirectory() as cache:
-            eager = in_new_process(str(depth), "aot_eager", cache)["total"]
-            ours = in_new_process(str(depth), "inductile", cache)["total"]
-        lines.append(f"| {depth} | {eager:.2f} | {ours:.2f} | {ours - eager:.2f} |")
+            runs["aot_eager"].append(in_new_process(str(depth), "aot_eager", cache))
+            runs["cold"].append(in_new_process(str(depth), "inductile", cache))
+            runs["warm"].append(in_new_process(str(depth), "inductile", cache))
+    found = {name: median(r["total"] for r in results) for name, results in runs.items()}
+    found["ours"] = median(sum(r["stages"].values()) for r in runs["warm"])
+    found["compiler"] = median(r["stages"][EMISSION] for r in runs["cold"]) - median(
+        r["stages"][EMISSION] for r in runs["warm"]
+    )
+    return found | {"aten_ops": runs["warm"][0]["aten_ops"]}
+
+
+def growth(layers: list[int], repeat: int) -> str:
+    """First calls and our own share by depth, and each over that of the first depth."""
+    lines = [
+        "| layers | ATen ops | aot_eager s | inductile s: empty / full cache | beyond aot_eager s: empty / full "
+        "| our Python ms | g++ ms | both, over the first | our Python, ms an ATen op |",
+        "|" + "---:|" * 9,
+    ]
+    first = 0.0
+    for depth in layers:
+        f = depth_figures(depth, repeat)
+        own = f["ours"] + f["compiler"]
+        first = first or own
+        beyond = f"{f['cold'] - f['aot_eager']:.2f} / {f['warm'] - f['aot_eager']:.2f}"
+        lines.append(
+            f"| {depth} | {f['aten_ops']} | {f['aot_eager']:.2f} | {f['cold']:.2f} / {f['warm']:.2f} | {beyond} "
+            f"| {f['ours'] * 1e3:.0f} | {f['compiler'] * 1e3:.0f} | {own / first:.2f} "
+            f"| {f['ours'] * 1e3 / f['aten_ops']:.3f} |"
+        )
     return "\n".join(lines)
 
 
@@ -143,7 +186,7 @@ def main() -> None:
     if args.models:
         print(table({case: breakdown(case, args.repeat) for case in args.models}, args.least))
     if args.layers:
-        print("\n" + growth(args.layers))
+        print("\n" + growth(args.layers, args.repeat))
 
 
 if __name__ == "__main__":

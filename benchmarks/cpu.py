@@ -1,7 +1,9 @@
 """Eager, Inductor and inductile on the CPU, side by side: `python benchmarks/cpu.py [--models ...] [--patterns ...]`.
 
 Each figure that depends on a fresh process (cold and warm first call) is taken in one; latencies are taken in one
-process, interleaved. Results go to standard output as a Markdown table, and as JSON with `--json FILE`.
+process, interleaved. Results go to standard output as a Markdown table, and as JSON with `--json FILE`, which is
+written after each case: with `--resume` the cases that are in it already are not measured again, so that a long run
+can be cut off and continued.
 """
 
 from __future__ import annotations
@@ -9,13 +11,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
+import models
+import patterns
 from processes import MeasurementError, in_fresh_process
 
 HERE = Path(__file__).parent
@@ -34,6 +37,7 @@ class Row:
     error: dict[str, float] = field(default_factory=dict)
     kernels: dict[str, int] = field(default_factory=dict)
     aten_calls: int = 0
+    moved: float = 0.0
     problem: str = ""
 
     def own_share(self, backend: str) -> float | None:
@@ -65,9 +69,9 @@ def measure(case: list[str], name: str, args: argparse.Namespace, headers: str) 
                         row.problem += f"{backend} {kind}: {answer['problem']}; "
                         continue
                     getattr(row, kind)[backend] = answer["seconds"]
-        answer = run_worker(["latency", *case], cache, args.timeout)
+        answer = run_worker(["latency", *case, "--seconds", str(args.seconds)], cache, args.timeout)
     row.problem += str(answer.get("problem", ""))
-    for key in ("latency", "peak", "error", "kernels", "aten_calls"):
+    for key in ("latency", "peak", "error", "kernels", "aten_calls", "moved"):
         if key in answer:
             setattr(row, key, answer[key])
     return row
@@ -84,10 +88,10 @@ def table(rows: list[Row]) -> str:
     """The rows as Markdown."""
     head = (
         "| case | cold s: aot_eager / Inductor / ours | own share s: Inductor / ours | warm s: Inductor / ours "
-        "| ms: eager / Inductor / ours | kernels: Inductor / ours | ATen calls | peak MiB: eager / Inductor / ours "
-        "| error / eager's |"
+        "| ms: eager / Inductor / ours | kernels: Inductor / ours | ATen calls | MiB moved "
+        "| peak MiB: eager / Inductor / ours | error / eager's |"
     )
-    lines = [head, "|" + "---|" * 9]
+    lines = [head, "|" + "---|" * 10]
     for r in rows:
         cells = [
             r.case,
@@ -97,6 +101,7 @@ def table(rows: list[Row]) -> str:
             _cell(r.latency, ("eager", "inductor", "inductile"), 2),
             _cell(r.kernels, ("inductor", "inductile"), 0),
             str(r.aten_calls),
+            f"{r.moved:.0f}",
             _cell(r.peak, ("eager", "inductor", "inductile"), 1),
             f"{r.error.get('inductile', float('nan')):.1e} / {r.error.get('eager', float('nan')):.1e}",
         ]
@@ -118,43 +123,77 @@ def mean_ratio(rows: list[Row], over: str) -> float | None:
     return geometric_mean(ratios) if ratios else None
 
 
-def main() -> None:
-    """Command line."""
-    sys.path.insert(0, str(HERE))
-    import models
-    import patterns
-
+def arguments() -> argparse.Namespace:
+    """The command line."""
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--models", nargs="*", default=None, help=f"default: all of {', '.join(models.MODELS)}")
     p.add_argument("--patterns", nargs="*", default=None, help=f"default: all of {', '.join(patterns.PATTERNS)}")
     p.add_argument("--rows", type=int, default=512, help="rows of the patterns")
     p.add_argument("--dtype", default="float32", choices=("float32", "bfloat16"))
-    p.add_argument("--dynamic", action="store_true", help="compile with dynamic=True")
+    p.add_argument("--dynamic", action="store_true", help="the batch or the length of a sequence as a symbol")
     p.add_argument("--small", action="store_true", help="models cut down, to try the command")
     p.add_argument("--no-cold", action="store_true", help="latencies only")
+    p.add_argument("--seconds", type=float, default=6, help="of calls for the latencies of a case")
     p.add_argument("--timeout", type=float, default=600, help="seconds for one process")
-    p.add_argument("--json", metavar="FILE", help="also write all figures")
+    p.add_argument("--json", metavar="FILE", help="also write all figures, after each case")
+    p.add_argument("--resume", action="store_true", help="leave out cases that FILE has, measured without a problem")
     args = p.parse_args()
-    both = args.models is None and args.patterns is None
-    chosen_models = list(models.MODELS) if both or args.models == [] else args.models or []
-    chosen_patterns = list(patterns.PATTERNS) if both or args.patterns == [] else args.patterns or []
+    if args.resume and not args.json:
+        p.error("--resume needs --json FILE")
+    return args
+
+
+def chosen(args: argparse.Namespace) -> list[tuple[list[str], str]]:
+    """(arguments of the worker, name) of each case asked for; in bfloat16 all models are those measured in it."""
+    everything = args.models is None and args.patterns is None
+    every_model = [name for name, m in models.MODELS.items() if args.dtype == "float32" or m.bfloat16]
+    if args.dynamic:
+        every_model = [name for name in every_model if models.MODELS[name].dynamic]
+    chosen_models = every_model if everything or args.models == [] else args.models or []
+    chosen_patterns = list(patterns.PATTERNS) if everything or args.patterns == [] else args.patterns or []
     common = ["--dtype", args.dtype, *(["--dynamic"] if args.dynamic else [])]
-    cases = [(["pattern", n, "--rows", str(args.rows), *common], n) for n in chosen_patterns]
-    cases += [(["model", n, *common, *(["--small"] if args.small else [])], n) for n in chosen_models]
-    rows: list[Row] = []
+    size = ["--small"] if args.small else []
+    label = " ".join(
+        [""] + [args.dtype] * (args.dtype != "float32") + ["dynamic"] * args.dynamic + ["small"] * args.small
+    )
+    rows = "" if args.rows == 512 else f" {args.rows} rows"
+    cases = [(["pattern", n, "--rows", str(args.rows), *common], n + label + rows) for n in chosen_patterns]
+    return cases + [(["model", n, *common, *size], n + label) for n in chosen_models]
+
+
+def earlier(args: argparse.Namespace) -> list[Row]:
+    """The rows of the JSON file that need not be measured again."""
+    if not args.resume or not Path(args.json).exists():
+        return []
+    return [row for entry in json.loads(Path(args.json).read_text()) if not (row := Row(**entry)).problem]
+
+
+def write(args: argparse.Namespace, rows: list[Row]) -> None:
+    """Write the JSON file, whole or not at all."""
+    if args.json:
+        part = Path(f"{args.json}.part")
+        part.write_text(json.dumps([asdict(r) for r in rows], indent=1))
+        part.replace(args.json)
+
+
+def main() -> None:
+    """Measure, print, write."""
+    args = arguments()
+    rows = earlier(args)
+    done = {row.case for row in rows}
+    left = [(case, name) for case, name in chosen(args) if name not in done]
     with tempfile.TemporaryDirectory() as headers:
-        if not args.no_cold:
+        if not args.no_cold and left:
             run_worker(["first", "inductor", "pattern", "softmax", "--rows", "8"], headers, args.timeout)
-        for case, name in cases:
+        for case, name in left:
             rows.append(measure(case, name, args, f"{headers}/inductor"))
+            write(args, rows)
             print(table(rows[-1:]).splitlines()[-1], flush=True)
     print("\n" + table(rows))
     for over in ("inductor", "eager"):
         mean = mean_ratio(rows, over)
         if mean is not None:
             print(f"geometric mean of latency, {over} / inductile: {mean:.2f}")
-    if args.json:
-        Path(args.json).write_text(json.dumps([asdict(r) for r in rows], indent=1))
 
 
 if __name__ == "__main__":

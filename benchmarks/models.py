@@ -16,11 +16,15 @@ Built = tuple[Callable[..., Any], tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Model:
-    """A model: its maker, and whether it is one of those also measured in bfloat16."""
+    """A model: its maker, whether it is one of those also measured in bfloat16, and what its users vary.
+
+    dynamic: (position of an input, dimension): sizes that are one number, the batch or the length of a sequence
+    """
 
     name: str
     make: Callable[[bool], Built]
     bfloat16: bool = False
+    dynamic: tuple[tuple[int, int], ...] = ((0, 0),)
 
 
 def _tokens(batch: int, length: int, vocabulary: int) -> torch.Tensor:
@@ -91,9 +95,11 @@ def llama_decode(small: bool) -> Built:
     config = _llama_config(small)
     model = LlamaForCausalLM(config).eval()
     heads, width = config.num_key_value_heads, config.hidden_size // config.num_attention_heads
-    cache = StaticCache(config=config, max_cache_len=256)
+    cache: Any = None
 
     def place(dtype: torch.dtype, device: str) -> None:
+        nonlocal cache
+        cache = StaticCache(config=config, max_cache_len=256)
         cache.early_initialization(1, heads, width, dtype, torch.device(device))
 
     def step(token: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
@@ -161,11 +167,11 @@ def mobilenetv3(small: bool) -> Built:
 MODELS: dict[str, Model] = {
     m.name: m
     for m in (
-        Model("bert", bert, bfloat16=True),
-        Model("gpt2", gpt2, bfloat16=True),
-        Model("llama", llama, bfloat16=True),
-        Model("llama_decode", llama_decode, bfloat16=True),
-        Model("t5", t5),
+        Model("bert", bert, bfloat16=True, dynamic=((0, 0), (1, 0))),
+        Model("gpt2", gpt2, bfloat16=True, dynamic=((0, 1),)),
+        Model("llama", llama, bfloat16=True, dynamic=((0, 1),)),
+        Model("llama_decode", llama_decode, bfloat16=True, dynamic=()),  # a token, a position: nothing varies
+        Model("t5", t5, dynamic=((0, 1),)),
         Model("resnet50", resnet50),
         Model("vit", vit),
         Model("convnext", convnext),

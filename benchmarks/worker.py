@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import re
 import statistics
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import models
@@ -23,6 +26,28 @@ def load(args: argparse.Namespace) -> patterns.Built:
     if args.kind == "pattern":
         return patterns.build(args.name, args.rows, dtype)
     return models.build(args.name, dtype, args.small)
+
+
+def dynamic_dims(args: argparse.Namespace, inputs: Sequence[Any]) -> list[tuple[int, int]]:
+    """(input, dimension) of all sizes that vary: what the model says, and a pattern's sizes that are its rows."""
+    if args.kind == "model":
+        return list(models.MODELS[args.name].dynamic)
+    return [(k, d) for k, x in enumerate(inputs) for d in range(x.dim()) if x.shape[d] == args.rows]
+
+
+def mark(args: argparse.Namespace, inputs: Sequence[Any]) -> None:
+    """Have the varying sizes compiled as symbols; Dynamo raises where something makes a number of them."""
+    for position, dim in dynamic_dims(args, inputs) if args.dynamic else ():
+        torch._dynamo.mark_dynamic(inputs[position], dim)
+
+
+def resized(args: argparse.Namespace, inputs: Sequence[Any]) -> list[Any]:
+    """The inputs with all varying sizes one larger."""
+    found = list(inputs)
+    for position, dim in dynamic_dims(args, inputs):
+        size = found[position].shape[dim]
+        found[position] = found[position].index_select(dim, torch.arange(size + 1) % size)
+    return found
 
 
 def compiled(function: Callable[..., Any], backend: Any, dynamic: bool) -> Callable[..., Any]:
@@ -44,9 +69,10 @@ def first_call(args: argparse.Namespace) -> dict[str, float]:
         importlib.import_module("torch._inductor.compile_fx")
     elif args.backend == "inductile":
         import inductile.backends.torch_compile  # noqa: F401
+    mark(args, inputs)
     with torch.no_grad():
         start = time.perf_counter()
-        compiled(function, args.backend, args.dynamic)(*inputs)
+        compiled(function, args.backend, False)(*inputs)
         return {"seconds": time.perf_counter() - start}
 
 
@@ -71,6 +97,9 @@ def exact_result(args: argparse.Namespace, inputs: tuple[Any, ...]) -> Any:
     module = getattr(function, "module", function)
     if isinstance(module, torch.nn.Module):
         module.double()
+    place = getattr(function, "place", None)
+    if place is not None:
+        place(torch.float64, "cpu")
     wide = [x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
     with torch.no_grad():
         return function(*wide)
@@ -96,49 +125,98 @@ def peak_bytes(call: Callable[[], Any]) -> int:
     return peak
 
 
-def inductor_launches(function: Callable[..., Any], inputs: tuple[Any, ...], dynamic: bool) -> int:
+def inductor_launches(args: argparse.Namespace, function: Callable[..., Any], inputs: tuple[Any, ...]) -> int:
     """Kernel launches in Inductor's generated wrapper."""
     from torch._inductor import config as inductor_config
     from torch._inductor.utils import run_and_get_code
 
     torch._dynamo.reset()
+    given = clone(inputs)
+    mark(args, given)
     with inductor_config.patch(force_disable_caches=True):
-        _, codes = run_and_get_code(torch.compile(function, dynamic=dynamic or None), *clone(inputs))
+        _, codes = run_and_get_code(torch.compile(function), *given)
     pattern = re.compile(r"^\s+(?:cpp_fused\w*|kernel_cpp_\w+|\w*_fused_\w+)\(", re.MULTILINE)
     return sum(len(pattern.findall(code)) for code in codes)
 
 
-def latency(args: argparse.Namespace) -> dict[str, Any]:
-    """Median milliseconds of eager, Inductor and inductile, interleaved; errors, peaks, kernel counts."""
-    function, inputs = load(args)
-    result: dict[str, Any] = {"latency": {}, "peak": {}, "error": {}, "kernels": {}}
-    with torch.no_grad():
-        calls: dict[str, Callable[..., Any]] = {"eager": function}
-        for backend in ("inductor", "inductile"):
-            torch._dynamo.reset()
-            calls[backend] = compiled(function, backend, args.dynamic)
-            calls[backend](*clone(inputs))
-        outputs = {name: call(*clone(inputs)) for name, call in calls.items()}
-        try:
-            exact = exact_result(args, inputs)
-            result["error"] = {n: relative_error(o, exact) for n, o in outputs.items()}
-        except Exception as error:
-            result["problem"] = f"no float64 reference: {error}"[:200]
-        times: dict[str, list[float]] = {name: [] for name in calls}
-        deadline = time.perf_counter() + args.seconds
-        while time.perf_counter() < deadline or len(times["eager"]) < 5:
-            for name, call in calls.items():
-                start = time.perf_counter()
-                call(*inputs)
-                times[name].append((time.perf_counter() - start) * 1e3)
-        result["latency"] = {name: statistics.median(t) for name, t in times.items()}
-        result["peak"] = {name: peak_bytes(lambda call=call: call(*inputs)) / 2**20 for name, call in calls.items()}
-        from inductile.backends.compiled import REPORTS
+def from_the_ir(args: argparse.Namespace, function: Callable[..., Any], inputs: tuple[Any, ...]) -> dict[str, float]:
+    """MiB that inductile's kernels and ATen calls move, and MiB that it keeps between calls."""
+    from xdsl.parser import Parser
 
-        result["kernels"]["inductile"] = sum(sum(r.kernels.values()) for r in REPORTS)
+    from inductile.dialects.context import new_context
+    from inductile.passes.common.costs import program_costs
+
+    torch._dynamo.reset()
+    given = clone(inputs)
+    mark(args, given)
+    moved = kept = 0
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["INDUCTILE_TRACE"] = folder
+        compiled(function, "inductile", False)(*given)
+        del os.environ["INDUCTILE_TRACE"]
+        for graph in {path.parent for path in Path(folder).rglob("*.mlir")}:
+            last = max(path for path in graph.glob("[0-9]*.mlir"))
+            for program in program_costs(Parser(new_context(), last.read_text()).parse_module()):
+                moved += program.total.bytes
+                kept += program.kept
+    return {"moved": moved / 2**20, "kept": kept / 2**20}
+
+
+def compile_all(args: argparse.Namespace, function: Callable[..., Any], inputs: tuple[Any, ...]) -> dict[str, Any]:
+    """Eager and what the compilers make of it, called once."""
+    calls: dict[str, Callable[..., Any]] = {"eager": function}
+    for backend in ("inductor", "inductile"):
+        torch._dynamo.reset()
+        given = clone(inputs)
+        mark(args, given)
+        calls[backend] = compiled(function, backend, False)
+        calls[backend](*given)
+    return calls
+
+
+def errors(args: argparse.Namespace, calls: dict[str, Callable[..., Any]], inputs: Sequence[Any]) -> dict[str, float]:
+    """Error of each against float64; with `dynamic` on sizes one larger too, for which nothing may compile again."""
+    worst = dict.fromkeys(calls, 0.0)
+    for given in (inputs, resized(args, inputs)) if args.dynamic else (inputs,):
+        exact = exact_result(args, tuple(given))
+        for name, call in calls.items():
+            with torch._dynamo.config.patch(error_on_recompile=args.dynamic):
+                worst[name] = max(worst[name], relative_error(call(*clone(tuple(given))), exact))
+    return worst
+
+
+def interleaved(calls: dict[str, Callable[..., Any]], inputs: Sequence[Any], seconds: float) -> dict[str, float]:
+    """Median milliseconds of each."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    deadline = time.perf_counter() + seconds
+    while time.perf_counter() < deadline or len(times["eager"]) < 5:
+        for name, call in calls.items():
+            start = time.perf_counter()
+            call(*inputs)
+            times[name].append((time.perf_counter() - start) * 1e3)
+    return {name: statistics.median(t) for name, t in times.items()}
+
+
+def latency(args: argparse.Namespace) -> dict[str, Any]:
+    """Median milliseconds of eager, Inductor and inductile, interleaved; errors, peaks, bytes moved, kernel counts."""
+    from inductile.backends.compiled import REPORTS
+
+    function, inputs = load(args)
+    result: dict[str, Any] = {}
+    with torch.no_grad():
+        calls = compile_all(args, function, inputs)
+        kernels = {"inductile": sum(sum(r.kernels.values()) for r in REPORTS)}
         result["aten_calls"] = sum(sum(r.aten_calls.values()) for r in REPORTS)
-        result["kernels"]["inductor"] = inductor_launches(function, inputs, args.dynamic)
-    return result
+        try:
+            result["error"] = errors(args, calls, inputs)
+        except Exception as error:
+            result["problem"] = f"{type(error).__name__}: {error}"[:300]
+        result["latency"] = interleaved(calls, inputs, args.seconds)
+        peak = {name: peak_bytes(lambda call=call: call(*inputs)) / 2**20 for name, call in calls.items()}
+        figures = from_the_ir(args, function, inputs)
+        peak["inductile"] += figures["kept"]  # a pool that is there before the call
+        kernels["inductor"] = inductor_launches(args, function, inputs)
+    return result | {"peak": peak, "kernels": kernels, "moved": figures["moved"]}
 
 
 def main() -> None:
