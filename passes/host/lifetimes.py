@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import host
-from ...dialects.aten import CallOp
+from ...dialects.aten import AtenOp, CallOp
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import ZERO, Expr, Ranges, const, prove_le, prove_nonneg
 from ...errors import InductileError
@@ -18,10 +18,14 @@ class LifetimeError(InductileError):
 
 
 def is_used_by_call(value: SSAValue) -> bool:
-    """Whether an operator that is not ATen's sees a value or a view of it: nobody knows what it keeps."""
+    """Whether an op sees the storage of a value or a view of it, which then has to be the value's own.
+
+    An operator that is not ATen's may: nobody knows what it keeps. ATen's `as_strided` family counts places from where
+    the storage starts.
+    """
     for use in value.uses:
         user = use.operation
-        if isinstance(user, CallOp):
+        if isinstance(user, CallOp) or (isinstance(user, AtenOp) and "storage_offset" in user.schema.by_name):
             return True
         if any(value in sources(result) and is_used_by_call(result) for result in user.results):
             return True
@@ -30,7 +34,7 @@ def is_used_by_call(value: SSAValue) -> bool:
 
 def is_tensor(value: SSAValue) -> bool:
     """Whether a value has memory."""
-    return isinstance(value.type, TensorType)
+    return type(value.type) is TensorType
 
 
 def type_of(value: SSAValue) -> TensorType:
@@ -42,12 +46,13 @@ def type_of(value: SSAValue) -> TensorType:
 def sources(value: SSAValue) -> tuple[SSAValue, ...]:
     """The values that `value` may be a view of, one step up; empty when its memory is its own."""
     owner = value.owner
-    if isinstance(owner, Block):
+    if type(owner) is Block:
         return ()
-    if isinstance(owner, host.ViewOp):
+    assert isinstance(owner, Operation)
+    if type(owner) is host.ViewOp:
         return (owner.source,)
-    if isinstance(owner, host.EmptyOp):
-        return tuple(owner.pool)
+    if type(owner) is host.EmptyOp:
+        return tuple(owner.operands)
     if owner.name.startswith("aten.") and may_return_alias(owner):
         return tuple(operand for operand in owner.operands if is_tensor(operand))
     return ()
@@ -66,15 +71,18 @@ class Lifetimes:
         self.end = len(ops) - 1
         self.last: dict[SSAValue, int] = {}
         self.values: list[SSAValue] = [a for a in block.args if is_tensor(a)]
-        for op in ops:
-            self.values.extend(result for result in op.results if is_tensor(result))
+        # By identity: a hash of a value is a call of Python, and values are looked up several times each.
+        own: dict[int, int] = {}
+        for position, op in enumerate(ops):
+            self.values += [result for result in op.results if is_tensor(result)]
+            if _is_use(op):
+                own.update(dict.fromkeys(map(id, op.operands), position))
         self._roots: dict[SSAValue, frozenset[SSAValue]] = {}
         # Views come behind their sources, so that going backwards each last use is final when it is handed up.
         for value in reversed(self.values):
-            own = max((self.position[u.operation] for u in value.uses if _is_use(u.operation)), default=-1)
-            self.last[value] = max(own, self.last.get(value, -1), self.start(value))
+            last = self.last[value] = max(own.get(id(value), -1), self.start(value))
             for source in sources(value):
-                self.last[source] = max(self.last.get(source, -1), self.last[value])
+                own[id(source)] = max(own.get(id(source), -1), last)
 
     def start(self, value: SSAValue) -> int:
         """Position of the op that makes a value; -1 for an argument."""
@@ -96,7 +104,7 @@ class Lifetimes:
 
 
 def _is_use(op: Operation) -> bool:
-    return not isinstance(op, host.FreeOp)
+    return type(op) is not host.FreeOp
 
 
 def verify_frees(block: Block) -> None:

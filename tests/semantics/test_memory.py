@@ -19,6 +19,12 @@ def write_through_views(x: Tensor) -> Any:
     return x.sum(), y, z
 
 
+def write_to_storage(x: Tensor) -> Any:
+    y = x + 1
+    y.as_strided((3,), (4,), 1).fill_(5)
+    return y, y.sum()
+
+
 def shift(x: Tensor) -> Tensor:
     x[1:] = x[:-1].clone()
     return x
@@ -114,6 +120,17 @@ def _square() -> tuple[Tensor, ...]:
 
 
 CASES: Cases = {
+    "places counted from the start of the storage": Case(write_to_storage, lambda: (torch.randn(12),)),
+    "storages of intermediate tensors": Case(
+        lambda x, y: (
+            torch.as_strided_scatter(x + 1, y, (3,), (4,), 1) * 2,
+            torch.as_strided_scatter((x + 2)[2:], y, (3,), (2,), 3).sin(),
+            torch.as_strided_scatter(x[2:], (y * 2).exp(), (3,), (2,), 3).sin(),
+            torch.as_strided_copy((x + 3)[2:], (3,), (2,), 3) * 2,
+            (x + 4)[2:].as_strided((3,), (2,), 0) * 2,
+        ),
+        lambda: (torch.randn(12), torch.randn(3)),
+    ),
     "writes through views of an input": Case(write_through_views, lambda: (torch.arange(6.0).reshape(2, 3),)),
     "rows moved by one": Case(shift, _arange),
     "rows moved by a roll": Case(shift_by_roll, _arange),

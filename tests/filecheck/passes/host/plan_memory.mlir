@@ -156,3 +156,29 @@ host.func @call(%x: !aten.tensor<200x100xf32>) symbols [] {
 // CHECK-NEXT:     host.return
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
+
+// -----
+
+// What addresses the storage of a tensor sees it from its start: %a has one of its own.
+
+kernel.func @fill(%x: !kernel.buffer<f32, 100>, %y: !kernel.buffer<f32, 100>) {
+  kernel.yield
+}
+
+host.func @storage(%x: !aten.tensor<100xf32>) -> (!aten.tensor<100xf32>) symbols [] {
+  %a = host.empty : !aten.tensor<100xf32>
+  host.launch @fill(%x, %a)
+  %b = host.empty : !aten.tensor<100xf32>
+  host.launch @fill(%a, %b)
+  %c = host.empty : !aten.tensor<100xf32>
+  host.launch @fill(%b, %c)
+  %e = aten.as_strided(%a, size = [3], stride = [4], storage_offset = 1) : !aten.tensor<3xf32, strides = [4]>
+  %d = aten.as_strided_scatter(%x, %e, size = [3], stride = [4], storage_offset = 1) : !aten.tensor<100xf32>
+  host.copy %c to %x
+  host.return %d
+}
+
+// CHECK-LABEL: host.func @storage
+// CHECK: %a = host.empty : !aten.tensor<100xf32>
+// CHECK: %b = host.empty in
+// CHECK: %c = host.empty in
