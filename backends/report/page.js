@@ -150,7 +150,7 @@ function passes() {
 function rowOf(column, slowest, onclick) {
   const time = column.seconds + column.verify;
   const check = make("div", { cls: "check", style: `width:${time ? (100 * column.verify) / time : 0}%` });
-  const told = column.remarks.length ? make("span", { cls: "count" }, ` ${column.remarks.length} remarks`) : null;
+  const told = column.remarks.length ? make("span", { cls: "count" }, ` ${column.remarks.length} remark${column.remarks.length > 1 ? "s" : ""}`) : null;
   return make("div", { cls: `row${column.same ? " same" : ""}`, onclick, title: column.spec || "" },
     make("span", { cls: "number" }, String(column.number).padStart(2, "0")),
     make("span", { cls: "name" }, column.name, told),
@@ -338,27 +338,32 @@ function roofline() {
   const rows = program ? [...program.kernels, ...program.calls].filter((row) => row.read + row.written > 0) : [];
   if (!rows.length) { section.append(make("div", { cls: "panel" }, make("div", { cls: "body" }, "No kernel moves anything."))); return section; }
   const { name, bandwidth, operations } = program.machine, ridge = operations / bandwidth;
-  const W = 860, H = 460, L = 70, B = 50;
+  const W = 1100, H = 460, L = 70, B = 50;
   const intensity = (row) => Math.max(row.operations / (row.read + row.written), 0.01);
   const xs = [...rows.map(intensity), ridge];
   const x0 = Math.log10(Math.min(...xs)) - 0.5, x1 = Math.log10(Math.max(...xs)) + 0.7;
-  const y1 = Math.log10(operations) + 0.4, y0 = Math.log10(10 ** x0 * bandwidth);
+  const y1 = Math.log10(operations) + 0.6, y0 = Math.log10(10 ** x0 * bandwidth);
   const X = (v) => L + ((Math.log10(v) - x0) / (x1 - x0)) * (W - L - 20), Y = (v) => H - B - ((Math.log10(v) - y0) / (y1 - y0)) * (H - B - 20);
   const svg = make("svg", { cls: "roof", width: W, height: H });
   for (let k = Math.ceil(x0); k <= x1; k++) svg.append(make("line", { cls: "grid", x1: X(10 ** k), x2: X(10 ** k), y1: 20, y2: H - B }), make("text", { x: X(10 ** k) - 10, y: H - B + 16 }, k < 0 ? (10 ** k).toFixed(-k) : String(10 ** k)));
   for (let k = Math.ceil(y0); k <= y1; k++) svg.append(make("line", { cls: "grid", x1: L, x2: W - 20, y1: Y(10 ** k), y2: Y(10 ** k) }), make("text", { x: 8, y: Y(10 ** k) + 4 }, amount(10 ** k, "/s")));
   svg.append(make("path", { cls: "limit", d: `M${X(10 ** x0)} ${Y(10 ** x0 * bandwidth)} L${X(ridge)} ${Y(operations)} L${X(10 ** x1)} ${Y(operations)}` }));
-  const most = Math.max(...rows.map((row) => (row.read + row.written) * row.times)), labels = [];
+  const most = Math.max(...rows.map((row) => (row.read + row.written) * row.times)), labels = [], names = [];
   for (const row of rows.sort((p, q) => intensity(p) - intensity(q))) {
     const at = intensity(row), r = 4 + 14 * Math.sqrt(((row.read + row.written) * row.times) / most);
     const y = Y(Math.min(at * bandwidth, operations));
-    let up = y + 4;
-    while (labels.some(([x, other]) => Math.abs(x - X(at)) < 90 && Math.abs(other - up) < 12)) up -= 12;
-    labels.push([X(at), up]);
+    // names stand below the slope and above the roof, where no line runs through them
+    const wide = 6.3 * row.name.length, onRoof = at >= ridge, fits = X(at) + r + 3 + wide < W;
+    const left = fits ? X(at) + r + 3 : X(at) - r - 3 - wide;
+    let up = onRoof ? y - r - 4 : y + 4;
+    while (labels.some(([from, to, other]) => from < left + wide && left < to && Math.abs(other - up) < 12)) up += onRoof ? -12 : 12;
+    labels.push([left, left + wide, up]);
     const told = `${row.name}: ${amount(row.read + row.written, "B")}, ${amount(row.operations, "operations")}, at least ${seconds(row.seconds)}, ${row.times} times`;
-    svg.append(make("g", { onclick: () => row.code !== undefined && showKernel(row.name), style: "cursor:pointer" }, make("title", {}, told),
-      make("circle", { cx: X(at), cy: y, r, fill: hue(row.name), stroke: "#5c6f82" }), make("text", { x: X(at) + r + 3, y: up }, row.name)));
+    const open = { onclick: () => row.code !== undefined && showKernel(row.name), style: "cursor:pointer" };
+    svg.append(make("g", open, make("title", {}, told), make("circle", { cx: X(at), cy: y, r, fill: hue(row.name), stroke: "#5c6f82" })));
+    names.push(make("g", open, make("title", {}, told), make("text", { x: fits ? left : left + wide, y: up, "text-anchor": fits ? "start" : "end" }, row.name)));
   }
+  svg.append(...names); // in front of all circles
   svg.append(make("text", { x: W / 2 - 60, y: H - 10 }, "operations per byte"));
   const words = `What ${name} allows: ${amount(bandwidth, "B/s")}, ${amount(operations, "operations/s")}. Each kernel stands where its bytes and operations put it; its area is the bytes that it moves. Read from the IR, not measured.`;
   section.append(make("div", { cls: "panel" }, make("h2", {}, "Roofline"), make("div", { cls: "body" }, make("p", { cls: "faint" }, words), svg)));
