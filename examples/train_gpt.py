@@ -13,8 +13,9 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
@@ -28,7 +29,7 @@ DIGITS, LENGTH = 10, 8
 
 @dataclass(frozen=True)
 class Settings:
-    """What is trained, and how."""
+    """What is trained, and how. `seed` is that of dropout; under `fallback_random` eager's masks are drawn."""
 
     steps: int = 200
     batch: int = 32
@@ -40,6 +41,8 @@ class Settings:
     accumulation: int = 1
     checkpointing: bool = False
     compile_optimizer: bool = False
+    fallback_random: bool = False
+    seed: int = 0
     backend: str = "inductile"
 
 
@@ -82,7 +85,8 @@ class GPT(nn.Module):
         for block in self.blocks:
             x = checkpoint(block, x, use_reentrant=False) if self.checkpointing else block(x)
         logits = self.head(self.norm(x))[:, LENGTH - 1 :]
-        return F.cross_entropy(logits.flatten(0, 1).float(), targets[:, LENGTH - 1 :].flatten())
+        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        return F.cross_entropy(wide.flatten(0, 1), targets[:, LENGTH - 1 :].flatten())
 
 
 def batch_of(settings: Settings, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
@@ -92,20 +96,29 @@ def batch_of(settings: Settings, generator: torch.Generator) -> tuple[torch.Tens
     return whole[:, :-1], whole[:, 1:]
 
 
-def train(settings: Settings, compiled: bool) -> list[float]:
-    """The loss of each step."""
+def train(
+    settings: Settings, compiled: bool, prepare: Callable[[nn.Module], nn.Module] | None = None, rank: int = 0
+) -> list[float]:
+    """The loss of each step.
+
+    prepare: changes or wraps the model before it is compiled
+    rank:    which part of the data this process trains on
+    """
     torch.manual_seed(0)
     torch._dynamo.reset()
-    model = GPT(settings)
+    model: nn.Module = GPT(settings)
+    if prepare is not None:
+        model = prepare(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    run = torch.compile(model, backend=settings.backend) if compiled else model
+    options: dict[str, Any] | None = {"fallback_random": True} if settings.fallback_random else None
+    run = torch.compile(model, backend=settings.backend, options=options) if compiled else model
     step = optimizer.step
     if compiled and settings.compile_optimizer:
         step = torch.compile(optimizer.step, backend=settings.backend)
-    generator = torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(1 + rank)
     losses: list[float] = []
     for number in range(settings.steps):
-        torch.manual_seed(number)
+        torch.manual_seed(settings.seed * settings.steps + number)
         optimizer.zero_grad()
         total = 0.0
         for _ in range(settings.accumulation):
@@ -124,7 +137,7 @@ def difference(settings: Settings, expected: Sequence[float], got: Sequence[floa
     The noise grows as training amplifies rounding; with dropout both draw their own numbers, so only the mean of the
     last steps is compared.
     """
-    if settings.dropout:
+    if settings.dropout and not settings.fallback_random:
         last = max(len(expected) // 5, 1)
         means = [sum(curve[-last:]) / last for curve in (expected, got)]
         return abs(means[0] - means[1]) / max(means[0], 0.1), 0.25
