@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import kernel
@@ -14,6 +15,8 @@ from .axes import Loop
 
 Key = tuple[Any, ...]
 _NAMES = frozenset(("sym_name", "axis", "target"))
+#: classes are compared by identity: `isinstance` of another class of ops or attributes is a call of Python
+_LOOPS: frozenset[type[Operation]] = frozenset(get_args(Loop))
 
 
 def kernel_key(function: kernel.FuncOp) -> Key:
@@ -47,12 +50,14 @@ class _Numbering:
         return tuple(self._op(op) for op in block.ops)
 
     def _op(self, op: Operation) -> Key:
-        if isinstance(op, Loop):
-            self.rename[op.axis.data] = f"a.{len(self.rename)}"
+        if type(op) in _LOOPS:
+            axis = op.properties["axis"]
+            assert isinstance(axis, StringAttr)
+            self.rename[axis.data] = f"a.{len(self.rename)}"
             self.pairs = tuple(self.rename.items())
-        operands = tuple(self.numbers[value] for value in op.operands)
+        operands = tuple([self.numbers[value] for value in op.operands])
         properties = tuple(
-            (name, self._attribute(value)) for name, value in sorted(op.properties.items()) if name not in _NAMES
+            [(name, self._attribute(op.properties[name])) for name in sorted(op.properties) if name not in _NAMES]
         )
         regions: list[Key] = []
         for region in op.regions:
@@ -61,21 +66,21 @@ class _Numbering:
             regions.append(self.block(region.block))
         for result in op.results:
             self.number(result)
-        types = tuple(self._type(result.type) for result in op.results)
+        types = tuple([self._type(result.type) for result in op.results])
         return op.name, operands, types, properties, tuple(regions)
 
     def number(self, value: SSAValue) -> None:
         self.numbers[value] = len(self.numbers)
 
     def _type(self, type_: Attribute) -> Any:
-        if isinstance(type_, kernel.BufferType):
+        if type(type_) is kernel.BufferType:
             return type_.element, self._expr(type_.extent), type_.local
         return type_
 
     def _attribute(self, attribute: Attribute) -> Any:
-        if isinstance(attribute, MapAttr):
+        if type(attribute) is MapAttr:
             return tuple(self._expr(expr) for expr in attribute.data)
-        if isinstance(attribute, SymAttr):
+        if type(attribute) is SymAttr:
             return self._expr(attribute.data)
         return attribute
 
