@@ -64,9 +64,9 @@ DEFAULT: tuple[Phase, ...] = (
     # reads and writes when is plain before its loops are blocked.
     Phase(
         "kernel",
-        "kernel: equal kernels once, merged and collapsed loops, memory reused, tiles and mapping for the target",
+        "kernel: equal kernels once, merged and collapsed loops, memory reused, small launches as one, tiles and mapping",
         "kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,kernel-reorder,kernel-collapse,host-reuse,"
-        "kernel-tile{target={target}}",
+        "kernel-merge-launches,kernel-tile{target={target}}",
     ),
     Phase("host", "host: a pool for temporaries, ends of lives", "host-plan-memory,host-free"),
 )

@@ -18,17 +18,24 @@ from torch.utils.checkpoint import checkpoint
 WORLD = 2
 
 
+def world() -> dist.ProcessGroup:
+    """All processes."""
+    group = dist.group.WORLD
+    assert group is not None
+    return group
+
+
 def chained(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
     """Each collective depends on the one before, with arithmetic in between."""
-    total = collectives.all_reduce(x.sin() * 2, "sum", dist.group.WORLD)
-    gathered = collectives.all_gather_tensor(total * y + 1, 0, dist.group.WORLD)
-    part = collectives.reduce_scatter_tensor(gathered.exp() - y.sum(), "sum", 0, dist.group.WORLD)
+    total = collectives.all_reduce(x.sin() * 2, "sum", world())
+    gathered = collectives.all_gather_tensor(total * y + 1, 0, world())
+    part = collectives.reduce_scatter_tensor(gathered.exp() - y.sum(), "sum", 0, world())
     return [total, gathered.sum(1), part * x]
 
 
 def independent(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
     """Nothing but the program says which comes first; equal sizes, so that a swap would go unnoticed by gloo."""
-    group = dist.group.WORLD
+    group = world()
     first = collectives.all_reduce(x + 1, "sum", group)
     second = collectives.all_reduce(y * 3, "max", group)
     third = collectives.all_reduce(x - y, "sum", group)
@@ -39,7 +46,7 @@ def independent(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
 
 def waited_late(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
     """Waits stand far behind the calls, in another order; work that needs none stands between."""
-    ops, name = torch.ops._c10d_functional, dist.group.WORLD.group_name
+    ops, name = torch.ops._c10d_functional, world().group_name
     started = ops.all_reduce(x * 2, "sum", name)
     gathering = ops.all_gather_into_tensor(y, WORLD, name)
     scattering = ops.reduce_scatter_tensor(torch.cat([x, y]), "sum", WORLD, name)
@@ -51,19 +58,19 @@ def waited_late(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
 
 def unused(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
     """The peers take part in a collective whose result nobody reads."""
-    collectives.all_reduce(x.exp(), "sum", dist.group.WORLD)
-    return [collectives.all_reduce(y, "sum", dist.group.WORLD) + x]
+    collectives.all_reduce(x.exp(), "sum", world())
+    return [collectives.all_reduce(y, "sum", world()) + x]
 
 
 def twice(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
     """Two equal collectives are two."""
-    group = dist.group.WORLD
+    group = world()
     return [collectives.all_reduce(x, "sum", group) * collectives.all_reduce(x, "sum", group), y]
 
 
 def sharded(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
     """Two layers whose weights are gathered; their gradients are scattered, the last layer's first."""
-    group = dist.group.WORLD
+    group = world()
     first = collectives.all_gather_tensor_autograd(x[:3] * 2, 0, group)
     second = collectives.all_gather_tensor_autograd(y[:3].sin(), 0, group)
     return [((x @ first).tanh() @ second).exp()]

@@ -1,0 +1,232 @@
+"""The pass `kernel-merge-launches`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects import host, kernel
+from ...dialects.aten.types import TensorType
+from ...dialects.sym import Expr, MapAttr
+from ..counters import counter
+from ..host.lifetimes import Lifetimes
+from ..remarks import remark
+from .cost import Sizes, work_of_block
+from .effects import written_buffers
+from .launches import hinted_sizes
+from .locations import merged
+
+_OPEN = 8
+"""How many merged launches may be growing at a time."""
+
+
+@dataclass(frozen=True)
+class KernelMergeLaunches(ModulePass):
+    """Let small launches that do not depend on one another be one: horizontal fusion.
+
+    Level: kernel.
+
+    Precondition: nothing is tiled, planned or freed yet. Behind `host-reuse`, which looks at one nest a kernel.
+    Guarantee: a merged kernel holds the nests of the kernels it stands for side by side, and takes their buffers, the
+    common ones once. None of them writes what another uses. A launch moves down to the last one it is merged with,
+    over allocations, views and independent launches only; one that may raise an error stays.
+
+    Only launches of less than `small` work (`passes/kernel/cost.py`) are merged, for which calling the kernel costs
+    more than what it does, and only on the CPU: the step of an optimizer is one launch for its many small parameters,
+    and one for each large one. Merged launches that are alike share their kernel. At most `max_launches` become one,
+    with at most `max_arguments` buffers.
+
+        host.launch @scale_0(%x, %y)         // kernel.func @scale_0(%x, %y) { kernel.for ... }
+        host.launch @scale_1(%a, %b)         // kernel.func @scale_1(%x, %y) { kernel.for ... }
+    becomes
+        host.launch @scale_0_and_1_more(%x, %y, %a, %b)   // kernel.func { kernel.for ...  kernel.for ... }
+    """
+
+    name = "kernel-merge-launches"
+    level: ClassVar[str] = "kernel"
+
+    small: int = 65536
+    max_launches: int = 16
+    max_arguments: int = 64
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Merge the launches of every host function, and drop kernels that are launched no more."""
+        kernels = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, kernel.FuncOp)}
+        merger = _Merger(self, op, kernels)
+        for function in op.body.block.ops:
+            if isinstance(function, host.FuncOp):
+                merger.run(function)
+        merger.drop_unused()
+
+
+@dataclass(eq=False)
+class _Launch:
+    """A launch and the memory that it uses and writes."""
+
+    op: host.LaunchOp
+    function: kernel.FuncOp
+    used: frozenset[SSAValue]
+    written: frozenset[SSAValue]
+
+    @property
+    def symbols(self) -> dict[str, Expr]:
+        """What it passes for each symbol."""
+        return {s.data: value for s, value in zip(self.function.symbols, self.op.symbols.data, strict=True)}
+
+
+@dataclass(eq=False)
+class _Bundle:
+    """Launches that become one, in order."""
+
+    launches: list[_Launch] = field(default_factory=list)
+    used: set[SSAValue] = field(default_factory=set)
+    written: set[SSAValue] = field(default_factory=set)
+    symbols: dict[str, Expr] = field(default_factory=dict)
+
+    def add(self, launch: _Launch) -> None:
+        self.launches.append(launch)
+        self.used |= launch.used
+        self.written |= launch.written
+        self.symbols |= launch.symbols
+
+    def conflicts(self, launch: _Launch) -> bool:
+        """Whether the order of a launch and one of these matters."""
+        return not (self.written.isdisjoint(launch.used) and launch.written.isdisjoint(self.used))
+
+    def has_room(self, launch: _Launch, options: KernelMergeLaunches) -> bool:
+        """Whether a launch fits in: in number, in buffers, by its symbols and its device."""
+        buffers = {value for each in (*self.launches, launch) for value in each.op.buffers}
+        return (
+            len(self.launches) < options.max_launches
+            and len(buffers) <= options.max_arguments
+            and all(self.symbols.get(name, value) is value for name, value in launch.symbols.items())
+        )
+
+
+class _Merger:
+    """Merges the launches of the functions of one module."""
+
+    def __init__(self, options: KernelMergeLaunches, module: ModuleOp, kernels: dict[str, kernel.FuncOp]) -> None:
+        self.options = options
+        self.module = module
+        self.kernels = kernels
+        self.made: dict[tuple[object, ...], kernel.FuncOp] = {}
+        """Merged kernels by what they are made of."""
+        self.replaced: set[kernel.FuncOp] = set()
+
+    def run(self, function: host.FuncOp) -> None:
+        """Visit the ops of a function in order."""
+        block = function.body.block
+        lifetimes = Lifetimes(block)
+        sizes = hinted_sizes(function)
+        open_: list[_Bundle] = []
+        bundles: list[_Bundle] = []
+        for op in block.ops:
+            if isinstance(op, host.EmptyOp | host.ViewOp):
+                continue
+            launch = self._launch(op, lifetimes) if isinstance(op, host.LaunchOp) else None
+            if launch is None:
+                open_.clear()
+                continue
+            bundle = None
+            if self._is_small(launch, sizes):
+                bundle = next((b for b in open_ if not b.conflicts(launch) and b.has_room(launch, self.options)), None)
+                bundle = bundle if bundle is not None and counter("kernel-merge-launches") else _Bundle()
+            # what this launch must not overtake can grow no more: it would move behind it
+            open_ = [other for other in open_ if other is bundle or not other.conflicts(launch)]
+            if bundle is not None:
+                bundle.add(launch)
+                if bundle not in open_:
+                    open_ = [*open_, bundle][-_OPEN:]
+                    bundles.append(bundle)
+        for bundle in bundles:
+            if len(bundle.launches) > 1:
+                self._merge(block, bundle)
+
+    def _launch(self, op: host.LaunchOp, lifetimes: Lifetimes) -> _Launch | None:
+        """What a launch does; None for one that may raise an error, or whose kernel is not here."""
+        function = self.kernels.get(op.kernel.root_reference.data)
+        if function is None or function.errors is not None or function.target is not None:
+            return None
+        stored = written_buffers(function.body.block)
+        used: set[SSAValue] = set()
+        written: set[SSAValue] = set()
+        for value, argument in zip(op.buffers, function.body.block.args, strict=True):
+            roots = lifetimes.roots(value)
+            used |= roots
+            if argument in stored:
+                written |= roots
+        return _Launch(op, function, frozenset(used), frozenset(written))
+
+    def _is_small(self, launch: _Launch, sizes: Sizes) -> bool:
+        on_cpu = all(isinstance(t, TensorType) and t.device == "cpu" for t in (v.type for v in launch.op.buffers))
+        return on_cpu and work_of_block(launch.function.body.block, sizes) < self.options.small
+
+    def _merge(self, block: Block, bundle: _Bundle) -> None:
+        """Put one launch in the place of the last."""
+        ops = [launch.op for launch in bundle.launches]
+        # a buffer that kernels see as different types stays two arguments
+        arguments: dict[tuple[SSAValue, Attribute], int] = {}
+        places = [
+            tuple(
+                arguments.setdefault((value, argument.type), len(arguments))
+                for value, argument in zip(launch.op.buffers, launch.function.body.block.args, strict=True)
+            )
+            for launch in bundle.launches
+        ]
+        key = (*(launch.function for launch in bundle.launches), *places, *bundle.symbols)
+        function = self.made.get(key)
+        if function is None:
+            function = self._kernel(bundle, places, [type_ for _, type_ in arguments])
+            self.made[key] = function
+        symbols = MapAttr.of(*bundle.symbols.values())
+        location = merged(op.location for op in ops)
+        new = host.LaunchOp.of(function.sym_name.data, [value for value, _ in arguments], symbols, location)
+        remark("passed", KernelMergeLaunches.name, ops[-1], f"{len(ops)} launches are one")
+        block.insert_op_before(new, ops[-1])
+        for op in ops:
+            block.erase_op(op)
+
+    def _kernel(self, bundle: _Bundle, places: Sequence[Sequence[int]], types: Sequence[Attribute]) -> kernel.FuncOp:
+        """The kernel that does what those of a bundle do, one behind the other."""
+        functions = [launch.function for launch in bundle.launches]
+        block = Block(arg_types=types)
+        for function, place in zip(functions, places, strict=True):
+            old = function.body.block
+            values: dict[SSAValue, SSAValue] = {}
+            for argument, position in zip(old.args, place, strict=True):
+                values[argument] = new = block.args[position]
+                new.name_hint = new.name_hint or argument.name_hint
+            for op in list(old.ops)[:-1]:
+                block.add_op(op.clone(values))
+        block.add_op(kernel.YieldOp.create())
+        location = merged(function.location for function in functions)
+        result = kernel.FuncOp.of(self._name(functions), list(bundle.symbols), Region(block), location=location)
+        self.module.body.block.insert_op_before(result, functions[0])
+        self.kernels[result.sym_name.data] = result
+        self.replaced.update(functions)
+        return result
+
+    def _name(self, functions: Sequence[kernel.FuncOp]) -> str:
+        name = f"{functions[0].sym_name.data}_and_{len(functions) - 1}_more"
+        number = sum(known == name or known.startswith(f"{name}_") for known in self.kernels)
+        return f"{name}_{number}" if number else name
+
+    def drop_unused(self) -> None:
+        """Erase kernels that were launched, but are no more."""
+        launched = {
+            op.kernel.root_reference.data
+            for function in self.module.body.block.ops
+            if isinstance(function, host.FuncOp)
+            for op in function.body.block.ops
+            if isinstance(op, host.LaunchOp)
+        }
+        for function in self.replaced:
+            if function.sym_name.data not in launched:
+                self.module.body.block.erase_op(function)
