@@ -13,6 +13,7 @@ command may be interrupted at any time.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import re
 import signal
@@ -144,7 +145,12 @@ def make_test(args: argparse.Namespace, source: Source, module: ModuleOp) -> Cal
     return same_failure
 
 
-def _keeper(output: str | None) -> Callable[[str, str], None]:
+def _head(text: str) -> str:
+    """The comments at the head of a file: what a reproducer says, which holds for what is left of it too."""
+    return "".join(itertools.takewhile(lambda line: line.startswith("//"), text.splitlines(keepends=True)))
+
+
+def _keeper(output: str | None, head: str) -> Callable[[str, str], None]:
     """What stores each smaller module; a file is replaced as a whole, so that it is never half written."""
 
     def keep(text: str, strategy: str) -> None:
@@ -152,7 +158,7 @@ def _keeper(output: str | None) -> Callable[[str, str], None]:
         print(f"  {lines} lines, {len(text)} characters: {strategy}", file=sys.stderr)
         if output and output != "-":
             partial = f"{output}.partial"
-            write_output(partial, text + "\n")
+            write_output(partial, head + text + "\n")
             os.replace(partial, output)
 
     return keep
@@ -172,7 +178,8 @@ def _run(argv: Sequence[str] | None) -> int:
     source.verify(module)
     before = Size.of(module)
     test = make_test(args, source, module.clone())
-    reduction = Reduction(text, name, test, _keeper(args.output))
+    head = _head(text) if args.run_reproducer else ""
+    reduction = Reduction(text, name, test, _keeper(args.output, head))
     started = time.perf_counter()
     status = 0
     previous = signal.signal(signal.SIGTERM, _terminate)
@@ -187,7 +194,7 @@ def _run(argv: Sequence[str] | None) -> int:
     seconds = time.perf_counter() - started
     print(f"{before} -> {after} ({reduction.tests} tests, {seconds:.1f} s)", file=sys.stderr)
     if not args.output or not Path(args.output).exists():
-        write_output(args.output, reduction.text + "\n")
+        write_output(args.output, head + reduction.text.removeprefix(head) + "\n")
     return status
 
 

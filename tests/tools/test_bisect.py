@@ -56,6 +56,10 @@ def test_finds_pass_and_rewrite_by_the_answer(tmp_path: Path) -> None:
     replayed = opt(found, *flags, "--run-reproducer", "--verify-each=numerics")
     assert (replayed.status, "pass 'swap-sub' failed: it changes the answer" in replayed.err) == (1, True)
     assert run("bisect", found, *flags, "--run-reproducer").status == 0
+    small = tmp_path / "small.mlir"
+    assert run("reduce", found, *flags, "--run-reproducer", "-o", small).status == 0
+    replayed = opt(small, *flags, "--run-reproducer", "--verify-each=numerics")  # what is left is a reproducer as well
+    assert (replayed.status, "pass 'swap-sub' failed: it changes the answer" in replayed.err) == (1, True)
 
 
 def test_says_when_nothing_goes_wrong(tmp_path: Path) -> None:
