@@ -6,6 +6,9 @@ Importable from everywhere; imports nothing of the package and no torch. Every c
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
+
 
 class InductileError(Exception):
     """Base of every error that inductile raises on purpose."""
@@ -49,18 +52,26 @@ class PassError(InductileError):
     """A pass failed or left invalid IR: a bug of ours, or of a pass plugin.
 
     `pass_name` is the name in the pipeline, `reason` the failure in one line, and `reproducer` the path of a
-    file that `inductile-opt --run-reproducer` replays (empty when none was written).
+    file that `inductile-opt --run-reproducer` replays (empty when none was written); `plugins` are the files of
+    passes that it takes for that.
     """
 
-    def __init__(self, pass_name: str, reason: str, reproducer: str = "") -> None:
-        super().__init__(pass_name, reason, reproducer)
+    def __init__(self, pass_name: str, reason: str, reproducer: str = "", plugins: Sequence[str] = ()) -> None:
+        super().__init__(pass_name, reason, reproducer, tuple(plugins))
         self.pass_name = pass_name
         self.reason = reason
         self.reproducer = reproducer
+        self.plugins = tuple(plugins)
 
     def __str__(self) -> str:
         message = f"pass '{self.pass_name}' failed: {self.reason}"
         if self.reproducer:
             message += "\n" if "\n" in message else "; "
-            message += f"replay it with: inductile-opt --run-reproducer {self.reproducer}"
+            message += f"replay it with: {replay_command(self.reproducer, self.plugins)}"
         return message
+
+
+def replay_command(reproducer: str, plugins: Sequence[str] = ()) -> str:
+    """What to type to replay a reproducer; its file is untrusted and can load no plugin, so the command does."""
+    flags = (f" --load-pass-plugin {shlex.quote(each)}" for each in plugins)
+    return f"inductile-opt --run-reproducer {shlex.quote(reproducer)}{''.join(flags)}"

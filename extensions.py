@@ -15,7 +15,7 @@ Nothing is loaded before somebody asks for its group. Imports nothing of the pac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _added: dict[str, dict[str, Callable[[], Any]]] = {}
+_plugin_files: dict[str, str] = {}
 
 
 @cache
@@ -38,6 +39,16 @@ def add(group: str, name: str, value: object) -> None:
     """Add to a group in this process, as a plugin file does that is not installed."""
     _added.setdefault(group, {})[name] = lambda: value
     table.cache_clear()
+
+
+def add_plugin_file(path: str, passes: Iterable[str]) -> None:
+    """Note the file that passes of this process come from, for commands that are to be typed elsewhere."""
+    _plugin_files.update(dict.fromkeys(passes, path))
+
+
+def plugin_files(passes: Iterable[str]) -> tuple[str, ...]:
+    """The files that these passes come from; none for those of packages."""
+    return tuple(dict.fromkeys(_plugin_files[name] for name in passes if name in _plugin_files))
 
 
 def loaders(group: str) -> dict[str, Callable[[], Any]]:

@@ -18,6 +18,7 @@ import torch
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from .. import extensions
 from ..dialects.context import new_context
 from ..errors import InductileError, PassError, UnsupportedError, UserError
 from ..lowering.fx_import import ImportedGraph, import_graph
@@ -189,7 +190,8 @@ def run_passes(
             if isinstance(error.__cause__, UnsupportedError):
                 raise  # no bug: nothing to replay
             where = _reproduce(import_again, passes, error, config)
-            raise PassError(error.pass_name, error.reason, where) from error
+            plugins = extensions.plugin_files(p.name for p in passes)
+            raise PassError(error.pass_name, error.reason, where, plugins) from error
 
 
 _graphs = itertools.count()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from ..errors import PassError, UserError
 from ..passes.manager import Instrumentation
 from ..passes.printing import broken_module_text, first_line
 from ..passes.remarks import format_location
+from ..passes.timing import Timing
 from .blame import producer_of_result, writer_of_input
 from .reference import InterpretationError, Outcome, observe, outcome_differences, random_inputs
 from .reference.run import find_function, functions
@@ -156,7 +158,10 @@ def _changed_lines(before: ModuleOp, behind: ModuleOp) -> list[str]:
 
 
 class NumericCheck(Instrumentation):
-    """Compares the module behind each pass with the one in front of it; the arguments are those of `Answers`."""
+    """Compares the module behind each pass with the one in front of it; the arguments are those of `Answers`.
+
+    timing: is told how long that took, and watches the same run in front of this
+    """
 
     def __init__(
         self,
@@ -164,8 +169,10 @@ class NumericCheck(Instrumentation):
         inputs: Sequence[Any] | None = None,
         constants: Sequence[Any] = (),
         references: Mapping[str, Any] | None = None,
+        timing: Timing | None = None,
     ) -> None:
         self._arguments = (seed, inputs, constants, references)
+        self._timing = timing
         self._answers: Answers | None = None
 
     def before_run(self, module: ModuleOp) -> None:
@@ -175,8 +182,11 @@ class NumericCheck(Instrumentation):
     def after_pass(self, done: int, module_pass: ModulePass, module: ModuleOp, seconds: float) -> None:
         """Compare; raises PassError with what differs. A pass that says `redraws` may draw other random numbers."""
         assert self._answers is not None
+        started = time.perf_counter()
         difference = self._answers.difference(module, values=not getattr(module_pass, "redraws", False))
         if difference is not None:
             lines = [f"it changes the answer: {difference}", *self._answers.explain(difference, module)]
             raise PassError(module_pass.name, "\n".join(lines))
         self._answers.move_on(module)
+        if self._timing is not None:
+            self._timing.add_part("(numerics)", time.perf_counter() - started)

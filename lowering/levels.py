@@ -11,6 +11,7 @@ import sys
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..errors import UserError
 from ..passes.manager import Instrumentation
 
 #: level -> how far down the road it is; kernels and the program around them come into being together
@@ -25,6 +26,16 @@ def stages_of_pass(module_pass: ModulePass) -> tuple[int, int] | None:
     before = _stage(takes)
     after = _stage(leaves) if arrow else before
     return None if before is None or after is None else (before, after)
+
+
+def check_level(module_pass: type[ModulePass]) -> None:
+    """Raises UserError for a pass whose `level` names no level."""
+    text = str(getattr(module_pass, "level", ""))
+    words = [word.strip() for word in text.replace("->", "+").split("+")]
+    for word in words if text else ():
+        if word not in STAGES:
+            hint = f"write one of {', '.join(STAGES)}, or `aten -> loop` for a lowering"
+            raise UserError(f"the level {text!r} of the pass {module_pass.name!r} is none", hint)
 
 
 def _stage(levels: str) -> int | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -62,7 +64,7 @@ class PassManager:
                     watcher.pass_failed(done, module_pass, module, error)
                 if isinstance(error, PassError | UserError):
                     raise
-                raise PassError(module_pass.name, _reason(error)) from error
+                raise PassError(module_pass.name, _reason(error, module_pass)) from error
 
     def _run_one(self, done: int, module_pass: ModulePass, context: Context, module: ModuleOp) -> None:
         for watcher in self.instrumentations:
@@ -91,9 +93,16 @@ class PassManager:
         return self.verify_each or changes_level or done == len(self.passes) - 1
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, module_pass: ModulePass) -> str:
     if isinstance(error, InductileError):
         return str(error)
     if isinstance(error, DiagnosticException):  # what a pass says by xDSL's means
         return str(error).strip() or type(error).__name__
-    return f"{type(error).__name__}: {error}"
+    return f"{type(error).__name__}: {error}{_place(error, module_pass)}"
+
+
+def _place(error: Exception, module_pass: ModulePass) -> str:
+    """` (file:line)` of the innermost call in the file of the pass, when the error went through it."""
+    file = sys.modules[type(module_pass).__module__].__file__
+    lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
+    return f" ({file}:{lines[-1]})" if lines else ""

@@ -53,9 +53,13 @@ class Timing(Instrumentation):
 
     def after_verify(self, done: int, module_pass: ModulePass, seconds: float) -> None:
         """Record a verifier run, a part of the pass's stretch."""
+        self.add_part("(verify)", seconds)
+
+    def add_part(self, name: str, seconds: float) -> None:
+        """Record what was done behind the pass that ran last, as a part of its stretch."""
         row = self.root.children[-1]
         row.seconds += seconds
-        row.children.append(Span("(verify)", seconds))
+        row.children.append(Span(name, seconds))
 
     def finish(self) -> Span:
         """The tree up to now; what no stretch covers is called Rest."""

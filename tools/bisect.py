@@ -22,7 +22,8 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..errors import UserError
+from .. import extensions
+from ..errors import UserError, replay_command
 from ..lowering.registry import pipeline_text
 from ..lowering.reproducer import read_reproducer, store_reproducer
 from .bisection import Bisection, Finding
@@ -119,7 +120,8 @@ def bisect_file(args: argparse.Namespace, path: str) -> int:
     if args.output:
         rest = [finding.module_pass]
         store_reproducer(args.output, finding.input, rest, RuntimeError(finding.problem), finding.counters)
-        print(f"replay it with: inductile-opt --run-reproducer {args.output}  # {pipeline_text(rest)}", file=sys.stderr)
+        command = replay_command(args.output, extensions.plugin_files(p.name for p in rest))
+        print(f"replay it with: {command}  # {pipeline_text(rest)}", file=sys.stderr)
     return EXIT_FOUND
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from .. import extensions
 from ..dialects.context import new_context
 from ..errors import InductileError, PassError, UserError
 from ..lowering.levels import LevelWarning
@@ -131,7 +132,9 @@ class _Run:
         except PassError as error:
             if args.verify_diagnostics:
                 raise
-            raise PassError(error.pass_name, error.reason, self._reproducer(source, error)) from error
+            where = self._reproducer(source, error)
+            plugins = extensions.plugin_files(p.name for p in self.passes)
+            raise PassError(error.pass_name, error.reason, where, plugins) from error
         with self._span("(output)"):
             text = self._emit(module)
         if report is not None:
@@ -155,7 +158,7 @@ class _Run:
         from ..backends.numerics import NumericCheck
 
         given = load_arrays(self.args.input, module) if self.args.input else None
-        return [NumericCheck(seed=self.args.seed, inputs=given)]
+        return [NumericCheck(seed=self.args.seed, inputs=given, timing=self.watch.timing)]
 
     def _reproducer(self, source: Source, error: PassError) -> str:
         path, counters = self.args.crash_reproducer, self.args.debug_counter

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from xdsl.passes import ModulePass
 
+from .. import extensions
 from ..errors import UserError
+from ..lowering.levels import check_level
 from ..lowering.pre_grad import PRE_GRAD
 from ..lowering.registry import register_pass
 from ..passes.graph.patterns import PATTERNS
@@ -40,8 +42,11 @@ def load_plugin(path: str) -> list[str]:
         hint = "derive a class from xdsl.passes.ModulePass, or register a pattern"
         raise UserError(f"the plugin {path} defines no pass", hint)
     for module_pass in passes:
+        check_level(module_pass)
         register_pass(module_pass)
-    return [p.name for p in passes]
+    names = [p.name for p in passes]
+    extensions.add_plugin_file(path, names)
+    return names
 
 
 def _registered() -> list[int]:

@@ -10,6 +10,17 @@ import pytest
 from .commands import ADD, faulty, opt, write
 
 LOWER = "lower-aten-to-loop,loop-inline"
+CRASHING = """\
+from xdsl.passes import ModulePass
+
+
+class Crash(ModulePass):
+    name = "crash-here"
+    level = "aten"
+
+    def apply(self, ctx, op):
+        op.nothing()
+"""
 
 
 @pytest.fixture
@@ -199,3 +210,26 @@ def test_a_pass_for_another_level_warns_once(tmp_path: Path, add: Path, passes: 
 def test_a_pass_with_nothing_to_do_does_not_warn(tmp_path: Path, text: str) -> None:
     done = opt(write(tmp_path, "x.mlir", text), "-p", f"{LOWER},loop-fuse,lower-loop-to-kernel,kernel-tile,host-free")
     assert (done.status, done.err) == (0, "")
+
+
+def test_a_failing_plugin_is_told_by_file_and_line_and_by_what_replays_it(tmp_path: Path) -> None:
+    source = write(tmp_path, "add.mlir", ADD)
+    plugin = write(tmp_path, "crash.py", CRASHING)
+    replay = tmp_path / "r.mlir"
+    done = opt(source, "--load-pass-plugin", plugin, "-p", "crash-here", "--crash-reproducer", replay)
+    assert f"AttributeError: 'ModuleOp' object has no attribute 'nothing' ({plugin}:9)" in done.err
+    command = done.err.partition("replay it with: ")[2].split()
+    assert command == ["inductile-opt", "--run-reproducer", str(replay), "--load-pass-plugin", str(plugin)]
+
+
+def test_a_level_that_is_none_is_told(tmp_path: Path) -> None:
+    plugin = write(tmp_path, "lop.py", CRASHING.replace("crash-here", "lop-pass").replace('"aten"', '"lop"'))
+    done = opt(write(tmp_path, "add.mlir", ADD), "--load-pass-plugin", plugin, "-p", "lop-pass")
+    assert done.status == 1
+    assert "error: the level 'lop' of the pass 'lop-pass' is none; write one of aten, loop, kernel, host" in done.err
+
+
+def test_numerics_are_a_part_of_the_time_of_a_pass(tmp_path: Path) -> None:
+    done = opt(write(tmp_path, "add.mlir", ADD), "-p", "graph-dce", "--verify-each=numerics", "--timing=json")
+    (row,) = [each for each in json.loads(done.err)["children"] if each["name"] == "graph-dce"]
+    assert [part["name"] for part in row["children"]] == ["(numerics)", "(verify)"]
