@@ -1,14 +1,22 @@
-"""What a fusion would keep in memory beside its results."""
+"""What lies in memory beside large results, in nests that are made of several.
+
+The inputs of a kernel live as long as its results. Where a large tensor is filled from a small one, as a table's
+gradient is from that of its rows, all that the small one is computed of would lie beside the large one if both were
+computed together, where apart only the small one does. The large one is written anyway, and for less than
+1/`SMALL_SHARE` of that the small one goes through memory once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import cast
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
+from ...dialects.loop import GenerateOp
 from ..common.estimates import Estimates
+from ._accesses import loads_in
 from ._groups import Group, Groups
 
 LARGE = 1 << 24
@@ -17,40 +25,62 @@ SMALL_SHARE = 64
 """What is small: this many times smaller than the results."""
 
 
-def crowds_memory(groups: Groups, left: Group, right: Group, estimates: Estimates) -> str | None:
-    """Why the later of two groups should not be fused with the earlier one that makes what it reads: a reason.
-
-    The inputs of a fusion live as long as its results, so all that `left` reads for the last time would lie in memory
-    beside the results of `right`, where apart only the values do that `right` gets of it. This counts where a large
-    tensor is filled from a small one, as a table's gradient is from that of its rows: the results are written
-    anyway, and for less than 1/`SMALL_SHARE` of that the values in between go through memory once.
-    """
+def fusing_crowds_memory(groups: Groups, left: Group, right: Group, estimates: Estimates) -> str | None:
+    """Why the later of two groups should not be fused with the earlier one that makes what it reads: a reason."""
     producer = groups.graph.producer
     own = set(left.nodes)
-    handed = {v for v in right.reads if v in producer and producer[v] in own}
-    if not handed:
+    handed = [v for v in right.reads if v in producer and producer[v] in own]
+    made = [value for node in right.nodes for value in node.op.results]
+    if not handed or not _are_small(handed, made, estimates):
         return None
-    made = sum(_bytes(value, estimates) for node in right.nodes for value in node.op.results)
-    between = sum(_bytes(value, estimates) for value in handed)
-    if made < max(LARGE, SMALL_SHARE * between):
+    inputs = [v for v in left.reads if producer.get(v) not in own and v not in right.reads]
+    return _reason(inputs, right.nodes[0].op, handed, made, estimates)
+
+
+def inlining_crowds_memory(producer: GenerateOp, reader: Operation, estimates: Estimates) -> str | None:
+    """Why a producer should not be computed in a nest that reads it: a reason."""
+    if not _are_small(producer.results, reader.results, estimates):
         return None
-    first = right.nodes[0].position
-    outside = [v for v in left.reads if producer.get(v) not in own and v not in right.reads]
-    ending = [v for v in outside if max(_users(v, groups), default=-1) < first]
-    held = sum(_bytes(value, estimates) for value in ending)
-    return f"{held} bytes would stay beside {made} new ones, instead of {between}" if held > between else None
+    inputs = {load.operands[0]: None for load in loads_in(producer)}
+    return _reason(inputs, reader, producer.results, reader.results, estimates)
 
 
-def _bytes(value: SSAValue, estimates: Estimates) -> int:
-    kind = cast(TensorType, value.type)
-    return estimates.product(kind.shape) * ITEM_SIZES[torch_name(kind.element)]
+def _are_small(between: Iterable[SSAValue], made: Iterable[SSAValue], estimates: Estimates) -> bool:
+    return _bytes(made, estimates) >= max(LARGE, SMALL_SHARE * _bytes(between, estimates))
 
 
-def _users(value: SSAValue, groups: Groups) -> Iterator[int]:
-    """Positions of the nodes that use a value of the function; its end for what makes nothing, like a return."""
-    block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+def _reason(
+    inputs: Iterable[SSAValue],
+    reader: Operation,
+    between: Iterable[SSAValue],
+    made: Iterable[SSAValue],
+    estimates: Estimates,
+) -> str | None:
+    """Compare the inputs that nothing needs from `reader` on with the values in between."""
+    positions = {op: k for k, op in enumerate(_block(reader).ops)}
+    held = _bytes((v for v in inputs if _last_use(v, positions) < positions[reader]), estimates)
+    instead = _bytes(between, estimates)
+    if held <= instead:
+        return None
+    return f"{held} bytes would stay beside {_bytes(made, estimates)} new ones, instead of {instead}"
+
+
+def _bytes(values: Iterable[SSAValue], estimates: Estimates) -> int:
+    kinds = [cast(TensorType, value.type) for value in values]
+    return sum(estimates.product(kind.shape) * ITEM_SIZES[torch_name(kind.element)] for kind in kinds)
+
+
+def _block(op: Operation) -> Block:
+    assert op.parent is not None
+    return op.parent
+
+
+def _last_use(value: SSAValue, positions: dict[Operation, int]) -> int:
+    """Position of the last op of the function that uses a value, itself or in its regions."""
+    last = -1
     for use in value.uses:
         op = use.operation
-        while op.parent is not block and (above := op.parent_op()) is not None:
+        while op not in positions and (above := op.parent_op()) is not None:
             op = above
-        yield groups.graph.producer[op.results[0]].position if op.results else len(groups.graph.nodes)
+        last = max(last, positions[op])
+    return last

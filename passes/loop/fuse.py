@@ -21,7 +21,7 @@ from ._alignment import Aligner, Alignment, MisalignedError
 from ._build_fusions import build_fusions
 from ._dependences import DependenceGraph, Node
 from ._groups import Group, Groups
-from ._live_bytes import crowds_memory
+from ._live_bytes import fusing_crowds_memory
 
 _SIBLINGS = 3
 """How many earlier readers of a value a nest is tried with."""
@@ -159,7 +159,7 @@ class _Fuser:
                 return "what both write would live through a call of ATen", None
         if self.arguments(left, right) > options.max_arguments:
             return "too many tensors", None
-        if (crowding := crowds_memory(self.groups, left, right, self.estimates)) is not None:
+        if (crowding := fusing_crowds_memory(self.groups, left, right, self.estimates)) is not None:
             return crowding, None
         return self.loss(left, right, alignment), alignment
 

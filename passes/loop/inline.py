@@ -20,6 +20,7 @@ from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of
 from ._bodies import axes_around, nest_of
 from ._cost import BodyCost, body_cost
+from ._live_bytes import inlining_crowds_memory
 from ._splice import Site, Splicer, zero
 from .dce import sweep
 from .simplify_indices import simplify_nest
@@ -44,7 +45,8 @@ class Inline(ModulePass):
 
     Never past an `aten.copy_` that writes what the body reads, nor, with a `loop.assert`, past any; the assert must be
     evaluated for the same elements at the one site. A masked load pushes its mask into the loads of the body, which
-    must have no assert, reduction or integer division. A body grows to at most `max_ops` ops and `max_loads` loads.
+    must have no assert, reduction or integer division. Nor into a nest with large results beside which inputs that die
+    would stay in memory, instead of a small value. A body grows to at most `max_ops` ops and `max_loads` loads.
     Bodies that something moved into are simplified as by `loop-simplify-indices` and hold nothing dead. An inserted
     cast to a narrower type and back goes (`widen(narrow(x)) == x`) unless `emulate_precision_casts`.
 
@@ -123,7 +125,7 @@ class _Inliner:
     def objection(self, producer: GenerateOp, cost: BodyCost, uses: _Uses) -> str | None:
         """Why a producer is not inlined; None when it is."""
         for site in uses.sites:
-            reason = self.illegal(producer, site, cost) or self.too_large(site, cost)
+            reason = self.illegal(producer, site, cost) or self.too_large(site, cost) or self.crowding(producer, site)
             if reason is not None:
                 return reason
         if cost.has_assert and (uses.escapes or len(uses.sites) > 1 or not covers(producer, uses.sites[0])):
@@ -161,6 +163,9 @@ class _Inliner:
         if ops + cost.ops > self.options.max_ops or loads + cost.loads > self.options.max_loads:
             return "the reader's body would grow too large"
         return None
+
+    def crowding(self, producer: GenerateOp, site: Site) -> str | None:
+        return inlining_crowds_memory(producer, nest_of(site.block), self.estimates)
 
     def misplaced_reduce(self, site: Site) -> str | None:
         if type(site.block.parent_op()) in (GenerateOp, ScatterOp):
