@@ -20,10 +20,10 @@ from ._take_over import take_over
 from .lifetimes import Lifetimes, is_used_by_call, type_of
 from .sizes import bytes_of, is_dense
 
-#: ATen calls whose result is fresh memory that nothing else holds, as large as its type says
-FRESH = frozenset(
-    f"aten.{name}" for name in ("mm", "addmm", "bmm", "baddbmm", "convolution", "_addmm_activation", "linear")
-)
+#: ATen calls whose results are fresh memory that nothing else holds, as large as their types say
+FRESH = frozenset(f"aten.{name}" for name in (
+    "mm", "addmm", "bmm", "baddbmm", "convolution", "convolution_backward", "_addmm_activation", "linear",
+))  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -335,3 +335,41 @@ host.func @peak(%x: !aten.tensor<2048xf32>, %y: !aten.tensor<4096xf32>) -> (!ate
 // CHECK-NEXT:     host.return %c
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
+
+// -----
+
+// The gradient of a convolution's input is fresh memory. Its third result is none, and no memory.
+
+kernel.func @twice(%x: !kernel.buffer<f32, 24>, %y: !kernel.buffer<f32, 24>) {
+  kernel.for i0 in 0 to 24 {
+    %0 = kernel.load %x[i0]
+    %1 = arith.addf %0, %0 : f32
+    kernel.store %1, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @gradient(%g: !aten.tensor<2x3x4xf32>, %x: !aten.tensor<2x3x4xf32>, %w: !aten.tensor<3x3x1xf32>) -> (!aten.tensor<2x3x4xf32>, !aten.tensor<3x3x1xf32>) symbols [] {
+  %a, %b, %c = aten.convolution_backward(%g, %x, %w, bias_sizes = [0], stride = [1], padding = [0], dilation = [1], transposed = false, output_padding = [0], groups = 1, output_mask = [true, true, false]) : !aten.tensor<2x3x4xf32>, !aten.tensor<3x3x1xf32>, none
+  %d = host.empty : !aten.tensor<2x3x4xf32>
+  host.launch @twice(%a, %d)
+  host.return %d, %b
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @twice(%y: !kernel.buffer<f32, 24>) {
+// CHECK-NEXT:     kernel.for i0 in 0 to 24 {
+// CHECK-NEXT:       %0 = kernel.load %y[i0]
+// CHECK-NEXT:       %1 = arith.addf %0, %0 : f32
+// CHECK-NEXT:       kernel.store %1, %y[i0]
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT:   host.func @gradient(%g: !aten.tensor<2x3x4xf32>, %x: !aten.tensor<2x3x4xf32>, %w: !aten.tensor<3x3x1xf32>) -> (!aten.tensor<2x3x4xf32>, !aten.tensor<3x3x1xf32>) {
+// CHECK-NEXT:     %a, %b, %c = aten.convolution_backward(%g, %x, %w, bias_sizes = [0], stride = [1], padding = [0], dilation = [1], transposed = false, output_padding = [0], groups = 1, output_mask = [true, true, false]) : !aten.tensor<2x3x4xf32>, !aten.tensor<3x3x1xf32>, none
+// CHECK-NEXT:     host.launch @twice(%a)
+// CHECK-NEXT:     host.return %a, %b
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
