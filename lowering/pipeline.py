@@ -64,7 +64,7 @@ DEFAULT: tuple[Phase, ...] = (
     # reads and writes when is plain before its loops are blocked.
     Phase(
         "kernel",
-        "kernel: equal kernels once, merged and collapsed loops, memory reused, small launches as one, tiles and mapping",
+        "kernel: equal kernels once, loops merged and collapsed, memory reused, small launches as one, tiles, mapping",
         "kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,kernel-reorder,kernel-collapse,host-reuse,"
         "kernel-merge-launches,kernel-tile{target={target}}",
     ),
