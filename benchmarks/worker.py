@@ -164,8 +164,8 @@ def mib_moved(args: argparse.Namespace, function: Callable[..., Any], inputs: tu
 def compile_all(args: argparse.Namespace, function: Callable[..., Any], inputs: tuple[Any, ...]) -> dict[str, Any]:
     """Eager and what the compilers make of it, called once."""
     calls: dict[str, Callable[..., Any]] = {"eager": function}
+    torch._dynamo.reset()  # once: it drops what another backend made of the function as well
     for backend in ("inductor", "inductile"):
-        torch._dynamo.reset()
         given = clone(inputs)
         mark(args, given)
         calls[backend] = compiled(function, backend, False)
