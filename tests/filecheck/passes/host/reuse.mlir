@@ -373,3 +373,34 @@ host.func @gradient(%g: !aten.tensor<2x3x4xf32>, %x: !aten.tensor<2x3x4xf32>, %w
 // CHECK-NEXT:     host.return %a, %b
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
+
+// -----
+
+// Nor is %a held on top of %b because more is live later: arguments that are given up may die in between.
+
+host.func @early(%x: !aten.tensor<2048xf32>, %y: !aten.tensor<1024xf32>, %z: !aten.tensor<8192xf32>) -> (!aten.tensor<2048xf32>, !aten.tensor<8192xf32>) symbols [] {
+  %a = host.empty : !aten.tensor<2048xf32>
+  host.copy %x to %a
+  %b = host.empty : !aten.tensor<1024xf32>
+  host.copy %y to %b
+  %c = host.empty : !aten.tensor<2048xf32>
+  host.copy %x to %c
+  %d = host.empty : !aten.tensor<8192xf32>
+  host.copy %z to %d
+  host.return %c, %d
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   host.func @early(%x: !aten.tensor<2048xf32>, %y: !aten.tensor<1024xf32>, %z: !aten.tensor<8192xf32>) -> (!aten.tensor<2048xf32>, !aten.tensor<8192xf32>) {
+// CHECK-NEXT:     %a = host.empty : !aten.tensor<2048xf32>
+// CHECK-NEXT:     host.copy %x to %a
+// CHECK-NEXT:     %b = host.empty : !aten.tensor<1024xf32>
+// CHECK-NEXT:     host.copy %y to %b
+// CHECK-NEXT:     %c = host.empty : !aten.tensor<2048xf32>
+// CHECK-NEXT:     host.copy %x to %c
+// CHECK-NEXT:     %d = host.empty : !aten.tensor<8192xf32>
+// CHECK-NEXT:     host.copy %z to %d
+// CHECK-NEXT:     host.return %c, %d
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
