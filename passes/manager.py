@@ -103,6 +103,7 @@ def _reason(error: Exception, module_pass: ModulePass) -> str:
 
 def _place(error: Exception, module_pass: ModulePass) -> str:
     """` (file:line)` of the innermost call in the file of the pass, when the error went through it."""
-    file = sys.modules[type(module_pass).__module__].__file__
+    # what is typed into an interpreter has no file
+    file = getattr(sys.modules.get(type(module_pass).__module__), "__file__", None)
     lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
     return f" ({file}:{lines[-1]})" if lines else ""
