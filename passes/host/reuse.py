@@ -127,6 +127,8 @@ class _InPlace:
                     continue
                 if not all(self._dies_here(launch, read, written) for launch in launches):
                     continue
+                if self._returns_view(launches, read, written):
+                    continue
                 if may_overwrite(function, read, written) and counter("host-reuse"):
                     return read, written
         return None
@@ -153,6 +155,14 @@ class _InPlace:
         here = lifetimes.position[launch]
         first = min(lifetimes.position[use.operation] for use in new.uses)
         return first == here and lifetimes.last[root] == here
+
+    def _returns_view(self, launches: list[host.LaunchOp], read: int, written: int) -> bool:
+        """Whether a launch would return what another one, of which it reads the result, turns into a view."""
+        pairs = [(launch.buffers[read], launch.buffers[written], launch) for launch in launches]
+        if all(old.type == new.type and not isinstance(old.owner, host.ViewOp) for old, new, _ in pairs):
+            return False
+        made = {new for _, new, _ in pairs}
+        return any(_whole(old) in made and self._lifetimes_of(launch).escapes(new) for old, new, launch in pairs)
 
     def _lifetimes_of(self, launch: host.LaunchOp) -> Lifetimes:
         block = launch.parent

@@ -75,3 +75,30 @@ host.func @part(%x: !aten.tensor<16x4xf32>, %w: !aten.tensor<4x4xf32>) -> (!aten
 
 // CHECK-LABEL: host.func @part
 // CHECK:         host.launch @tanh(%p, %b)
+
+// -----
+
+// Launches of one kernel in a row: the second may write over what the first makes, but then the first may not make it a
+// view, for the second returns it.
+
+kernel.func @tanh(%x: !kernel.buffer<f32, 32>, %y: !kernel.buffer<f32, 32>) {
+  kernel.for i0 in 0 to 32 {
+    %v = kernel.load %x[i0]
+    %w = math.tanh %v : f32
+    kernel.store %w, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @chain(%x: !aten.tensor<8x4xf32>, %w: !aten.tensor<4x4xf32>) -> (!aten.tensor<2x4x4xf32>) symbols [] {
+  %a = aten.mm(%x, %w) : !aten.tensor<8x4xf32>
+  %b = host.empty : !aten.tensor<2x4x4xf32>
+  host.launch @tanh(%a, %b)
+  %c = host.empty : !aten.tensor<2x4x4xf32>
+  host.launch @tanh(%b, %c)
+  host.return %c
+}
+
+// CHECK-LABEL: host.func @chain
+// CHECK-NOT:     host.view
+// CHECK:         host.return %c
