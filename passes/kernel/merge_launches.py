@@ -166,7 +166,8 @@ class _Merger:
 
     def _is_small(self, launch: _Launch, sizes: Sizes) -> bool:
         on_cpu = all(isinstance(t, TensorType) and t.device == "cpu" for t in (v.type for v in launch.op.buffers))
-        return on_cpu and work_of_block(launch.function.body.block, sizes) < self.options.small
+        own = Sizes({name: sizes.of(value) for name, value in launch.symbols.items()})
+        return on_cpu and work_of_block(launch.function.body.block, own) < self.options.small
 
     def _merge(self, block: Block, bundle: _Bundle) -> None:
         """Put one launch in the place of the last."""

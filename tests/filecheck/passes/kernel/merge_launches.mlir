@@ -96,6 +96,29 @@ host.func @many(%x: !aten.tensor<8xf32>, %y: !aten.tensor<8xf32>) {
 
 // -----
 
+// A kernel's symbol is what a launch passes for it, whatever that is called in the program: these are large.
+kernel.func @exp(%x: !kernel.buffer<f32, s0>, %y: !kernel.buffer<f32, s0>) symbols (s0) {
+  kernel.for i0 in 0 to s0 {
+    %v = kernel.load %x[i0]
+    %w = math.exp %v : f32
+    kernel.store %w, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @renamed(%x: !aten.tensor<(s0)xf32>, %y: !aten.tensor<(s1)xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0, hint = 4>, #sym.symbol<s1, arg = 1, dim = 0, hint = 1000000>] {
+  %a = host.empty : !aten.tensor<(s1)xf32>
+  host.launch @exp(%y, %a) [s1]
+  %b = host.empty : !aten.tensor<(s1)xf32>
+  host.launch @exp(%y, %b) [s1]
+  host.return %a, %b
+}
+// CHECK-LABEL: host.func @renamed
+// CHECK: host.launch @exp(%y, %a) [s1]
+// CHECK: host.launch @exp(%y, %b) [s1]
+
+// -----
+
 // An ATen call between launches, and a write to what the other reads, through a view.
 kernel.func @exp(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) {
   kernel.for i0 in 0 to 8 {
