@@ -78,9 +78,9 @@ def _from_float(value: Code, source: Attribute, target: Attribute, need: Need) -
 
 
 def truncate(ctype: str, value: Code, need: Need) -> Code:
-    """A float as int32_t or int64_t, rounded towards zero, with no sign of a zero."""
+    """A float as int32_t, int64_t or uint64_t, rounded towards zero, with no sign of a zero."""
     need("truncate")
-    return call("to_int32" if ctype == "int32_t" else "to_int64", value)
+    return call(f"to_{ctype.removesuffix('_t')}", value)
 
 
 def _round_half(value: Code, target: Attribute, need: Need) -> Code:

@@ -215,6 +215,7 @@ template <class T> inline T div_ceil(T a, T b) {
 HIDDEN static int32_t hidden_zero() { return 0; }
 template <class T> inline int32_t to_int32(T x) { return int32_t(x) + hidden_zero(); }
 template <class T> inline int64_t to_int64(T x) { return int64_t(x) + hidden_zero(); }
+template <class T> inline uint64_t to_uint64(T x) { return uint64_t(x) + uint64_t(hidden_zero()); }
 
 //@ bits
 template <class To, class From> inline To bit_cast(From from) {

@@ -201,8 +201,13 @@ def _static_cast(source_unsigned: bool = False, target_unsigned: bool = False) -
         if target == "bool":  # the lowest bit
             return Code(f"({v[0].at(SUM)} & 1) != 0", LOOSE)
         code = v[0]
-        if isinstance(op, arith.FPToSIOp) and target in ("int32_t", "int64_t"):
-            return conversions.truncate(target, code, need)
+        if isinstance(op, arith.FPToSIOp | arith.FPToUIOp):
+            # what fits a narrow type fits the wide one that it goes through
+            wide = "int64_t" if target == "int64_t" or (target_unsigned and target == "int32_t") else "int32_t"
+            if target_unsigned and target == "int64_t":
+                wide = "uint64_t"
+            code = conversions.truncate(wide, code, need)
+            return code if wide == target else cast(target, code)
         if source_unsigned and source != "bool":
             code = cast(f"u{source}", code)
         if target_unsigned:

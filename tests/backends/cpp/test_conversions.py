@@ -71,3 +71,28 @@ def test_floats_out_of_range_wrap_like_eager() -> None:
     assert found[torch.uint8].tolist() == [255, 2, 44, 0, 112]
     assert found[torch.int8].tolist() == [-1, 2, 44, 0, 112]
     assert found[torch.int32].tolist() == [-1, 2, 300, 0, 70000]
+
+
+def test_no_sign_of_a_zero_comes_back_from_integers() -> None:
+    """GCC would read the conversions there and back as one truncation, which keeps the sign of -0.5."""
+    kinds = [(sign, width) for sign in "su" for width in (8, 16, 32, 64)]
+    buffers = "".join(f", %y{k}: !kernel.buffer<f32, n>" for k in range(len(kinds)))
+    body = "\n    ".join(
+        f"%i{k} = arith.fpto{sign}i %a : f32 to i{width}\n    "
+        f"%b{k} = arith.{sign}itofp %i{k} : i{width} to f32\n    "
+        f"kernel.store %b{k}, %y{k}[i0]"
+        for k, (sign, width) in enumerate(kinds)
+    )
+    text = f"""
+kernel.func @there_and_back(%x: !kernel.buffer<f32, n>{buffers}) symbols (n) {{
+  kernel.for i0 in 0 to n map vector {{
+    %a = kernel.load %x[i0]
+    {body}
+    kernel.yield
+  }}
+  kernel.yield
+}}"""
+    x = torch.tensor([-0.5, -0.0, 0.5, 2.9, 100.0] * 8)
+    for got in run_kernel(text, x, *(torch.empty(len(x)) for _ in kinds), len(x), outputs=len(kinds)):
+        assert torch.equal(got, x.trunc())
+        assert not torch.signbit(got).any()
