@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from ...dialects import kernel
 from ...dialects.sym import Expr
+from ...passes.kernel.cost import is_unit
+from ...passes.kernel.read_back import is_plain
 from .context import Context
 from .types import item_bytes, storage_ctype
 
@@ -30,16 +32,22 @@ def transposed_copy(op: kernel.ForOp) -> TransposedCopy | None:
     load, store, *rest = inner.body.block.ops
     if not isinstance(load, kernel.LoadOp) or not isinstance(store, kernel.StoreOp) or len(rest) != 1:
         return None
-    if store.value is not load.value or load.mask is not None or load.dynamic or not _is_plain(store):
+    if (
+        store.value is not load.value
+        or load.mask is not None
+        or load.dynamic
+        or not is_plain(store)
+        or store.atomic is not None
+    ):
         return None
     row, column = op.axis.data, inner.axis.data
     if row in inner.lo.data.free_symbols | inner.hi.data.free_symbols:
         return None
     read, written = load.map.data[0], store.map.data[0]
     in_stride, out_stride = read.coefficient(row), written.coefficient(column)
-    if not _is_one(read.coefficient(column)) or not _is_one(written.coefficient(row)):
+    if not is_unit(read.coefficient(column)) or not is_unit(written.coefficient(row)):
         return None
-    if in_stride is None or out_stride is None or _is_one(in_stride) or _is_one(out_stride):
+    if in_stride is None or out_stride is None or is_unit(in_stride) or is_unit(out_stride):
         return None
     if not {row, column}.isdisjoint(in_stride.free_symbols | out_stride.free_symbols):
         return None
@@ -53,15 +61,6 @@ def _only(op: kernel.ForOp) -> kernel.ForOp | None:
     if len(ops) != 2 or not isinstance(inner, kernel.ForOp) or inner.mapping.data in ("parallel", "grid"):
         return None
     return inner if len(list(inner.body.block.ops)) == 3 else None
-
-
-def _is_one(coefficient: Expr | None) -> bool:
-    return coefficient is not None and coefficient.as_int() == 1
-
-
-def _is_plain(store: kernel.StoreOp) -> bool:
-    always = store.mask is None and not store.dynamic and store.kind.data == "set"
-    return always and store.ordered is None and store.atomic is None
 
 
 def emit_transposed(context: Context, copy: TransposedCopy) -> bool:

@@ -30,9 +30,9 @@ def _users(buffer: SSAValue) -> list[Operation]:
 
 def _read_before(load: kernel.LoadOp, store: kernel.StoreOp) -> bool:
     common: list[Loop] = []
-    for first, second in zip(_path(load), _path(store), strict=False):
+    for first, second in zip(path_to(load), path_to(store), strict=False):
         if first is not second:
-            ordered = first.parent is second.parent and _precedes(first, second)
+            ordered = first.parent is second.parent and precedes(first, second)
             return ordered and same_iterations([(loop, loop) for loop in common], (load, store))
         if not isinstance(first, Loop):
             return False
@@ -40,7 +40,7 @@ def _read_before(load: kernel.LoadOp, store: kernel.StoreOp) -> bool:
     return False
 
 
-def _path(op: Operation) -> list[Operation]:
+def path_to(op: Operation) -> list[Operation]:
     """The ops around an op, from the kernel's top level down to itself."""
     path = [op]
     while (parent := path[0].parent_op()) is not None and not isinstance(parent, kernel.FuncOp):
@@ -48,7 +48,8 @@ def _path(op: Operation) -> list[Operation]:
     return path
 
 
-def _precedes(first: Operation, second: Operation) -> bool:
+def precedes(first: Operation, second: Operation) -> bool:
+    """Whether an op is another or stands before it in their block."""
     op: Operation | None = first
     while op is not None:
         if op is second:

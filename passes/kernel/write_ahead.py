@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import MapAttr
 from ..counters import counter
+from .aliasing import path_to, precedes
 from .axes import Bound
 from .cost import Sizes, element_bytes
 from .read_back import axes_inside, is_plain, is_row_major, same_kind
@@ -81,24 +82,7 @@ def _is_result(buffer: SSAValue) -> bool:
 
 def _precedes(load: kernel.LoadOp, store: kernel.StoreOp) -> bool:
     """Whether a load comes before a store in the loop, or in a loop before the one, that runs the same axes."""
-    around = _path(store)
-    for op in _path(load):
-        for other in around:
-            if op.parent is other.parent:
-                return op is not other and _is_before(op, other)
+    for first, second in zip(path_to(load), path_to(store), strict=False):
+        if first is not second:
+            return first.parent is second.parent and precedes(first, second)
     return False
-
-
-def _path(op: Operation) -> list[Operation]:
-    """An op and the ops around it, inner ones first."""
-    path = [op]
-    while (parent := path[-1].parent_op()) is not None and not isinstance(parent, kernel.FuncOp):
-        path.append(parent)
-    return path
-
-
-def _is_before(first: Operation, second: Operation) -> bool:
-    op = first.next_op
-    while op is not None and op is not second:
-        op = op.next_op
-    return op is not None
