@@ -26,7 +26,9 @@ class KernelTile(ModulePass):
     Precondition: all loops are serial and without tiles; iterations of a `kernel.for` are independent unless a store
     in it is `ordered`, or `atomic`.
     Guarantee: the loops are mapped to the target's hardware (`map`, `tile`), some are blocked, interchanged or joined
-    before; `target` of each kernel says for which. Nothing else changes: the schedule is these attributes and loops.
+    before; `target` of each kernel says for which. On the CPU, a local buffer goes where the row of a result holds the
+    same values (`read_back.py`) or is written only when they are no longer needed (`write_ahead.py`), and blocks of a
+    transpose get one. Nothing else changes: the schedule is these attributes, loops and buffers.
     A kernel that is launched on CPU tensors is scheduled for the CPU in any case.
 
         kernel.for i0 in 0 to s0 { %m = kernel.reduce max i1 in 0 to 4096 { ... } ... }
