@@ -25,11 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from ..dialects.context import new_context
 from ..errors import PassError, UserError
-from ..lowering.reproducer import read_reproducer
+from ..lowering.reproducer import Replay, read_reproducer
+from ..passes.counters import counting, parse_counters
 from ..passes.manager import Instrumentation, PassManager
 from ..passes.printing import module_text
 from .diagnostics import EXIT_INTERRUPTED, read_input, run_tool, write_output
@@ -96,16 +96,21 @@ class Failure:
         return f"{self.pass_name}: {self.kind}"
 
 
-def failure_of(module: ModuleOp, passes: Sequence[ModulePass], seed: int, answers: bool) -> Failure | None:
-    """Run passes over a module; what goes wrong first."""
+def failure_of(module: ModuleOp, replay: Replay, seed: int, answers: bool) -> Failure | None:
+    """Run passes over a module, with counters from the start; what goes wrong first."""
     watchers: list[Instrumentation] = []
     if answers:
         from ..backends.numerics import NumericCheck
 
         watchers.append(NumericCheck(seed))
-    manager = PassManager(passes, watchers, verify_each=True)
+    manager = PassManager(replay.passes, watchers, verify_each=True)
+
+    def run() -> None:
+        with counting(parse_counters(replay.counters)):
+            manager.run(new_context(), module)
+
     try:
-        ContextVars().run(manager.run, new_context(), module)
+        ContextVars().run(run)
     except PassError as error:
         return Failure(error.pass_name, _kind(error))
     except UserError:  # a module without a meaning, or a pass that does not take it
@@ -131,16 +136,16 @@ def make_test(args: argparse.Namespace, source: Source, module: ModuleOp) -> Cal
         if run_on_text(command, source.text, args.timeout) != 0:
             raise UserError(f"{source.name}: error: the command does not end with status 0 on the file itself")
         return run_command
-    passes = read_reproducer(source.text, source.name).passes if args.run_reproducer else choose_passes(args)
-    if not passes:
+    replay = read_reproducer(source.text, source.name) if args.run_reproducer else Replay(choose_passes(args))
+    if not replay.passes:
         raise UserError("nothing says what is wrong", "name passes with -p, or a command with --test")
-    wanted = failure_of(module.clone(), passes, args.seed, False) or failure_of(module, passes, args.seed, True)
+    wanted = failure_of(module.clone(), replay, args.seed, False) or failure_of(module, replay, args.seed, True)
     if wanted is None:
         raise UserError(f"{source.name}: error: nothing goes wrong with these passes", "give --test a command")
     print(f"goes wrong: {wanted}", file=sys.stderr)
 
     def same_failure(candidate: ModuleOp) -> bool:
-        return failure_of(candidate, passes, args.seed, wanted.needs_answers) == wanted
+        return failure_of(candidate, replay, args.seed, wanted.needs_answers) == wanted
 
     return same_failure
 

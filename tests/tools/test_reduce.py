@@ -14,7 +14,7 @@ import pytest
 from inductile.dialects.context import new_context
 from inductile.tools.source import Source
 
-from .commands import Done, faulty, opt, run, write
+from .commands import ADD, Done, faulty, opt, run, write
 
 SOFTMAX = """\
 func.func @f(
@@ -106,3 +106,14 @@ def test_a_reproducer(tmp_path: Path, softmax: Path) -> None:
     done: Done = run("reduce", reproducer, *flags, "--run-reproducer")
     assert "arith.subf" in ops(done.out)
     assert len(ops(done.out)) <= 8
+
+
+def test_the_counters_of_a_reproducer_hold(tmp_path: Path) -> None:
+    """A module with two subtractions of which only the second one is swapped keeps both."""
+    twice = ADD.replace("aten.relu(%0)", "aten.sub.Tensor(%0, %y, alpha = 1)")
+    reproducer, flags = tmp_path / "r.mlir", faulty(tmp_path)
+    failing = ("-p", "lower-aten-to-loop,swap-sub", "--debug-counter", "swap-sub-skip=1", "--verify-each=numerics")
+    assert opt(write(tmp_path, "twice.mlir", twice), *flags, *failing, "--crash-reproducer", reproducer).status == 1
+    done = run("reduce", reproducer, *flags, "--run-reproducer")
+    assert done.status == 0
+    assert ops(done.out).count("aten.sub.Tensor") == 2
