@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import memory
 import models
 import patterns
 import torch
@@ -106,23 +107,12 @@ def exact_result(args: argparse.Namespace, inputs: tuple[Any, ...]) -> Any:
 
 
 def peak_bytes(call: Callable[[], Any]) -> int:
-    """Peak of bytes allocated during a call, from the profiler's allocation events.
-
-    What programs of inductile keep between calls is freed before, so that its allocation counts.
-    """
-    from torch.profiler import ProfilerActivity, profile
-
+    """Peak of bytes allocated during a call; what programs of inductile keep between calls is freed before it, so that
+    its allocation counts."""
     from inductile.backends.host.arena import shared_arena
 
     shared_arena().clear()
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        call()
-    live = peak = 0
-    for event in profiler.profiler.kineto_results.events():  # pyright: ignore
-        if event.name() == "[memory]":
-            live += event.nbytes()  # pyright: ignore[reportAttributeAccessIssue]
-            peak = max(peak, live)
-    return peak
+    return memory.peak_bytes(call)
 
 
 def inductor_launches(args: argparse.Namespace, function: Callable[..., Any], inputs: tuple[Any, ...]) -> int:

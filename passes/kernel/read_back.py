@@ -18,23 +18,30 @@ def read_back(function: kernel.FuncOp) -> None:
 
 
 def _share(op: kernel.LocalOp) -> None:
-    users = [use.operation for use in op.buffer.uses]
-    stores = [user for user in users if isinstance(user, kernel.StoreOp)]
-    loads = [user for user in users if isinstance(user, kernel.LoadOp)]
-    if len(stores) != 1 or not is_plain(stores[0]):
+    accesses = accesses_of(op)
+    if accesses is None:
         return
-    twin = _twin(stores[0])
-    if twin is None or not all(_same_element(stores[0], twin, load, op) for load in loads):
+    store, loads = accesses
+    twin = _twin(store)
+    if twin is None or not all(_same_element(store, twin, load, op) for load in loads):
         return
     if not counter("kernel-tile-read-back"):
         return
     for load in loads:
         load.operands[0] = twin.buffer
         load.properties["map"] = twin.map
-    for dead in (stores[0], op):
+    for dead in (store, op):
         block = dead.parent
         assert block is not None
         block.erase_op(dead)
+
+
+def accesses_of(op: kernel.LocalOp) -> tuple[kernel.StoreOp, list[kernel.LoadOp]] | None:
+    """The store that fills a local buffer and the loads from it; None unless it is one plain store."""
+    users = [use.operation for use in op.buffer.uses]
+    stores = [user for user in users if isinstance(user, kernel.StoreOp)]
+    loads = [user for user in users if isinstance(user, kernel.LoadOp)]
+    return (stores[0], loads) if len(stores) == 1 and is_plain(stores[0]) else None
 
 
 def is_plain(store: kernel.StoreOp) -> bool:

@@ -10,7 +10,7 @@ from ..counters import counter
 from .aliasing import path_to, precedes
 from .axes import Bound
 from .cost import Sizes, element_bytes
-from .read_back import axes_inside, is_plain, is_row_major, same_kind
+from .read_back import accesses_of, axes_inside, is_plain, is_row_major, same_kind
 
 
 def write_ahead(function: kernel.FuncOp, sizes: Sizes, least_bytes: int) -> None:
@@ -31,12 +31,10 @@ def write_ahead(function: kernel.FuncOp, sizes: Sizes, least_bytes: int) -> None
 
 
 def _move(op: kernel.LocalOp) -> None:
-    users = [use.operation for use in op.buffer.uses]
-    stores = [user for user in users if isinstance(user, kernel.StoreOp)]
-    loads = [user for user in users if isinstance(user, kernel.LoadOp)]
-    if len(stores) != 1 or not is_plain(stores[0]):
+    accesses = accesses_of(op)
+    if accesses is None:
         return
-    store = stores[0]
+    store, loads = accesses
     axes = axes_inside(store, op)
     index = store.map.data[0]
     if not is_row_major(index, axes) or not axes.keys() <= index.free_symbols:

@@ -35,24 +35,19 @@ func.func @f(%x: !aten.tensor<4x8xf32>) -> !aten.tensor<4x8xf32> {
 }
 """
 
-KERNELS = """
-kernel.func @one(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) {
-  kernel.for i0 in 0 to 8 {
+#: two kernels that differ in their names alone
+KERNELS = "".join(
+    f"""
+kernel.func @{name}(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) {{
+  kernel.for i0 in 0 to 8 {{
     %a = kernel.load %x[i0]
     kernel.store %a, %y[i0]
     kernel.yield
-  }
+  }}
   kernel.yield
-}
-kernel.func @two(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) {
-  kernel.for i0 in 0 to 8 {
-    %a = kernel.load %x[i0]
-    kernel.store %a, %y[i0]
-    kernel.yield
-  }
-  kernel.yield
-}
-"""
+}}"""
+    for name in ("one", "two")
+)
 
 
 def parse(text: str) -> ModuleOp:

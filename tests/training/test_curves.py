@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-_SCRIPT = Path(__file__).parents[2] / "benchmarks" / "curves.py"
+from ..scripts import load_benchmark
 
-
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("benchmark_of_curves", _SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # its dataclasses look themselves up
-    spec.loader.exec_module(module)
-    return module
-
-
-_curves = _load()
+_curves = load_benchmark("curves")
 
 
 @pytest.mark.parametrize(

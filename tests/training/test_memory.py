@@ -7,7 +7,10 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.profiler import ProfilerActivity, profile
+
+from ..scripts import load_benchmark
+
+peak_bytes = load_benchmark("memory").peak_bytes
 
 
 class Embedded(nn.Module):
@@ -21,18 +24,6 @@ class Embedded(nn.Module):
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         places = torch.arange(tokens.shape[1], device=tokens.device)
         return self.norm(self.table(tokens) + self.places(places)).square().mean()
-
-
-def peak_bytes(call: Callable[[], Any]) -> int:
-    """The most bytes that were allocated at once during a call, and not before it."""
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        call()
-    live = peak = 0
-    for event in profiler.profiler.kineto_results.events():  # pyright: ignore
-        if event.name() == "[memory]":
-            live += event.nbytes()  # pyright: ignore[reportAttributeAccessIssue]
-            peak = max(peak, live)
-    return peak
 
 
 def test_a_table_gets_its_gradient_when_little_else_is_left() -> None:

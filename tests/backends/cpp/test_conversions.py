@@ -17,17 +17,11 @@ FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.9, -2.9, 1e-40, 100.25, -100.2
 SPECIAL = [float("inf"), float("-inf"), float("nan"), 1e30, -1e6]
 
 
-def cast_to_all(source: torch.dtype) -> str:
-    """A kernel that stores one vector as every dtype."""
-    element = element_text(source)
-    buffers = [f"%y{k}: !kernel.buffer<{element_text(target)}, n>" for k, target in enumerate(DTYPES)]
-    casts = [
-        f"%r{k} = scalar.cast %a : {element} to {element_text(target)}\n    kernel.store %r{k}, %y{k}[i0]"
-        for k, target in enumerate(DTYPES)
-    ]
-    body = "\n    ".join(casts)
+def pointwise(name: str, element: str, buffers: list[str], body: str) -> str:
+    """A kernel with a body for each element %a of a vector, which stores to buffers %y0, %y1, ... of some dtypes."""
+    stored = "".join(f", %y{k}: !kernel.buffer<{each}, n>" for k, each in enumerate(buffers))
     return f"""
-kernel.func @cast(%x: !kernel.buffer<{element}, n>, {", ".join(buffers)}) symbols (n) {{
+kernel.func @{name}(%x: !kernel.buffer<{element}, n>{stored}) symbols (n) {{
   kernel.for i0 in 0 to n map vector {{
     %a = kernel.load %x[i0]
     {body}
@@ -35,6 +29,16 @@ kernel.func @cast(%x: !kernel.buffer<{element}, n>, {", ".join(buffers)}) symbol
   }}
   kernel.yield
 }}"""
+
+
+def cast_to_all(source: torch.dtype) -> str:
+    """A kernel that stores one vector as every dtype."""
+    element = element_text(source)
+    casts = [
+        f"%r{k} = scalar.cast %a : {element} to {element_text(target)}\n    kernel.store %r{k}, %y{k}[i0]"
+        for k, target in enumerate(DTYPES)
+    ]
+    return pointwise("cast", element, [element_text(target) for target in DTYPES], "\n    ".join(casts))
 
 
 def inputs(source: torch.dtype) -> torch.Tensor:
@@ -76,22 +80,13 @@ def test_floats_out_of_range_wrap_like_eager() -> None:
 def test_no_sign_of_a_zero_comes_back_from_integers() -> None:
     """GCC would read the conversions there and back as one truncation, which keeps the sign of -0.5."""
     kinds = [(sign, width) for sign in "su" for width in (8, 16, 32, 64)]
-    buffers = "".join(f", %y{k}: !kernel.buffer<f32, n>" for k in range(len(kinds)))
     body = "\n    ".join(
         f"%i{k} = arith.fpto{sign}i %a : f32 to i{width}\n    "
         f"%b{k} = arith.{sign}itofp %i{k} : i{width} to f32\n    "
         f"kernel.store %b{k}, %y{k}[i0]"
         for k, (sign, width) in enumerate(kinds)
     )
-    text = f"""
-kernel.func @there_and_back(%x: !kernel.buffer<f32, n>{buffers}) symbols (n) {{
-  kernel.for i0 in 0 to n map vector {{
-    %a = kernel.load %x[i0]
-    {body}
-    kernel.yield
-  }}
-  kernel.yield
-}}"""
+    text = pointwise("there_and_back", "f32", ["f32"] * len(kinds), body)
     x = torch.tensor([-0.5, -0.0, 0.5, 2.9, 100.0] * 8)
     for got in run_kernel(text, x, *(torch.empty(len(x)) for _ in kinds), len(x), outputs=len(kinds)):
         assert torch.equal(got, x.trunc())
