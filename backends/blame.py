@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import host, kernel
 from ..dialects.loop import FusionOp, ScatterOp, ViewOp, yielded
-from ..passes.kernel.effects import written_buffers
+from ..passes.kernel.launches import written_by
 from .reference.run import find_function
 
 
@@ -52,9 +52,7 @@ def _writes(block: Block) -> Iterator[tuple[Operation, SSAValue]]:
     kernels = _kernels(block)
     for op in block.ops:
         if isinstance(op, host.LaunchOp):
-            function = kernels.get(op.kernel.root_reference.data)
-            stored = range(len(op.buffers)) if function is None else _stored(function)
-            yield from ((op, op.buffers[k]) for k in stored)
+            yield from ((op, written) for written in written_by(op, kernels.get(op.kernel.root_reference.data)))
         elif isinstance(op, host.CopyOp):
             yield op, op.target
         elif op.name == "aten.copy_":
@@ -70,12 +68,6 @@ def _kernels(block: Block) -> dict[str, kernel.FuncOp]:
     module = function.parent if function is not None else None
     ops: Iterable[Operation] = module.ops if module is not None else ()
     return {op.sym_name.data: op for op in ops if isinstance(op, kernel.FuncOp)}
-
-
-def _stored(function: kernel.FuncOp) -> list[int]:
-    """Numbers of the buffers that a kernel writes."""
-    stores = written_buffers(function.body.block)
-    return [number for number, argument in enumerate(function.body.block.args) if argument in stores]
 
 
 def _base(value: SSAValue) -> SSAValue:

@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import host, kernel
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.aten.types import torch_name
-from ...passes.kernel.effects import written_buffers
+from ...passes.kernel.launches import written_by
 from .constants import Constants
 
 log = logging.getLogger(__name__)
@@ -134,11 +134,7 @@ def _written(op: Operation, kernels: Mapping[str, kernel.FuncOp]) -> list[SSAVal
     if isinstance(op, host.CopyOp):
         return [op.target]
     if isinstance(op, host.LaunchOp):
-        function = kernels.get(op.kernel.root_reference.data)
-        if function is None:
-            return list(op.buffers)
-        stored = written_buffers(function.body.block)
-        return [v for v, argument in zip(op.buffers, function.body.block.args, strict=False) if argument in stored]
+        return written_by(op, kernels.get(op.kernel.root_reference.data))
     if isinstance(op, CallOp):
         return [] if op.pure is not None else list(op.inputs)
     if isinstance(op, AtenOp):

@@ -15,7 +15,7 @@ from ...dialects import host, kernel
 from ...dialects.aten import AtenOp
 from ...passes.common.costs import Cost, program_costs
 from ...passes.common.machines import MACHINES, Machine
-from ...passes.kernel.effects import written_buffers
+from ...passes.kernel.launches import written_by
 from ...passes.printing import module_text, text_and_lines
 from ...passes.remarks import Remark
 from .locations import Places
@@ -67,7 +67,13 @@ def _nodes(block: Block, kernels: Mapping[str, kernel.FuncOp], places: Places) -
         if isinstance(op, host.FreeOp | host.EmptyOp):
             continue
         if isinstance(op, host.LaunchOp):
-            add(op.kernel.root_reference.data, "kernel", op.operands, _written(op, kernels), op)
+            add(
+                op.kernel.root_reference.data,
+                "kernel",
+                op.operands,
+                written_by(op, kernels.get(op.kernel.root_reference.data)),
+                op,
+            )
         elif op.has_trait(IsTerminator):
             add("return", "return", op.operands, (), op)
         else:
@@ -81,16 +87,6 @@ def _overwritten(op: Operation) -> list[SSAValue]:
     if isinstance(op, host.CopyOp):
         return [op.target]
     return [op.operands[0]] if op.name == "aten.copy_" else []
-
-
-def _written(launch: host.LaunchOp, kernels: Mapping[str, kernel.FuncOp]) -> list[SSAValue]:
-    """The tensors that a launch writes."""
-    function = kernels.get(launch.kernel.root_reference.data)
-    if function is None:
-        return list(launch.buffers)
-    stored = written_buffers(function.body.block)
-    arguments = zip(launch.buffers, function.body.block.args, strict=False)
-    return [value for value, argument in arguments if argument in stored]
 
 
 def program_block(module: ModuleOp, sources: Mapping[str, str], places: Places) -> Json:

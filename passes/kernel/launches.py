@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from .cost import Sizes
+from .effects import written_buffers
 
 
 def _launches(module: ModuleOp) -> Iterator[tuple[host.FuncOp, host.LaunchOp]]:
@@ -36,16 +38,29 @@ def launch_sizes(module: ModuleOp) -> dict[str, Sizes]:
             continue
         if function not in hints:
             hints[function] = hinted_sizes(function)
-        values = zip(symbols[name], launch.symbols.data, strict=True)
-        found[name] = Sizes({s.data: hints[function].of(value) for s, value in values})
+        found[name] = passed_sizes(launch, [s.data for s in symbols[name]], hints[function])
     return found
+
+
+def passed_sizes(launch: host.LaunchOp, symbols: Sequence[str], sizes: Sizes) -> Sizes:
+    """Estimates of a kernel's symbols in one launch, by those of the program that launches it."""
+    return Sizes({name: sizes.of(value) for name, value in zip(symbols, launch.symbols.data, strict=True)})
+
+
+def written_by(launch: host.LaunchOp, function: kernel.FuncOp | None) -> list[SSAValue]:
+    """The buffers that a launch of a kernel writes; all of them where the kernel is not known."""
+    if function is None:
+        return list(launch.buffers)
+    stored = written_buffers(function.body.block)
+    return [v for v, argument in zip(launch.buffers, function.body.block.args, strict=False) if argument in stored]
 
 
 def cpu_kernels(module: ModuleOp) -> set[str]:
     """Names of the kernels that are launched on CPU tensors."""
-    return {launch.kernel.root_reference.data for _, launch in _launches(module) if _on_cpu(launch)}
+    return {launch.kernel.root_reference.data for _, launch in _launches(module) if on_cpu(launch)}
 
 
-def _on_cpu(launch: host.LaunchOp) -> bool:
+def on_cpu(launch: host.LaunchOp) -> bool:
+    """Whether all buffers of a launch are tensors on the CPU."""
     types = [value.type for value in launch.buffers]
     return all(isinstance(t, TensorType) and t.device == "cpu" for t in types)

@@ -12,14 +12,12 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
-from ...dialects.aten.types import TensorType
 from ...dialects.sym import Expr, MapAttr
 from ..counters import counter
 from ..host.lifetimes import Lifetimes
 from ..remarks import remark
 from .cost import Sizes, work_of_block
-from .effects import written_buffers
-from .launches import hinted_sizes
+from .launches import hinted_sizes, on_cpu, passed_sizes, written_by
 from .locations import merged
 
 _OPEN = 8
@@ -154,20 +152,15 @@ class _Merger:
         function = self.kernels.get(op.kernel.root_reference.data)
         if function is None or function.errors is not None or function.target is not None:
             return None
-        stored = written_buffers(function.body.block)
-        used: set[SSAValue] = set()
-        written: set[SSAValue] = set()
-        for value, argument in zip(op.buffers, function.body.block.args, strict=True):
-            roots = lifetimes.roots(value)
-            used |= roots
-            if argument in stored:
-                written |= roots
-        return _Launch(op, function, frozenset(used), frozenset(written))
+        used, written = (
+            frozenset[SSAValue]().union(*map(lifetimes.roots, values))
+            for values in (op.buffers, written_by(op, function))
+        )
+        return _Launch(op, function, used, written)
 
     def _is_small(self, launch: _Launch, sizes: Sizes) -> bool:
-        on_cpu = all(isinstance(t, TensorType) and t.device == "cpu" for t in (v.type for v in launch.op.buffers))
-        own = Sizes({name: sizes.of(value) for name, value in launch.symbols.items()})
-        return on_cpu and work_of_block(launch.function.body.block, own) < self.options.small
+        own = passed_sizes(launch.op, [s.data for s in launch.function.symbols], sizes)
+        return on_cpu(launch.op) and work_of_block(launch.function.body.block, own) < self.options.small
 
     def _merge(self, block: Block, bundle: _Bundle) -> None:
         """Put one launch in the place of the last."""
