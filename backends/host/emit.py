@@ -20,6 +20,7 @@ from .arena import shared_arena
 from .aten_calls import ArgumentPrinter
 from .constants import Constants
 from .expressions import expression, expressions
+from .gpu import gpu, is_gpu, on_device
 from .launchers import Launch, Launcher, generator_of
 from .lazy_bits import check_of_inputs, may_carry, plain, run_on_copies
 
@@ -66,7 +67,7 @@ class HostEmitter:
         body = "".join(f"    {line}\n" for line in self.lines)
         head = ""
         if self.device != "cpu":
-            self.constants.fixed("on_device", runtime.on_device)
+            self.constants.fixed("on_device", on_device)
             head = f"@on_device({self.constants.bind('device', torch.device(self.device))})\n"
         return f"{head}def run(args):\n{body}"
 
@@ -93,7 +94,7 @@ class HostEmitter:
                 source += f".stride({declared.stride})"
             self.lines.append(f"{name} = {source}")
         if self.device != "cpu" and any(isinstance(op, host.LaunchOp) for op in self.function.body.block.ops):
-            self.constants.fixed("current_stream", runtime.current_stream)
+            self.constants.fixed("current_stream", gpu(torch.device(self.device).type).current_stream)
             self.lines.append(f"stream = current_stream({torch.device(self.device).index})")
 
     def _symbol(self, name: str) -> str:
@@ -202,9 +203,9 @@ class HostEmitter:
         elif kind.device == "cpu":
             self.constants.fixed("empty", runtime.empty_cpu)
             self.lines.append(f"{self._fresh(op.out)} = empty({layout}, {dtype})")
-        elif kind.device == self.device and self.device.startswith("cuda"):
-            self.constants.fixed("empty_cuda", runtime.empty_cuda)
-            self.lines.append(f"{self._fresh(op.out)} = empty_cuda({layout}, {dtype})")
+        elif kind.device == self.device and is_gpu(self.device):
+            self.constants.fixed("empty_gpu", gpu(torch.device(self.device).type).empty)
+            self.lines.append(f"{self._fresh(op.out)} = empty_gpu({layout}, {dtype})")
         else:
             self.constants.fixed("empty_strided", torch.empty_strided)
             device = self.constants.bind("device", torch.device(kind.device))
@@ -216,10 +217,15 @@ class HostEmitter:
             base, item = self._pointer(op.source), _item_size(kind)
             self._set_pointer(op.out, base if offset == "0" else f"{base} + {item}*({offset})")
             return
-        self.constants.fixed("strided", runtime.strided)
         source = self._variable(op.source)
         layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
-        self.lines.append(f"{self._fresh(op.out)} = strided({source}, {layout}, {offset})")
+        if kind.element == _tensor_type(op.source).element:
+            self.constants.fixed("strided", runtime.strided)
+            self.lines.append(f"{self._fresh(op.out)} = strided({source}, {layout}, {offset})")
+            return
+        self.constants.fixed("retyped", runtime.retyped)  # dead memory that was of another type
+        dtype = self.constants.bind("dtype", runtime.torch_dtype(kind.element))
+        self.lines.append(f"{self._fresh(op.out)} = retyped({source}, {offset}, {layout}, {dtype})")
 
     def _set_pointer(self, value: SSAValue, text: str) -> None:
         """Keep an address in a variable, unless it is one already."""
@@ -309,9 +315,9 @@ def main_device(function: host.FuncOp) -> str:
     """The GPU that most tensors of a program are on, by its index; the CPU where there is none."""
     block = function.body.block
     values = [*block.args, *(result for op in block.ops for result in op.results)]
-    devices = Counter(v.type.device for v in values if isinstance(v.type, TensorType) and v.type.device[:4] == "cuda")
+    devices = Counter(v.type.device for v in values if isinstance(v.type, TensorType) and is_gpu(v.type.device))
     chosen = max(devices, key=lambda device: devices[device], default="cpu")
-    return f"{chosen}:0" if chosen == "cuda" else chosen
+    return f"{chosen}:0" if is_gpu(chosen) and ":" not in chosen else chosen
 
 
 def _tensor_type(value: SSAValue) -> TensorType:

@@ -23,14 +23,6 @@ def _public_empty(size: Sequence[int], stride: Sequence[int], dtype: torch.dtype
 empty_cpu: Callable[..., torch.Tensor] = getattr(_guards, "_empty_strided_cpu", _public_empty)
 
 
-def _public_empty_cuda(size: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-    return torch.empty_strided(size, stride, dtype=dtype, device="cuda")
-
-
-#: `empty_cuda(size, stride, dtype)`: a tensor of undefined content on the current GPU
-empty_cuda: Callable[..., torch.Tensor] = getattr(_guards, "_empty_strided_cuda", _public_empty_cuda)
-
-
 def _public_strided(tensor: torch.Tensor, size: Sequence[int], stride: Sequence[int], offset: int) -> torch.Tensor:
     return torch.as_strided(tensor, size, stride, tensor.storage_offset() + offset)
 
@@ -38,26 +30,6 @@ def _public_strided(tensor: torch.Tensor, size: Sequence[int], stride: Sequence[
 #: `strided(tensor, size, stride, offset)`: other sizes and strides over a tensor's memory; the offset is in elements,
 #: from its first element
 strided: Callable[..., torch.Tensor] = getattr(_guards, "_reinterpret_tensor", _public_strided)
-
-
-def current_stream(device: int) -> int:
-    """The handle of the current stream of a GPU."""
-    return torch._C._cuda_getCurrentRawStream(device)
-
-
-def on_device(device: torch.device) -> Callable[[Callable[[list[Any]], Any]], Callable[[list[Any]], Any]]:
-    """A decorator for programs: the GPU is the current device while one runs."""
-
-    def decorate(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
-        def guarded(args: list[Any]) -> Any:
-            if torch.cuda.current_device() == device.index:
-                return run(args)
-            with torch.cuda.device(device):
-                return run(args)
-
-        return guarded
-
-    return decorate
 
 
 def to_device(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
@@ -74,6 +46,14 @@ def in_pool(
     if pool.dtype is not dtype:
         pool = pool.view(torch.uint8).view(dtype) if pool.dtype is not torch.uint8 else pool.view(dtype)
     return strided(pool, size, stride, offset // dtype.itemsize)
+
+
+def retyped(
+    tensor: torch.Tensor, offset: int, size: Sequence[int], stride: Sequence[int], dtype: torch.dtype
+) -> torch.Tensor:
+    """A tensor of another type over the memory of a dense one; the offset is in elements of the result."""
+    memory = strided(tensor, (tensor.numel(),), (1,), 0).view(dtype)
+    return strided(memory, size, stride, offset)
 
 
 def fit(tensor: torch.Tensor, size: Sequence[int], stride: Sequence[int]) -> torch.Tensor:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute
 
 from ...dialects.aten.types import TensorType, scalar_type, torch_name
+from ..host.gpu import HOSTS, gpu
 
 #: dtype in memory -> the dtype that takes its place when everything is computed in float64
 WIDER: dict[torch.dtype, torch.dtype] = {
@@ -111,9 +112,10 @@ def width(kind: Attribute) -> int:
 
 
 def actual_device(name: str) -> torch.device:
-    """The device of a type, or the CPU on a machine without CUDA, so that any program can be interpreted."""
+    """The device of a type, or the CPU on a machine without it, so that any program can be interpreted."""
     device = torch.device(name)
-    return torch.device("cpu") if device.type == "cuda" and not torch.cuda.is_available() else device
+    is_here = device.type in HOSTS or gpu(device.type).is_available
+    return device if is_here else torch.device("cpu")
 
 
 def tensor_device(kind: Attribute) -> torch.device:

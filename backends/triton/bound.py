@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from ..cpp.launch import kernel_error
-from ..host.runtime import current_stream
+from ..host.gpu import gpu
 from .kernel import TritonKernel
 from .native import Run, launcher_of
 from .targets import TritonTarget
@@ -50,7 +50,7 @@ class BoundKernel:
         self._function = function
         self._compiled: dict[Variant, Any] = {}
         self._on: dict[int, DeviceKernel] = {}
-        self._status = Status(source.errors) if source.errors else None
+        self._status = Status(source.errors, target.is_here) if source.errors else None
 
     def __call__(self, programs: int, wide: bool, *arguments: Any) -> None:
         """Launch on the current stream of the buffers' device. Raises what an earlier launch reported."""
@@ -59,8 +59,9 @@ class BoundKernel:
         if device.type == "cpu":
             self._interpret(programs, wide, arguments)
             return
-        with torch.cuda.device(device):
-            stream = current_stream(device.index)
+        kind = gpu(device.type)
+        with kind.device(device.index):
+            stream = kind.current_stream(device.index)
             pointers = [buffer.data_ptr() for buffer in buffers]
             self.on(device.index)(stream, programs, wide, *pointers, *integers)
 
@@ -99,10 +100,9 @@ class BoundKernel:
 class Status:
     """A word that a kernel writes the number of an error to."""
 
-    def __init__(self, errors: Sequence[str]) -> None:
+    def __init__(self, errors: Sequence[str], pinned: bool = False) -> None:
         self.errors = tuple(errors)
-        pinned = torch.cuda.is_available() and not is_interpreting()
-        self.word = torch.zeros(1, dtype=torch.int32, pin_memory=pinned)
+        self.word = torch.zeros(1, dtype=torch.int32, pin_memory=pinned and not is_interpreting())
         self.pointer = self.word.data_ptr()
         self._value = ctypes.c_int32.from_address(self.pointer)
 
@@ -154,7 +154,7 @@ class DeviceKernel:
         """Load a variant on the current device, which must be the kernel's."""
         run = self._others.get(variant)
         if run is None:
-            run = launcher_of(self.kernel.compiled(variant), self.device)
+            run = launcher_of(self.kernel.compiled(variant), self.device, self.kernel.target.kind.launcher)
             if variant.unaligned:
                 self._others[variant] = run
             else:
@@ -164,14 +164,16 @@ class DeviceKernel:
 
     def load(self) -> None:
         """Load the variant that most launches take, where there is a GPU."""
-        if torch.cuda.is_available():
-            with torch.cuda.device(self.device):
+        target = self.kernel.target
+        if target.is_here:
+            with gpu(target.kind.device).device(self.device):
                 self.bind(likely_variant(self.kernel.source))
 
 
 def warm_up(kernels: Sequence[BoundKernel]) -> None:
     """Compile kernels side by side: most of a compile is LLVM and the assembler, outside of Python's lock."""
-    if is_interpreting() or not torch.cuda.is_available():
+    kernels = [kernel for kernel in kernels if kernel.target.is_here]
+    if is_interpreting() or not kernels:
         return
     with ThreadPoolExecutor(min(len(kernels), os.cpu_count() or 1) or 1) as pool:
         list(pool.map(BoundKernel.warm_up, kernels))

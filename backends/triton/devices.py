@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import torch
 
-from ...passes.kernel.targets import TARGETS
+from ...errors import UnsupportedError
+from .targets import KINDS
 
 _DEFAULT = "cuda:90"
 
 
 @cache
 def tiling_target(device: str) -> str:
-    """The target of a torch device, "cuda:0": that of its kind, or the closest older one that is described.
+    """The target of a torch device, "cuda:0".
 
-    Without such a device in the machine, as when IR of another machine is compiled, that of an H100.
+    Without such a device in the machine, as when IR of another machine is compiled, that of an H100. UnsupportedError
+    for a device that no kind of GPU has.
     """
-    if not torch.cuda.is_available():
+    if torch.device(device).type not in {kind.device for kind in KINDS.values()}:
+        raise _unsupported(device)
+    module = torch.get_device_module(torch.device(device).type)
+    if not module.is_available():
         return _DEFAULT
-    properties = torch.cuda.get_device_properties(torch.device(device))
-    if torch.version.hip is not None:
-        name = f"hip:{properties.gcnArchName.partition(':')[0]}"
-        return name if name in TARGETS else "hip:gfx90a"
-    return closest(10 * properties.major + properties.minor)
+    return named(torch.device(device).type, module.get_device_properties(torch.device(device)))
 
 
-def closest(capability: int) -> str:
-    """The described CUDA target with the highest compute capability up to the given one."""
-    known = sorted(int(name[5:]) for name in TARGETS if name.startswith("cuda:"))
-    return f"cuda:{max((k for k in known if k <= capability), default=known[0])}"
+def named(device: str, properties: Any) -> str:
+    """The target of a device type with these properties."""
+    for name, kind in KINDS.items():
+        if kind.device == device and (arch := kind.arch_of(properties)) is not None:
+            return f"{name}:{arch}"
+    raise _unsupported(f"{device}, {properties}")
+
+
+def _unsupported(device: str) -> UnsupportedError:
+    return UnsupportedError(f"no kernels can be made for the device {device}")

@@ -14,6 +14,7 @@ from ...passes.kernel.launch_facts import ranges_of
 from ..host import runtime
 from ..host.constants import Constants
 from ..host.expressions import expression
+from ..host.gpu import gpu
 from ..host.launchers import Launch, Launcher
 from .bound import BoundKernel, is_interpreting, warm_up
 from .kernel import TritonKernel
@@ -90,8 +91,8 @@ class TritonLauncher:
         arguments = [stream, *numbers, *pointers, *launch.integers]
         line = f"{constants.bind('launch', on_device)}({', '.join(arguments)})  # {source.name}"
         if device != launch.current:
-            constants.fixed("current_stream", runtime.current_stream)
-            guard = constants.fixed("guard", torch.cuda.device)
+            constants.fixed("current_stream", gpu(torch.device(device).type).current_stream)
+            guard = constants.fixed("guard", gpu(torch.device(device).type).module.device)
             line = f"with {guard}({constants.bind('device', torch.device(device))}): {line}"
         return [*moved, line, *([f"del {', '.join(m.partition(' ')[0] for m in moved)}"] if moved else [])]
 

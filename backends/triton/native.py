@@ -25,13 +25,16 @@ _BINARIES = (".cubin", ".hsaco")
 _SCRATCH = ("global_scratch_size", "profile_scratch_size")
 
 
-def launcher_of(compiled: Any, device: int) -> Run:
-    """The launcher for one of Triton's compiled kernels, which is loaded on a device, the current one."""
-    static = getattr(torch._C, "_StaticCudaLauncher", None)
+def launcher_of(compiled: Any, device: int, kind: str | None = "Cuda") -> Run:
+    """The launcher for one of Triton's compiled kernels, which is loaded on a device, the current one.
+
+    kind: the word in the names of torch's launchers for such a device, None when it has none
+    """
+    static = getattr(torch._C, f"_Static{kind}Launcher", None)
     if static is None or not _is_plain(compiled):
         return _triton(compiled)
     function, types = _load(static, compiled, device), argument_types(compiled)
-    fast = getattr(torch._C, "_FastCudaLauncher", None)
+    fast = getattr(torch._C, f"_Fast{kind}Launcher", None)
     if fast is not None:
         metadata = compiled.metadata
         return fast(function, metadata.num_warps, metadata.shared, types, _scratch_arguments(compiled))

@@ -1,12 +1,12 @@
 """What the tiling passes know of the machines they schedule for: data, one descriptor a target.
 
-A target is named `cpp`, `cuda:90`, `hip:gfx942`. A new machine is a new line.
+A target is named `cpp`, or by a kind of GPU and an architecture: `cuda:90`, `hip:gfx942`. A new machine is a new line.
 """
 
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...errors import UserError
 
@@ -51,6 +51,16 @@ class GpuTarget:
     shared_bytes: int = 160 << 10
     registers: int = 64 << 10
 
+    @property
+    def kind(self) -> str:
+        """What comes before the colon of the name: the maker of its compiler, `cuda`."""
+        return self.name.partition(":")[0]
+
+    @property
+    def arch(self) -> str:
+        """What comes after the colon of the name, `90`."""
+        return self.name.partition(":")[2]
+
 
 Target = CpuTarget | GpuTarget
 
@@ -58,20 +68,45 @@ TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         CpuTarget("cpp"),
+        GpuTarget("cuda:75", processors=40, shared_bytes=64 << 10),
         GpuTarget("cuda:80", processors=108, shared_bytes=164 << 10),
+        GpuTarget("cuda:86", processors=84, shared_bytes=100 << 10),
         GpuTarget("cuda:89", processors=128, shared_bytes=100 << 10),
         GpuTarget("cuda:90", processors=132, shared_bytes=228 << 10),
         GpuTarget("cuda:100", processors=148, shared_bytes=228 << 10),
+        GpuTarget("cuda:120", processors=170, shared_bytes=100 << 10),
         GpuTarget("hip:gfx90a", warp=64, processors=104, warps=16, shared_bytes=64 << 10),
         GpuTarget("hip:gfx942", warp=64, processors=304, warps=16, shared_bytes=64 << 10),
+        GpuTarget("hip:gfx1100", processors=96, shared_bytes=64 << 10),
     )
 }
 
 
 def target_named(name: str) -> Target:
-    """The descriptor of a target; UserError with the nearest name when there is none."""
-    if name not in TARGETS:
+    """The descriptor of a target. UserError with the nearest name for a kind of machine that is not described.
+
+    An architecture that is not described has the numbers of the described one of its kind that is most like it: whose
+    name has the longest beginning in common, of several the closest before it: `cuda:103` is scheduled as `cuda:100`.
+    """
+    if name in TARGETS:
+        return TARGETS[name]
+    kind, colon, arch = name.partition(":")
+    known = [target for target in TARGETS.values() if isinstance(target, GpuTarget) and target.kind == kind]
+    if not colon or not arch.isalnum() or not known:
         close = difflib.get_close_matches(name, TARGETS, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(TARGETS)}"
         raise UserError(f"unknown target {name!r}", hint)
-    return TARGETS[name]
+    return replace(_most_like(arch, known), name=name)
+
+
+def _most_like(arch: str, known: list[GpuTarget]) -> GpuTarget:
+    def likeness(target: GpuTarget) -> tuple[int, tuple[int, str]]:
+        common = max(k for k in range(len(arch) + 1) if target.arch.startswith(arch[:k]))
+        return common, _order(target.arch) if _order(target.arch) <= _order(arch) else (0, "")
+
+    return max(known, key=likeness)
+
+
+def _order(arch: str) -> tuple[int, str]:
+    """Sorts 90 before 100."""
+    return len(arch), arch

@@ -11,15 +11,18 @@ import pytest
 import torch
 
 from inductile.backends.host.emit import HostEmitter
+from inductile.backends.host.gpu import gpu
 from inductile.backends.triton import TritonKernel
 from inductile.backends.triton import bound as bound_module
 from inductile.backends.triton.bound import BoundKernel, DeviceKernel, Status
-from inductile.backends.triton.devices import closest
+from inductile.backends.triton.devices import named
 from inductile.backends.triton.launch import TritonLauncher
 from inductile.backends.triton.native import launcher_of
-from inductile.backends.triton.targets import target_named
+from inductile.backends.triton.source import emit_source
+from inductile.backends.triton.targets import KINDS, GpuKind, target_named
 from inductile.backends.triton.variants import Variant, divisible_arguments, likely_variant, signature_of, variant_of
 from inductile.dialects import host, kernel
+from inductile.passes.kernel.targets import TARGETS, GpuTarget
 
 from .support import kernel_of, parse
 
@@ -181,7 +184,7 @@ def _program(text: str) -> tuple[str, dict[str, Any]]:
     assert isinstance(function, kernel.FuncOp) and isinstance(main, host.FuncOp)
     launcher = TritonLauncher()
     launcher.compile([function])
-    emitter = HostEmitter(main, {"copy": function}, {"cuda": launcher}, {})
+    emitter = HostEmitter(main, {"copy": function}, {"triton": launcher}, {})
     return emitter.source(), emitter.constants.namespace
 
 
@@ -200,7 +203,7 @@ host.func @f(%x: !aten.tensor<(8*n)xf32, {GPU}>, %n: index) -> (!aten.tensor<(8*
     wide = "max(4*(2*s0), 0) > 0x7FFFFFFF"
     assert f"launch0(stream, (((2*s0) + 15) // 16), {wide}, a0.data_ptr(), t2.data_ptr(), 2*s0)  # copy" in source
     assert source.startswith("@on_device(device0)\ndef run(args):")
-    assert "stream = current_stream(0)" in source and "empty_cuda((8*s0,), (1,), dtype0)" in source
+    assert "stream = current_stream(0)" in source and "empty_gpu((8*s0,), (1,), dtype0)" in source
 
 
 def test_a_number_in_the_cpus_memory_is_moved() -> None:
@@ -231,7 +234,28 @@ host.func @f(%w: !aten.tensor<4xf32, {GPU}>, %v: !aten.tensor<4xf32, {GPU}>, %u:
 
 
 @pytest.mark.parametrize(
-    ("capability", "target"), [(70, "cuda:80"), (80, "cuda:80"), (86, "cuda:80"), (120, "cuda:100")]
+    ("properties", "target"),
+    [
+        ({"major": 8, "minor": 6}, "cuda:86"),
+        ({"major": 9, "minor": 4, "gcnArchName": "gfx942:sramecc+:xnack-"}, "hip:gfx942"),
+    ],
 )
-def test_unknown_cards_are_taken_for_the_closest_older_one(capability: int, target: str) -> None:
-    assert closest(capability) == target
+def test_a_card_is_compiled_for_its_own_architecture(properties: dict[str, Any], target: str) -> None:
+    assert named("cuda", SimpleNamespace(**properties)) == target
+
+
+def test_another_kind_of_gpu_needs_its_descriptors_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kind and a machine are entered; text, allocation, stream and guard then follow from torch's device type."""
+    monkeypatch.setitem(KINDS, "xpu", GpuKind("xpu", "xpu", str, lambda properties: properties.architecture))
+    monkeypatch.setitem(TARGETS, "xpu:bmg", GpuTarget("xpu:bmg", processors=160, shared_bytes=128 << 10))
+    assert named("xpu", SimpleNamespace(architecture="bmg")) == "xpu:bmg"
+    monkeypatch.setattr(f"{__name__}.TEXT", TEXT.replace("cuda:90", "xpu:bmg"))
+    source, namespace = _program("""
+host.func @f(%x: !aten.tensor<4xf32, device = "xpu:1">) -> (!aten.tensor<4xf32, device = "xpu:1">) symbols [] {
+  %y = host.empty : !aten.tensor<4xf32, device = "xpu:1">
+  host.launch @copy(%x, %y) [1]
+  host.return %y
+}""")
+    assert "launch0(stream, " in source and "t1 = empty_gpu((4,), (1,), dtype0)" in source
+    assert namespace["device0"] == torch.device("xpu:1") and namespace["empty_gpu"] is gpu("xpu").empty
+    assert "def copy(" in emit_source(parse(TEXT), "xpu:bmg")

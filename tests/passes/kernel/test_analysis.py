@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from inductile.dialects import kernel
@@ -164,4 +166,15 @@ def test_one_axis_enumerates_several_in_order() -> None:
 def test_unknown_targets_are_answered_with_the_nearest() -> None:
     assert TARGETS["cuda:90"] is target_named("cuda:90")
     with pytest.raises(UserError, match="did you mean 'cuda:90'"):
-        target_named("cuda:91")
+        target_named("cuda90")
+
+
+@pytest.mark.parametrize(
+    ("name", "like"),
+    [
+        ("cuda:70", "cuda:75"), ("cuda:87", "cuda:86"), ("cuda:103", "cuda:100"), ("cuda:121", "cuda:120"),
+        ("hip:gfx906", "hip:gfx90a"), ("hip:gfx950", "hip:gfx942"), ("hip:gfx1030", "hip:gfx1100"),
+    ],
+)  # fmt: skip
+def test_machines_that_are_not_described_are_scheduled_like_the_closest(name: str, like: str) -> None:
+    assert target_named(name) == dataclasses.replace(TARGETS[like], name=name)
