@@ -125,6 +125,20 @@ def test_kernels_write_over_inputs_of_another_shape(dynamic: bool, tmp_path: Pat
         assert cost(tmp_path).peak < 1.5 * 64 * 512 * 4
 
 
+def mixed(x: torch.Tensor, first: torch.Tensor, second: torch.Tensor, third: torch.Tensor) -> torch.Tensor:
+    hidden = torch.relu(x @ first) @ second
+    return hidden.float().sin() @ third
+
+
+def test_dead_memory_of_another_type_goes_to_a_matrix_product() -> None:
+    """The bytes of a bfloat16 result hold float32 numbers next, which ATen is given."""
+    sizes = ((16, 64), (64, 128), (128, 64))
+    given = [torch.randn(size, dtype=torch.bfloat16) for size in sizes]
+    third = torch.randn(64, 64)
+    got = compiled(mixed, memory_pool=False)(*given, third)
+    torch.testing.assert_close(got, mixed(*given, third), rtol=1e-2, atol=1e-1)
+
+
 def test_arena_is_cleared() -> None:
     arena = Arena()
     lent, kept = arena.take(100), arena.take(50)

@@ -162,6 +162,22 @@ host.func @f(%x: !aten.tensor<(s0)x8xf32>) -> (!aten.tensor<4x(s0)xf32, strides 
     assert torch.equal(y, want)
 
 
+def test_a_view_of_another_type() -> None:
+    """Dead memory is taken over by bytes: what ATen is given is of the type that the IR says."""
+    run = program("""
+host.func @f(%x: !aten.tensor<2x3xf64>) -> (!aten.tensor<2x2xf32>) {
+  %y = host.view %x offset 2 : !aten.tensor<5x2xf32>
+  %w = host.view %y offset 4 : !aten.tensor<2x3xf32, strides = [1, 2]>
+  %z = host.view %x offset 0 : !aten.tensor<3x2xf32, strides = [2, 1]>
+  %product = aten.mm(%w, %z) : !aten.tensor<2x2xf32>
+  host.return %product
+}""")
+    x = torch.randn(12).view(torch.float64).view(2, 3)
+    flat = x.view(-1).view(torch.float32)
+    want = flat[6:12].view(3, 2).t() @ flat[:6].view(3, 2)
+    torch.testing.assert_close(run([x])[0], want)
+
+
 def test_a_view_keeps_memory_alive_after_its_source_is_freed() -> None:
     run = program("""
 host.func @f(%x: !aten.tensor<(s0)xf32>) -> (!aten.tensor<4xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0>] {
