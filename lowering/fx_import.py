@@ -42,6 +42,10 @@ class ImportedGraph:
     references: dict[str, Any] = field(default_factory=dict)
     output_structure: tuple[Any, ...] = ()
 
+    def returns_results(self) -> bool:
+        """Whether the outputs of the graph are the results of the function, in order."""
+        return all(type(o) is ResultSlot and o.number == k for k, o in enumerate(self.output_structure))
+
     def arrange_outputs(self, results: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs of the graph from the results of the function."""
         return tuple([results[o.number] if type(o) is ResultSlot else o for o in self.output_structure])

@@ -25,6 +25,7 @@ class HostProgram:
 
     source:  the Python text of the program
     sources: file name -> text, of the program and of its kernels
+    run:     the generated function itself, which saves callers that are called often a frame
     """
 
     def __init__(self, source: str, namespace: dict[str, Any], sources: Mapping[str, str]) -> None:
@@ -35,11 +36,11 @@ class HostProgram:
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         # all names and words of the text are our own; see HostEmitter
         exec(compile(source, filename, "exec"), namespace)
-        self._run: Callable[[list[Any]], list[Any]] = namespace["run"]
+        self.run: Callable[[list[Any]], list[Any]] = namespace["run"]
 
     def __call__(self, args: list[Any]) -> list[Any]:
         """Run on a list of inputs, which is cleared; the list of outputs."""
-        return self._run(args)
+        return self.run(args)
 
 
 def build(

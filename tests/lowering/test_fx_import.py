@@ -81,6 +81,7 @@ def test_sizes_are_expressions_and_their_arithmetic_leaves_no_ops() -> None:
     assert only(graph, "aten.zeros").arg("size") == (size // 2 + 3,)
     assert [str(op.value.data) for op in ops(graph) if isinstance(op, SymIntOp)] == [f"4*{name}"]
     assert graph.output_structure == (ResultSlot(0), ResultSlot(1), ResultSlot(2))
+    assert graph.returns_results()
 
 
 def test_symbols_say_where_they_come_from_and_what_is_known() -> None:
@@ -193,6 +194,7 @@ def test_outputs_that_are_no_results() -> None:
     compiled(function, compiler)(x, w).backward()
     backward = graphs[-1]
     assert None in backward.output_structure
+    assert not backward.returns_results()
     assert backward.arrange_outputs(["gradient"]) == tuple(
         None if slot is None else "gradient" for slot in backward.output_structure
     )
