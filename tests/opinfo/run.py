@@ -3,11 +3,17 @@
     until python tests/opinfo/run.py --out ours.jsonl --count 200; do :; done
     python tests/opinfo/run.py --out aot_eager.jsonl --backend aot_eager --failures-of ours.jsonl
     python tests/opinfo/run.py --report ours.jsonl --baseline aot_eager.jsonl > docs/coverage.md
+    python tests/opinfo/run.py --device cuda --kinds float32,bfloat16 --limit 2 --jobs 12 --out cuda.jsonl
 
 One JSON line a case: name, status (pass, fail, error), faults, launches and ATen calls. Cases that the file
 has are skipped, so an interrupted run goes on where it stopped; a case that kills the process is marked as such.
 With `--count` a process ends early, with status 75 while cases are left: loaded kernels are never unloaded, and a
-process may map only so many. Several files may be given to `--report`; of a case that several have, the last counts.
+process may map only so many. On a GPU it ends as well after a case that broke the device: every later one would fail.
+Several files may be given to `--report`; of a case that several have, the last counts.
+
+With `--jobs N` that many processes share the cases, each started again while cases of its share are left; what does not
+pass runs under aot_eager on the same device too; the last line sums up, and the exit status is 0 if all that is owed
+passes. Their files are those of `--out` with a number behind.
 """
 
 from __future__ import annotations
@@ -35,9 +41,7 @@ import cases
 import eager_compare
 import torch
 from report import coverage_page, load
-
-#: exit status while cases are left
-MORE = 75
+from shards import MORE, run_all
 
 
 class CaseTimeoutError(Exception):
@@ -120,6 +124,20 @@ def run_case(case: cases.Case, backend: str, limit: int | None, seconds: int) ->
     }
 
 
+def broken_device(result: dict[str, Any]) -> bool:
+    """Whether the GPU answers no more in this process. Then the last case is to blame, whatever it gave: where eager
+    and the compiled function both fail, they seem to agree."""
+    if cases.DEVICE == "cpu":
+        return False
+    try:
+        torch.cuda.synchronize()
+        torch.ones(1, device=cases.DEVICE).item()
+    except Exception as error:
+        result |= {"status": "error", "faults": [f"the device is lost: {str(error).splitlines()[0][:200]}"]}
+        return True
+    return False
+
+
 def what_was_made() -> Counter[str]:
     """The graphs compiled since the reports were cleared, their launches, and ATen calls by op."""
     made = Counter[str]()
@@ -168,7 +186,7 @@ def chosen_cases(args: argparse.Namespace) -> list[cases.Case]:
     if args.failures_of:
         wrong = {name for name, result in load(args.failures_of).items() if result["status"] != "pass"}
         wanted = [c for c in wanted if c.name in wrong]
-    done = set(load([args.out])) if args.out and Path(args.out).exists() else set()
+    done = set(load([args.out])) if args.out and not args.jobs and Path(args.out).exists() else set()
     return [c for c in wanted if c.name not in done][:: args.every]
 
 
@@ -196,6 +214,9 @@ def main() -> None:
     p.add_argument("--every", type=int, default=1, help="take each n-th case")
     p.add_argument("--limit", type=int, help="samples a case; by default all for float32, two otherwise")
     p.add_argument("--count", type=int, help="end after so many cases")
+    p.add_argument("--until", type=float, help="end at this time, in seconds since 1970")
+    p.add_argument("--jobs", type=int, default=0, help="so many processes share the cases")
+    p.add_argument("--seconds", type=float, default=0, help="with --jobs: stop after that; 0: never")
     p.add_argument("--timeout", type=int, default=240, help="seconds for one case")
     p.add_argument("--report", nargs="+", metavar="FILE", help="print the coverage page of result files instead")
     p.add_argument("--note", default="", help="a sentence for the page on how the results came about")
@@ -206,27 +227,45 @@ def main() -> None:
         results, baseline = load(args.report), load(args.baseline)
         print(coverage_page(results, baseline, known, lowered_operators(), f"torch {torch.__version__}. {args.note}"))
         return
+    cases.DEVICE = args.device
+    if args.jobs:
+        if not args.out:
+            p.error("--jobs needs --out")
+        arguments = [*sys.argv[1:], "--jobs", "0"]
+        wanted = len(chosen_cases(args))
+        sys.exit(run_all(arguments, args.out, args.jobs, args.timeout, args.seconds, wanted))
+    sys.exit(run_here(args))
+
+
+def run_here(args: argparse.Namespace) -> int:
+    """Run the chosen cases in this process; the exit status."""
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    cases.DEVICE = args.device
     quick_dynamo()
     if args.out:
         note_culprit(args.out)
     chosen = chosen_cases(args)
-    failures = 0
-    with open(args.out, "a") if args.out else contextlib.nullcontext(sys.stdout) as out:
+    failures = done = 0
+    full_precision = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)  # else algorithms differ too much
+    with full_precision, open(args.out, "a") if args.out else contextlib.nullcontext(sys.stdout) as out:
         for case in chosen[: args.count]:
+            if args.until and time.time() > args.until:
+                break
             limit = args.limit or (None if case.dtype == "float32" and not case.dynamic and not case.gradient else 2)
             if args.out:  # if the process dies here, the next run knows the culprit
                 Path(f"{args.out}.running").write_text(case.name)
             result = run_case(case, args.backend, limit, args.timeout)
+            lost = broken_device(result)
+            done += 1
             failures += result["status"] != "pass"
             out.write(json.dumps(result) + "\n")
             out.flush()
+            if lost:
+                break
     if args.out:
         Path(f"{args.out}.running").unlink(missing_ok=True)
     print(f"{failures} cases differ", file=sys.stderr)
-    sys.exit(MORE if args.count and args.count < len(chosen) else 0)
+    return MORE if done < len(chosen) else 0
 
 
 if __name__ == "__main__":
