@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
@@ -23,9 +24,10 @@ class KernelElideCasts(ModulePass):
     Level: kernel.
 
     Precondition: `kernel-merge-loops`, which lets values meet, and before tiling.
-    Guarantee: no `scalar.widen` of what `scalar.narrow` made from the same type, directly or through a local buffer:
-    the buffer holds the wide values. What reaches memory is rounded; casts that the program wrote stay. With
-    `emulate_precision_casts` nothing is done, and a kernel rounds wherever eager would.
+    Guarantee: no `scalar.widen` of what `scalar.narrow` made from the same type, directly, through selects that nothing
+    wants narrow, or through a local buffer: the selects and the buffer take the wide values. What reaches memory is
+    rounded; casts that the program wrote stay. With `emulate_precision_casts` nothing is done, and a kernel rounds
+    wherever eager would.
 
         %n = scalar.narrow %x : f32 to bf16
         kernel.store %n, %row[i1]
@@ -59,9 +61,11 @@ def elide_casts(function: kernel.FuncOp) -> None:
     for op in ops:
         if isinstance(op, kernel.LocalOp):
             _widen_local(op)
-    for op in function.walk():
-        if isinstance(op, WidenOp):
-            _elide(op)
+    waiting = [op for op in function.walk() if isinstance(op, WidenOp)]
+    while waiting:
+        op = waiting.pop()
+        _elide(op)
+        waiting += _widen_select(op)
     while remove_dead(function.body.block):
         pass
 
@@ -72,6 +76,50 @@ def _elide(op: WidenOp) -> None:
         return
     if counter("kernel-elide-casts"):
         op.results[0].replace_all_uses_with(narrow.operands[0])
+
+
+def _widen_select(op: WidenOp) -> list[WidenOp]:
+    """Let a select choose between wide values; the widening ops that this makes.
+
+    widen(select(c, x, y)) == select(c, widen(x), widen(y)), as widening is exact. Done where it takes the rounding away
+    of a value, and where nothing else wants the narrow one, which would need a select of its own.
+    """
+    select = op.operands[0].owner
+    if not isinstance(select, arith.SelectOp) or op.results[0].first_use is None:
+        return []
+    if not _is_rounded(select, op) or not _only_widened(select, op) or not counter("kernel-elide-casts"):
+        return []
+    block = op.parent
+    assert block is not None
+    made = [WidenOp.of(value, op.source_element, op.target_element) for value in select.operands[1:]]
+    wide = arith.SelectOp(select.cond, *(each.results[0] for each in made))
+    wide.location = select.location
+    block.insert_ops_before([*made, wide], op)
+    op.results[0].replace_all_uses_with(wide.result)
+    return made
+
+
+def _is_rounded(select: arith.SelectOp, widen: WidenOp) -> bool:
+    """Whether something that selects choose from was narrowed from the type that it is widened to."""
+    for value in select.operands[1:]:
+        owner = value.owner
+        if isinstance(owner, NarrowOp) and owner.source_element == widen.target_element:
+            return True
+        if isinstance(owner, arith.SelectOp) and _is_rounded(owner, widen):
+            return True
+    return False
+
+
+def _only_widened(select: arith.SelectOp, widen: WidenOp) -> bool:
+    """Whether all uses of a select widen it alike, directly or behind another select."""
+    for use in select.result.uses:
+        user = use.operation
+        if isinstance(user, arith.SelectOp) and use.index:
+            if not _only_widened(user, widen):
+                return False
+        elif not isinstance(user, WidenOp) or user.target_element != widen.target_element:
+            return False
+    return True
 
 
 def _widen_local(op: kernel.LocalOp) -> None:

@@ -47,6 +47,13 @@ CASES: Cases = {
         lambda b, h, w: ((b * w).t().contiguous() + 1, (h * 3).reshape(-1)[::2] - 1, torch.cat([b * 3, b + w], 1) * 7),
         _rows, options=ROUNDED,
     ),
+    "pieces and choices of what is computed": Case(
+        lambda b, h, w: (
+            torch.cat((-b, b), 1) * 3, torch.where(b > 0, -b, w) * w, torch.cat((h.abs(), -h), 0).float(),
+            torch.where(b > 0, torch.where(w > 0, -b, w), b.relu()) + w, F.pad(-b, (1, 2)) * 3,
+        ),
+        _rows,
+    ),
     "casts of the program stay": Case(
         lambda b, h, w: (
             (b.float() * 1.001).bfloat16().float(), h.double().half(), (h.float() + 1e-4).half() - h,

@@ -113,3 +113,80 @@ kernel.func @mixed(%x: !kernel.buffer<f16, 8>, %y: !kernel.buffer<f16, 8>) {
 // CHECK-NEXT:     kernel.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
+
+// -----
+
+// The piece of a `cat` that is computed stays in f32: the select chooses between wide values. One that something else
+// wants narrow, or where no rounding is saved, stays as it is.
+
+kernel.func @piece(%x: !kernel.buffer<bf16, 8>, %y: !kernel.buffer<bf16, 8>, %z: !kernel.buffer<bf16, 8>) {
+  kernel.for i in 0 to 8 {
+    %zero = arith.constant 0.0 : bf16
+    %a = kernel.index i
+    %b = kernel.index 4
+    %first = arith.cmpi slt, %a, %b : i64
+    %second = arith.cmpi sge, %a, %b : i64
+    %v = kernel.load %x[i + 4] if %first else %zero
+    %w = scalar.widen %v : bf16 to f32
+    %e = math.exp %w : f32
+    %n = scalar.narrow %e : f32 to bf16
+    %s = arith.select %first, %n, %zero : bf16
+    %u = kernel.load %x[i - 4] if %second else %zero
+    %p = arith.select %second, %u, %s : bf16
+    %q = scalar.widen %p : bf16 to f32
+    %r = math.exp %q : f32
+    %t = scalar.narrow %r : f32 to bf16
+    kernel.store %t, %y[i]
+    %k = arith.select %first, %n, %u : bf16
+    kernel.store %k, %z[i]
+    %l = scalar.widen %k : bf16 to f32
+    %m = math.exp %l : f32
+    %o = scalar.narrow %m : f32 to bf16
+    kernel.store %o, %z[i]
+    %c = arith.select %first, %u, %v : bf16
+    %d = scalar.widen %c : bf16 to f32
+    %f = math.exp %d : f32
+    %g = scalar.narrow %f : f32 to bf16
+    kernel.store %g, %z[i]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @piece(%x: !kernel.buffer<bf16, 8>, %y: !kernel.buffer<bf16, 8>, %z: !kernel.buffer<bf16, 8>) {
+// CHECK-NEXT:     kernel.for i in 0 to 8 {
+// CHECK-NEXT:       %zero = arith.constant 0.000000e+00 : bf16
+// CHECK-NEXT:       %a = kernel.index i
+// CHECK-NEXT:       %b = kernel.index 4
+// CHECK-NEXT:       %first = arith.cmpi slt, %a, %b : i64
+// CHECK-NEXT:       %second = arith.cmpi sge, %a, %b : i64
+// CHECK-NEXT:       %v = kernel.load %x[i + 4] if %first else %zero
+// CHECK-NEXT:       %w = scalar.widen %v : bf16 to f32
+// CHECK-NEXT:       %e = math.exp %w : f32
+// CHECK-NEXT:       %n = scalar.narrow %e : f32 to bf16
+// CHECK-NEXT:       %u = kernel.load %x[i - 4] if %second else %zero
+// CHECK-NEXT:       %0 = scalar.widen %u : bf16 to f32
+// CHECK-NEXT:       %1 = scalar.widen %zero : bf16 to f32
+// CHECK-NEXT:       %2 = arith.select %first, %e, %1 : f32
+// CHECK-NEXT:       %q = arith.select %second, %0, %2 : f32
+// CHECK-NEXT:       %r = math.exp %q : f32
+// CHECK-NEXT:       %t = scalar.narrow %r : f32 to bf16
+// CHECK-NEXT:       kernel.store %t, %y[i]
+// CHECK-NEXT:       %k = arith.select %first, %n, %u : bf16
+// CHECK-NEXT:       kernel.store %k, %z[i]
+// CHECK-NEXT:       %l = scalar.widen %k : bf16 to f32
+// CHECK-NEXT:       %m = math.exp %l : f32
+// CHECK-NEXT:       %o = scalar.narrow %m : f32 to bf16
+// CHECK-NEXT:       kernel.store %o, %z[i]
+// CHECK-NEXT:       %c = arith.select %first, %u, %v : bf16
+// CHECK-NEXT:       %d = scalar.widen %c : bf16 to f32
+// CHECK-NEXT:       %f = math.exp %d : f32
+// CHECK-NEXT:       %g = scalar.narrow %f : f32 to bf16
+// CHECK-NEXT:       kernel.store %g, %z[i]
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
