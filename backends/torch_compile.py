@@ -13,6 +13,7 @@ from ..lowering.fx_pre_grad import with_adapters
 from ..lowering.fx_private import aot_backend
 from .compile_graph import compile_graph
 from .config import Config
+from .host.gpu import is_gpu
 from .partition import partition_joint
 from .pre_grad import watched_pre_grad
 
@@ -40,6 +41,10 @@ class InductileBackend:
         Raises UserError for a wrong mode or option, PassError for a bug of ours unless `on_error="eager"`.
         """
         config = Config.resolve(mode, options)
+        if any(isinstance(each, torch.Tensor) and is_gpu(each.device.type) for each in example_inputs):
+            from .triton.prepare import prepare
+
+            prepare(example_inputs)
         return compile_dynamo_graph(
             graph, example_inputs, config, lambda kind, gm, inputs: compile_graph(gm, inputs, config, kind)
         )

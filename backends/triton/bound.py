@@ -17,16 +17,19 @@ import torch
 
 from ..cpp.launch import kernel_error
 from ..host.gpu import gpu
+from .compilers import SERVER
 from .kernel import TritonKernel
-from .native import Run, launcher_of
+from .loading import load_functions
+from .native import Run, is_direct, launcher_of
+from .request import ALIGNED, Binary
 from .targets import TritonTarget
 from .variants import (
-    ALIGNED,
     Variant,
     compile_options,
     compile_variant,
     constants_of,
     likely_variant,
+    request_of,
     traits_of,
     variant_of,
 )
@@ -38,16 +41,15 @@ def is_interpreting() -> bool:
 
 
 class BoundKernel:
-    """A kernel with its target and its Triton function.
+    """A kernel with its target.
 
     Called with the number of programs, whether a buffer needs 64-bit offsets, its buffers and its integers. Programs
     launch through `on`, which takes addresses.
     """
 
-    def __init__(self, source: TritonKernel, target: TritonTarget, function: Any) -> None:
+    def __init__(self, source: TritonKernel, target: TritonTarget) -> None:
         self.source = source
         self.target = target
-        self._function = function
         self._compiled: dict[Variant, Any] = {}
         self._on: dict[int, DeviceKernel] = {}
         self._status = Status(source.errors, target.is_here) if source.errors else None
@@ -70,7 +72,7 @@ class BoundKernel:
             arguments = (*arguments, self._status.word)
         if programs:
             constants = constants_of(self.source, wide)
-            self._function[(programs,)](*arguments, **constants, **compile_options(self.source, self.target))
+            self.function[(programs,)](*arguments, **constants, **compile_options(self.source, self.target))
         self.check()
 
     def on(self, device: int) -> DeviceKernel:
@@ -84,12 +86,26 @@ class BoundKernel:
         """Triton's compiled kernel of a variant."""
         found = self._compiled.get(variant)
         if found is None:
-            found = self._compiled[variant] = compile_variant(self.source, self._function, self.target, variant)
+            (binary,) = SERVER.compile([request_of(self.source, self.target, variant)])
+            found = self.take(variant, binary) or self.compile_here(variant)
         return found
 
-    def warm_up(self) -> None:
-        """Compile the variant that most launches take."""
-        self.compiled(likely_variant(self.source))
+    def compile_here(self, variant: Variant) -> Any:
+        """The same, compiled in this process."""
+        found = self._compiled[variant] = compile_variant(self.source, self.function, self.target, variant)
+        return found
+
+    @property
+    def function(self) -> Any:
+        """Triton's function, which compiling in this process and interpreting need."""
+        return load_functions([self.source])[0]
+
+    def take(self, variant: Variant, binary: Binary | None) -> Binary | None:
+        """Keep what another process compiled if torch's launcher takes it; Triton's wants its own object."""
+        if binary is None or not is_direct(binary, self.target.kind.launcher):
+            return None
+        self._compiled[variant] = binary
+        return binary
 
     def check(self) -> None:
         """Raise the error that the kernel has reported so far, once."""
@@ -170,10 +186,19 @@ class DeviceKernel:
                 self.bind(likely_variant(self.kernel.source))
 
 
-def warm_up(kernels: Sequence[BoundKernel]) -> None:
-    """Compile kernels side by side: most of a compile is LLVM and the assembler, outside of Python's lock."""
+def warm_up(kernels: Sequence[BoundKernel], jobs: int = 0) -> None:
+    """Compile the variants that most launches take, at most `jobs` at once (0: one a core).
+
+    In processes of the compile server; what it did not compile, in threads: LLVM and the assembler run outside of
+    Python's lock.
+    """
     kernels = [kernel for kernel in kernels if kernel.target.is_here]
     if is_interpreting() or not kernels:
         return
-    with ThreadPoolExecutor(min(len(kernels), os.cpu_count() or 1) or 1) as pool:
-        list(pool.map(BoundKernel.warm_up, kernels))
+    kernels = sorted(kernels, key=lambda kernel: -len(kernel.source.source))  # long ones first
+    variants = [likely_variant(kernel.source) for kernel in kernels]
+    requests = [request_of(each.source, each.target, variant) for each, variant in zip(kernels, variants, strict=True)]
+    made = SERVER.compile(requests, jobs)
+    rows = [row[:2] for row in zip(kernels, variants, made, strict=True) if row[0].take(*row[1:]) is None]
+    with ThreadPoolExecutor(min(len(rows), jobs or os.cpu_count() or 1) or 1) as pool:
+        list(pool.map(lambda row: row[0].compile_here(row[1]), rows))

@@ -19,7 +19,6 @@ from ..host.launchers import Launch, Launcher
 from .bound import BoundKernel, is_interpreting, warm_up
 from .kernel import TritonKernel
 from .kernel_emitter import emit_kernel
-from .loading import load_functions
 from .source import file_text
 from .targets import TritonTarget, target_named
 
@@ -42,8 +41,7 @@ def bind_sources(sources: Sequence[TritonKernel], targets: Sequence[TritonTarget
         from .interpreter import install
 
         install()
-    functions = load_functions(sources)
-    return [BoundKernel(*each) for each in zip(sources, targets, functions, strict=True)]
+    return [BoundKernel(*each) for each in zip(sources, targets, strict=True)]
 
 
 def _target_of(function: kernel.FuncOp) -> TritonTarget:
@@ -52,9 +50,10 @@ def _target_of(function: kernel.FuncOp) -> TritonTarget:
 
 
 class TritonLauncher:
-    """Compiles the Triton kernels of one program and writes its launches."""
+    """Compiles the Triton kernels of one program, at most `jobs` at once (0: one a core), and writes its launches."""
 
-    def __init__(self) -> None:
+    def __init__(self, jobs: int = 0) -> None:
+        self._jobs = jobs
         self._kernels: dict[str, BoundKernel] = {}
         self.needs_tensors = is_interpreting()
 
@@ -62,7 +61,7 @@ class TritonLauncher:
         """Emit, load and compile kernels. One whose integers decide about its code is compiled when it is launched."""
         sources = [emit_kernel(function, ranges_of(function)) for function in functions]
         bound = bind_sources(sources, list(map(_target_of, functions)))
-        warm_up(bound)
+        warm_up(bound, self._jobs)
         for function, each in zip(functions, bound, strict=True):
             self._kernels[function.sym_name.data] = each
 
@@ -127,4 +126,4 @@ def _on_one_device(launch: Launch, device: str, constants: Constants) -> tuple[l
 
 def make_launcher(config: Any = None) -> Launcher:
     """A launcher for the Triton kernels of one program."""
-    return TritonLauncher()
+    return TritonLauncher(0 if config is None else config.compile_threads)

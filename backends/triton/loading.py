@@ -3,42 +3,52 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..cpp.cache import cache_dir, digest, write_atomically
-from .kernel import TritonKernel
-from .source import file_text
+
+if TYPE_CHECKING:
+    from .kernel import TritonKernel
 
 _FOLDER = "triton"
 _loaded: dict[str, ModuleType] = {}
 
 
 def load_functions(kernels: Sequence[TritonKernel]) -> list[Any]:
-    """A `triton.JITFunction` for each kernel (with TRITON_INTERPRET=1 an interpreted one).
+    """A `triton.JITFunction` for each kernel (with TRITON_INTERPRET=1 an interpreted one)."""
+    return [load_function(file_of(kernel), kernel.name) for kernel in kernels]
+
+
+def file_of(kernel: TritonKernel) -> str:
+    """The path of a file with a kernel.
 
     Each kernel has a file of its own in the compile cache, named by its content, and is imported from there. Triton's
     own cache knows a function by its text and its line, so that equal kernels of different graphs, and of different
     processes, are compiled once.
     """
-    return [getattr(_module(kernel), kernel.name) for kernel in kernels]
+    from .source import file_text  # not loaded where files are only read
 
-
-def _module(kernel: TritonKernel) -> ModuleType:
     text = file_text([kernel])
-    key = digest(text.encode())
-    module = _loaded.get(key)
+    path = cache_dir(_FOLDER) / f"{digest(text.encode())}.py"
+    if not path.exists() or path.read_text() != text:
+        write_atomically(path, text.encode())
+    return os.fspath(path)
+
+
+def load_function(path: str, name: str) -> Any:
+    """The function of that name in a file, which is imported once."""
+    module = _loaded.get(path)
     if module is None:
-        path = cache_dir(_FOLDER) / f"{key}.py"
-        if not path.exists() or path.read_text() != text:
-            write_atomically(path, text.encode())
-        name = f"inductile_triton_{key[:16]}"
-        spec = importlib.util.spec_from_file_location(name, path)
+        unique = f"inductile_triton_{Path(path).stem[:16]}"
+        spec = importlib.util.spec_from_file_location(unique, path)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
+        sys.modules[unique] = module
         spec.loader.exec_module(module)
-        _loaded[key] = module
-    return module
+        _loaded[path] = module
+    return getattr(module, name)

@@ -31,7 +31,7 @@ def launcher_of(compiled: Any, device: int, kind: str | None = "Cuda") -> Run:
     kind: the word in the names of torch's launchers for such a device, None when it has none
     """
     static = getattr(torch._C, f"_Static{kind}Launcher", None)
-    if static is None or not _is_plain(compiled):
+    if static is None or not is_direct(compiled, kind):
         return _triton(compiled)
     function, types = _load(static, compiled, device), argument_types(compiled)
     fast = getattr(torch._C, f"_Fast{kind}Launcher", None)
@@ -39,6 +39,11 @@ def launcher_of(compiled: Any, device: int, kind: str | None = "Cuda") -> Run:
         metadata = compiled.metadata
         return fast(function, metadata.num_warps, metadata.shared, types, _scratch_arguments(compiled))
     return _static(static, function, compiled, types)
+
+
+def is_direct(compiled: Any, kind: str | None) -> bool:
+    """Whether one of torch's launchers for a kind of device takes a kernel; then its binary is all that is needed."""
+    return hasattr(torch._C, f"_Static{kind}Launcher") and _is_plain(compiled)
 
 
 def _load(static: Any, compiled: Any, device: int) -> int:

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .kernel import TritonKernel
+from .loading import file_of
+from .request import ALIGNED, Request, index_constant
 from .targets import TritonTarget
-
-#: what accesses of 16 bytes need of an address, and of an integer in it
-ALIGNED = 16
-_DIVISIBLE = ["tt.divisibility", ALIGNED]
 
 
 @dataclass(frozen=True)
@@ -46,10 +44,11 @@ def likely_variant(kernel: TritonKernel) -> Variant:
 
 def constants_of(kernel: TritonKernel, wide: bool) -> dict[str, Any]:
     """The constant arguments of a kernel, in order."""
-    import triton.language as tl
+    return {**kernel.constexprs, **index_constant(_index_bits(kernel, wide))}
 
-    chosen = {"INDEX": tl.int64 if wide else tl.int32} if kernel.chooses_index else {}
-    return {**kernel.constexprs, **chosen}
+
+def _index_bits(kernel: TritonKernel, wide: bool) -> int:
+    return (64 if wide else 32) if kernel.chooses_index else 0
 
 
 def compile_options(kernel: TritonKernel, target: TritonTarget) -> dict[str, Any]:
@@ -72,16 +71,22 @@ def divisible_arguments(kernel: TritonKernel, variant: Variant) -> list[int]:
     return buffers + [kernel.buffers + k for k, (divisible, _) in enumerate(variant.integers) if divisible]
 
 
+def request_of(kernel: TritonKernel, target: TritonTarget, variant: Variant) -> Request:
+    """The compile of a variant, for any process on this machine."""
+    return Request(
+        name=kernel.name,
+        path=file_of(kernel),
+        signature=signature_of(kernel, variant),
+        constants=dict(kernel.constexprs),
+        index_bits=_index_bits(kernel, variant.wide),
+        divisible=tuple(divisible_arguments(kernel, variant)),
+        options=compile_options(kernel, target),
+        backend=target.backend,
+        arch=target.arch,
+        warp_size=target.warp_size,
+    )
+
+
 def compile_variant(kernel: TritonKernel, function: Any, target: TritonTarget, variant: Variant) -> Any:
     """Triton's compiled kernel; `function` is the `triton.JITFunction` of its source. Needs no GPU."""
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-
-    attributes = {(k,): [_DIVISIBLE] for k in divisible_arguments(kernel, variant)}
-    source = ASTSource(function, signature_of(kernel, variant), constants_of(kernel, variant.wide), attributes)
-    return triton.compile(
-        source,
-        target=GPUTarget(target.backend, target.arch, target.warp_size),
-        options=compile_options(kernel, target),
-    )
+    return request_of(kernel, target, variant).compile(function)

@@ -86,7 +86,7 @@ def bound(monkeypatch: pytest.MonkeyPatch) -> Bound:
     monkeypatch.setattr(bound_module, "compile_variant", compile_variant)
     for name in ("_FastCudaLauncher", "_StaticCudaLauncher"):
         monkeypatch.delattr(torch._C, name, raising=False)
-    return Bound(BoundKernel(kernel_of(TEXT), target_named("cuda:90"), None).on(0), compiled, calls)
+    return Bound(BoundKernel(kernel_of(TEXT), target_named("cuda:90")).on(0), compiled, calls)
 
 
 def test_like_arguments_share_a_variant(bound: Bound) -> None:
