@@ -131,7 +131,7 @@ def _reason_to_keep(op: Operation, ranges: Ranges) -> str | None:
 
 def _lower(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]) -> None:
     """Append what the op lowers to and record the values of its results."""
-    builder.s.location = op.location
+    builder.s.start(op.location)
     if isinstance(op, CallOp):
         result = CALLS[op.target](builder, op, values)
     else:

@@ -59,7 +59,7 @@ def _function(name: str) -> Callable[..., Scalar]:
 
 
 class ScalarBuilder:
-    """Emits ops into the block at its cursor, and numbers reduce axes so that none repeats in the function.
+    """Emits ops into the block at its cursor, and numbers reduce axes so that none repeats in what one ATen op becomes.
 
     `location` goes to every op, `device` is that of the current one's result. `emulate_precision_casts` rounds each
     yielded low-precision value for good, as eager does between its kernels.
@@ -71,6 +71,11 @@ class ScalarBuilder:
         self.device = "cpu"
         self.emulate_precision_casts = emulate_precision_casts
         self._constants: dict[tuple[str, Attribute], Scalar] = {}
+        self._reduce_axes = 0
+
+    def start(self, location: LocationAttr) -> None:
+        """Begin with another ATen op. Equal ones get equal axes, which is what passes and the verifier know again."""
+        self.location = location
         self._reduce_axes = 0
 
     def make(

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, LocationAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
@@ -17,10 +17,13 @@ from ...dialects.access import is_dynamic_name
 from ...dialects.sym import MapAttr, Ranges, SymAttr, SymbolAttr, symbol
 from ...dialects.sym.ranges import NOTHING
 from ...errors import UnsupportedError
+from ...passes.common.numbering import AttributeTokens, Key
+from ...passes.counters import counter
 from ...passes.kernel.locations import merged
 from .kernel_builder import KernelBuilder, Operand
 from .memory import strided_view
 from .names import kernel_name
+from .sharing import SharedKernel, fusion_key
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,9 @@ class LowerLoopToKernel(ModulePass):
     Precondition: every nest is a member of a `loop.fusion`; every `loop.view` that is left is linear in the strides
     of its source; every scatter into another member's result is `in_place`.
     Guarantee: no `loop` and `func` ops. Each fusion is a `kernel.func` with its parallel axes as outer loops, the
-    members in order inside, and a `host.launch`; each function a `host.func` that allocates what kernels write.
+    members in order inside, and a `host.launch`; fusions of a function that are equal but for what they read share
+    one kernel (the debug counter of the pass's name decides each time). Each function is a `host.func` that allocates
+    what kernels write.
     Loops are serial and without tiles; iterations of a `kernel.for` are independent unless a store is `ordered`.
 
         func.func @f(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {
@@ -68,6 +73,9 @@ class FunctionLowering:
     declared: dict[str, int] = field(default_factory=dict)
     """Declared symbols and their position."""
     ranges: Ranges = NOTHING
+    tokens: AttributeTokens = field(default_factory=AttributeTokens)
+    shared: dict[Key, SharedKernel] = field(default_factory=dict)
+    kernels: list[SharedKernel] = field(default_factory=list)
 
     def run(self) -> None:
         """Replace the function by a `host.func` and its kernels."""
@@ -84,6 +92,8 @@ class FunctionLowering:
             elif op.name == "aten.copy_":
                 self._copy(op, body)
         self._finish(body)
+        for shared in self.kernels:
+            shared.locate()
         self.function.body.detach_block(body)
         results = self.function.function_type.outputs.data
         program = host.FuncOp.of(
@@ -93,23 +103,37 @@ class FunctionLowering:
         self.module.erase_op(self.function, safe_erase=False)
 
     def _fusion(self, fusion: loop.FusionOp, body: Block) -> None:
+        key, outer = fusion_key(fusion, self.tokens)
+        location = merged([fusion.location, *(member.location for member in fusion.members)])
+        shared = self.shared.get(key)
+        if shared is None or not counter(LowerLoopToKernel.name):
+            shared = self.shared[key] = self._build(fusion, location, outer)
+            self.kernels.append(shared)
+        else:
+            shared.locations.append(location)
+        operands = [buffer.of(outer) for buffer in shared.buffers]
+        buffers = [_provide(operand, fusion, body) for operand in operands]
+        for result, position in zip(fusion.results, shared.results, strict=True):
+            buffers[position].name_hint = buffers[position].name_hint or result.name_hint
+            result.replace_all_uses_with(buffers[position])
+        name = shared.function.sym_name.data
+        body.insert_op_before(host.LaunchOp.of(name, buffers, shared.symbols, location), fusion)
+        body.detach_op(fusion)
+        fusion.erase(safe_erase=False)
+
+    def _build(self, fusion: loop.FusionOp, location: LocationAttr, outer: list[SSAValue]) -> SharedKernel:
+        """A kernel for a fusion, whose bodies move into it."""
         builder = KernelBuilder(fusion, self.declared, self.ranges)
         builder.build()
-        buffers = [_provide(operand, fusion, body) for operand in builder.operands]
         for result, position in zip(fusion.results, builder.results, strict=True):
-            buffers[position].name_hint = buffers[position].name_hint or result.name_hint
-            builder.block.args[position].name_hint = builder.block.args[position].name_hint or result.name_hint
-            result.replace_all_uses_with(buffers[position])
+            argument = builder.block.args[position]
+            argument.name_hint = argument.name_hint or result.name_hint
         symbols = self._symbols(builder)
         reads = any(operand.kind == "value" for operand in builder.operands)
         name = self._unique(kernel_name(builder.bodies.strong, builder.bodies.plain, reads))
-        location = merged([fusion.location, *(member.location for member in fusion.members)])
         function = kernel.FuncOp.of(name, symbols, Region(builder.block), builder.bodies.errors, location=location)
         self.module.insert_op_before(function, self.function)
-        values = MapAttr.of(*(symbol(s) for s in symbols))
-        body.insert_op_before(host.LaunchOp.of(name, buffers, values, location), fusion)
-        body.detach_op(fusion)
-        fusion.erase(safe_erase=False)
+        return SharedKernel.of(function, MapAttr.of(*(symbol(s) for s in symbols)), builder, outer)
 
     def _symbols(self, builder: KernelBuilder) -> list[str]:
         """Symbols that a kernel's expressions use, in the order in which the function declares them."""

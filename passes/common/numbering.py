@@ -58,7 +58,7 @@ class NestNumbering:
     def key(self, op: Operation, scope: Scope) -> Key:
         """The key of an op; of one with regions after its bodies are numbered."""
         numbers = self.numbers
-        operands = [numbers.get(v, v) for v in op.operands]
+        operands = [numbers.get(v) or self.outside(v) for v in op.operands]
         outer_renaming, outer_axes = self.renaming, self.axes
         bodies: list[Key] = []
         if op.regions:
@@ -67,6 +67,10 @@ class NestNumbering:
         key = (type(op), *operands, *self._properties(op), *bodies, *(self.tokens.of(r.type) for r in op.results))
         self.renaming, self.axes = outer_renaming, outer_axes
         return key
+
+    def outside(self, value: SSAValue) -> Any:
+        """What stands in a key for a value from outside."""
+        return value
 
     def _properties(self, op: Operation) -> list[Any]:
         found: list[Any] = []
