@@ -9,6 +9,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+#: variable of a compiler's cache -> its folder in the cache of a measurement
+CACHES = {"INDUCTILE_CACHE_DIR": "inductile", "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
+
 
 class MeasurementError(Exception):
     """A process that gave no result; `lines` is what it wrote to standard error, without empty lines."""
@@ -23,10 +26,7 @@ def in_fresh_process(script: str, arguments: Sequence[str], cache: str, timeout:
 
     timeout: seconds. Raises MeasurementError for a process that takes longer or fails.
     """
-    folders = {
-        "INDUCTILE_CACHE_DIR": "inductile", "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton",
-    }  # fmt: skip
-    environment = os.environ | {name: f"{cache}/{folder}" for name, folder in folders.items()}
+    environment = os.environ | {name: f"{cache}/{folder}" for name, folder in CACHES.items()}
     environment |= {"OMP_WAIT_POLICY": "passive", "HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, script, *arguments]
     try:
