@@ -58,6 +58,21 @@ func.func @already(%x: !aten.tensor<2x8x6x5xf32, strides = [240, 1, 40, 8]>, %w:
   func.return %d : !aten.tensor<2x8x6x5xf32, strides = [240, 1, 40, 8]>
 }
 
+// On a CPU a contiguous weight is copied as well, and is more here than input and result; one with channels last is not.
+func.func @weight(%x: !aten.tensor<2x8x6x5xf32>, %w: !aten.tensor<16x8x3x3xf32>, %v: !aten.tensor<16x8x3x3xf32, strides = [72, 1, 24, 8]>) -> (!aten.tensor<2x16x4x3xf32>, !aten.tensor<2x16x4x3xf32>) {
+  %a = loop.generate (i0 in 2, i1 in 8, i2 in 6, i3 in 5) {
+    %l = loop.load %x[i0, i1, i2, i3]
+    loop.yield %l
+  } : !aten.tensor<2x8x6x5xf32>
+  %b = aten.convolution(%a, %w, none, stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<2x16x4x3xf32>
+  %c = loop.generate (i0 in 2, i1 in 8, i2 in 6, i3 in 5) {
+    %l = loop.load %x[i0, i1, i2, i3]
+    loop.yield %l
+  } : !aten.tensor<2x8x6x5xf32>
+  %d = aten.convolution(%c, %v, none, stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<2x16x4x3xf32>
+  func.return %b, %d : !aten.tensor<2x16x4x3xf32>, !aten.tensor<2x16x4x3xf32>
+}
+
 // CHECK-LABEL: func.func @chain
 // CHECK: %[[C:.*]] = loop.generate
 // CHECK: strides = [240, 1, 40, 8]
@@ -80,3 +95,10 @@ func.func @already(%x: !aten.tensor<2x8x6x5xf32, strides = [240, 1, 40, 8]>, %w:
 // CHECK-NOT: strides
 // CHECK-LABEL: func.func @already
 // CHECK-NOT: loop.generate
+// CHECK-LABEL: func.func @weight
+// CHECK: %a = loop.generate
+// CHECK-NOT: strides
+// CHECK: %b = aten.convolution
+// CHECK: %c = loop.generate
+// CHECK: strides = [240, 1, 40, 8]
+// CHECK: %d = aten.convolution(%c, {{.*}} strides = [192, 1, 48, 16]
