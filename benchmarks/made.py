@@ -63,7 +63,7 @@ def let_inductor_count() -> None:
     import torch._logging
     from torch._inductor.graph import GraphLowering
 
-    torch._logging.set_logs(inductor_metrics=True)
+    torch._logging.set_logs(inductor_metrics=True)  # pyright: ignore[reportPrivateImportUsage]
     count: Callable[..., Any] = GraphLowering.count_bytes
 
     def guarded(self: Any) -> Any:

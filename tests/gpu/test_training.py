@@ -1,0 +1,119 @@
+"""Training on a GPU: random masks, running statistics, recomputation under a budget, optimizers in few launches."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from inductile.backends.compiled import REPORTS
+
+pytestmark = pytest.mark.gpu
+
+
+def test_forward_and_backward_draw_one_mask() -> None:
+    x = torch.randn(64, 333, device="cuda", requires_grad=True)
+    y = torch.compile(lambda x: F.dropout(x.exp(), 0.5) * 3, backend="inductile")(x)
+    y.sum().backward()
+    torch.testing.assert_close(x.grad, y.detach())  # d exp(x) = exp(x), under the same mask
+    assert 0.45 < float((y == 0).float().mean()) < 0.55
+
+
+def test_random_numbers_obey_the_seed() -> None:
+    def draw() -> tuple[torch.Tensor, ...]:
+        first, second = torch.rand(1000, device="cuda"), torch.randn(1000, device="cuda")
+        return first, second, torch.rand(999, device="cuda", dtype=torch.float64)
+
+    run = torch.compile(draw, backend="inductile")
+    torch.manual_seed(1)
+    first, second = run(), run()
+    torch.manual_seed(1)
+    again = run()
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not torch.equal(first[0], second[0])
+    assert 0.45 < float(first[0].mean()) < 0.55
+
+
+class Block(nn.Module):
+    """A transformer block."""
+
+    def __init__(self, width: int = 64, heads: int = 4) -> None:
+        super().__init__()
+        self.heads = heads
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        batch, length, width = x.shape
+        parts = self.qkv(self.first(x)).split(width, -1)
+        q, k, v = (t.view(batch, length, self.heads, -1).transpose(1, 2) for t in parts)
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(batch, length, width)
+        x = x + self.out(mixed)
+        return x + self.down(F.gelu(self.up(self.second(x))))
+
+
+@pytest.mark.parametrize(("dtype", "budget"), [(torch.float32, 1.0), (torch.float32, 0.3), (torch.bfloat16, 1.0)])
+def test_a_block(dtype: torch.dtype, budget: float) -> None:
+    ours = Block().to("cuda")
+    eager, x = copy.deepcopy(ours), torch.randn(2, 16, 64, device="cuda")
+    options: dict[str, Any] = {"activation_memory_budget": budget}
+    run = torch.compile(ours, backend="inductile", options=options)
+    with torch.autocast("cuda", dtype=torch.bfloat16, enabled=dtype is torch.bfloat16):
+        want, got = eager(x), run(x)
+    for y in (want, got):
+        y.float().square().mean().backward()
+    rtol, atol = (5e-2, 2e-2) if dtype is torch.bfloat16 else (1e-3, 1e-5)
+    torch.testing.assert_close(got, want, rtol=rtol, atol=atol)
+    for p, q in zip(ours.parameters(), eager.parameters(), strict=True):
+        torch.testing.assert_close(p.grad, q.grad, rtol=rtol, atol=atol)
+
+
+def test_running_statistics() -> None:
+    ours = nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8)
+    ).to("cuda")  # fmt: skip
+    eager, x = copy.deepcopy(ours), torch.randn(4, 3, 16, 16, device="cuda")
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        want, got = eager(x), torch.compile(ours, backend="inductile")(x)
+        want.square().mean().backward()
+        got.square().mean().backward()
+    torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-4)
+    for p, q in zip(ours.buffers(), eager.buffers(), strict=True):
+        torch.testing.assert_close(p, q)
+    for p, q in zip(ours.parameters(), eager.parameters(), strict=True):
+        torch.testing.assert_close(p.grad, q.grad, rtol=1e-2, atol=1e-4)
+
+
+def test_steps_of_a_compiled_optimizer() -> None:
+    ours = nn.Linear(8, 8, device="cuda")
+    eager = copy.deepcopy(ours)
+    optimizers = [torch.optim.Adam(m.parameters(), lr=0.01) for m in (eager, ours)]
+    steps = (optimizers[0].step, torch.compile(optimizers[1].step, backend="inductile"))
+    for seed in range(3):
+        for module, step in zip((eager, ours), steps, strict=True):
+            torch.manual_seed(seed)
+            module.zero_grad()
+            module(torch.randn(4, 8, device="cuda")).square().sum().backward()
+            step()
+    for p, q in zip(ours.parameters(), eager.parameters(), strict=True):
+        torch.testing.assert_close(p, q, rtol=1e-4, atol=1e-5)
+
+
+def test_foreach_adam_is_few_launches() -> None:
+    """Forty parameters of one shape: far fewer launches than parameters times operations."""
+    parameters = [nn.Parameter(torch.randn(300, 7, device="cuda")) for _ in range(40)]
+    for p in parameters:
+        p.grad = torch.randn_like(p)
+    step = torch.compile(torch.optim.Adam(parameters, foreach=True).step, backend="inductile")
+    step()  # makes the state
+    REPORTS.clear()
+    torch._dynamo.reset()
+    step()
+    assert REPORTS
+    assert sum(sum(r.kernels.values()) for r in REPORTS) < 2 * len(parameters)
+    assert not any(r.aten_calls for r in REPORTS)
