@@ -11,7 +11,7 @@ import torch
 from ..lowering.fx_decompositions import decompositions
 from ..lowering.fx_pre_grad import with_adapters
 from ..lowering.fx_private import aot_backend
-from .compile_graph import compile_graph
+from .compile_graph import compile_graph, no_garbage_collection
 from .config import Config
 from .host.gpu import is_gpu
 from .partition import partition_joint
@@ -45,9 +45,10 @@ class InductileBackend:
             from .triton.prepare import prepare
 
             prepare(example_inputs)
-        return compile_dynamo_graph(
-            graph, example_inputs, config, lambda kind, gm, inputs: compile_graph(gm, inputs, config, kind)
-        )
+        with no_garbage_collection():
+            return compile_dynamo_graph(
+                graph, example_inputs, config, lambda kind, gm, inputs: compile_graph(gm, inputs, config, kind)
+            )
 
     def reset(self) -> None:
         """Called by `torch._dynamo.reset()`; nothing is kept between compiles but the disk cache."""

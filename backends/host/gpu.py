@@ -23,11 +23,13 @@ class Gpu:
     """The devices of one type.
 
     module:         torch's module for them, such as `torch.cuda`
+    current_device: index of the current device, once torch has used one
     current_stream: index of a device -> handle of its current stream
     empty:          `empty(size, stride, dtype)`: a tensor of undefined content on the current device
     """
 
     module: Any
+    current_device: Callable[[], int]
     current_stream: Callable[[int], int]
     empty: Callable[..., torch.Tensor]
 
@@ -55,6 +57,7 @@ def gpu(device_type: str) -> Gpu:
 
     return Gpu(
         module,
+        getattr(torch._C, f"_{device_type}_getDevice", module.current_device),
         getattr(torch._C, f"_{device_type}_getCurrentRawStream", current_stream),
         getattr(_guards, f"_empty_strided_{device_type}", empty),
     )
@@ -67,11 +70,11 @@ def is_gpu(device: str) -> bool:
 
 def on_device(device: torch.device) -> Callable[[Callable[[list[Any]], Any]], Callable[[list[Any]], Any]]:
     """A decorator for programs: the GPU is the current device while one runs."""
-    module = gpu(device.type).module
+    module, current_device, index = gpu(device.type).module, gpu(device.type).current_device, device.index
 
     def decorate(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
         def guarded(args: list[Any]) -> Any:
-            if module.current_device() == device.index:
+            if current_device() == index:
                 return run(args)
             with module.device(device):
                 return run(args)

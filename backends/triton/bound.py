@@ -20,7 +20,7 @@ from ..host.gpu import gpu
 from .compilers import SERVER
 from .kernel import TritonKernel
 from .loading import load_functions
-from .native import Run, is_direct, launcher_of
+from .native import Loaded, Run, is_direct, load, run_of
 from .request import ALIGNED, Binary
 from .targets import TritonTarget
 from .variants import (
@@ -146,6 +146,7 @@ class DeviceKernel:
         """Variants for aligned buffers, by the width of indices and the traits of the integers."""
         self._others: dict[Variant, Run] = {}
         """Variants for buffers without alignment."""
+        self._entry: Run | None = None
 
     def __call__(self, stream: int, programs: int, wide: bool, *arguments: int) -> None:
         """Launch. Raises what an earlier launch reported."""
@@ -167,23 +168,42 @@ class DeviceKernel:
         run(programs, 1, 1, stream, *arguments)
 
     def bind(self, variant: Variant) -> Run:
-        """Load a variant on the current device, which must be the kernel's."""
-        run = self._others.get(variant)
+        """Load a variant on the current device, which must be the kernel's, unless it is loaded."""
+        table: dict[Any, Run] = self._others if variant.unaligned else self._plain
+        key = variant if variant.unaligned else (variant.wide, *variant.integers) if variant.integers else variant.wide
+        run = table.get(key)
         if run is None:
-            run = launcher_of(self.kernel.compiled(variant), self.device, self.kernel.target.kind.launcher)
-            if variant.unaligned:
-                self._others[variant] = run
-            else:
-                integers = variant.integers
-                self._plain[(variant.wide, *integers) if integers else variant.wide] = run
+            loaded = load(self.kernel.compiled(variant), self.device, self.kernel.target.kind.launcher)
+            run = table[key] = run_of(loaded)
+            if self.is_fixed and not variant.unaligned:
+                self._entry = self._short(loaded)
         return run
 
-    def load(self) -> None:
-        """Load the variant that most launches take, where there is a GPU."""
+    @property
+    def is_fixed(self) -> bool:
+        """Whether only the alignment of the buffers can tell launches apart."""
+        source = self.kernel.source
+        varies = source.symbols or source.chooses_index or source.errors
+        return not varies and source.buffers > 0 and source.programs({}) > 0
+
+    def _short(self, loaded: Loaded) -> Run:
+        """A launch of the variant for aligned buffers, with a check that they are."""
+        pointers = [f"p{k}" for k in range(self._buffers)]
+        arguments = ", ".join(pointers)
+        header = f"stream, programs, wide, {arguments}"
+        first = f"if ({' | '.join(pointers)}) % {ALIGNED}: return other({header})"
+        return loaded.function(header, arguments, first, {"other": self})
+
+    def entry(self) -> Run:
+        """What programs call to launch: like the kernel itself, and shorter where only alignment has to be looked at.
+
+        Loads the variant that most launches take, where there is a GPU.
+        """
         target = self.kernel.target
         if target.is_here:
             with gpu(target.kind.device).device(self.device):
                 self.bind(likely_variant(self.kernel.source))
+        return self._entry or self
 
 
 def warm_up(kernels: Sequence[BoundKernel], jobs: int = 0) -> None:

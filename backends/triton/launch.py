@@ -84,11 +84,10 @@ class TritonLauncher:
             return [f"{call}({', '.join([*numbers, *launch.tensors, *launch.integers])})  # {source.name}"]
         device = device_of(launch.buffers)
         on_device = bound.on(torch.device(device).index or 0)
-        on_device.load()
         moved, pointers = _on_one_device(launch, device, constants)
         stream = "stream" if device == launch.current else f"current_stream({on_device.device})"
         arguments = [stream, *numbers, *pointers, *launch.integers]
-        line = f"{constants.bind('launch', on_device)}({', '.join(arguments)})  # {source.name}"
+        line = f"{constants.bind('launch', on_device.entry())}({', '.join(arguments)})  # {source.name}"
         if device != launch.current:
             constants.fixed("current_stream", gpu(torch.device(device).type).current_stream)
             guard = constants.fixed("guard", gpu(torch.device(device).type).module.device)

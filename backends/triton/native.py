@@ -9,7 +9,8 @@ stream)`, `torch._C._FastCudaLauncher(function, warps, shared, types, scratch)` 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -25,20 +26,58 @@ _BINARIES = (".cubin", ".hsaco")
 _SCRATCH = ("global_scratch_size", "profile_scratch_size")
 
 
+@dataclass(frozen=True)
+class Loaded:
+    """A kernel that is loaded on a device.
+
+    call:  Python text that launches `programs` programs on `stream`, with `%s` for the arguments
+    names: what the text names beside these
+    run:   the same as a callable, where there is one
+    """
+
+    call: str
+    names: dict[str, Any]
+    run: Run | None = None
+
+    def function(self, header: str, arguments: str, first: str = "", names: Mapping[str, Any] | None = None) -> Run:
+        """A function with these parameters that runs the line `first` and launches: without a loop, in one frame."""
+        scope = {**self.names, **(names or {})}
+        # all words of the text are our own
+        exec(f"def launch({header}):\n    {first}\n    {self.call % arguments}\n", scope)
+        return scope["launch"]
+
+
 def launcher_of(compiled: Any, device: int, kind: str | None = "Cuda") -> Run:
     """The launcher for one of Triton's compiled kernels, which is loaded on a device, the current one.
 
     kind: the word in the names of torch's launchers for such a device, None when it has none
     """
-    static = getattr(torch._C, f"_Static{kind}Launcher", None)
-    if static is None or not is_direct(compiled, kind):
+    return run_of(load(compiled, device, kind))
+
+
+def run_of(loaded: Loaded) -> Run:
+    """A kernel that is loaded as a callable."""
+    return loaded.run or loaded.function("programs, y, z, stream, *arguments", "*arguments")
+
+
+def load(compiled: Any, device: int, kind: str | None = "Cuda") -> Loaded:
+    """Load one of Triton's compiled kernels for the cheapest launcher; see `launcher_of`."""
+    if not is_direct(compiled, kind):
         return _triton(compiled)
+    static = getattr(torch._C, f"_Static{kind}Launcher")
     function, types = _load(static, compiled, device), argument_types(compiled)
+    metadata, scratch = compiled.metadata, _scratch_arguments(compiled)
     fast = getattr(torch._C, f"_Fast{kind}Launcher", None)
     if fast is not None:
-        metadata = compiled.metadata
-        return fast(function, metadata.num_warps, metadata.shared, types, _scratch_arguments(compiled))
-    return _static(static, function, compiled, types)
+        return _callable(fast(function, metadata.num_warps, metadata.shared, types, scratch))
+    names = {"launch_kernel": static._launch_kernel, "function": function, "types": types + "O" * scratch}
+    names |= {"warps": metadata.num_warps, "shared": metadata.shared}
+    arguments = f"(%s,{' None,' * scratch})"
+    return Loaded(f"launch_kernel(function, programs, 1, 1, warps, shared, types, {arguments}, stream)", names)
+
+
+def _callable(run: Run) -> Loaded:
+    return Loaded("run(programs, 1, 1, stream, %s)", {"run": run}, run)
 
 
 def is_direct(compiled: Any, kind: str | None) -> bool:
@@ -79,18 +118,7 @@ def _scratch_arguments(compiled: Any) -> int:
     return sum(hasattr(compiled.metadata, name) for name in _SCRATCH)
 
 
-def _static(static: Any, function: int, compiled: Any, types: str) -> Run:
-    launch, warps, shared = static._launch_kernel, compiled.metadata.num_warps, compiled.metadata.shared
-    scratch = (None,) * _scratch_arguments(compiled)
-    all_types = types + "O" * len(scratch)
-
-    def run(x: int, y: int, z: int, stream: int, *arguments: Any) -> None:
-        launch(function, x, y, z, warps, shared, all_types, arguments + scratch, stream)
-
-    return run
-
-
-def _triton(compiled: Any) -> Run:
+def _triton(compiled: Any) -> Loaded:
     triton_run = compiled.run  # loads the kernel
     function, packed = compiled.function, compiled.packed_metadata
     # one for each argument of the kernel's text, constants included, which the launcher skips
@@ -99,4 +127,4 @@ def _triton(compiled: Any) -> Run:
     def run(x: int, y: int, z: int, stream: int, *arguments: Any) -> None:
         triton_run(x, y, z, stream, function, packed, None, None, None, *arguments, *constants)
 
-    return run
+    return _callable(run)

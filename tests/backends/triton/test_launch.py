@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from inductile.backends.triton.devices import named
 from inductile.backends.triton.launch import TritonLauncher
 from inductile.backends.triton.native import launcher_of
 from inductile.backends.triton.source import emit_source
-from inductile.backends.triton.targets import KINDS, GpuKind, target_named
+from inductile.backends.triton.targets import KINDS, GpuKind, TritonTarget, target_named
 from inductile.backends.triton.variants import Variant, divisible_arguments, likely_variant, signature_of, variant_of
 from inductile.dialects import host, kernel
 from inductile.passes.kernel.targets import TARGETS, GpuTarget
@@ -259,3 +260,45 @@ host.func @f(%x: !aten.tensor<4xf32, device = "xpu:1">) -> (!aten.tensor<4xf32, 
     assert "launch0(stream, " in source and "t1 = empty_gpu((4,), (1,), dtype0)" in source
     assert namespace["device0"] == torch.device("xpu:1") and namespace["empty_gpu"] is gpu("xpu").empty
     assert "def copy(" in emit_source(parse(TEXT), "xpu:bmg")
+
+
+FIXED = """kernel.func @copy(%x: !kernel.buffer<f32, 64>, %y: !kernel.buffer<f32, 64>) target "cuda:90" {
+  kernel.for i0 in 0 to 64 map grid tile 32 {
+    %v = kernel.load %x[i0]
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}"""
+
+
+def _present(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the machine had a GPU."""
+    monkeypatch.setattr(TritonTarget, "is_here", property(lambda target: True))
+    monkeypatch.setattr(torch.cuda, "device", lambda index: contextlib.nullcontext())
+
+
+def test_launches_that_differ_in_nothing_take_a_short_way(bound: Bound, monkeypatch: pytest.MonkeyPatch) -> None:
+    _present(monkeypatch)
+    device = BoundKernel(kernel_of(FIXED), target_named("cuda:90")).on(0)
+    entry = device.entry()
+    assert entry is not device and entry is device.entry()
+    assert list(bound.compiled) == [Variant()]
+    entry(7, 2, False, 64, 128)
+    assert [call[:11] for call in bound.calls] == [(2, 1, 1, 7, 99, (4, 1, 0), None, None, None, 64, 128)]
+    entry(7, 2, False, 68, 128)  # another variant
+    assert list(bound.compiled) == [Variant(), Variant(unaligned=frozenset({0}))]
+    assert bound.calls[1][9:11] == (68, 128)
+    assert bound.kernel.entry() is bound.kernel  # its size decides
+
+
+def test_a_variant_is_loaded_once(bound: Bound, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[Any] = []
+    whole = bound_module.load
+    monkeypatch.setattr(bound_module, "load", lambda *arguments: loads.append(arguments[0]) or whole(*arguments))
+    _present(monkeypatch)
+    for text in (FIXED, TEXT):
+        device = BoundKernel(kernel_of(text), target_named("cuda:90")).on(0)
+        for _ in range(3):
+            device.entry()
+    assert len(loads) == 2
