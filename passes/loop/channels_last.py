@@ -13,12 +13,13 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ...dialects.aten import AtenOp
-from ...dialects.aten.types import TensorType
+from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
 from ...dialects.loop import GenerateOp, LoadOp, YieldOp
 from ...dialects.sym import ONE, AxesAttr, MapAttr, symbol
 from ..common.estimates import Estimates
 from ..common.functions import functions
 from ..counters import counter
+from ..kernel.targets import CpuTarget
 from ..remarks import remark
 from ._accesses import loads_in
 from .assign_layouts import is_dense, unit_dimension, votes_for
@@ -82,17 +83,28 @@ def _qualifies(op: Operation) -> bool:
 def _pays(op: Operation, estimates: Estimates, copied: int) -> bool:
     """Whether channels side by side save more elements' copies than they cost; `copied` are those made around the call.
 
-    The library saves a copy of the input and one of the result. On the CPU ATen gives the weight the input's layout,
-    unless it has it already. It costs as much for windows of one point, whose two layouts are the same: oneDNN arranges
-    such a weight more slowly. Measured on two cores, a convolution from contiguous tensors and with channels side by
-    side: one image of 7x7 points, 512 channels to 512, windows of 3x3, 8.2 and 26.3 ms, and 2,048 channels to 512,
-    windows of one point, 2.0 and 4.3 ms; four images of 56x56 points, 64 channels, windows of 3x3, 5.1 and 4.6 ms.
+    The library saves a copy of the input and one of the result; on the CPU ATen may copy the weight instead. Measured
+    on two cores, milliseconds from contiguous tensors and with channels side by side: one image of 7x7 points, 512
+    channels to 512, windows of 3x3, 8.2 and 26.3; four images of 56x56 points, 64 channels to 64, 5.1 and 4.6.
     """
-    source, weight = cast(TensorType, op.operands[0].type), cast(TensorType, op.operands[1].type)
-    result = cast(TensorType, op.results[0].type)
+    source, result = cast(TensorType, op.operands[0].type), cast(TensorType, op.results[0].type)
     saved = estimates.product(source.shape) + estimates.product(result.shape)
-    arranged = weight.device != "cpu" or (not weight.is_contiguous and _is_channels_last(op.operands[1]))
-    return saved > copied + (0 if arranged else estimates.product(weight.shape))
+    return saved > copied + _weight_copied(op.operands[1], estimates)
+
+
+def _weight_copied(weight: SSAValue, estimates: Estimates) -> int:
+    """Elements of a weight that a convolution with channels side by side moves beyond what another one moves.
+
+    On the CPU ATen gives the weight the input's layout. For windows of one point both layouts are the same, but oneDNN
+    arranges such a weight more slowly once it exceeds the second-level cache: at 4x4 points 1.9 ms became 2.8 to 4.5
+    for weights of 4 MiB, 0.51 became 0.78 for 1 MiB, while 0.14 became 0.12 for 150 KiB.
+    """
+    type_ = cast(TensorType, weight.type)
+    elements = estimates.product(type_.shape)
+    if type_.device != "cpu" or (not type_.is_contiguous and _is_channels_last(weight)):
+        return 0
+    one_point = all(size is ONE for size in type_.shape[2:])
+    return 0 if one_point and elements * ITEM_SIZES[torch_name(type_.element)] < CpuTarget.l2_bytes else elements
 
 
 def channels_last(type_: TensorType) -> TensorType:
