@@ -103,6 +103,9 @@ def llama_decode(small: bool) -> Built:
         cache.early_initialization(1, heads, width, dtype, torch.device(device))
 
     def step(token: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        for layer in cache.layers:  # which count the tokens that they have seen, whatever the position is
+            if isinstance(getattr(layer, "cumulative_length", None), torch.Tensor):
+                layer.cumulative_length.copy_(position[0])
         return model(token, past_key_values=cache, cache_position=position, use_cache=True, return_dict=False)[0]
 
     step.module = model  # pyright: ignore[reportFunctionMemberAccess]
