@@ -198,3 +198,30 @@ func.func @units(%x: !aten.tensor<1x6x1xf32>) -> (!aten.tensor<1x6x1xf32>, !aten
   } : !aten.tensor<1x6x1xf32>, !aten.tensor<1x6x1xf32>
   func.return %a, %b : !aten.tensor<1x6x1xf32>, !aten.tensor<1x6x1xf32>
 }
+
+// -----
+
+// A scale and a shift that depend on the channel alone, with channels side by side: they are computed before the rows.
+// The channels are as many as some lanes take, and one more.
+
+func.func @rows(%x: !aten.tensor<(s1)x33xf32>, %v: !aten.tensor<33xf32>, %w: !aten.tensor<33xf32>) -> !aten.tensor<(s1)x33xf32> attributes {symbols = [#sym.symbol<s1, arg = 0, dim = 0, min = 1>]} {
+  %y = loop.fusion (a0 in s1, a1 in 33) {
+    %o = loop.generate (i0 in s1, i1 in 33) on (a0, a1) {
+      %a = loop.load %v[i1]
+      %one = arith.constant 1.0 : f32
+      %p = arith.mulf %a, %a : f32
+      %s = arith.addf %p, %one : f32
+      %r = math.sqrt %s : f32
+      %b = loop.load %w[i1]
+      %scale = arith.divf %b, %r : f32
+      %c = arith.mulf %a, %scale : f32
+      %shift = arith.subf %b, %c : f32
+      %u = loop.load %x[i0, i1]
+      %q = arith.mulf %u, %scale : f32
+      %z = arith.addf %q, %shift : f32
+      loop.yield %z
+    } : !aten.tensor<(s1)x33xf32>
+    loop.yield %o
+  } : !aten.tensor<(s1)x33xf32>
+  func.return %y : !aten.tensor<(s1)x33xf32>
+}
