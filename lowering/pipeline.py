@@ -68,7 +68,11 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,kernel-reorder,kernel-collapse,host-reuse,"
         "kernel-merge-launches,kernel-tile{target={target}}",
     ),
-    Phase("host", "host: a pool for temporaries, ends of lives", "host-plan-memory,host-free"),
+    Phase(
+        "host",
+        "host: a pool for temporaries, views of memory alone, ends of lives",
+        "host-plan-memory,host-compose-views,host-free",
+    ),
 )
 
 PIPELINES: dict[str, tuple[Phase, ...]] = {"default": DEFAULT}

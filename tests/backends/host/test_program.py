@@ -12,6 +12,8 @@ from xdsl.parser import Parser
 from inductile.backends.host import HostProgram, build
 from inductile.dialects.context import new_context
 from inductile.errors import UnsupportedError, UserError
+from inductile.lowering.registry import parse_passes
+from inductile.passes.manager import PassManager
 
 KERNELS = """
 kernel.func @double(%x: !kernel.buffer<f32, n>, %y: !kernel.buffer<f32, n>) symbols (n) {
@@ -324,3 +326,33 @@ host.func @f(%x: !aten.tensor<2xf32>) -> (!aten.tensor<3xf32>) {
     with pytest.raises(RuntimeError) as caught:
         run([torch.randn(2)])
     assert "t1 = call0(a0, [3])" in "".join(traceback.format_exception(caught.value))
+
+
+def test_composed_views_see_the_same_memory() -> None:
+    """Views of views of an argument that is one itself, with a symbol in the offset, and one that is its source."""
+    text = """
+host.func @f(%x: !aten.tensor<(s0)x8xf32>) -> (!aten.tensor<4xf32>, !aten.tensor<2x4xf32>, !aten.tensor<2x4xf32>)
+    symbols [#sym.symbol<s0, arg = 0, dim = 0>] {
+  %rows = host.view %x offset 8*s0 - 16 : !aten.tensor<2x8xf32>
+  %columns = host.view %rows offset 1 : !aten.tensor<4x2xf32, strides = [2, 8]>
+  %last = host.view %columns offset 6 : !aten.tensor<2x4xf32, strides = [1, 2]>
+  %y = aten.relu(%last) : !aten.tensor<2x4xf32>
+  %same = host.view %y offset 0 : !aten.tensor<2x4xf32>
+  %z = aten.neg(%same) : !aten.tensor<2x4xf32>
+  %part = host.view %z offset 4 : !aten.tensor<4xf32>
+  host.return %part, %same, %y
+}"""
+    x = torch.randn(6, 8)[1:]
+    made: list[list[torch.Tensor]] = []
+    for passes in ("host-free", "host-compose-views,host-free"):
+        module = Parser(new_context(), text).parse_module()
+        PassManager(parse_passes(passes)).run(new_context(), module)
+        run = build(module)
+        made.append(run([x]))
+        assert run.source.count("strided(") == (5 if passes == "host-free" else 3)
+    for one, other in zip(*made, strict=True):
+        assert torch.equal(one, other) and one.stride() == other.stride()
+    part, same, y = made[1]
+    assert same is not y and same.data_ptr() == y.data_ptr()
+    want = x.reshape(-1)[8 * 5 - 16 + 7 :].as_strided((2, 4), (1, 2)).relu()
+    assert torch.equal(y, want) and torch.equal(part, -want[1])

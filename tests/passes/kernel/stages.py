@@ -24,6 +24,7 @@ STAGES = (
     "host-reuse",
     "kernel-tile",
     "host-plan-memory",
+    "host-compose-views",
     "host-free",
 )
 SIZES = {"s0": 5, "s1": 37, "i0": 3}
