@@ -31,6 +31,7 @@ from ..passes.watching import Watch, parse_flags
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
 from .host.lazy_bits import carrying_now
+from .host.products import faster_library
 from .insertion import insert_passes
 from .targets import build
 from .trace import BoxedFunction, Trace, trace_root
@@ -106,9 +107,14 @@ def watched_inputs(inputs: Sequence[Any], kind: str) -> frozenset[int] | None:
 
 
 def with_torch_flags(config: Config) -> Config:
-    """A configuration with what torch's own switches ask for; Dynamo compiles again when one changes."""
+    """A configuration with what torch's own switches and this machine ask for.
+
+    Dynamo compiles again when the switch for deterministic algorithms changes.
+    """
     return dataclasses.replace(
-        config, deterministic=config.deterministic or torch.are_deterministic_algorithms_enabled()
+        config,
+        deterministic=config.deterministic or torch.are_deterministic_algorithms_enabled(),
+        products=faster_library() if config.products == "auto" else config.products,
     )
 
 
@@ -136,7 +142,7 @@ def is_joint(place: str) -> bool:
     return name in joint - functional
 
 
-_OF_PASSES = ("emulate_precision_casts", "deterministic", "memory_pool", "patterns")
+_OF_PASSES = ("emulate_precision_casts", "deterministic", "memory_pool", "patterns", "products")
 """Options that passes have under the same name."""
 
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from ..dialects import host, kernel
 from ..dialects.aten import AtenOp, CallOp
+from ..passes.loop.select_implementation import IMPLEMENTATION
 
 if TYPE_CHECKING:
     from ..lowering.fx_import import ImportedGraph
@@ -45,7 +46,7 @@ class GraphReport:
                 if isinstance(op, host.LaunchOp):
                     launches[op.kernel.root_reference.data] += 1
                 elif isinstance(op, AtenOp | CallOp):
-                    calls[op.target] += 1
+                    calls[_called(op)] += 1
         self.kernels, self.aten_calls = dict(launches), dict(calls)
         self.sources = program.sources
 
@@ -55,6 +56,12 @@ class GraphReport:
             f"{self.kind}: {sum(self.kernels.values())} launches of {len(self.kernels)} kernels; "
             f"ATen calls: {calls}; {sum(self.seconds.values()):.3f} s"
         )
+
+
+def _called(op: AtenOp | CallOp) -> str:
+    """The name of an op, with the library that runs it where the IR chose one."""
+    library = op.attributes.get(IMPLEMENTATION)
+    return f"{op.target} by {library.data}" if isinstance(library, StringAttr) else op.target
 
 
 #: reports of the graphs compiled in this process, newest last, for `inductile.explain` and tests

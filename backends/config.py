@@ -56,6 +56,11 @@ class Config:
         "combinations of ops that become one op: 'exact' for those that change no bit, 'all', 'none', or names, as in "
         "'exact,attention'",
     )
+    products: str = _option(
+        "auto",
+        "who multiplies large float32 matrices on the CPU: torch's BLAS as in eager, oneDNN, or the faster one here",
+        ("auto", "blas", "onednn"),
+    )
     memory_pool: bool = _option(
         True,
         "on the CPU, keep memory for intermediate values between calls, where that does not raise the peak of a call; "

@@ -53,7 +53,7 @@ DEFAULT: tuple[Phase, ...] = (
         "loop: no views, simple indices, one fusion a kernel, in-place decisions",
         "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-merge-updates,loop-select-pieces,"
         "loop-channels-last,loop-assign-layouts,loop-inline,"
-        "loop-cse,loop-dce,loop-split-axes,loop-split-reductions,loop-fuse,loop-bufferize",
+        "loop-cse,loop-dce,loop-split-axes,loop-split-reductions,loop-fuse,loop-bufferize,loop-select-implementation",
     ),
     Phase(
         "lower-to-kernel",

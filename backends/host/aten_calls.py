@@ -17,6 +17,7 @@ from ...lowering.fx_targets import resolve
 from .constants import Constants
 from .direct import direct
 from .expressions import expression
+from .products import implementation_of
 from .runtime import torch_dtype
 
 
@@ -47,7 +48,8 @@ class ArgumentPrinter:
             arguments = [self.print(value) for value in op.args()]
             arguments += [self._named(name, value) for name, value in op.kwargs().items()]
         else:
-            function, arguments = direct(resolve(op.target.replace(".", "::", 1))), self._spelled(op)
+            function = implementation_of(op) or direct(resolve(op.target.replace(".", "::", 1)))
+            arguments = self._spelled(op)
         return f"{self.constants.bind('call', function)}({', '.join(arguments)})"
 
     def _spelled(self, op: AtenOp) -> list[str]:

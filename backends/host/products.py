@@ -1,0 +1,73 @@
+"""Matrix products by another library than the one that ATen calls for them.
+
+Uses the private op `mkldnn::_linear_pointwise` of torch builds with oneDNN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import torch
+
+from ...dialects.aten import AtenOp
+from ...errors import UnsupportedError
+from ...passes.loop.select_implementation import BLAS, IMPLEMENTATION, ONEDNN
+
+_INTEL = "GenuineIntel"
+
+
+def faster_library() -> str:
+    """The library that multiplies large float32 matrices faster on this machine, as far as that has been measured.
+
+    oneDNN where MKL is the BLAS and the processor has AVX-512 but is not Intel's; see `loop-select-implementation`.
+    The BLAS where torch's switches say so: oneDNN is off, or eager may multiply in less than float32.
+    """
+    measured = torch.backends.mkl.is_available() and torch.backends.cpu.get_cpu_capability() == "AVX512"
+    wanted = torch.backends.mkldnn.enabled and torch.get_float32_matmul_precision() == "highest"
+    return ONEDNN if measured and wanted and _linear() is not None and _vendor() != _INTEL else BLAS
+
+
+def _vendor() -> str:
+    """The maker of the processor as Linux says it; elsewhere Intel is assumed, for which nothing changes."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return _INTEL
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("vendor_id")), _INTEL)
+
+
+def _linear() -> Callable[..., torch.Tensor] | None:
+    if not torch.backends.mkldnn.is_available():
+        return None
+    packet = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
+    return None if packet is None else packet.default
+
+
+def _onednn() -> Mapping[str, Callable[..., torch.Tensor]]:
+    linear = _linear()
+    if linear is None:
+        raise UnsupportedError(
+            "the IR wants products by oneDNN, which this torch was built without: "
+            "leave out loop-select-implementation, or run it with products=blas"
+        )
+
+    def mm(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        return linear(left, right.t(), None, "none", [], "")
+
+    def addmm(bias: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        return linear(left, right.t(), bias, "none", [], "")
+
+    return {"aten.mm": mm, "aten.addmm": addmm}
+
+
+def implementation_of(op: AtenOp) -> Callable[..., torch.Tensor] | None:
+    """What runs an op instead of ATen's own, if the IR chose something. UnsupportedError for what nobody provides."""
+    chosen = op.attributes.get(IMPLEMENTATION)
+    if chosen is None:
+        return None
+    name = getattr(chosen, "data", None)
+    found = _onednn().get(op.name) if name == ONEDNN else None
+    if found is None:
+        raise UnsupportedError(f"{op.name} has no implementation {chosen}")
+    return found

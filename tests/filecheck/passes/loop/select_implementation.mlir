@@ -1,0 +1,40 @@
+// RUN: inductile-opt %s -p loop-select-implementation{products=onednn} | filecheck %s
+// RUN: inductile-opt %s -p loop-select-implementation | filecheck %s --check-prefix=BLAS
+// BLAS-NOT: implementation
+
+// CHECK-LABEL: func.func @large
+// CHECK: aten.mm(%x, %w) {implementation = "onednn"}
+// CHECK: aten.addmm(%b, %x, %v) {implementation = "onednn"}
+func.func @large(%x: !aten.tensor<8x768xf32>, %w: !aten.tensor<768x768xf32>, %v: !aten.tensor<768x768xf32, strides = [1, 768]>, %b: !aten.tensor<768xf32>) -> (!aten.tensor<8x768xf32>, !aten.tensor<8x768xf32>) {
+  %0 = aten.mm(%x, %w) : !aten.tensor<8x768xf32>
+  %1 = aten.addmm(%b, %x, %v) : !aten.tensor<8x768xf32>
+  func.return %0, %1 : !aten.tensor<8x768xf32>, !aten.tensor<8x768xf32>
+}
+
+// Much work with a small matrix, for any number of rows that is at least two.
+// CHECK-LABEL: func.func @dynamic
+// CHECK: aten.mm(%x, %w) {implementation = "onednn"}
+func.func @dynamic(%x: !aten.tensor<(s0)x256xf32>, %w: !aten.tensor<256x256xf32>) -> !aten.tensor<(s0)x256xf32> attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0, min = 2, hint = 512>]} {
+  %0 = aten.mm(%x, %w) : !aten.tensor<(s0)x256xf32>
+  func.return %0 : !aten.tensor<(s0)x256xf32>
+}
+
+// One row, a first matrix along columns, holes in the second, a scaled bias, too little work, another type.
+// CHECK-LABEL: func.func @kept
+// CHECK-NOT: implementation
+func.func @kept(%x: !aten.tensor<1x768xf32>, %t: !aten.tensor<8x768xf32, strides = [1, 8]>, %y: !aten.tensor<8x768xf32>, %w: !aten.tensor<768x768xf32>, %h: !aten.tensor<768x768xf32, strides = [800, 1]>, %b: !aten.tensor<768xf32>, %s: !aten.tensor<768x4xf32>, %z: !aten.tensor<8x768xbf16>, %u: !aten.tensor<768x768xbf16>) -> (!aten.tensor<1x768xf32>, !aten.tensor<8x768xf32>, !aten.tensor<8x768xf32>, !aten.tensor<8x768xf32>, !aten.tensor<8x4xf32>, !aten.tensor<8x768xbf16>) {
+  %0 = aten.mm(%x, %w) : !aten.tensor<1x768xf32>
+  %1 = aten.mm(%t, %w) : !aten.tensor<8x768xf32>
+  %2 = aten.mm(%y, %h) : !aten.tensor<8x768xf32>
+  %3 = aten.addmm(%b, %y, %w, beta = 2) : !aten.tensor<8x768xf32>
+  %4 = aten.mm(%y, %s) : !aten.tensor<8x4xf32>
+  %5 = aten.mm(%z, %u) : !aten.tensor<8x768xbf16>
+  func.return %0, %1, %2, %3, %4, %5 : !aten.tensor<1x768xf32>, !aten.tensor<8x768xf32>, !aten.tensor<8x768xf32>, !aten.tensor<8x768xf32>, !aten.tensor<8x4xf32>, !aten.tensor<8x768xbf16>
+}
+
+// CHECK-LABEL: func.func @maybe_empty
+// CHECK-NOT: implementation
+func.func @maybe_empty(%x: !aten.tensor<(s0)x768xf32>, %w: !aten.tensor<768x768xf32>) -> !aten.tensor<(s0)x768xf32> attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0, min = 0, hint = 512>]} {
+  %0 = aten.mm(%x, %w) : !aten.tensor<(s0)x768xf32>
+  func.return %0 : !aten.tensor<(s0)x768xf32>
+}
