@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -19,6 +19,8 @@ from .axes import Loop, substitute_axes
 from .locations import merged
 from .value_numbering import region_key
 
+Pair = kernel.ForOp | kernel.ReduceOp
+
 
 @dataclass(frozen=True)
 class KernelCollapse(ModulePass):
@@ -28,7 +30,7 @@ class KernelCollapse(ModulePass):
 
     Precondition: loops are serial and without tiles.
     Guarantee: no two loops, one right inside the other, whose axes occur only as `size*outer + inner`; no `for` of one
-    iteration.
+    iteration, and no `reduce` of one element, which is that element.
 
         kernel.for i0 in 0 to 8 { kernel.for i1 in 0 to 16 { %v = kernel.load %x[16*i0 + i1] ... } kernel.yield }
     becomes
@@ -52,25 +54,26 @@ def collapse_block(block: Block) -> None:
             continue
         for region in op.regions:
             collapse_block(region.block)
-        if isinstance(op, kernel.ForOp) and op.hi.data - op.lo.data is ONE:
+        if _runs_once(op):
             _inline(op)
         elif not isinstance(op, kernel.ScanOp):
             while (inner := _only_loop(op)) is not None and _collapse(op, inner):
                 pass
 
 
-def _inline(op: kernel.ForOp) -> None:
+def _runs_once(op: Operation) -> TypeGuard[Pair]:
+    """Whether a loop has one iteration, with nothing to combine it with."""
+    if isinstance(op, kernel.ReduceOp) and (op.combine is not None or op.init):
+        return False
+    return isinstance(op, kernel.ForOp | kernel.ReduceOp) and op.hi.data - op.lo.data is ONE
+
+
+def _inline(op: Pair) -> None:
     """Run the only iteration in place of the loop."""
     substitute_axes(op.body.block, {op.axis.data: op.lo.data})
-    parent, body = op.parent, op.body.block
+    parent = op.parent
     assert parent is not None
-    for inner in list(body.ops)[:-1]:
-        body.detach_op(inner)
-        parent.insert_op_before(inner, op)
-    parent.erase_op(op)
-
-
-Pair = kernel.ForOp | kernel.ReduceOp
+    _take_body(parent, op)
 
 
 def _only_loop(outer: Pair) -> Pair | None:
@@ -110,7 +113,7 @@ def _collapse(outer: Pair, inner: Pair) -> bool:
     _rewrite(inner.body.block, joint)
     outer.properties["hi"] = SymAttr.of(outer.hi.data * size)
     outer.location = merged((outer.location, inner.location))
-    _take_body(outer, inner)
+    _take_body(outer.body.block, inner)
     return True
 
 
@@ -172,9 +175,9 @@ def _rewrite(block: Block, joint: _Joint) -> None:
                 _rewrite(region.block, joint)
 
 
-def _take_body(outer: Pair, inner: Pair) -> None:
-    """Put the inner loop's ops in place of it."""
-    block, body = outer.body.block, inner.body.block
+def _take_body(block: Block, inner: Pair) -> None:
+    """Put the ops of a loop in this block in place of it."""
+    body = inner.body.block
     values: Sequence[object] = yielded(inner.body)
     moved: list[Operation] = list(body.ops)[:-1]
     for op in moved:

@@ -190,3 +190,37 @@ kernel.func @apart(%x: !kernel.buffer<f32, 100>, %y: !kernel.buffer<f32, 100>) {
 // CHECK-NEXT:     kernel.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
+
+// -----
+
+// A reduction of one element is that element; what is around it can be tiled then.
+
+kernel.func @one_element(%x: !kernel.buffer<f32, 8*s0>, %y: !kernel.buffer<f32, 8>) symbols (s0) {
+  kernel.for i0 in 0 to 8 {
+    %s = kernel.reduce sum r0 in 0 to s0 {
+      %t = kernel.reduce sum r1 in 0 to 1 {
+        %v = kernel.load %x[8*r0 + i0 + r1]
+        kernel.yield %v
+      }
+      kernel.yield %t
+    }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @one_element(%x: !kernel.buffer<f32, 8*s0>, %y: !kernel.buffer<f32, 8>) symbols (s0) {
+// CHECK-NEXT:     kernel.for i0 in 0 to 8 {
+// CHECK-NEXT:       %s = kernel.reduce sum r0 in 0 to s0 {
+// CHECK-NEXT:         %v = kernel.load %x[8*r0 + i0]
+// CHECK-NEXT:         kernel.yield %v
+// CHECK-NEXT:       }
+// CHECK-NEXT:       kernel.store %s, %y[i0]
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
