@@ -95,9 +95,9 @@ class Combining:
             text = f"tl.full({self.context.shape(dims)}, {value.text}, tl.{value.dtype})"
         return self.context.define(text, value.dtype, dims, "block")
 
-    def start(self, name: str, value: Value, dims: Dims) -> str:
-        """The line that initialises an accumulator or carry."""
-        shape = self.context.shape(dims)
+    def start(self, name: str, value: Value, dims: Dims, shape: str | None = None) -> str:
+        """The line that initialises an accumulator or carry; `shape` where it is not that of all lanes of `dims`."""
+        shape = shape or self.context.shape(dims)
         if value.literal:
             return f"{name} = tl.full({shape}, {value.text}, tl.{value.dtype})"
         return f"{name} = tl.broadcast_to({value}, {shape})" if dims != value.dims else f"{name} = {value}"

@@ -24,7 +24,7 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from . import prelude, special  # noqa: F401  # what kernels import
+from . import nvidia, prelude, special  # noqa: F401  # what kernels import
 from .loading import load_function
 from .request import Request
 

@@ -46,6 +46,8 @@ class Context:
     rank: int
     ranges: Ranges
     width: str | None = None
+    nvidia: bool = False
+    """Whether the kernel runs on a GPU of NVIDIA, so that it may call `nvidia.py`."""
     status: str = ""
     """Name of the word to which checks report."""
     out: Writer = field(default_factory=Writer)

@@ -54,12 +54,15 @@ _LIBDEVICE_BINARY = {
     FUNCTION_OPS["fmod"]: "fmod", FUNCTION_OPS["hypot"]: "hypot", FUNCTION_OPS["nextafter"]: "nextafter",
 }  # fmt: skip
 
+#: division of float32, correctly rounded
+DIVIDE = "tl.div_rn({0t}, {1t})"
+
 #: the rest: floats, comparisons are apart
 FLOAT: dict[type[Operation], Spelling] = {
     **{op: f"libdevice.{name}({{0t}})" for op, name in _LIBDEVICE.items()},
     **{op: f"libdevice.{name}({{0t}}, {{1t}})" for op, name in _LIBDEVICE_BINARY.items()},
     # Triton's own division and square root of float32 are approximate; on float64 these names do not exist
-    arith.DivfOp: {"float32": "tl.div_rn({0t}, {1t})", "": "{0t} / {1t}"},
+    arith.DivfOp: {"float32": DIVIDE, "": "{0t} / {1t}"},
     math_dialect.SqrtOp: {"float32": "tl.sqrt_rn({0t})", "": "tl.sqrt({0t})"},
     arith.NegfOp: "prelude.negate({0t})",
     arith.MaximumfOp: "prelude.maximum({0t}, {1t})",
@@ -80,6 +83,12 @@ FLOAT: dict[type[Operation], Spelling] = {
     **{FUNCTION_OPS[name]: f"special.{name}({{0t}}, {{1t}})" for name in ("zeta", "igamma", "igammac")},
     FUNCTION_OPS["i0e"]: "prelude.i0e({0t})",
     FUNCTION_OPS["i1e"]: "prelude.i1e({0t})",
+}
+
+#: those of float32 that NVIDIA's GPUs have better ones for
+NVIDIA: dict[type[Operation], str] = {
+    math_dialect.TanhOp: "nvidia.tanh({0t})",
+    math_dialect.ErfOp: "nvidia.erf({0t})",
 }
 
 #: number of the predicate -> operator; `ord`, `uno` and the unordered ones are spelled out

@@ -1,7 +1,8 @@
 """Running kernels on CPU tensors with Triton's interpreter, which needs TRITON_INTERPRET=1 before Triton is imported.
 
-The interpreter lacks the functions of `libdevice`, reduces with custom functions one element at a time, truncates to
-bfloat16 instead of rounding, has no constants of it, and makes floats of a bool that it broadcasts; all mended here.
+The interpreter lacks the functions of `libdevice` and `nvidia`, reduces with custom functions one element at a time,
+truncates to bfloat16 instead of rounding, has no constants of it, rounds twice in a fused multiply-add, and makes
+floats of a bool that it broadcasts; all mended here.
 Meant for tests and for looking at kernels where there is no GPU.
 """
 
@@ -31,6 +32,10 @@ _BINARY: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "pow": torch.pow, "atan2": torch.atan2, "copysign": torch.copysign, "fmod": torch.fmod, "hypot": torch.hypot,
     "nextafter": torch.nextafter,
 }  # fmt: skip
+
+
+#: what is written in the GPU's own language
+_NVIDIA: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {"exp2": torch.exp2, "reciprocal": torch.reciprocal}
 
 
 def _libdevice_function(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
@@ -97,6 +102,14 @@ def _splat(self: Any, block: Any, scalar: Any) -> Any:
     return TensorHandle(np.full(block.shape, scalar.data.reshape(-1)[0], dtype=scalar.data.dtype), block.scalar)
 
 
+def _fused(self: Any, x: Any, y: Any, z: Any) -> Any:
+    """x * y + z of float32, rounded once but for rare cases; the interpreter rounds the product too."""
+    from triton.runtime.interpreter import TensorHandle
+
+    wide = [v.data.astype(np.float64) if v.data.dtype == np.float32 else v.data for v in (x, y, z)]
+    return TensorHandle((wide[0] * wide[1] + wide[2]).astype(z.data.dtype), z.dtype.scalar)
+
+
 def _bfloat16_constant(self: Any, value: float) -> Any:
     import triton.language as tl
     from triton.runtime.interpreter import TensorHandle
@@ -131,15 +144,20 @@ def install() -> None:
     from triton.language.extra import libdevice
     from triton.runtime import interpreter
 
+    from . import nvidia
+
     builder: Any = interpreter.InterpreterBuilder
     reductions: Any = interpreter.ReduceOps
     if reductions.generic_reduce is _tree_reduce:
         return
     reductions.generic_reduce = _tree_reduce
     builder.create_splat = _splat
+    builder.create_fma = _fused
     builder.create_atomic_rmw = _bfloat16_atomics(builder.create_atomic_rmw)
     builder.get_bf16 = _bfloat16_constant
     builder.cast_impl = _rounding_casts(builder.cast_impl)
+    for name, function in _NVIDIA.items():
+        setattr(nvidia, name, _libdevice_function(function))
     for name, function in {**_UNARY, **_BINARY}.items():
         setattr(libdevice, name, _libdevice_function(function))
 

@@ -44,7 +44,11 @@ class _KernelEmitter:
         rank = max((tile_rank(op) for op in block.ops if isinstance(op, Loop)), default=0)
         self.extents = tuple(a.type.extent for a in block.args)  # pyright: ignore[reportAttributeAccessIssue]
         self.context = Context(
-            rank, ranges, _index_width(self.extents, ranges), written=frozenset(written_buffers(block))
+            rank,
+            ranges,
+            _index_width(self.extents, ranges),
+            nvidia=function.target is not None and function.target.data.startswith("cuda:"),
+            written=frozenset(written_buffers(block)),
         )
         self.axes = Axes(self.context)
         self.reductions = Reductions(self.context, self.axes, self.body, self.custom)

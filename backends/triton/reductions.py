@@ -7,11 +7,16 @@ from contextlib import ExitStack
 
 from ...dialects import kernel
 from ...dialects.sym import bounds
-from ...passes.kernel.tiles import extent_of, is_persistent, is_tiled
+from ...passes.kernel.cost import element_bytes
+from ...passes.kernel.tiles import extent_of, is_persistent, is_tiled, tile_of
 from .combining import Combining, Group, yielded_operands
 from .monoids import monoid_named, reduce_text
 from .values import Value, union
 
+#: bytes that a thread loads by one instruction
+VECTOR_BYTES = 16
+#: lanes that are worth keeping accumulators for, those of a warp
+SHORTEST_FOLDED = 32
 _SUM = monoid_named("sum")
 _MAX = monoid_named("max")
 
@@ -120,33 +125,55 @@ class Reductions(Combining):
                 stack.enter_context(self.axes.covered(op) if covered else self.axes.looped(op))
             self.body(inner.body.block)
             for group in groups:
-                accumulators, neutral = self._step(inner, group, names[group[1]])
-                dims = accumulators[0].dims
-                starts += [self.start(a.text, n, dims) for a, n in zip(accumulators, neutral, strict=True)]
+                accumulators, begin = self._step(inner, group, names[group[1]])
+                starts += begin
                 found.append(accumulators)
         for line in starts:
             context.out.line(line)
         context.out.extend(lines)
         return found
 
-    def _step(self, op: kernel.ReduceOp, group: Group, names: Sequence[str]) -> tuple[list[Value], tuple[Value, ...]]:
-        """Combine what the body yields into accumulators of these names; returns them and their identity."""
+    def _step(self, op: kernel.ReduceOp, group: Group, names: Sequence[str]) -> tuple[list[Value], list[str]]:
+        """Combine what the body yields into accumulators of these names; returns them, and lines that start them."""
         context, monoid = self.context, group[0]
         values = self.yields(op, group)
         own = (context.lanes[-1].dim,) if is_tiled(op) else ()
         accumulators = [Value(n, v.dtype, union(own, *values)) for n, v in zip(names, values, strict=True)]
         neutral = self.identity(op, group, values)
-        if is_of_single_elements(monoid.name, values):
+        shape = context.shape(accumulators[0].dims)
+        single = is_of_single_elements(monoid.name, values)
+        if single and (count := self._elements_folded(op, monoid.name)) > 1:
+            shape = self._fold(op, monoid.name, accumulators, self.where_inside(op, values[0], neutral[0]), count)
+        elif single:
             mask = self.mask(op)
             weight = "1.0" if mask is None else f"{mask}.to(tl.{values[0].dtype})"
-            value = self.where_inside(op, values[0], accumulators[0]) if monoid.name == "welford" else values[0]
-            if monoid.name == "logsumexp":
-                value = self.where_inside(op, value, neutral[0])
+            value = self.where_inside(op, values[0], accumulators[0] if monoid.name == "welford" else neutral[0])
             arguments = ", ".join(a.text for a in accumulators)
             self.assign(accumulators, [f"prelude.{monoid.name}_step({arguments}, {context.typed(value)}, {weight})"])
         else:
             self.assign(accumulators, monoid.combine(context, accumulators, self.masked(op, group)))
-        return accumulators, neutral
+        return accumulators, [self.start(a.text, n, a.dims, shape) for a, n in zip(accumulators, neutral, strict=True)]
+
+    def _elements_folded(self, op: kernel.ReduceOp, name: str) -> int:
+        """Neighbours that a thread loads at once and combines before it takes them into its accumulator.
+
+        Only where their own combination is cheaper than a step for each: a maximum and a sum are, rescaled once.
+        """
+        loads = [o for o in op.walk() if isinstance(o, kernel.LoadOp) and not o.buffer.type.local]  # pyright: ignore[reportAttributeAccessIssue]
+        innermost = is_tiled(op) and self.context.lanes[-1].dim == self.context.rank - 1
+        if not self.context.nvidia or name != "logsumexp" or not innermost or not loads:
+            return 1
+        count = VECTOR_BYTES // min(element_bytes(load.buffer.type) for load in loads)
+        return count if tile_of(op) >= count * SHORTEST_FOLDED else 1
+
+    def _fold(self, op: kernel.ReduceOp, name: str, accumulators: Sequence[Value], value: Value, count: int) -> str:
+        """Take groups of neighbours into accumulators of fewer lanes; returns the shape of these."""
+        block = self.broadcast(value, accumulators[0].dims)
+        *outer, last = self.context.shape(block.dims)[1:-1].split(", ")
+        lanes = [*outer, f"{last} // {count}"]
+        groups = f"tl.reshape({block}, [{', '.join([*lanes, str(count)])}])"
+        self.assign(accumulators, [f"nvidia.{name}_fold({', '.join([*(a.text for a in accumulators), groups])})"])
+        return f"[{', '.join(lanes)}]"
 
 
 def chain_of(op: kernel.ReduceOp) -> list[kernel.ReduceOp]:

@@ -14,7 +14,8 @@ from ...dialects import kernel, scalar
 from ...errors import UnsupportedError
 from .context import Context
 from .dtypes import dtype_name, is_float, literal, signed, unsigned
-from .functions import CMPF, CMPI, FLOAT, INFIX, SIGNED, UNSIGNED, Spelling
+from .functions import CMPF, CMPI, DIVIDE, FLOAT, INFIX, NVIDIA, SIGNED, UNSIGNED, Spelling
+from .intervals import is_at_least_one
 from .values import Value, union
 
 _PLACE = re.compile(r"\{(\d)(t?)\}")
@@ -83,9 +84,23 @@ def _with_sign(table: dict[type[Operation], str], convert: Callable[[str], str])
 def _float(context: Context, op: Operation) -> None:
     operands = _operands(context, op)
     spelling: Spelling = FLOAT[type(op)] if type(op) in FLOAT else extensions.table("inductile.triton")[type(op)]
+    if context.nvidia and operands[0].dtype == "float32":
+        spelling = _division(context, op, operands) if isinstance(op, arith.DivfOp) else NVIDIA.get(type(op), spelling)
     if not isinstance(spelling, str):
         spelling = spelling.get(operands[0].dtype, spelling[""])
     _bind(context, op, spell(context, spelling, operands), _result_dtype(op), operands)
+
+
+def _division(context: Context, op: arith.DivfOp, operands: Sequence[Value]) -> str:
+    """A correctly rounded division has a branch for each element; without one where the divisor allows it."""
+    quotients = union(*operands)
+    if len(quotients) < max(context.rank, 1):  # few, compared with what the kernel does for each element
+        return DIVIDE
+    if operands[1].dims != quotients:
+        return "nvidia.divide_by_shared({0t}, {1t})"
+    if is_at_least_one(op.rhs):
+        return "nvidia.divide_by_at_least_one({0t}, {1t})"
+    return DIVIDE
 
 
 def _constant(context: Context, op: arith.ConstantOp) -> None:

@@ -15,6 +15,7 @@ from .kernel_emitter import emit_kernel
 _IMPORTS = (
     ("libdevice.", "from triton.language.extra import libdevice"),
     ("prelude.", f"from {__package__} import prelude"),
+    ("nvidia.", f"from {__package__} import nvidia"),
     ("special.", f"from {__package__} import special"),
 )
 

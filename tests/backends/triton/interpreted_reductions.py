@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from .support import Tensor, check
+from .support import Tensor, check, interpreted, kernel_of
 
 INF, NAN = math.inf, math.nan
 ROWS, LENGTH = 5, 37
@@ -133,6 +133,29 @@ def test_logsumexp_is_eagers() -> None:
     x = _values("f32")
     text = _reduction("logsumexp", "f32", "kernel.yield %v, %one", ["f32"] * 2, "loop")
     _, m, s = check(text, [x, torch.zeros(ROWS), torch.zeros(ROWS)])
+    torch.testing.assert_close(m + s.log(), x.logsumexp(1), equal_nan=True)
+
+
+def test_logsumexp_of_neighbours_that_are_taken_in_at_once() -> None:
+    inf, rows = float("inf"), 8
+    x = torch.randn(rows, 700, generator=torch.Generator().manual_seed(3)) * 30
+    x[1, 3], x[2, 600], x[3], x[4, :256], x[5, 5:9] = inf, float("nan"), -inf, -inf, -inf
+    text = f"""kernel.func @rows(%x: !kernel.buffer<f32, {700 * rows}>, %m: !kernel.buffer<f32, {rows}>,
+                      %s: !kernel.buffer<f32, {rows}>) target "cuda:90" {{
+      kernel.for i0 in 0 to {rows} map grid {{
+        %h, %t = kernel.reduce logsumexp r0 in 0 to 700 map vector tile 256 {{
+          %v = kernel.load %x[700*i0 + r0]
+          %one = arith.constant 1.0 : f32
+          kernel.yield %v, %one
+        }}
+        kernel.store %h, %m[i0]
+        kernel.store %t, %s[i0]
+        kernel.yield
+      }}
+      kernel.yield
+    }}"""
+    assert "nvidia.logsumexp_fold(" in kernel_of(text).source
+    _, m, s = interpreted(text, [x, torch.zeros(rows), torch.zeros(rows)], {})
     torch.testing.assert_close(m + s.log(), x.logsumexp(1), equal_nan=True)
 
 

@@ -129,6 +129,7 @@ kernel.func @layer_norm(%x: !kernel.buffer<f32, 768*s0>, %g: !kernel.buffer<f32,
 // CHECK-NEXT: import triton.language as tl
 // CHECK-NEXT: from triton.language.extra import libdevice
 // CHECK-NEXT: from inductile.backends.triton import prelude
+// CHECK-NEXT: from inductile.backends.triton import nvidia
 // CHECK-EMPTY:
 // CHECK-EMPTY:
 // CHECK-NEXT: # grid s0, num_warps 4
@@ -144,7 +145,7 @@ kernel.func @layer_norm(%x: !kernel.buffer<f32, 768*s0>, %g: !kernel.buffer<f32,
 // CHECK-NEXT:     e = libdevice.exp(d)
 // CHECK-NEXT:     e_inside = tl.where(r0_mask, e, 0.0)
 // CHECK-NEXT:     s = tl.sum(e_inside, 0)
-// CHECK-NEXT:     q = tl.div_rn(e, s)
+// CHECK-NEXT:     q = nvidia.divide_by_shared(e, s)
 // CHECK-NEXT:     tl.store(y + (300 * i0 + r0), q, mask=r0_mask)
 // CHECK-EMPTY:
 // CHECK-EMPTY:
@@ -181,7 +182,7 @@ kernel.func @layer_norm(%x: !kernel.buffer<f32, 768*s0>, %g: !kernel.buffer<f32,
 // CHECK-NEXT:         w_2 = tl.load(x + (300 * i0 + r2), mask=mask_2).to(tl.float32)
 // CHECK-NEXT:         d_1 = w_2 - m
 // CHECK-NEXT:         e_1 = libdevice.exp(d_1)
-// CHECK-NEXT:         q = tl.div_rn(e_1, s)
+// CHECK-NEXT:         q = nvidia.divide_by_shared(e_1, s)
 // CHECK-NEXT:         n = q.to(tl.bfloat16)
 // CHECK-NEXT:         tl.store(y + (300 * i0 + r2), n, mask=mask_2)
 // CHECK-EMPTY:
@@ -213,7 +214,7 @@ kernel.func @layer_norm(%x: !kernel.buffer<f32, 768*s0>, %g: !kernel.buffer<f32,
 // CHECK-NEXT:         r0_mask = r0 < s0_wide
 // CHECK-NEXT:         mask = i0_mask & r0_mask
 // CHECK-NEXT:         v = tl.load(x + (100 * r0 + i0), mask=mask)
-// CHECK-NEXT:         t = libdevice.tanh(v)
+// CHECK-NEXT:         t = nvidia.tanh(v)
 // CHECK-NEXT:         t_inside = tl.where(r0_mask, t, 0.0)
 // CHECK-NEXT:         s_acc = s_acc + t_inside
 // CHECK-NEXT:     s = tl.sum(s_acc, 1, keep_dims=True)

@@ -1,0 +1,37 @@
+"""What is known of the size of a float from the ops that compute it."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.dialects import math as math_dialect
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import Block, SSAValue
+
+from ...dialects import scalar
+
+#: ops with results that are 0, positive or NaN
+_NOT_NEGATIVE = (math_dialect.ExpOp, math_dialect.Exp2Op, math_dialect.AbsFOp, math_dialect.SqrtOp)
+
+
+def is_at_least_one(value: SSAValue) -> bool:
+    """Whether a float is certainly at least 1, or NaN, at a glance: a constant, or one and something not negative."""
+    op = value.owner
+    if isinstance(op, arith.AddfOp):
+        pairs = ((op.lhs, op.rhs), (op.rhs, op.lhs))
+        return any(is_at_least_one(one) and _is_not_negative(other) for one, other in pairs)
+    return _constant(value) >= 1.0
+
+
+def _is_not_negative(value: SSAValue) -> bool:
+    op = value.owner
+    if isinstance(op, arith.MulfOp) and op.lhs is op.rhs:
+        return True
+    if isinstance(op, scalar.WidenOp | scalar.NarrowOp):
+        return _is_not_negative(op.operands[0])
+    return isinstance(op, _NOT_NEGATIVE) or _constant(value) >= 0.0
+
+
+def _constant(value: SSAValue) -> float:
+    op = value.owner
+    known = not isinstance(op, Block) and isinstance(op, arith.ConstantOp) and isinstance(op.value, FloatAttr)
+    return op.value.value.data if known else float("nan")  # pyright: ignore[reportAttributeAccessIssue]

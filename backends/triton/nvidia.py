@@ -1,0 +1,113 @@
+"""Device functions for NVIDIA's GPUs, which generated kernels call as `nvidia.name`.
+
+They are as exact as those of libdevice, but without branches, which the lanes of a warp take one after the other, and
+without care for denormal numbers where those cannot reach the result. All work on float32, on scalars and on blocks.
+"""
+
+# Triton's language only looks like Python: constants are declared by annotation, branches are chosen by dtype.
+# pyright: reportArgumentType=false, reportAssignmentType=false, reportOperatorIssue=false
+
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+from . import prelude
+
+# one instruction each
+
+
+@triton.jit
+def exp2(x):
+    """2 ** x to 2 units in the last place; 0 for what is below the normal numbers."""
+    return tl.inline_asm_elementwise("ex2.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+
+
+@triton.jit
+def reciprocal(x):
+    """1 / x to 1 unit in the last place; operands and results below the normal numbers count as 0."""
+    return tl.inline_asm_elementwise("rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+
+
+# functions
+
+
+@triton.jit
+def tanh(x):
+    """An odd polynomial for small arguments, else 1 - 2 / (exp(2 |x|) + 1); within 3 units in the last place."""
+    size = tl.abs(x)
+    t = x * x
+    p = tl.fma(tl.fma(t, -0.005905868498553464, 0.02080538466046647), t, -0.053786683595900595)
+    p = tl.fma(tl.fma(p, t, 0.1333195824300548), t, -0.33333299272076694)
+    small = tl.fma(p * t, size, size)
+    large = tl.fma(reciprocal(exp2(size * 2.8853900817779268) + 1.0), -2.0, 1.0)
+    return libdevice.copysign(tl.where(size < 0.6, small, large), x)
+
+
+@triton.jit
+def erf(x):
+    """An odd polynomial below 1, else 1 - 2 ** q(|x|) with a polynomial q; within 2 units in the last place."""
+    t = x * x
+    p = tl.fma(t, 7.853857548868648e-05, -0.0008010192378909298)
+    p = tl.fma(tl.fma(p, t, 0.005188327528662869), t, -0.02685381184036746)
+    p = tl.fma(tl.fma(p, t, 0.11283585145836116), t, -0.376126258238888)
+    small = tl.fma(tl.fma(p, t, 0.12837916572659322), x, x)
+    s = tl.abs(x)
+    q = tl.fma(s, -2.2596143102590875e-05, 0.0005153528129745239)
+    q = tl.fma(tl.fma(q, s, -0.005358644501224445), s, 0.03414165904445264)
+    q = tl.fma(tl.fma(q, s, -0.15233313448882405), s, -0.9178991712799504)
+    q = tl.fma(tl.fma(q, s, -1.6271325773968508), s, -0.0003275848294062725)
+    return tl.where(s < 1.0, small, libdevice.copysign(1.0 - exp2(q), x))
+
+
+# division
+
+
+@triton.jit
+def divide_by_shared(a, b):
+    """a / b, correctly rounded where it is a normal number, for a `b` that many elements of `a` share.
+
+    The reciprocal, taken once, gives a quotient that the exact remainder corrects (Markstein, Computation of elementary
+    functions on the IBM RISC System/6000 processor, 1990). A power of 2 keeps it and the remainder in range.
+    """
+    scale = tl.where(tl.abs(b) > 1.8446744073709552e19, 5.421010862427522e-20, 1.0)
+    scale = tl.where(tl.abs(b) < 5.421010862427522e-20, 1.8446744073709552e19, scale)
+    scale = libdevice.copysign(scale, b)
+    divisor = b * scale
+    return _corrected(a * scale, divisor, tl.div_rn(1.0, divisor))
+
+
+@triton.jit
+def divide_by_at_least_one(a, b):
+    """a / b to 0.5000003 units in the last place where it is a normal number, for b >= 1 or a NaN.
+
+    A quarter of both keeps the reciprocal from being denormal.
+    """
+    divisor = b * 0.25
+    return _corrected(a * 0.25, divisor, reciprocal(divisor))
+
+
+@triton.jit
+def _corrected(a, b, share):
+    """a * share, nearly a / b, less what it is too much by, which is no number for infinite and zero operands; b >= 0.
+
+    Spelled so that a zero keeps its sign.
+    """
+    quotient = a * share
+    excess = tl.fma(quotient, b, a * -1.0)
+    return tl.where(tl.abs(excess) < float("inf"), tl.fma(excess, share * -1.0, quotient), quotient)
+
+
+# reductions
+
+
+@triton.jit
+def logsumexp_fold(highest, total, groups):
+    """`prelude.logsumexp` with several elements a lane, which lie along the last axis of `groups` (-inf for none).
+
+    The lane's sum is rescaled once for all of them. Where the maximum is infinite, the sum is of exp(x) itself.
+    """
+    axis: tl.constexpr = len(groups.shape) - 1
+    grown = prelude.maximum(highest, tl.reduce(groups, axis, prelude.maximum))
+    base = tl.where(tl.abs(grown) == float("inf"), 0.0, grown)
+    shares = exp2((groups - tl.expand_dims(base, axis)) * 1.4426950408889634)
+    return grown, total * exp2((highest - base) * 1.4426950408889634) + tl.sum(shares, axis)

@@ -1,0 +1,78 @@
+"""Divisions without a branch for each element, which NVIDIA's GPUs get where the divisor allows it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from .support import Tensor, check, kernel_of
+
+INF, NAN = math.inf, math.nan
+DIVIDENDS = torch.tensor([0.0, -0.0, 1.0, -3.0, 1e-30, 3e38, -7e37, INF, -INF, NAN, 1 / 3, 5.0, 1e-3, 2e20, -9.0, 1e5])
+
+
+def _rows(divisor: str, of: str) -> str:
+    """Each row of 16 over a number of its own; or over what is made of its elements."""
+    return f"""kernel.func @divide(
+    %x: !kernel.buffer<f32, 256>, %d: !kernel.buffer<f32, 16>, %y: !kernel.buffer<f32, 256>
+  ) target "cuda:90" {{
+  kernel.for i0 in 0 to 16 map grid {{
+    %b = kernel.load %d[i0]
+    kernel.for i1 in 0 to 16 map vector tile 16 {{
+      %v = kernel.load %x[16*i0 + i1]
+      {of}
+      %q = arith.divf %v, {divisor} : f32
+      kernel.store %q, %y[16*i0 + i1]
+      kernel.yield
+    }}
+    kernel.yield
+  }}
+  kernel.yield
+}}"""
+
+
+def _inputs(divisors: Tensor) -> list[Tensor]:
+    return [DIVIDENDS.repeat(16), divisors, torch.zeros(256)]
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-38, 1e37, 1e-20, 1e20])
+def test_by_a_number_that_a_row_shares(scale: float) -> None:
+    divisors = (
+        torch.tensor([1.0, 3.0, -7.0, 0.1, 9.9, -1.0, 2.0, 1e-2, 0.0, -0.0, INF, -INF, NAN, 5.0, 1.5, 0.7]) * scale
+    )
+    text = _rows("%b", "")
+    assert "nvidia.divide_by_shared(" in kernel_of(text).source
+    got = check(text, _inputs(divisors), rtol=0, atol=0)[-1]
+    expected = (DIVIDENDS / divisors[:, None]).flatten()
+    normal = ~(expected.abs() < torch.finfo(torch.float32).tiny)
+    assert torch.equal(got[normal].nan_to_num(7.0), expected[normal].nan_to_num(7.0))
+
+
+@pytest.mark.parametrize(
+    "least",
+    [
+        "%o = arith.constant 1.0 : f32\n%n = math.absf %v : f32\n%s = arith.addf %n, %o : f32",
+        "%o = arith.constant 1.0 : f32\n%n = math.exp %v : f32\n%s = arith.addf %o, %n : f32",
+        "%o = arith.constant 2.5 : f32\n%n = arith.mulf %v, %v : f32\n%s = arith.addf %o, %n : f32",
+    ],
+)
+def test_by_a_number_that_is_at_least_one(least: str) -> None:
+    text = _rows("%s", least)
+    assert "nvidia.divide_by_at_least_one(" in kernel_of(text).source
+    check(text, _inputs(torch.ones(16)), rtol=2e-7, atol=1e-38)
+
+
+def test_of_a_constant_by_a_number_that_is_at_least_one() -> None:
+    least = "%o = arith.constant 1.0 : f32\n%n = math.exp %v : f32\n%s = arith.addf %n, %o : f32"
+    text = _rows("%s", least).replace("arith.divf %v", "arith.divf %o")
+    assert "nvidia.divide_by_at_least_one(" in kernel_of(text).source
+    check(text, _inputs(torch.ones(16)), rtol=2e-7, atol=1e-38)
+
+
+@pytest.mark.parametrize(
+    "other", ["%s = math.absf %v : f32", "%o = arith.constant 1.0 : f32\n%s = arith.addf %v, %o : f32"]
+)
+def test_by_any_number(other: str) -> None:
+    assert "tl.div_rn(" in kernel_of(_rows("%s", other)).source
