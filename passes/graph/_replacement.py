@@ -150,6 +150,7 @@ _TYPES: dict[str, Callable[[Args], Sequence[Attribute]]] = {
     "mm": lambda a: _product(a["self"], a["mat2"]),
     "bmm": lambda a: _product(a["self"], a["mat2"]),
     "addmm": lambda a: _product(a["mat1"], a["mat2"]),
+    "_addmm_activation": lambda a: _product(a["mat1"], a["mat2"]),
     "full": lambda a: [
         TensorType.get(tuple(map(as_expr, a["size"])), a["dtype"], None, str(a.get("device", Device("cpu"))))
     ],

@@ -8,6 +8,7 @@ from ....errors import UserError
 from .._pattern import Pattern, either
 from .attention import ATTENTION
 from .copies import CAT_OF_PARTS, EMBEDDING_OF_RANGE, SLICE_OF_CAT
+from .epilogues import ADDMM_GELU, ADDMM_RELU
 from .products import ADDMM, SUM_OF_PRODUCTS
 
 __all__ = ["PATTERNS", "Pattern", "chosen_patterns", "either", "register_pattern"]
@@ -17,6 +18,8 @@ PATTERNS: list[Pattern] = [
     ATTENTION,
     SUM_OF_PRODUCTS,
     ADDMM,
+    ADDMM_RELU,
+    ADDMM_GELU,
     SLICE_OF_CAT,
     CAT_OF_PARTS,
     EMBEDDING_OF_RANGE,
