@@ -429,3 +429,24 @@ kernel.func @read_back(%x: !kernel.buffer<f32, 4096*s0>, %y: !kernel.buffer<f32,
 // CHECK-NEXT:     kernel.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
+
+// -----
+
+// Three rows are short, but as lanes run along them, each access would touch a line of its own: blocks, of whole rows.
+
+kernel.func @short_transpose(%x: !kernel.buffer<f32, 12288>, %y: !kernel.buffer<f32, 12288>) {
+  kernel.for i0 in 0 to 4096 {
+    kernel.for i1 in 0 to 3 {
+      %v = kernel.load %x[4096*i1 + i0]
+      kernel.store %v, %y[3*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @short_transpose
+// CHECK:         kernel.for i2 in 0 to 64
+// CHECK-NEXT:      kernel.for i1 in 0 to 3 {
+// CHECK-NEXT:        kernel.for i0 in 64*i2 to 64*i2 + 64 map vector tile 16 {
