@@ -22,7 +22,9 @@ from .transforms import perfect_chain, range_of, set_range
 
 #: distance, in bytes, beyond which one access is nearly as far as another: a page
 FAR = 4096
-#: how much farther, as a part of FAR, twice such a distance is: prefetchers and tables of pages reach only so far
+#: how much farther, as a part of FAR, twice such a distance is: prefetchers and tables of pages reach only so far. It
+#: decides ties. Fifteen sums over axes of x * y, four axes that lie in opposite orders, took 21.7 ms together at 0 (one
+#: of them 1.2 ms instead of 0.6), 20.5 at 1/64 and 20.0 to 20.1 from 1/16 to 1; copies took the same at all of these
 DOUBLED = 1 / 16
 
 

@@ -20,9 +20,10 @@ from ._accesses import loads_in
 from ._groups import Group, Groups
 
 LARGE = 1 << 24
-"""Bytes of results beside which neither one more launch nor a small value in memory counts."""
+"""Bytes of results beside which neither one more launch nor a small value in memory counts: by `common/machines.py` two
+cores write them in 0.8 ms, 150 times as long as a launch, and a GPU in about the time of a launch."""
 SMALL_SHARE = 64
-"""What is small: this many times smaller than the results."""
+"""What is small: this many times smaller than the results, so that writing and reading it moves 3 % more at most."""
 
 
 def fusing_crowds_memory(groups: Groups, left: Group, right: Group, estimates: Estimates) -> str | None:
