@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.access import dynamic_name
@@ -48,6 +48,8 @@ class Context:
     width: str | None = None
     nvidia: bool = False
     """Whether the kernel runs on a GPU of NVIDIA, so that it may call `nvidia.py`."""
+    eviction: Mapping[Operation, str] = field(default_factory=dict)
+    """Accesses with a policy for the lines of the cache: see `caching.py`."""
     status: str = ""
     """Name of the word to which checks report."""
     out: Writer = field(default_factory=Writer)

@@ -16,6 +16,7 @@ from ...passes.kernel.effects import written_buffers
 from ...passes.kernel.tiles import is_grid, is_persistent
 from . import memory, scalars
 from .axes import Axes, tile_rank
+from .caching import eviction
 from .context import Context
 from .custom import combine_function
 from .dtypes import pointer_name
@@ -43,11 +44,13 @@ class _KernelEmitter:
         block = function.body.block
         rank = max((tile_rank(op) for op in block.ops if isinstance(op, Loop)), default=0)
         self.extents = tuple(a.type.extent for a in block.args)  # pyright: ignore[reportAttributeAccessIssue]
+        nvidia = function.target is not None and function.target.data.startswith("cuda:")
         self.context = Context(
             rank,
             ranges,
             _index_width(self.extents, ranges),
-            nvidia=function.target is not None and function.target.data.startswith("cuda:"),
+            nvidia=nvidia,
+            eviction=eviction(function, ranges) if nvidia else {},
             written=frozenset(written_buffers(block)),
         )
         self.axes = Axes(self.context)

@@ -36,6 +36,8 @@ def load(context: Context, op: kernel.LoadOp) -> None:
         arguments.append(f"mask={condition}")
         if other is not None:
             arguments.append(f"other={other}")  # a literal takes the type of the buffer
+    if op in context.eviction:
+        arguments.append(f'eviction_policy="{context.eviction[op]}"')
     text = f"tl.load({', '.join(arguments)})"
     widen = op.value.get_user_of_unique_use()
     if isinstance(widen, scalar.WidenOp):
@@ -106,7 +108,8 @@ def store(context: Context, op: kernel.StoreOp) -> None:
     tail = "" if condition is None else f", mask={condition}"
     element = dtype_name(op.buffer.type.element)  # pyright: ignore[reportAttributeAccessIssue]
     if kind == "set":
-        context.out.line(f"tl.store({pointer}, {context.typed(value)}{tail})")
+        policy = f', eviction_policy="{context.eviction[op]}"' if op in context.eviction else ""
+        context.out.line(f"tl.store({pointer}, {context.typed(value)}{tail}{policy})")
     elif op.atomic is not None:
         _atomic(context, op, pointer, value, dims, condition)
     else:

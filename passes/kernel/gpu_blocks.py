@@ -6,10 +6,14 @@ from __future__ import annotations
 ELEMENTS = 1024
 #: longest row, in elements, that one program keeps in registers
 LONGEST_ROW = 16384
-#: elements of a tile in a loop over a longer row
-STEP = 2048
+#: elements of a tile in a loop over a longer row: enough loads on their way to keep the memory busy
+STEP = 8192
+#: elements of a tile in a loop over columns
+COLUMN_STEP = 4096
 #: elements that one thread works on at a time
 PER_THREAD = 16
+#: bytes of rows that one thread has on their way at a time
+BYTES_PER_THREAD = 64
 #: edge of the square tile of a transpose, in bytes: a full cache line of the GPU
 EDGE_BYTES = 128
 _TOLERATED_WASTE = 1.1
@@ -39,6 +43,11 @@ def tile_along(length: int, most: int, least: int = 32) -> int:
     return next(tile for tile in candidates if waste(length, tile) <= best * _TOLERATED_WASTE)
 
 
-def warps_for(elements: int, lanes: int, most: int) -> int:
+def elements_per_thread(bytes_per_element: int) -> int:
+    """Elements of a row for one thread; `bytes_per_element` are read for each from memory."""
+    return max(min(power_below(BYTES_PER_THREAD // max(bytes_per_element, 1)), 2 * PER_THREAD), PER_THREAD)
+
+
+def warps_for(elements: int, lanes: int, most: int, per_thread: int = PER_THREAD) -> int:
     """Warps of a program that works on a tile of so many elements; `lanes` threads a warp, `most` warps at most."""
-    return max(1, min(power_below(elements // (lanes * PER_THREAD)), most))
+    return max(1, min(power_below(elements // (lanes * per_thread)), most))

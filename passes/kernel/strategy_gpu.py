@@ -19,10 +19,13 @@ from ..counters import counter
 from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit
 from .gpu_blocks import (
+    COLUMN_STEP,
     EDGE_BYTES,
     ELEMENTS,
     LONGEST_ROW,
+    PER_THREAD,
     STEP,
+    elements_per_thread,
     power_above,
     power_below,
     tile_along,
@@ -62,6 +65,8 @@ class _GpuSchedule:
     ranges: Ranges
     elements: int = 1
     """Elements of the largest tile."""
+    per_thread: int = PER_THREAD
+    """Elements of it that one thread works on."""
     chain: list[kernel.ForOp] = field(default_factory=list)
     """The loops whose iterations are spread over programs, outermost first."""
 
@@ -91,7 +96,7 @@ class _GpuSchedule:
         for op in recompute_locals(self.function, self.ranges):
             spill_local(self.function, op)
         join_max_and_sum(self.function, self.ranges)
-        warps = warps_for(self.elements, self.target.warp, self.target.warps)
+        warps = warps_for(self.elements, self.target.warp, self.target.warps, self.per_thread)
         self.function.properties["num_warps"] = IntegerAttr(warps, i64)
 
     def _programs(self, op: kernel.ForOp) -> None:
@@ -202,6 +207,8 @@ class _GpuSchedule:
 
     def _row_programs(self) -> None:
         """Lanes along the inner axes; short rows share a program."""
+        if self.elements == 1:  # the first nest of a kernel decides
+            self.per_thread = elements_per_thread(self._bytes_of_rows())
         longest = max(self._row_tile(op) for op in self._innermost())
         rows = max(ELEMENTS // longest, 1)
         tiles: dict[kernel.ForOp, int] = {}
@@ -211,6 +218,18 @@ class _GpuSchedule:
             if isinstance(op, Loop):
                 self._rows(op, self.nest, prod(tiles.values()))
         self._spread(tiles)
+
+    def _bytes_of_rows(self) -> int:
+        """Bytes that each element of a row takes in the buffers that have a row for each program."""
+        own = [loop.axis.data for loop in self.chain]
+        rows = {
+            a.op.buffer: a.bytes
+            for a in self.nest.accesses
+            if isinstance(a.op, kernel.LoadOp)
+            and is_unit(a.stride(a.loops[-1].axis.data))
+            and any(a.stride(axis) is not ZERO for axis in own)
+        }
+        return sum(rows.values())
 
     def _fill_rows(self, tiles: dict[kernel.ForOp, int], rows: int) -> None:
         programs = prod(self.sizes.trips(loop) for loop in self.chain)
@@ -225,7 +244,7 @@ class _GpuSchedule:
         length = self.sizes.trips(op)
         if length <= LONGEST_ROW and covers(extent_of(op), LONGEST_ROW, self.ranges):
             return power_above(length)
-        return min(STEP, power_above(length))
+        return tile_along(length, STEP)
 
     def _rows(self, op: Loop, nest: Nest, rows: int) -> None:
         """Tile the innermost loops of a nest; what is around them runs one after the other."""
@@ -283,7 +302,7 @@ class _GpuSchedule:
         if not _may_tile(op) or isinstance(op, kernel.ScanOp):
             return
         length = self.sizes.trips(op)
-        most = max(2 * STEP // width, 1)
+        most = max(COLUMN_STEP // width, 1)
         has_rows = any(isinstance(o, kernel.LocalOp) for o in self.function.walk())
         if has_rows and covers(extent_of(op), LONGEST_ROW // width, self.ranges):
             tile = power_above(length)

@@ -51,7 +51,7 @@ class SplitReductions(ModulePass):
     min_length: int = 32768
     max_outer: int = 16
     parts: int = 64
-    programs: int = 1024
+    programs: int = 2048
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""
@@ -80,7 +80,7 @@ class SplitReductions(ModulePass):
             return self.parts if outer <= self.max_outer and length >= self.min_length else 0
         along_memory = runs_along_memory(reduce)
         programs = max(outer if along_memory else outer // COLUMNS, 1)
-        if 4 * programs > self.programs:  # a second stage costs more than a GPU that is half busy
+        if 8 * programs > self.programs:  # a second stage costs more than a GPU that is half busy
             return 0
         return min(self.programs // programs, length // (MIN_ROW_PART if along_memory else MIN_COLUMN_PART))
 

@@ -160,7 +160,7 @@ kernel.func @layer_norm(%x: !kernel.buffer<f32, 768*s0>, %g: !kernel.buffer<f32,
 // CHECK-NEXT:         r0 = r0_start + tl.arange(0, BLOCK_R0).to(INDEX)[None, :]
 // CHECK-NEXT:         r0_mask = r0 < 300
 // CHECK-NEXT:         mask = i0_mask & r0_mask
-// CHECK-NEXT:         w = tl.load(x + (300 * i0 + r0), mask=mask).to(tl.float32)
+// CHECK-NEXT:         w = tl.load(x + (300 * i0 + r0), mask=mask, eviction_policy="evict_last").to(tl.float32)
 // CHECK-NEXT:         w_inside = tl.where(r0_mask, w, -float("inf"))
 // CHECK-NEXT:         m_acc = prelude.maximum(m_acc, w_inside)
 // CHECK-NEXT:     m = tl.reduce(m_acc, 1, prelude.maximum, keep_dims=True)
@@ -169,7 +169,7 @@ kernel.func @layer_norm(%x: !kernel.buffer<f32, 768*s0>, %g: !kernel.buffer<f32,
 // CHECK-NEXT:         r1 = r1_start + tl.arange(0, BLOCK_R0).to(INDEX)[None, :]
 // CHECK-NEXT:         r1_mask = r1 < 300
 // CHECK-NEXT:         mask_1 = i0_mask & r1_mask
-// CHECK-NEXT:         w_1 = tl.load(x + (300 * i0 + r1), mask=mask_1).to(tl.float32)
+// CHECK-NEXT:         w_1 = tl.load(x + (300 * i0 + r1), mask=mask_1, eviction_policy="evict_last").to(tl.float32)
 // CHECK-NEXT:         d = w_1 - m
 // CHECK-NEXT:         e = libdevice.exp(d)
 // CHECK-NEXT:         e_inside = tl.where(r1_mask, e, 0.0)
@@ -179,12 +179,12 @@ kernel.func @layer_norm(%x: !kernel.buffer<f32, 768*s0>, %g: !kernel.buffer<f32,
 // CHECK-NEXT:         r2 = r2_start + tl.arange(0, BLOCK_R0).to(INDEX)[None, :]
 // CHECK-NEXT:         r2_mask = r2 < 300
 // CHECK-NEXT:         mask_2 = i0_mask & r2_mask
-// CHECK-NEXT:         w_2 = tl.load(x + (300 * i0 + r2), mask=mask_2).to(tl.float32)
+// CHECK-NEXT:         w_2 = tl.load(x + (300 * i0 + r2), mask=mask_2, eviction_policy="evict_first").to(tl.float32)
 // CHECK-NEXT:         d_1 = w_2 - m
 // CHECK-NEXT:         e_1 = libdevice.exp(d_1)
 // CHECK-NEXT:         q = nvidia.divide_by_shared(e_1, s)
 // CHECK-NEXT:         n = q.to(tl.bfloat16)
-// CHECK-NEXT:         tl.store(y + (300 * i0 + r2), n, mask=mask_2)
+// CHECK-NEXT:         tl.store(y + (300 * i0 + r2), n, mask=mask_2, eviction_policy="evict_first")
 // CHECK-EMPTY:
 // CHECK-EMPTY:
 // CHECK-NEXT: # grid 12, num_warps 4

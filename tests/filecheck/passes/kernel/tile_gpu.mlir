@@ -103,11 +103,11 @@ kernel.func @long_softmax(%x: !kernel.buffer<f32, 32768000>, %y: !kernel.buffer<
 
 // CHECK-LABEL: @long_softmax
 // CHECK-NOT: kernel.local
-// CHECK: %[[M:.*]], %[[T:.*]] = kernel.reduce logsumexp i1 in 0 to 32000 map vector tile 2048
+// CHECK: %[[M:.*]], %[[T:.*]] = kernel.reduce logsumexp i1 in 0 to 32000 map vector tile 8192
 // CHECK: %[[Z:.*]] = arith.subf %[[M]], %[[M]]
 // CHECK-NEXT: arith.addf %[[T]], %[[Z]]
 // CHECK-NOT: kernel.reduce
-// CHECK: kernel.for i1 in 0 to 32000 map vector tile 2048
+// CHECK: kernel.for i1 in 0 to 32000 map vector tile 8192
 // CHECK: math.exp
 // CHECK: kernel.store
 
@@ -230,3 +230,24 @@ kernel.func @sums(%x: !kernel.buffer<f32, 4096>, %i: !kernel.buffer<i64, 4096>, 
 // CHECK-LABEL: @sums
 // CHECK: kernel.for i0 in 0 to 4096 map grid tile 128
 // CHECK: kernel.store add atomic
+
+// -----
+
+// Two bytes of a row for each element: a thread takes 32 of them, so that as much is on its way as of two such rows.
+
+kernel.func @narrow(%x: !kernel.buffer<bf16, 4194304>, %y: !kernel.buffer<f32, 1024>) {
+  kernel.for i0 in 0 to 1024 {
+    %s = kernel.reduce sum i1 in 0 to 4096 {
+      %v = kernel.load %x[4096*i0 + i1]
+      %w = scalar.widen %v : bf16 to f32
+      kernel.yield %w
+    }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @narrow
+// CHECK-SAME: warps 4
+// CHECK: kernel.reduce sum i1 in 0 to 4096 map vector tile 4096
