@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import (
     HasAncestor,
     HasParent,
@@ -24,6 +25,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from ..dialects.raw import op_behind, operands_of
 from .printing import first_line
 from .remarks import format_location
 
@@ -81,7 +83,7 @@ def _signature(op: Operation) -> tuple[object, ...] | None:
     """All that the verifier of an op looks at, if it is verified by its signature."""
     if op.attributes or op.successors:
         return None
-    types = [operand.type for operand in op.operands]
+    types = [operand.type for operand in operands_of(op)]
     key = (type(op), *types, None, *[r.type for r in op.results], None, *op.properties.items())
     return (*key, *map(_edges, op.regions)) if op.regions else key
 
@@ -92,7 +94,7 @@ def _edges(region: Region) -> object:
     last = None if block is None else block.last_op
     if block is None or last is None or block is not region.last_block:
         return object()
-    return (*[a.type for a in block.args], type(last), *[operand.type for operand in last.operands])
+    return (*[a.type for a in block.args], type(last), *[operand.type for operand in operands_of(last)])
 
 
 def _check_op(op: Operation, is_last: bool = False) -> Violation | None:
@@ -102,12 +104,26 @@ def _check_op(op: Operation, is_last: bool = False) -> Violation | None:
     if key is not None and key in _valid:
         return None
     try:
-        op.verify(verify_nested_ops=False)
+        (_header(op) if type(op) is FuncOp else op).verify(verify_nested_ops=False)
     except Exception as error:
         return Violation(op, _reason(error))
     if key is not None and len(_valid) < _MEMO_LIMIT:
         _valid.add(key)
     return None
+
+
+def _header(function: FuncOp) -> Operation:
+    """A function without the ops of its body: its verifier goes through them all once more to see that they use no
+    values from outside, which the walk checks anyway."""
+    blocks = list(function.body.blocks)
+    if len(blocks) != 1:
+        return function
+    return FuncOp.create(
+        properties=function.properties,
+        attributes=function.attributes,
+        regions=(Region(Block(arg_types=[a.type for a in blocks[0].args])),),
+        location=function.location,
+    )
 
 
 def _reason(error: Exception) -> str:
@@ -134,10 +150,9 @@ def _violation_in_block(block: Block, visible: set[int]) -> Violation | None:
     last = block.last_op
     op = block.first_op
     while op is not None:
-        for position, operand in enumerate(op.operands):
+        for operand in operands_of(op):
             if id(operand) not in visible:
-                name = f" (%{operand.name_hint})" if operand.name_hint else ""
-                return Violation(op, f"operand {position}{name} is not defined before it")
+                return _undefined(op, operand)
         found = _check_op(op, op is last)
         if found is not None:
             return found
@@ -150,6 +165,12 @@ def _violation_in_block(block: Block, visible: set[int]) -> Violation | None:
         results = [*map(id, op.results)]
         own += results
         visible.update(results)
-        op = op.next_op
+        op = op_behind(op)
     visible.difference_update(own)
     return None
+
+
+def _undefined(op: Operation, operand: SSAValue) -> Violation:
+    position = op.operands.index(operand)
+    name = f" (%{operand.name_hint})" if operand.name_hint else ""
+    return Violation(op, f"operand {position}{name} is not defined before it")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,12 +18,16 @@ from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import Ranges
 from ...passes.common.functions import symbol_ranges
+from ...passes.common.numbering import AttributeTokens
 from ...passes.counters import counter
 from ...passes.remarks import remark
 from . import families  # noqa: F401 - fills the table of rules
 from .nests import LoopBuilder
 from .rules import CALLS, RULES, Call, add_extensions
 from .support import unmet
+from .templates import Key, Template, template_key
+
+_OWN_RULES = dict(RULES)
 
 
 @dataclass(frozen=True)
@@ -73,16 +78,25 @@ def lower_block(
     builder = LoopBuilder(block, ranges, emulate_precision_casts)
     values: dict[SSAValue, SSAValue] = {}
     lowered: list[Operation] = []
+    templates = _Templates(builder, values)
     for op in ops:
-        reason = _reason_to_keep(op, ranges)
+        template = templates.find(op)
+        reason = _reason_to_keep(op, ranges, template is not None)
+        if reason is None and template is not None:
+            templates.append(template, op)
+            lowered.append(op)
+            continue
         if reason is None:
             last = block.last_op
-            _lower(builder, op, values)
+            results = _lower(builder, op, values)
             if not (deterministic and _has_races(block, last)):
+                templates.record(_behind(block, last), results)
+                _replace(op, results, values)
                 lowered.append(op)
                 continue
             reason = "its order on this device is not deterministic"
-            _take_back(block, last, op, values)
+            for made in reversed(_behind(block, last)):
+                block.erase_op(made)
         if isinstance(op, AtenOp):
             remark("missed", LowerAtenToLoop.name, op, reason, suggestion="it will be an ATen call")
         _keep(block, op, values)
@@ -107,18 +121,10 @@ def _has_races(block: Block, last: Operation | None) -> bool:
     return any(isinstance(type_, TensorType) and type_.device != "cpu" for type_ in types)
 
 
-def _take_back(block: Block, last: Operation | None, op: Operation, values: dict[SSAValue, SSAValue]) -> None:
-    """Undo the lowering of an op."""
-    for result in op.results:
-        values.pop(result, None)
-    for made in reversed(_behind(block, last)):
-        block.erase_op(made)
-
-
-def _reason_to_keep(op: Operation, ranges: Ranges) -> str | None:
-    """Why an op stays as it is; None when it is lowered."""
+def _reason_to_keep(op: Operation, ranges: Ranges, known: bool) -> str | None:
+    """Why an op stays as it is; None when it is lowered. One like a `known` op is, unless the counter forbids it."""
     rule = RULES.get(op.name)
-    if isinstance(op, CallOp) and op.target in CALLS:
+    if known or (isinstance(op, CallOp) and op.target in CALLS):
         reason = None
     elif rule is None or not isinstance(op, AtenOp):
         return f"{op.name} has no lowering"
@@ -129,8 +135,38 @@ def _reason_to_keep(op: Operation, ranges: Ranges) -> str | None:
     return reason
 
 
-def _lower(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]) -> None:
-    """Append what the op lowers to and record the values of its results."""
+class _Templates:
+    """Lowers an op as an equal one before it; for rules of our own, which look at nothing but what the key holds."""
+
+    def __init__(self, builder: LoopBuilder, values: dict[SSAValue, SSAValue]) -> None:
+        self.builder = builder
+        self.values = values
+        self.tokens = AttributeTokens()
+        self.known: dict[Key, Template | None] = {}
+        self._key: Key | None = None
+        self._tensors: list[SSAValue] = []
+
+    def find(self, op: Operation) -> Template | None:
+        """What an op becomes, if its like is known; remembers the key for `record`."""
+        rule = RULES.get(op.name)
+        self._key = None
+        if rule is None or rule is not _OWN_RULES.get(op.name) or not isinstance(op, AtenOp):
+            return None
+        self._key, self._tensors = template_key(op, self.values, self.tokens)
+        return self.known.get(self._key)
+
+    def append(self, template: Template, op: Operation) -> None:
+        """Lower the op for which a template was just found."""
+        _replace(op, template.append(self.builder.block, self._tensors, op.location), self.values)
+
+    def record(self, made: list[Operation], results: Sequence[SSAValue]) -> None:
+        """Remember what the op that was just lowered became."""
+        if self._key is not None and self._key not in self.known:
+            self.known[self._key] = Template.record(self._tensors, made, results)
+
+
+def _lower(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]) -> Sequence[SSAValue]:
+    """Append what the op lowers to; the values of its results."""
     builder.s.start(op.location)
     if isinstance(op, CallOp):
         result = CALLS[op.target](builder, op, values)
@@ -139,7 +175,11 @@ def _lower(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]
         call = Call(op, values)
         builder.s.device = call.type.device
         result = RULES[op.name].lower(builder, call)
-    replacements = (result,) if isinstance(result, SSAValue) else result
+    return (result,) if isinstance(result, SSAValue) else result
+
+
+def _replace(op: Operation, replacements: Sequence[SSAValue], values: dict[SSAValue, SSAValue]) -> None:
+    """Record the values of an op's results."""
     results = [result for result in op.results if isinstance(result.type, TensorType)]
     for old, new in zip(results, replacements, strict=True):
         values[old] = new

@@ -11,7 +11,7 @@ from typing import Any
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel, loop
 from ...dialects.sym import MapAttr
@@ -29,15 +29,18 @@ class FusionNumbering(NestNumbering):
 
     def outside(self, value: SSAValue) -> Any:
         """The same value has the same number; names and owners of values do not count."""
-        number = self.numbers[value] = -1, len(self.outer)
         self.outer.append(value)
+        number = self.numbers[id(value)] = -len(self.outer)
         return number
+
+    def _bind_axes(self, op: Operation) -> None:
+        """Axes count by name: equal layers have equal names, and renaming costs more than all the rest."""
 
 
 def fusion_key(fusion: loop.FusionOp, tokens: AttributeTokens) -> tuple[Key, list[SSAValue]]:
     """(key, values from outside): fusions of one function with equal keys become the same kernel.
 
-    The key holds all that the lowering looks at: the bodies, types, names of axes of the fusion and of symbols, which
+    The key holds all that the lowering looks at: the bodies, types, names of axes and symbols, which
     values from outside are the same, their types, and of those that a kernel does not find in memory what they are.
     """
     numbering = FusionNumbering(tokens)

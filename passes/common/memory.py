@@ -57,10 +57,20 @@ def roots_in_fusion(value: SSAValue, fusion: FusionOp) -> tuple[SSAValue, ...]:
     return roots(inner) if outside else (value,)
 
 
+_MAY_ALIAS: dict[type[Operation], bool] = {}
+
+
 def may_return_alias(op: Operation) -> bool:
     """Whether a result of an ATen call may share memory with an operand."""
+    found = _MAY_ALIAS.get(type(op))
+    if found is None:
+        found = _MAY_ALIAS[type(op)] = _class_may_alias(type(op))
+    return found
+
+
+def _class_may_alias(cls: type[Operation]) -> bool:
     # a custom op must not return its inputs, torch says
-    return isinstance(op, AtenOp) and (op.schema.is_view or op.schema.is_mutable or op.packet in UNSAFE_VIEWS)
+    return issubclass(cls, AtenOp) and (cls.schema.is_view or cls.schema.is_mutable or cls.packet in UNSAFE_VIEWS)
 
 
 def escaping(block: Block) -> set[SSAValue]:

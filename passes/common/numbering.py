@@ -5,6 +5,7 @@ xDSL's structural equivalence ignores result types and its hashes ignore regions
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import FloatAttr
@@ -12,10 +13,12 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.effects import is_pure
 from ...dialects.loop import AssertOp
+from ...dialects.raw import op_behind, operands_of
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, symbol
 from ..counters import counter
 
 Key: TypeAlias = tuple[Any, ...]
+_BITS = 32  # for the values of one body; the rest of a number is the depth
 Scope: TypeAlias = "list[dict[Key, Operation]]"
 """Ops by key, innermost body last."""
 
@@ -26,6 +29,7 @@ class AttributeTokens:
     def __init__(self) -> None:
         self._by_identity: dict[int, int] = {}
         self._by_value: dict[Any, int] = {}
+        self._dictionaries: dict[tuple[object, ...], int] = {}
         self._kept_alive: list[Attribute] = []
 
     def of(self, attribute: Attribute) -> int:
@@ -40,31 +44,42 @@ class AttributeTokens:
             self._kept_alive.append(attribute)
         return found
 
+    def of_all(self, attributes: Mapping[str, Attribute]) -> int:
+        """The same number for dictionaries of equal attributes, in any order."""
+        same = (*attributes, *map(id, attributes.values()))
+        found = self._dictionaries.get(same)
+        if found is None:
+            value = tuple((name, self.of(attributes[name])) for name in sorted(attributes))
+            found = self._dictionaries[same] = self._by_value.setdefault(value, len(self._by_value))
+        return found
+
 
 class NestNumbering:
     """Numbers the values inside one op with regions; merges equal ones where `merge` names a debug counter.
 
     Axis names count by position only: `(i0 in 4) { x[i0] }` and `(i5 in 4) { x[i5] }` have one key. Values from
-    outside stand for themselves.
+    outside stand for themselves. Those inside are negative numbers, so that a key tells them from attributes.
     """
 
     def __init__(self, tokens: AttributeTokens, merge: str = "") -> None:
         self.tokens = tokens
         self.merge = merge
-        self.numbers: dict[SSAValue, tuple[int, int]] = {}
+        #: by identity: a hash of a value is a call of Python; nothing here makes values, so none is taken for another
+        self.numbers: dict[int, int] = {}
         self.renaming: dict[str, Expr] = {}
         self.axes = 0
 
     def key(self, op: Operation, scope: Scope) -> Key:
         """The key of an op; of one with regions after its bodies are numbered."""
-        numbers = self.numbers
-        operands = [numbers.get(v) or self.outside(v) for v in op.operands]
+        numbers, tokens = self.numbers, self.tokens
+        operands = [numbers.get(id(v)) or self.outside(v) for v in operands_of(op)]
+        types = [tokens.of(r.type) for r in op.results]
+        if not op.regions:
+            return type(op), self._properties(op), *operands, *types
         outer_renaming, outer_axes = self.renaming, self.axes
-        bodies: list[Key] = []
-        if op.regions:
-            self._bind_axes(op)
-            bodies = [self._body(block, scope) for region in op.regions for block in region.blocks]
-        key = (type(op), *operands, *self._properties(op), *bodies, *(self.tokens.of(r.type) for r in op.results))
+        self._bind_axes(op)
+        bodies = [self._body(block, scope) for region in op.regions for block in region.blocks]
+        key = (type(op), self._properties(op), *operands, *bodies, *types)
         self.renaming, self.axes = outer_renaming, outer_axes
         return key
 
@@ -72,17 +87,13 @@ class NestNumbering:
         """What stands in a key for a value from outside."""
         return value
 
-    def _properties(self, op: Operation) -> list[Any]:
-        found: list[Any] = []
-        properties = op.properties
-        for name in sorted(properties) if len(properties) > 1 else properties:
-            attribute = properties[name]
-            if self.renaming:
-                attribute = self._renamed(attribute)
-            found += (name, self.tokens.of(attribute))
-        if op.attributes:
-            found += ((name, self.tokens.of(a)) for name, a in sorted(op.attributes.items()))
-        return found
+    def _properties(self, op: Operation) -> Any:
+        """Numbers for the attributes of an op."""
+        properties: Mapping[str, Attribute] = op.properties
+        if self.renaming and properties:
+            properties = {name: self._renamed(attribute) for name, attribute in properties.items()}
+        found = self.tokens.of_all(properties)
+        return (found, self.tokens.of_all(op.attributes)) if op.attributes else found
 
     def _bind_axes(self, op: Operation) -> None:
         axes = op.properties.get("axes")
@@ -110,25 +121,27 @@ class NestNumbering:
 
     def _body(self, block: Block, scope: Scope) -> Key:
         scope = [*scope, {}]
-        depth, count = len(scope), len(block.args)
-        self.numbers.update((argument, (depth, k)) for k, argument in enumerate(block.args))
+        # by depth, so that equal bodies side by side get equal numbers
+        number = -len(scope) << _BITS
+        for argument in block.args:
+            number -= 1
+            self.numbers[id(argument)] = number
         entries: list[Key] = []
         op = block.first_op
         while op is not None:
-            following = op.next_op
+            following = op_behind(op)
             key = self.key(op, scope)
-            if not self._merged(op, key, scope, block):
+            if not self.merge or not self._merged(op, key, scope, block):
                 for result in op.results:
-                    # by depth, so that equal bodies side by side get equal numbers
-                    self.numbers[result] = depth, count
-                    count += 1
+                    number -= 1
+                    self.numbers[id(result)] = number
                 entries.append(key)
             op = following
         return tuple(entries)
 
     def _merged(self, op: Operation, key: Key, scope: Scope, block: Block) -> bool:
         """Replace `op` by an equal one that dominates it."""
-        if not self.merge or not (op.regions or type(op) is AssertOp or is_pure(op)):
+        if not (op.regions or type(op) is AssertOp or is_pure(op)):
             return False
         for known in scope:
             equal = known.get(key)

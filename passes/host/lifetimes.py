@@ -7,6 +7,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import host
 from ...dialects.aten import AtenOp, CallOp
 from ...dialects.aten.types import TensorType
+from ...dialects.raw import operands_of, ops_of
 from ...dialects.sym import ZERO, Expr, Ranges, const, prove_le, prove_nonneg
 from ...errors import InductileError
 from ..common.memory import may_return_alias
@@ -49,12 +50,15 @@ def sources(value: SSAValue) -> tuple[SSAValue, ...]:
     if type(owner) is Block:
         return ()
     assert isinstance(owner, Operation)
-    if type(owner) is host.ViewOp:
-        return (owner.source,)
-    if type(owner) is host.EmptyOp:
-        return tuple(owner.operands)
-    if owner.name.startswith("aten.") and may_return_alias(owner):
-        return tuple(operand for operand in owner.operands if is_tensor(operand))
+    return _sources_of_results(owner)
+
+
+def _sources_of_results(op: Operation) -> tuple[SSAValue, ...]:
+    kind = type(op)
+    if kind is host.ViewOp or kind is host.EmptyOp:
+        return operands_of(op)
+    if may_return_alias(op):
+        return tuple([operand for operand in operands_of(op) if is_tensor(operand)])
     return ()
 
 
@@ -66,22 +70,27 @@ class Lifetimes:
     """
 
     def __init__(self, block: Block) -> None:
-        ops = list(block.ops)
+        ops = ops_of(block)
         self.position: dict[Operation, int] = {op: position for position, op in enumerate(ops)}
         self.end = len(ops) - 1
         self.last: dict[SSAValue, int] = {}
         self.values: list[SSAValue] = [a for a in block.args if is_tensor(a)]
+        self._roots: dict[SSAValue, frozenset[SSAValue]] = {}
         # By identity: a hash of a value is a call of Python, and values are looked up several times each.
         own: dict[int, int] = {}
+        made: list[tuple[int, tuple[SSAValue, ...]]] = [(-1, ())] * len(self.values)
         for position, op in enumerate(ops):
-            self.values += [result for result in op.results if is_tensor(result)]
+            results = [result for result in op.results if is_tensor(result)]
+            if results:
+                self.values += results
+                made += [(position, _sources_of_results(op))] * len(results)
             if _is_use(op):
-                own.update(dict.fromkeys(map(id, op.operands), position))
-        self._roots: dict[SSAValue, frozenset[SSAValue]] = {}
+                for operand in operands_of(op):
+                    own[id(operand)] = position
         # Views come behind their sources, so that going backwards each last use is final when it is handed up.
-        for value in reversed(self.values):
-            last = self.last[value] = max(own.get(id(value), -1), self.start(value))
-            for source in sources(value):
+        for value, (start, above) in zip(reversed(self.values), reversed(made), strict=True):
+            last = self.last[value] = max(own.get(id(value), -1), start)
+            for source in above:
                 own[id(source)] = max(own.get(id(source), -1), last)
 
     def start(self, value: SSAValue) -> int:
@@ -114,7 +123,7 @@ def verify_frees(block: Block) -> None:
     """
     freed: dict[SSAValue, Operation] = {}
     for op in block.ops:
-        for operand in op.operands:
+        for operand in operands_of(op):
             if operand in freed or any(source in freed for source in _views_up(operand)):
                 raise LifetimeError(f"{op.name} uses %{operand.name_hint or '?'} behind its host.free")
         if isinstance(op, host.FreeOp):

@@ -19,14 +19,14 @@ from ..passes.kernel.stages import parse
 T = "!aten.tensor<4x6xf32>"
 
 
-def layer(name: str, x: str, y: str, axis: str = "r0", combiner: str = "sum", size: int = 6) -> str:
+def layer(name: str, x: str, y: str, combiner: str = "sum", size: int = 6) -> str:
     """A fusion that reads two tensors, one of them row by row."""
     return f"""
   {name} = loop.fusion (a0 in 4, a1 in 6) {{
     %e = loop.generate (i0 in 4, i1 in 6) on (a0, a1) {{
       %v = loop.load {x}[i0, i1]
-      %r = loop.reduce {combiner} ({axis} in {size}) {{
-        %w = loop.load {y}[i0, {axis}]
+      %r = loop.reduce {combiner} (r0 in {size}) {{
+        %w = loop.load {y}[i0, r0]
         loop.yield %w
       }}
       %s = arith.addf %v, %r : f32
@@ -62,7 +62,7 @@ def test_equal_fusions_are_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
         build(self)
 
     monkeypatch.setattr(kernel_builder.KernelBuilder, "build", counted)
-    layers = [layer("%h0", "%x", "%y"), *(layer(f"%h{k}", f"%h{k - 1}", "%y", f"r{k}") for k in range(1, 24))]
+    layers = [layer("%h0", "%x", "%y"), *(layer(f"%h{k}", f"%h{k - 1}", "%y") for k in range(1, 24))]
     kernels, launches = lowered(program(*layers))
     assert len(built) == len(kernels) == 1
     assert len(launches) == 24
