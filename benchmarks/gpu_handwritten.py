@@ -2,7 +2,8 @@
 
 `KERNELS[name](*inputs)` computes what the pattern of that name computes in eager, at its accuracy: the same inputs, in
 bfloat16, contiguous, of the sizes that `patterns.py` makes. `python benchmarks/gpu_handwritten.py` checks them against
-eager and times each over its meta-parameters; `benchmarks/gpu_patterns.py --backends handwritten` takes the fastest of these.
+eager and times each over its meta-parameters; `benchmarks/gpu_patterns.py --backends handwritten` takes the fastest of
+these.
 """
 
 # ruff: noqa: N803  # constants of kernels are written like this
