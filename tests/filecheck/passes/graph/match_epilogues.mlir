@@ -1,4 +1,6 @@
-// RUN: inductile-opt %s -p graph-match-patterns | filecheck %s
+// RUN: inductile-opt %s -p graph-match-patterns{patterns="exact,addmm_relu"} | filecheck %s
+// RUN: inductile-opt %s -p graph-match-patterns | filecheck %s --check-prefix=DEFAULT
+// DEFAULT-NOT: activation
 // RUN: inductile-opt %s -p graph-match-patterns{patterns="addmm_gelu"} --remarks 2>&1 | filecheck %s --check-prefix=GELU
 
 // A linear layer of three dimensions and its relu, on a GPU.
@@ -13,7 +15,7 @@ func.func @relu(%x: !aten.tensor<6x8xbf16, device = "cuda:0">, %w: !aten.tensor<
 // CHECK-NEXT: aten.view(%[[P]], size = [2, 3, 4])
 // CHECK-NEXT: func.return
 
-// By default not where values differ, not where the product is read by others, and not on the CPU.
+// Only by name.
 func.func @gelu(%x: !aten.tensor<6x8xbf16, device = "cuda:0">, %w: !aten.tensor<8x4xbf16, device = "cuda:0">, %b: !aten.tensor<4xbf16, device = "cuda:0">) -> !aten.tensor<6x4xbf16, device = "cuda:0"> {
   %0 = aten.addmm(%b, %x, %w) : !aten.tensor<6x4xbf16, device = "cuda:0">
   %1 = aten.gelu(%0, approximate = "tanh") : !aten.tensor<6x4xbf16, device = "cuda:0">
