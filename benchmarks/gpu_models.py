@@ -1,9 +1,13 @@
 """Models on a GPU, eager, Inductor and inductile: `python benchmarks/gpu_models.py --out results.jsonl [--models ...]`.
 
-Each (model, backend) runs in a process of its own with empty caches and adds a line of JSON; what the file holds is not
-run again. `wall` is the median of a call with the host included, `device` the sum of kernel times that the profiler
-saw, in milliseconds; `first` the first call in seconds; `peak` the allocator's peak in MiB; `error` the relative L2
-error against the model in float64.
+A process takes one model under all backends. `--jobs N` of them build and compile side by side; then each in turn
+measures while the others sleep. `--cold` measures first calls instead, each in a fresh process with empty caches, alone
+on the machine. What the file of results holds is not run again; rows of both kinds make one table.
+
+`wall` is the median of a call with the host included, backends interleaved; `device` the sum of kernel times that the
+profiler saw, in milliseconds; `cold` the first call in seconds, imports and the model on the GPU before; `peak` the MiB
+that a call allocates at most beyond what is there before; `moved` the MiB that kernels and ATen calls read and write,
+from inductile's IR and from Inductor's own count; `error` the relative L2 error against the model in float64.
 """
 
 from __future__ import annotations
@@ -11,52 +15,131 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from gpu import BACKENDS, make_importable
+import made
+from gpu import make_importable, read_results
 from processes import MeasurementError, in_fresh_process
+from turns import in_turns, wait_for_turn
+
+BACKENDS = ("eager", "inductor", "inductile")
+#: title, key and format of a column
+Column: TypeAlias = tuple[str, str, str]
+COLUMNS: tuple[Column, ...] = (
+    ("wall ms", "wall", ".2f"), ("device ms", "device", ".2f"), ("launches", "launches", ""),
+    ("kernels", "kernels", ""), ("ATen calls", "aten_calls", ""), ("MiB moved", "moved", ".0f"),
+    ("of these by kernels", "kernels_moved", ".0f"), ("by ATen", "aten_moved", ".0f"), ("first call s", "cold", ".1f"),
+    ("peak MiB", "peak", ".1f"), ("error", "error", ".1e"),
+)  # fmt: skip
+
+# in the process that measures
 
 
-def measure(name: str, backend: str, dtype_name: str) -> dict[str, Any]:
-    """One measurement, in this process."""
+def first_call(name: str, backend: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Seconds of the first call in this process."""
     import models
     import torch
 
     torch.set_grad_enabled(False)
-    dtype = getattr(torch, dtype_name)
-    function, inputs = models.build(name, dtype, device="cuda")
+    function, inputs = models.build(name, getattr(torch, args.dtype), args.small, args.device)
+    if backend == "inductor":
+        import torch._inductor.compile_fx
+    elif backend == "inductile":
+        import inductile.backends.torch_compile  # noqa: F401
     call = function if backend == "eager" else torch.compile(function, backend=backend)
+    synchronize(args.device)
     start = time.perf_counter()
-    result = call(*inputs)
-    torch.cuda.synchronize()
-    row: dict[str, Any] = {"model": name, "backend": backend, "dtype": dtype_name}
-    row["first"] = time.perf_counter() - start
-    torch.cuda.reset_peak_memory_stats()
-    walls: list[float] = []
-    for _ in range(20):
-        start = time.perf_counter()
-        call(*inputs)
+    call(*inputs)
+    synchronize(args.device)
+    return _row(name, backend, args) | {"cold": time.perf_counter() - start}
+
+
+def synchronize(device: str) -> None:
+    """Wait for the GPU."""
+    import torch
+
+    if device != "cpu":
         torch.cuda.synchronize()
-        walls.append((time.perf_counter() - start) * 1e3)
-    row["wall"] = statistics.median(walls)
-    row["peak"] = torch.cuda.max_memory_allocated() / 2**20
-    row["device"], row["launches"] = device_time(lambda: call(*inputs))
-    exact_function, exact_inputs = models.build(name, torch.float64, device="cuda")
+
+
+def _row(name: str, backend: str, args: argparse.Namespace) -> dict[str, Any]:
+    import torch
+
+    card = torch.cuda.get_device_name() if args.device != "cpu" else "cpu"
+    return {"model": name, "backend": backend, "dtype": args.dtype, "card": card, "torch": torch.__version__}
+
+
+def measure(name: str, args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Compile a model under all backends, wait for this process's turn, and measure; a row a backend."""
+    import models
+    import torch
+
+    torch.set_grad_enabled(False)
+    made.let_inductor_count()
+    function, inputs = models.build(name, getattr(torch, args.dtype), args.small, args.device)
+    calls: dict[str, Callable[[], Any]] = {}
+    rows = {backend: _row(name, backend, args) for backend in args.backends}
+    found: dict[str, made.Made] = {}
+    for backend in args.backends:
+        run = function if backend == "eager" else torch.compile(function, backend=backend)
+        try:
+            with made.watched(backend) as found[backend]:
+                run(*inputs)
+            run(*inputs)
+            calls[backend] = lambda run=run: run(*inputs)
+        except Exception as error:
+            rows[backend]["problem"] = f"{type(error).__name__}: {error}"[-600:]
+    synchronize(args.device)
+    wait_for_turn()
+    for backend, spent in interleaved(calls, args.repeat, args.device).items():
+        rows[backend]["wall"] = spent
+    for backend, call in calls.items():
+        row = rows[backend]
+        if args.device != "cpu":
+            row["peak"] = peak_mib(call)
+            row["device"], row["launches"], generated = device_time(call)
+            if backend == "inductor":
+                found[backend].kernels, found[backend].calls = generated, row["launches"] - generated
+        if backend != "eager":
+            row |= found[backend].row()
+    exact_function, exact_inputs = models.build(name, torch.float64, args.small, args.device)
     exact = exact_function(*exact_inputs)
-    row["error"] = float((result.double() - exact).norm() / exact.norm())
-    if backend == "inductile":
-        from inductile.backends.compiled import REPORTS
-
-        row["kernels"] = sum(sum(r.kernels.values()) for r in REPORTS)
-        row["aten_calls"] = sum(sum(r.aten_calls.values()) for r in REPORTS)
-    return row
+    for backend, call in calls.items():
+        rows[backend]["error"] = float((call().double() - exact).norm() / exact.norm())
+    return list(rows.values())
 
 
-def device_time(call: Any, repeat: int = 5) -> tuple[float, int]:
-    """(milliseconds of kernels, kernels) of one call."""
+def interleaved(calls: dict[str, Callable[[], Any]], repeat: int, device: str) -> dict[str, float]:
+    """Median milliseconds of each, host included."""
+    times: dict[str, list[float]] = {backend: [] for backend in calls}
+    for _ in range(repeat):
+        for backend, call in calls.items():
+            start = time.perf_counter()
+            call()
+            synchronize(device)
+            times[backend].append((time.perf_counter() - start) * 1e3)
+    return {backend: statistics.median(spent) for backend, spent in times.items()}
+
+
+def peak_mib(call: Callable[[], Any]) -> float:
+    """MiB that a call allocates at most, beyond what was allocated before it."""
+    import torch
+
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    call()
+    torch.cuda.synchronize()
+    return (torch.cuda.max_memory_allocated() - before) / 2**20
+
+
+def device_time(call: Callable[[], Any], repeat: int = 5) -> tuple[float, int, int]:
+    """(milliseconds of kernels, kernels, kernels that Inductor generated) of one call."""
     import torch
     from torch.profiler import ProfilerActivity, profile
 
@@ -65,70 +148,131 @@ def device_time(call: Any, repeat: int = 5) -> tuple[float, int]:
             call()
         torch.cuda.synchronize()
     kernels = [e for e in profiler.events() or () if str(e.device_type).endswith("CUDA")]
-    return sum(e.device_time for e in kernels) / 1e3 / repeat, len(kernels) // repeat
+    generated = sum(e.name.startswith("triton_") for e in kernels)
+    return sum(e.device_time for e in kernels) / 1e3 / repeat, len(kernels) // repeat, generated // repeat
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+# in the process that collects
+
+
+def table(rows: Sequence[dict[str, Any]], backends: Sequence[str], columns: Sequence[Column] = COLUMNS) -> str:
     """Markdown, a line a model."""
-    head = "| model | wall ms: eager / Inductor / inductile | device ms | launches | first call s | peak MiB | error |"
-    lines = [head, "|" + "---|" * 7]
-    for name in dict.fromkeys(r["model"] for r in rows):
-        of = {r["backend"]: r for r in rows if r["model"] == name}
-        cells = [name]
-        for key, form in (("wall", ".2f"), ("device", ".2f"), ("launches", ""), ("first", ".1f"), ("peak", ".0f")):
-            cells.append(" / ".join(format(of[b][key], form) if key in of.get(b, {}) else "-" for b in BACKENDS))
-        cells.append(" / ".join(f"{of[b]['error']:.1e}" if "error" in of.get(b, {}) else "-" for b in BACKENDS))
-        lines.append("| " + " | ".join(cells) + " |")
+    heads = [f"{title}: {' / '.join(backends)}" if k == 0 else title for k, (title, *_) in enumerate(columns)]
+    lines = [f"| model | {' | '.join(heads)} |", "|" + "---|" * (len(heads) + 1)]
+    for name, of in by_model(rows).items():
+        cells = [
+            " / ".join(format(of[b][key], form) if key in of.get(b, {}) else "-" for b in backends)
+            for _, key, form in columns
+        ]
+        problems = "; ".join(f"{b}: {r['problem'][:160]}" for b, r in of.items() if "problem" in r)
+        lines.append(f"| {name} | {' | '.join(cells)} |{' ' if problems else ''}{problems}")
     return "\n".join(lines)
 
 
-def run_one(name: str, backend: str, args: argparse.Namespace) -> dict[str, Any]:
-    """One measurement in a fresh process with fresh caches; a failure becomes a row with a `problem`."""
+def by_model(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Model -> backend -> its figures, those of first calls and of others together."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        of = found.setdefault(row["model"], {})
+        of[row["backend"]] = of.get(row["backend"], {}) | row
+    return found
+
+
+def summary(rows: Sequence[dict[str, Any]], backends: Sequence[str]) -> str:
+    """Geometric means of the figures of the others over ours, and the models where we are behind."""
+    lines: list[str] = []
+    models = by_model(rows)
+    for other in (b for b in backends if b != "inductile"):
+        for key in ("wall", "device", "cold", "peak"):
+            ratios = {
+                name: of[other][key] / of["inductile"][key]
+                for name, of in models.items()
+                if of.get(other, {}).get(key) and of.get("inductile", {}).get(key)
+            }
+            if ratios:
+                behind = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items() if ratio < 0.98)
+                mean = statistics.geometric_mean(ratios.values())
+                lines.append(f"{key}, {other} / inductile, {len(ratios)} models: {mean:.2f}; behind: {behind or '-'}")
+    return "\n".join(lines)
+
+
+def warm_rows(
+    names: Sequence[str], args: argparse.Namespace, deadline: float, script: str = __file__
+) -> Iterator[list[dict[str, Any]]]:
+    """Figures of models whose processes, of a script, take turns; what failed is a row with a `problem`."""
+    given = ["--dtype", args.dtype, "--device", args.device, "--repeat", str(args.repeat), *(["--small"] * args.small)]
+    given += ["--backends", *args.backends]
+    commands = [[sys.executable, script, "--worker", name, *given] for name in names]
     with tempfile.TemporaryDirectory() as cache:
-        try:
-            return in_fresh_process(__file__, ["--worker", name, backend, "--dtype", args.dtype], cache, args.timeout)
-        except MeasurementError as error:
-            return {"model": name, "backend": backend, "problem": str(error)}
+        for position, result in in_turns(commands, cache, args.jobs, measure=args.timeout, deadline=deadline):
+            if isinstance(result, MeasurementError):
+                problem = f"{result}: " + " ".join(result.lines[-3:])[-600:]
+                result = [{"model": names[position], "backend": "all", "dtype": args.dtype, "problem": problem}]
+            yield result
+
+
+def cold_rows(
+    pairs: Sequence[tuple[str, str]], args: argparse.Namespace, deadline: float
+) -> Iterator[list[dict[str, Any]]]:
+    """First calls, one process after the other, each with caches of its own."""
+    given = ["--dtype", args.dtype, "--device", args.device, *(["--small"] * args.small)]
+    for name, backend in pairs:
+        if time.monotonic() > deadline:
+            return
+        with tempfile.TemporaryDirectory() as cache:
+            try:
+                arguments = ["--cold", "--worker", name, backend, *given]
+                yield [in_fresh_process(__file__, arguments, cache, args.timeout)]
+            except MeasurementError as error:
+                yield [{"model": name, "backend": backend, "dtype": args.dtype, "problem": f"first call: {error}"}]
+
+
+def arguments(models: Sequence[str]) -> argparse.Namespace:
+    """Command line."""
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--out", default="gpu-models.jsonl", help="file of results, read and added to")
+    p.add_argument("--models", nargs="*", default=list(models))
+    p.add_argument("--backends", nargs="*", default=list(BACKENDS), choices=BACKENDS)
+    p.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
+    p.add_argument("--jobs", type=int, default=1, help="processes that compile side by side")
+    p.add_argument("--cold", action="store_true", help="first calls instead, one after the other")
+    p.add_argument("--repeat", type=int, default=20, help="timed calls of each backend")
+    p.add_argument("--timeout", type=float, default=120, help="seconds for the timings of a model, or for a first call")
+    p.add_argument("--deadline", type=float, default=0, help="start nothing after so many seconds; 0: no limit")
+    p.add_argument("--small", action="store_true", help="models cut down, to try the command")
+    p.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
+    p.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
+    return p.parse_args()
 
 
 def main() -> None:
-    """Command line."""
+    """Measure what the file of results lacks; print everything."""
     make_importable()
     import models
 
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--out", default="gpu-models.jsonl")
-    p.add_argument("--models", nargs="*", default=list(models.MODELS))
-    p.add_argument("--backends", nargs="*", default=list(BACKENDS), choices=BACKENDS)
-    p.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
-    p.add_argument("--timeout", type=float, default=200)
-    p.add_argument("--deadline", type=float, default=0, help="start nothing after so many seconds; 0: no limit")
-    p.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
-    args = p.parse_args()
+    args = arguments(list(models.MODELS))
+    if args.worker and args.cold:
+        return print(json.dumps(first_call(*args.worker, args)))
     if args.worker:
-        if args.worker[1] == "inductile":
-            import torch._dynamo
-
-            import inductile.backends.torch_compile
-
-            torch._dynamo.register_backend(inductile.backends.torch_compile.inductile, name="inductile")
-        name, backend = args.worker
-        print(json.dumps(measure(name, backend, args.dtype)))
-        return
-    out = Path(args.out)
-    rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
-    done = {(r["model"], r["backend"]) for r in rows}
-    started = time.monotonic()
-    for name in args.models:
-        for backend in args.backends:
-            late = args.deadline and time.monotonic() - started > args.deadline
-            if (name, backend) in done or late:
-                continue
-            rows.append(run_one(name, backend, args))
-            with out.open("a") as file:
-                file.write(json.dumps(rows[-1]) + "\n")
-            print(f"{name} {backend}: {rows[-1].get('wall', rows[-1].get('problem'))}", flush=True)
-    print(table([r for r in rows if "wall" in r]))
+        return print(json.dumps(measure(args.worker[0], args)))
+    started, out = time.monotonic(), Path(args.out)
+    deadline = started + args.deadline if args.deadline else float("inf")
+    rows = [r for r in read_results(out) if r["dtype"] == args.dtype]
+    done = {(r["model"], r["backend"]) for r in rows if ("cold" in r) == args.cold}
+    if args.cold:
+        pairs = [(name, backend) for name in args.models for backend in args.backends]
+        results = cold_rows([pair for pair in pairs if pair not in done], args, deadline)
+    else:
+        reached = {name for name, _ in done}
+        results = warm_rows([name for name in args.models if name not in reached], args, deadline)
+    with out.open("a") as file:
+        for found in results:
+            rows += found
+            file.write("".join(json.dumps(row) + "\n" for row in found))
+            file.flush()
+            print(f"{found[0]['model']} {found[0]['backend']} at {time.monotonic() - started:.0f} s", flush=True)
+    print(table(rows, args.backends))
+    print(summary(rows, args.backends))
 
 
 if __name__ == "__main__":

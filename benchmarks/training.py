@@ -9,6 +9,7 @@ dropout.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 import tempfile
@@ -27,18 +28,21 @@ COMPARED = ("eager", "inductor", "inductile")
 
 
 class Training:
-    """One model with a function that computes its outputs."""
+    """One model with a function that computes its outputs; `autocast` is the dtype in which forward may compute."""
 
-    def __init__(self, name: str, small: bool, dtype: Any = None) -> None:
+    def __init__(self, name: str, small: bool, dtype: Any = None, device: str = "cpu", autocast: Any = None) -> None:
         import models
         import torch
 
-        self.function, self.inputs = models.build(name, dtype or torch.float32, small)
+        self.function, self.inputs = models.build(name, dtype or torch.float32, small, device)
         self.module: Any = getattr(self.function, "module", self.function)
+        self.autocast = functools.partial(torch.autocast, device, dtype=autocast, enabled=autocast is not None)
 
     def forward(self, call: Callable[..., Any]) -> Any:
         """The loss."""
-        return call(*self.inputs).square().mean()
+        with self.autocast():
+            outputs = call(*self.inputs)
+        return outputs.float().square().mean() if outputs.itemsize < 4 else outputs.square().mean()
 
     def step(self, call: Callable[..., Any]) -> None:
         """Forward and backward; gradients are made anew."""
@@ -48,6 +52,12 @@ class Training:
     def gradients(self) -> list[Any]:
         """Gradients of the last step."""
         return [p.grad.detach().double() for p in self.module.parameters() if p.grad is not None]
+
+    def error(self, exact: list[Any]) -> float:
+        """Relative L2 error of the last step's gradients."""
+        got = self.gradients()
+        wrong = sum(float((g - e).square().sum()) for g, e in zip(got, exact, strict=True))
+        return (wrong / sum(float(e.square().sum()) for e in exact)) ** 0.5
 
     def saved_bytes(self, call: Callable[..., Any]) -> int:
         """Bytes that forward saves, each storage once."""
@@ -97,9 +107,7 @@ def compare(name: str, small: bool, seconds: float) -> dict[str, Any]:
     result: dict[str, Any] = {"ms": {}, "peak": {}, "saved": {}, "error": {}}
     for backend, call in calls.items():
         training.step(call)
-        got = training.gradients()
-        wrong = sum(float((g - e).square().sum()) for g, e in zip(got, reference, strict=True))
-        result["error"][backend] = (wrong / sum(float(e.square().sum()) for e in reference)) ** 0.5
+        result["error"][backend] = training.error(reference)
     times: dict[str, list[float]] = {backend: [] for backend in calls}
     deadline = time.perf_counter() + seconds
     while time.perf_counter() < deadline or len(times["eager"]) < (5 if seconds else 1):

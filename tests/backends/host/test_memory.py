@@ -132,11 +132,10 @@ def mixed(x: torch.Tensor, first: torch.Tensor, second: torch.Tensor, third: tor
 
 def test_dead_memory_of_another_type_goes_to_a_matrix_product() -> None:
     """The bytes of a bfloat16 result hold float32 numbers next, which ATen is given."""
-    sizes = ((16, 64), (64, 128), (128, 64))
-    given = [torch.randn(size, dtype=torch.bfloat16) for size in sizes]
+    x, first, second = (torch.randn(size, dtype=torch.bfloat16) for size in ((16, 64), (64, 128), (128, 64)))
     third = torch.randn(64, 64)
-    got = compiled(mixed, memory_pool=False)(*given, third)
-    torch.testing.assert_close(got, mixed(*given, third), rtol=1e-2, atol=1e-1)
+    got = compiled(mixed, memory_pool=False)(x, first, second, third)
+    torch.testing.assert_close(got, mixed(x, first, second, third), rtol=1e-2, atol=1e-1)
 
 
 def test_arena_is_cleared() -> None:
