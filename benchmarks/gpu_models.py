@@ -252,7 +252,8 @@ def main() -> None:
 
     args = arguments(list(models.MODELS))
     if args.worker and args.cold:
-        return print(json.dumps(first_call(*args.worker, args)))
+        name, backend = args.worker
+        return print(json.dumps(first_call(name, backend, args)))
     if args.worker:
         return print(json.dumps(measure(args.worker[0], args)))
     started, out = time.monotonic(), Path(args.out)
