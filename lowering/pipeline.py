@@ -52,8 +52,8 @@ DEFAULT: tuple[Phase, ...] = (
         "loop",
         "loop: no views, simple indices, one fusion a kernel, in-place decisions",
         "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-merge-updates,loop-select-pieces,"
-        "loop-channels-last,loop-assign-layouts,loop-inline,"
-        "loop-cse,loop-dce,loop-split-axes,loop-split-reductions,loop-fuse,loop-bufferize,loop-select-implementation",
+        "loop-channels-last,loop-assign-layouts,loop-select-implementation,loop-inline,"
+        "loop-cse,loop-dce,loop-split-axes,loop-split-reductions,loop-fuse,loop-bufferize",
     ),
     Phase(
         "lower-to-kernel",

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeGuard
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
@@ -30,7 +31,7 @@ class KernelCollapse(ModulePass):
 
     Precondition: loops are serial and without tiles.
     Guarantee: no two loops, one right inside the other, whose axes occur only as `size*outer + inner`; no `for` of one
-    iteration, and no `reduce` of one element, which is that element.
+    iteration, and no `reduce` of one element, which is that element, plus 0.0 in a sum of floats.
 
         kernel.for i0 in 0 to 8 { kernel.for i1 in 0 to 16 { %v = kernel.load %x[16*i0 + i1] ... } kernel.yield }
     becomes
@@ -69,11 +70,22 @@ def _runs_once(op: Operation) -> TypeGuard[Pair]:
 
 
 def _inline(op: Pair) -> None:
-    """Run the only iteration in place of the loop."""
+    """Run the only iteration in place of the loop. A sum of floats is the identity 0.0 and the element: never -0.0."""
     substitute_axes(op.body.block, {op.axis.data: op.lo.data})
     parent = op.parent
     assert parent is not None
-    _take_body(parent, op)
+    values = list(yielded(op.body))
+    end = op.body.block.last_op
+    if isinstance(op, kernel.ReduceOp) and end is not None:
+        for position, (combiner, value) in enumerate(zip(op.combiners.data, values, strict=True)):
+            if combiner.data == "sum" and isinstance(value.type, AnyFloat):
+                zero = arith.ConstantOp(FloatAttr(0.0, value.type))
+                total = arith.AddfOp(zero, value)
+                for added in (zero, total):
+                    added.location = op.location
+                    op.body.block.insert_op_before(added, end)
+                values[position] = total.result
+    _splice(parent, op, values)
 
 
 def _only_loop(outer: Pair) -> Pair | None:
@@ -113,7 +125,7 @@ def _collapse(outer: Pair, inner: Pair) -> bool:
     _rewrite(inner.body.block, joint)
     outer.properties["hi"] = SymAttr.of(outer.hi.data * size)
     outer.location = merged((outer.location, inner.location))
-    _take_body(outer.body.block, inner)
+    _take_body(outer, inner)
     return True
 
 
@@ -175,14 +187,18 @@ def _rewrite(block: Block, joint: _Joint) -> None:
                 _rewrite(region.block, joint)
 
 
-def _take_body(block: Block, inner: Pair) -> None:
-    """Put the ops of a loop in this block in place of it."""
+def _take_body(outer: Pair, inner: Pair) -> None:
+    """Put the ops of an inner loop in place of it."""
+    _splice(outer.body.block, inner, yielded(inner.body))
+
+
+def _splice(block: Block, inner: Pair, values: Sequence[SSAValue]) -> None:
+    """Put the ops of a loop in this block in place of it, and values in place of its results."""
     body = inner.body.block
-    values: Sequence[object] = yielded(inner.body)
     moved: list[Operation] = list(body.ops)[:-1]
     for op in moved:
         body.detach_op(op)
         block.insert_op_before(op, inner)
     for result, value in zip(inner.results, values, strict=True):
-        result.replace_all_uses_with(value)  # pyright: ignore[reportArgumentType]
+        result.replace_all_uses_with(value)
     block.erase_op(inner)

@@ -216,7 +216,9 @@ kernel.func @one_element(%x: !kernel.buffer<f32, 8*s0>, %y: !kernel.buffer<f32, 
 // CHECK-NEXT:     kernel.for i0 in 0 to 8 {
 // CHECK-NEXT:       %s = kernel.reduce sum r0 in 0 to s0 {
 // CHECK-NEXT:         %v = kernel.load %x[8*r0 + i0]
-// CHECK-NEXT:         kernel.yield %v
+// CHECK-NEXT:         %0 = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:         %t = arith.addf %0, %v : f32
+// CHECK-NEXT:         kernel.yield %t
 // CHECK-NEXT:       }
 // CHECK-NEXT:       kernel.store %s, %y[i0]
 // CHECK-NEXT:       kernel.yield

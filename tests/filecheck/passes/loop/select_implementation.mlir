@@ -38,3 +38,29 @@ func.func @maybe_empty(%x: !aten.tensor<(s0)x768xf32>, %w: !aten.tensor<768x768x
   %0 = aten.mm(%x, %w) : !aten.tensor<(s0)x768xf32>
   func.return %0 : !aten.tensor<(s0)x768xf32>
 }
+
+// On a GPU the bias goes to those who read the sum, if all of them are nests.
+// CHECK-LABEL: func.func @gpu
+// CHECK-NEXT: %[[P:.*]] = aten.mm(%x, %w) :
+// CHECK-NEXT: loop.generate (i0 in 8, i1 in 768)
+// CHECK-NEXT: %[[V:.*]] = loop.load %[[P]][i0, i1]
+// CHECK-NEXT: %[[A:.*]] = loop.load %b[i1]
+// CHECK-NEXT: arith.addf %[[V]], %[[A]] : f32
+// CHECK: aten.addmm
+// CHECK: aten.addmm
+func.func @gpu(%x: !aten.tensor<8x768xf32, device = "cuda:0">, %w: !aten.tensor<768x768xf32, device = "cuda:0">, %b: !aten.tensor<768xf32, device = "cuda:0">, %z: !aten.tensor<8x768xf16, device = "cuda:0">, %u: !aten.tensor<768x768xf16, device = "cuda:0">, %a: !aten.tensor<768xf16, device = "cuda:0">) -> (!aten.tensor<8x768xf32, device = "cuda:0">, !aten.tensor<8x768xf32, device = "cuda:0">, !aten.tensor<8x768xf16, device = "cuda:0">) {
+  %0 = aten.addmm(%b, %x, %w) : !aten.tensor<8x768xf32, device = "cuda:0">
+  %1 = loop.generate (i0 in 8, i1 in 768) {
+    %v = loop.load %0[i0, i1]
+    %t = math.tanh %v : f32
+    loop.yield %t
+  } : !aten.tensor<8x768xf32, device = "cuda:0">
+  %2 = aten.addmm(%b, %1, %w) : !aten.tensor<8x768xf32, device = "cuda:0">
+  %3 = aten.addmm(%a, %z, %u) : !aten.tensor<8x768xf16, device = "cuda:0">
+  %4 = loop.generate (i0 in 8, i1 in 768) {
+    %v = loop.load %3[i0, i1]
+    %t = math.tanh %v : f16
+    loop.yield %t
+  } : !aten.tensor<8x768xf16, device = "cuda:0">
+  func.return %1, %2, %4 : !aten.tensor<8x768xf32, device = "cuda:0">, !aten.tensor<8x768xf32, device = "cuda:0">, !aten.tensor<8x768xf16, device = "cuda:0">
+}
