@@ -24,10 +24,9 @@ from ..remarks import remark
 from ._accesses import loads_in
 from .assign_layouts import is_dense, unit_dimension, votes_for
 
-#: widest element that matrix units of GPUs multiply at full speed, in bits; they want channels side by side
-_MATRIX_BITS = 16
-#: widest element that the vector units of CPUs convolve with channels side by side, in bits
-_VECTOR_BITS = 32
+#: widest element that libraries convolve faster with channels side by side, in bits. On an H200, float32, what all kernels
+#: of a model take without and with it, ms: ResNet-50 0.94, 0.75, ConvNeXt 2.22, 1.81, MobileNetV3 0.51, 0.47
+_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class ChannelsLast(ModulePass):
                    libraries, cuDNN and oneDNN, do both copies inside of every call otherwise, so a convolution whose
                    input and result would both be copied stays as it is. On a CPU ATen then copies a contiguous weight
                    in every call as well; a convolution stays as it is where that is more than what is saved. So do
-                   those in groups on a GPU, and elements wider than 16 bits there, 32 on a CPU.
+                   those of elements wider than 32 bits.
 
         %x = loop.generate (...) { ... } : !aten.tensor<4x64x56x56xbf16, device = "cuda:0">
         %y = aten.convolution(%x, %w, ...) : !aten.tensor<4x64x56x56xbf16, device = "cuda:0">
@@ -75,9 +74,7 @@ def _qualifies(op: Operation) -> bool:
     known = len(source.shape) == 4 and source.shape[1] is not ONE and out.shape[1] is not ONE
     if not known or not isinstance(out.element, AnyFloat) or op.arg("transposed"):
         return False
-    if out.device == "cpu":
-        return out.element.bitwidth <= _VECTOR_BITS
-    return out.element.bitwidth <= _MATRIX_BITS and op.arg("groups") == 1
+    return out.element.bitwidth <= _BITS
 
 
 def _pays(op: Operation, estimates: Estimates, copied: int) -> bool:
