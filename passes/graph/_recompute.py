@@ -11,7 +11,7 @@ from enum import Enum
 from math import prod
 
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.effects import is_pure
@@ -41,16 +41,19 @@ class RecomputeClass(Enum):
 _MOVES = frozenset({
     "_to_copy", "_unsafe_index", "arange", "cat", "constant_pad_nd", "copy", "diagonal_scatter", "embedding", "empty",
     "empty_like", "expand_copy", "eye", "fill", "flip", "full", "full_like", "gather", "index", "index_select",
-    "lift_fresh_copy", "masked_fill", "new_empty", "new_full", "new_ones", "new_zeros", "ones", "ones_like",
-    "permute_copy", "repeat", "repeat_interleave", "roll", "scalar_tensor", "select_scatter", "slice_scatter", "stack",
-    "tril", "triu", "view_copy", "zeros", "zeros_like",
+    "lift_fresh_copy", "masked_fill", "new_empty", "new_full", "new_ones", "new_zeros", "nll_loss_backward", "ones",
+    "ones_like", "permute_copy", "repeat", "repeat_interleave", "roll", "scalar_tensor", "select_scatter",
+    "slice_scatter", "stack", "tril", "triu", "view_copy", "zeros", "zeros_like",
 })  # fmt: skip
 #: reductions without the tag
 _REDUCTIONS = frozenset({
-    "_log_softmax", "_native_batch_norm_legit", "_native_batch_norm_legit_functional", "_native_batch_norm_legit_no_"
-    "training", "_safe_softmax", "_softmax", "native_batch_norm", "native_group_norm", "native_layer_norm", "norm",
-    "rms_norm", "_fused_rms_norm", "nansum", "std_mean", "sum_to_size",
+    "_fused_rms_norm", "_log_softmax", "_log_softmax_backward_data", "_native_batch_norm_legit",
+    "_native_batch_norm_legit_functional", "_native_batch_norm_legit_no_training", "_safe_softmax", "_softmax",
+    "_softmax_backward_data", "nansum", "native_batch_norm", "native_group_norm", "native_layer_norm",
+    "nll_loss_forward", "norm", "rms_norm", "std_mean", "sum_to_size",
 })  # fmt: skip
+#: reductions with an elementwise last step, which fuses with what reads their result
+_NORMALISATIONS = frozenset({"_log_softmax", "_safe_softmax", "_softmax"})
 #: elementwise ops of one or two instructions; the others evaluate a function
 _ARITHMETIC = frozenset({
     "abs", "add", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clamp", "clamp_max", "clamp_min",
@@ -87,6 +90,12 @@ def recompute_class(op: Operation) -> RecomputeClass:
         return RecomputeClass.REDUCTION
     is_number = not any(isinstance(t, TensorType) for t in op.result_types)
     return RecomputeClass.CHEAP if is_number else RecomputeClass.HEAVY
+
+
+def _before_cast(value: SSAValue) -> SSAValue:
+    """What is read where a value is needed: a cast fuses."""
+    owner = value.owner
+    return owner.operands[0] if isinstance(owner, AtenOp) and owner.packet == "_to_copy" else value
 
 
 class ByteCosts:
@@ -126,7 +135,8 @@ class ByteCosts:
             return work * sum(map(self.elements, op.result_types))
         traffic = sum(self.bytes(t) for t in (*op.operand_types, *op.result_types) if isinstance(t, TensorType))
         if class_ is RecomputeClass.REDUCTION:
-            return traffic
+            normalises = isinstance(op, AtenOp) and op.packet in _NORMALISATIONS
+            return sum(self.bytes(_before_cast(value).type) for value in op.operands) if normalises else traffic
         flops = self._flops(op)
         return _UNKNOWN_PASSES * traffic if flops is None else traffic + flops / _FLOPS_PER_BYTE
 

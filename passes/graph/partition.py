@@ -55,7 +55,8 @@ class Partition(ModulePass):
     | view                  | free                                                                                     |
     | elementwise, indexed  | 0.25 an element for arithmetic, 1.5 for functions; fuses with its readers, or else a     |
     | copies, constants     | write and a read                                                                         |
-    | reduction             | a pass over operands and results                                                         |
+    | reduction             | a pass over operands and results; over what a softmax reads only, since its last step    |
+    |                       | fuses with its readers                                                                   |
     | matrix product,       | never; below `budget` 1 the traffic and a byte for 16 floating-point operations          |
     | convolution, attention|                                                                                          |
     | sort, scan, pure call | never; below `budget` 1 eight passes over operands and results                           |

@@ -56,6 +56,14 @@ def test_reductions_are_saved() -> None:
     assert any(name.startswith("sum") for name in graphs.saved())
 
 
+def test_a_loss_of_short_floats_saves_them_and_no_wide_copy() -> None:
+    """The normalisation runs again from the logits, which are half as wide and in memory anyway."""
+    target = torch.randint(0, 512, (32,))
+    graphs = _split(lambda w, t: F.cross_entropy(w.bfloat16().float(), t), (32, 512), inputs=(target,))
+    assert not any("log_softmax" in name for name in graphs.saved())
+    assert "aten._log_softmax.default" in graphs.targets("backward")
+
+
 def test_random_ops_run_in_forward_only() -> None:
     graphs = _split(lambda w, x: F.dropout(x * w, 0.5).exp(), (4,), inputs=(torch.randn(3, 4),))
     assert "aten.native_dropout.default" in graphs.targets("forward")
