@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
+from ...dialects.loop.monoids import MONOIDS
 from ...dialects.sym import ONE, ZERO, Expr, MapAttr, SymAttr, symbol
 from ..counters import counter
 from .axes import Loop, substitute_axes
@@ -76,15 +77,18 @@ def _inline(op: Pair) -> None:
     assert parent is not None
     values = list(yielded(op.body))
     end = op.body.block.last_op
-    if isinstance(op, kernel.ReduceOp) and end is not None:
-        for position, (combiner, value) in enumerate(zip(op.combiners.data, values, strict=True)):
-            if combiner.data == "sum" and isinstance(value.type, AnyFloat):
-                zero = arith.ConstantOp(FloatAttr(0.0, value.type))
-                total = arith.AddfOp(zero, value)
-                for added in (zero, total):
-                    added.location = op.location
-                    op.body.block.insert_op_before(added, end)
-                values[position] = total.result
+    names = [name.data for name in op.combiners.data] if isinstance(op, kernel.ReduceOp) else []
+    position = 0
+    for name in names:
+        value = values[position]
+        if name == "sum" and isinstance(value.type, AnyFloat) and end is not None:
+            zero = arith.ConstantOp(FloatAttr(0.0, value.type))
+            total = arith.AddfOp(zero, value)
+            for added in (zero, total):
+                added.location = op.location
+                op.body.block.insert_op_before(added, end)
+            values[position] = total.result
+        position += MONOIDS[name].arity
     _splice(parent, op, values)
 
 
