@@ -22,6 +22,13 @@ CASES: Cases = {
     "minimum of nothing raises": Case(lambda x: x.min(), lambda: (torch.empty(3, 0),)),
     "maximum along nothing raises": Case(lambda x: x.max(0), lambda: (torch.empty(0),)),
     "extrema along what is not empty": Case(lambda x: (x.amax(1), x.argmax(1), x.max(1)), lambda: (torch.empty(0, 3),)),
+    "along one element": Case(
+        lambda x: (
+            x.sum(0), x.argmax(0), x.max(0), x.argmin(0), x.var(0, correction=0), x.mean(0), x.softmax(0), x.prod(0),
+            x.logsumexp(0), x.sum((0, 1)), x.all(0),
+        ),
+        tensors([[-0.0, 1.0, NAN, -INF, 2.5]]),
+    ),
     "an empty axis between others": Case(
         lambda x: (
             x.sum(1), x.prod(1), x.any(1), x.flip(0, 2), x.to(torch.complex64).transpose(0, 2).reshape(0),
