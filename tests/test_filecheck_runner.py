@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from .filecheck_runner.bless import bless_text, check_lines
@@ -199,6 +199,8 @@ def test_bless_writes_nothing_when_it_fails(tmp_path: Path, text: str, error: ty
 IR_LINES = st.text(st.sampled_from(' %{}[]()<>:,.*+?^$|\\"#@!_-=ab0\t'), max_size=24).map(str.rstrip)
 
 
+@example(["[["])
+@example(["[[ [[a]]", "[[1], [2]]"])
 @given(st.lists(IR_LINES, min_size=1, max_size=8))
 def test_blessed_checks_match_their_output(lines: list[str]) -> None:
     output = "\n".join(line if line.strip() else "" for line in lines).strip("\n") + "\n"

@@ -17,7 +17,7 @@ from .run_lines import RunLine, RunLineError
 _MARKER = re.compile(r"^\s*// ([A-Za-z][\w-]*)-BLESS\s*$")
 _SEPARATOR = re.compile(r"^// -----.*\n?", re.MULTILINE)
 # what filecheck would read as the start of a pattern
-_SPECIAL = re.compile(r"\{\{|\[\[(?=[$#A-Za-z_])")
+_SPECIAL = re.compile(r"\{\{|\[\[")
 
 
 def bless_file(path: Path, lines: Sequence[RunLine], tools: Mapping[str, Tool]) -> bool:
