@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import made
-from gpu import Profiler, copy_bandwidth, make_importable, read_results, relative_error, tensors
+from gpu import Profiler, copy_bandwidth, make_importable, read_results, relative_error, tensors, wrong_results
 from processes import MeasurementError
 from turns import in_turns, wait_for_turn
 
@@ -324,10 +324,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> str:
                 behind = ", ".join(f"{n} {ratio:.2f}" for n, ratio in ratios.items() if ratio < 0.98)
                 mean = statistics.geometric_mean(ratios.values())
                 lines.append(f"{key}, {other} / inductile, {len(ratios)} patterns: {mean:.2f}; behind: {behind or '-'}")
-    for (name, backend), r in found.items():
-        if not r["error"] <= 2 * r["eager_error"] + 1e-3:
-            lines.append(f"WRONG: {name} under {backend}: error {r['error']:.2e}, eager's {r['eager_error']:.2e}")
-    return "\n".join(lines)
+    return "\n".join(lines + wrong_results(found))
 
 
 def main() -> None:
