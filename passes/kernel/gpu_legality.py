@@ -16,32 +16,37 @@ from .simplify_block import is_pure
 
 
 def independent_nests(block: Block) -> set[Operation]:
-    """The `for` nests of a block that share no written buffer with, and need no loop's result from, anything beside
-    them: each may have programs of its own."""
+    """The `for` nests of a block that may have programs of their own.
+
+    A nest must need no loop's result, and share no written buffer with anything beside it; nor must what it needs from
+    its block, loads included: each program runs that again, at any time.
+    """
     ops = [op for op in block.ops if not isinstance(op, kernel.YieldOp)]
     effects = {op: effects_of(op) for op in ops}
-    return {
-        op
-        for op in ops
-        if isinstance(op, kernel.ForOp)
-        and not any(other is not op and conflicts(effects[op], effects[other]) for other in ops)
-        and not _needs_loop(op, block)
-    }
+    found: set[Operation] = set()
+    for op in ops:
+        if isinstance(op, kernel.ForOp):
+            own = {op, *needed_by(op, block)}
+            others = [other for other in ops if other not in own]
+            apart = not any(conflicts(effects[each], effects[other]) for each in own for other in others)
+            alone = not any(conflicts(effects[op], effects[each]) for each in own if each is not op)
+            if apart and alone and not any(each is not op and isinstance(each, Loop) for each in own):
+                found.add(op)
+    return found
 
 
-def _needs_loop(nest: Operation, block: Block) -> bool:
-    """Whether a nest uses what another loop of its block computes."""
-    todo, seen = [nest], {nest}
+def needed_by(nest: Operation, block: Block) -> set[Operation]:
+    """The ops of a block whose results a nest in it uses, and those that they use in turn."""
+    found: set[Operation] = set()
+    todo = [nest]
     while todo:
         for inner in todo.pop().walk():
             for value in inner.operands:
                 owner = value.owner
-                if isinstance(owner, Operation) and owner.parent is block and owner not in seen:
-                    if isinstance(owner, Loop):
-                        return True
-                    seen.add(owner)
+                if isinstance(owner, Operation) and owner.parent is block and owner not in found and owner is not nest:
+                    found.add(owner)
                     todo.append(owner)
-    return False
+    return found
 
 
 def sink_between_loops(op: kernel.ForOp, sizes: Sizes) -> None:

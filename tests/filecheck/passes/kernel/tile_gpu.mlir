@@ -251,3 +251,48 @@ kernel.func @narrow(%x: !kernel.buffer<bf16, 4194304>, %y: !kernel.buffer<f32, 1
 // CHECK-LABEL: kernel.func @narrow
 // CHECK-SAME: warps 4
 // CHECK: kernel.reduce sum i1 in 0 to 4096 map vector tile 4096
+
+// -----
+
+// A counter that the nest reads and the kernel advances: programs of a nest would read it at any time, before or after
+// one of them has written it. One program does all.
+
+kernel.func @advance(%n: !kernel.buffer<f32, 1>, %x: !kernel.buffer<f32, 8192>, %y: !kernel.buffer<f32, 8192>) {
+  %step = arith.constant 1.0 : f32
+  %old = kernel.load %n[0]
+  %new = arith.addf %old, %step : f32
+  kernel.for i0 in 0 to 8192 {
+    %v = kernel.load %x[i0]
+    %w = arith.mulf %v, %new : f32
+    kernel.store %w, %y[i0]
+    kernel.yield
+  }
+  kernel.store %new, %n[0]
+  kernel.yield
+}
+
+// CHECK-LABEL: @advance
+// CHECK-NOT: map grid
+// CHECK: kernel.for i0 in 0 to 8192 map vector
+// CHECK-NOT: map grid
+
+// -----
+
+// Nothing writes what the nest needs: the store has a program of its own.
+
+kernel.func @beside(%n: !kernel.buffer<f32, 1>, %m: !kernel.buffer<f32, 1>, %x: !kernel.buffer<f32, 8192>, %y: !kernel.buffer<f32, 8192>) {
+  %step = arith.constant 1.0 : f32
+  %old = kernel.load %n[0]
+  %new = arith.addf %old, %step : f32
+  kernel.for i0 in 0 to 8192 {
+    %v = kernel.load %x[i0]
+    %w = arith.mulf %v, %new : f32
+    kernel.store %w, %y[i0]
+    kernel.yield
+  }
+  kernel.store %new, %m[0]
+  kernel.yield
+}
+
+// CHECK-LABEL: @beside
+// CHECK: kernel.for i0 in 0 to 8192 map grid
