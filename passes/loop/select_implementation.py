@@ -1,4 +1,4 @@
-"""`loop-select-implementation`: who computes a matrix product, and what of it."""
+"""`loop-select-implementation`: who computes a matrix product or a convolution, and what of it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeGuard, cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type, ModuleOp, StringAttr
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import TensorType
-from ...dialects.loop import GenerateOp, LoadOp, YieldOp
-from ...dialects.sym import ONE, AxesAttr, Expr, MapAttr, Ranges, bounds, symbol
+from ...dialects.loop import LoadOp
+from ...dialects.sym import ONE, Expr, Ranges, bounds
 from ...errors import UserError
 from ..common.estimates import Estimates
 from ..common.functions import functions, symbol_ranges
 from ..counters import counter
 from ..remarks import remark
+from .bias import add_bias_behind, adds_columns, is_apart_on_gpu
 
 #: the attribute of an op that names its implementation; without it ATen chooses
 IMPLEMENTATION = "implementation"
@@ -34,7 +34,7 @@ MUCH_WORK = 1 << 25
 
 @dataclass(frozen=True)
 class SelectImplementation(ModulePass):
-    """Choose how each product of float32 matrices is computed.
+    """Choose how each product of float32 matrices is computed, and who adds the bias on a GPU.
 
     level:         loop
     precondition:  the strides of operands are final, as after `loop-assign-layouts`; `loop-inline` comes behind
@@ -42,8 +42,9 @@ class SelectImplementation(ModulePass):
                    nothing changes: `aten.mm` and `aten.addmm` call the BLAS that torch was built with. With "onednn"
                    the ops are marked to call oneDNN instead where it is faster: more than one row, and a second matrix
                    that is large or a product that is much work. The first matrix has to be row-major, the second dense
-                   in either order, sizes positive, and the bias one of columns. On a GPU an `aten.addmm` whose result
-                   only nests read becomes a product and a nest that adds the bias, which `loop-inline` puts into them.
+                   in either order, sizes positive, and the bias one of columns. On a GPU an `aten.addmm` of float32
+                   and an `aten.convolution` with a bias, whose result only nests read, lose the bias to a nest that
+                   adds it, which `loop-inline` puts into them (`bias.py`).
 
     MKL runs AVX-512 code on Intel's processors only, so `torch.compile` asks for "onednn" on others that have AVX-512.
     Measured on two cores of an AMD EPYC, BLAS's time over oneDNN's, for rows x inner x columns: 1x768x3072 0.5 to 1.1,
@@ -72,15 +73,14 @@ class SelectImplementation(ModulePass):
         if self.products not in LIBRARIES:
             raise UserError(f"unknown library {self.products!r} for products", f"it is one of {', '.join(LIBRARIES)}")
         for function, block in functions(op):
+            for each in [op for op in block.ops if is_apart_on_gpu(op)]:
+                self._separate_bias(cast(AtenOp, each))
             products = [product for product in block.ops if _is_product(product)]
-            if not products:
+            if not products or self.products != ONEDNN:
                 continue
             estimates, ranges = Estimates(function), symbol_ranges(function)
             for product in products:
-                if cast(TensorType, product.results[0].type).device != "cpu":
-                    self._separate_bias(product)
-                elif self.products == ONEDNN:
-                    self._mark(product, _objection(product, estimates, ranges))
+                self._mark(product, _objection(product, estimates, ranges))
 
     def _mark(self, product: Operation, objection: str | None) -> None:
         if objection is not None:
@@ -89,54 +89,26 @@ class SelectImplementation(ModulePass):
             product.attributes[IMPLEMENTATION] = StringAttr(ONEDNN)
             remark("passed", self.name, product, "by oneDNN")
 
-    def _separate_bias(self, product: AtenOp) -> None:
-        if product.name != "aten.addmm" or not _adds_columns(product):
-            return
-        if not all(isinstance(use.operation, LoadOp) for use in product.results[0].uses):
-            remark("missed", self.name, product, "the bias stays in the product: others than nests read the sum")
+    def _separate_bias(self, op: AtenOp) -> None:
+        if not all(isinstance(use.operation, LoadOp) for use in op.results[0].uses):
+            remark("missed", self.name, op, "the bias stays where it is: others than nests read the sum")
         elif counter(self.name):
-            remark("passed", self.name, product, "the bias is added by those who read the sum")
-            _add_bias_behind(product)
-
-
-def _add_bias_behind(product: AtenOp) -> None:
-    bias, left, right = product.operands
-    type_ = cast(TensorType, product.results[0].type)
-    alone = AtenOp.of("aten.mm", {"self": left, "mat2": right}, [type_], product.location)
-    row, column = symbol("i0"), symbol("i1")
-    value = LoadOp.of(alone.results[0], MapAttr.of(row, column), location=product.location)
-    addend = LoadOp.of(bias, MapAttr.of(column), location=product.location)
-    total = arith.AddfOp(value.results[0], addend.results[0])
-    total.location = product.location
-    body = Region(Block([value, addend, total, YieldOp.create(operands=[total.result])]))
-    axes = AxesAttr.of(("i0", type_.shape[0]), ("i1", type_.shape[1]))
-    nest = GenerateOp.of(axes, body, [type_], location=product.location)
-    block = product.parent
-    assert block is not None
-    for op in (alone, nest):
-        block.insert_op_before(op, product)
-    nest.results[0].name_hint = product.results[0].name_hint
-    product.results[0].replace_all_uses_with(nest.results[0])
-    block.erase_op(product)
+            remark("passed", self.name, op, "the bias is added by those who read the sum")
+            add_bias_behind(op)
 
 
 def _is_product(op: Operation) -> TypeGuard[AtenOp]:
     if not isinstance(op, AtenOp) or op.name not in ("aten.mm", "aten.addmm"):
         return False
-    return isinstance(cast(TensorType, op.results[0].type).element, Float32Type)
-
-
-def _adds_columns(op: AtenOp) -> bool:
-    """Whether what an `aten.addmm` adds is a bias, a number for each column."""
-    bias, _, right = (cast(TensorType, value.type) for value in op.operands)
-    return bias.shape == (right.shape[1],) and op.arg("beta") == 1 and op.arg("alpha") == 1
+    type_ = cast(TensorType, op.results[0].type)
+    return isinstance(type_.element, Float32Type) and type_.device == "cpu"
 
 
 def _objection(op: AtenOp, estimates: Estimates, ranges: Ranges) -> str | None:
     """Why a product is left to the BLAS; None when it is not."""
     *bias, left, right = (cast(TensorType, value.type) for value in op.operands)
     (rows, inner), columns = left.shape, right.shape[1]
-    if bias and not _adds_columns(op):
+    if bias and not adds_columns(op):
         return "what is added is no bias of the columns"
     if not left.is_contiguous:
         return "its first matrix is not row-major"
