@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from xdsl.ir import Operation
@@ -18,32 +19,51 @@ KEEP, DROP = "evict_last", "evict_first"
 def eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str]:
     """Loads, and stores of kernels with such, with the policy that suits them.
 
-    What several loops of a program read is kept until the last of them; results must not take its place.
+    What several loops of a program read is kept until the last of them; results must not take its place. A buffer of
+    which each program reads a part of its own, in one loop and by one load, is not needed again: it goes before what is
+    written lately and waits in the cache for its way to memory or for the next kernel.
     """
     loops = {op: _loops_of(op) for op in function.walk() if isinstance(op, kernel.LoadOp | kernel.StoreOp)}
     written = written_buffers(function.body.block)
+    counts: Counter[object] = Counter()
     reads: dict[object, list[tuple[kernel.LoadOp, Loop]]] = {}
     for op, path in loops.items():
         own = {loop.axis.data for loop in path}
+        if isinstance(op, kernel.LoadOp):
+            counts[op.buffer] += 1
         repeats = any(not is_persistent(loop, ranges) for loop in path)
         if isinstance(op, kernel.LoadOp) and repeats and own <= op.map.data[0].free_symbols:
             reads.setdefault(op.buffer, []).append((op, path[0]))
     found: dict[Operation, str] = {}
+    streamed: dict[Operation, str] = {}
     for buffer, all_reads in reads.items():
-        last = all_reads[-1][1]
-        if buffer not in written and any(loop is not last for _, loop in all_reads):
+        op, last = all_reads[-1]
+        if buffer in written:
+            continue
+        if any(loop is not last for _, loop in all_reads):
             found |= {op: DROP if loop is last else KEEP for op, loop in all_reads}
+        elif counts[buffer] == 1 and _grid_axes(op) <= op.map.data[0].free_symbols:
+            streamed[op] = DROP
     if found:
         found |= {op: DROP for op, path in loops.items() if isinstance(op, kernel.StoreOp) and path}
-    return found
+    return streamed | found
 
 
 def _loops_of(op: Operation) -> list[Loop]:
     """The loops around an access that a program runs itself, outermost first."""
+    return [loop for loop in _around(op) if not is_grid(loop)]
+
+
+def _grid_axes(op: Operation) -> set[str]:
+    """The axes around an access that programs are spread over."""
+    return {loop.axis.data for loop in _around(op) if is_grid(loop)}
+
+
+def _around(op: Operation) -> list[Loop]:
     path: list[Loop] = []
     parent = op.parent_op()
     while parent is not None:
-        if isinstance(parent, Loop) and not is_grid(parent):
+        if isinstance(parent, Loop):
             path.insert(0, parent)
         parent = parent.parent_op()
     return path

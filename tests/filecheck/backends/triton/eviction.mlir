@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s -t 'triton{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s --split-input-file -t 'triton{target="cuda:90"}' | filecheck %s
 
 // A row of 20,000 elements is read three times: it is kept in the cache until the last loop, whose results must not
 // take its place. The weights are read by one loop only.
@@ -63,3 +63,51 @@ kernel.func @norm(%x: !kernel.buffer<f32, 160000>, %w: !kernel.buffer<f32, 20000
 // CHECK-NEXT:         f = c * s
 // CHECK-NEXT:         h = f * g
 // CHECK-NEXT:         tl.store(y + (20000 * i0 + i1), h, mask=i1_mask, eviction_policy="evict_first")
+
+// -----
+
+// Each program reads a part of %x of its own, once: that need not stay. All programs share %w, and what two loads read,
+// here of %o, may meet in the cache.
+
+kernel.func @dots(%x: !kernel.buffer<f32, 160000>, %w: !kernel.buffer<f32, 20000>, %o: !kernel.buffer<f32, 160008>, %y: !kernel.buffer<f32, 8>) target "cuda:90" {
+  kernel.for i0 in 0 to 8 map grid {
+    %s = kernel.reduce sum r0 in 0 to 20000 map vector tile 4096 {
+      %a = kernel.load %x[20000*i0 + r0]
+      %b = kernel.load %w[r0]
+      %c = kernel.load %o[20000*i0 + r0]
+      %d = kernel.load %o[20000*i0 + r0 + 8]
+      %e = arith.mulf %a, %b : f32
+      %f = arith.mulf %c, %d : f32
+      %g = arith.addf %e, %f : f32
+      kernel.yield %g
+    }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: import triton
+// CHECK-NEXT: import triton.language as tl
+// CHECK-EMPTY:
+// CHECK-EMPTY:
+// CHECK-NEXT: # grid 8, num_warps 4
+// CHECK-NEXT: @triton.jit
+// CHECK-NEXT: def dots(x, w, o, y, BLOCK_R0: tl.constexpr):
+// CHECK-NEXT:     i0 = tl.program_id(0)
+// CHECK-NEXT:     s_acc = tl.full([BLOCK_R0], 0.0, tl.float32)
+// CHECK-NEXT:     for r0_start in range(0, 20000, BLOCK_R0):
+// CHECK-NEXT:         r0 = r0_start + tl.arange(0, BLOCK_R0)
+// CHECK-NEXT:         r0_mask = r0 < 20000
+// CHECK-NEXT:         a = tl.load(x + (20000 * i0 + r0), mask=r0_mask, eviction_policy="evict_first")
+// CHECK-NEXT:         b = tl.load(w + r0, mask=r0_mask)
+// CHECK-NEXT:         c = tl.load(o + (20000 * i0 + r0), mask=r0_mask)
+// CHECK-NEXT:         d = tl.load(o + (20000 * i0 + r0 + 8), mask=r0_mask)
+// CHECK-NEXT:         e = a * b
+// CHECK-NEXT:         f = c * d
+// CHECK-NEXT:         g = e + f
+// CHECK-NEXT:         g_inside = tl.where(r0_mask, g, 0.0)
+// CHECK-NEXT:         s_acc = s_acc + g_inside
+// CHECK-NEXT:     s = tl.sum(s_acc, 0)
+// CHECK-NEXT:     tl.store(y + i0, s)
