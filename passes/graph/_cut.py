@@ -37,8 +37,8 @@ class ForwardGraph:
     """Arguments that no longer have their elements when the backward graph runs."""
     materialized: set[SSAValue] = field(default_factory=set)
     """Values that the forward graph writes to memory anyway."""
-    rewritten: set[Operation] = field(default_factory=set)
-    """Ops that, run again, have to write their results to memory, because something reads them that does not fuse."""
+    rewritten: set[SSAValue] = field(default_factory=set)
+    """Values that, computed again, have to be written to memory, because something reads them that does not fuse."""
     unclaimed: set[Operation] = field(default_factory=set)
     """Ops that only the backward graph needs: they run once, wherever they are put."""
     forced: set[Operation] = field(default_factory=set)
@@ -127,8 +127,8 @@ class _Network:
         if op in self.graph.forced:
             return 0
         cost = 0 if op in self.graph.unclaimed else self.costs.recompute(op, class_)
-        if op in self.graph.rewritten:
-            cost += sum(2 * self.costs.bytes(t) for t in op.result_types if isinstance(t, TensorType))
+        rewritten = (r.type for r in op.results if r in self.graph.rewritten)
+        cost += sum(2 * self.costs.bytes(type_) for type_ in rewritten if isinstance(type_, TensorType))
         return int(_QUARTERS * cost)
 
     def _add_value(self, value: SSAValue, producer: int, may_save: bool = True) -> None:

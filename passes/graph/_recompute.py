@@ -39,17 +39,17 @@ class RecomputeClass(Enum):
 
 #: elementwise ops without the tag, and ops that move elements: one read and one write an element
 _MOVES = frozenset({
-    "_to_copy", "_unsafe_index", "arange", "cat", "constant_pad_nd", "copy", "diagonal_scatter", "embedding", "empty",
-    "empty_like", "expand_copy", "eye", "fill", "flip", "full", "full_like", "gather", "index", "index_select",
-    "lift_fresh_copy", "masked_fill", "new_empty", "new_full", "new_ones", "new_zeros", "nll_loss_backward", "ones",
-    "ones_like", "permute_copy", "repeat", "repeat_interleave", "roll", "scalar_tensor", "select_scatter",
-    "slice_scatter", "stack", "tril", "triu", "view_copy", "zeros", "zeros_like",
+    "_native_batch_norm_legit_no_training", "_to_copy", "_unsafe_index", "arange", "cat", "constant_pad_nd", "copy",
+    "diagonal_scatter", "embedding", "empty", "empty_like", "expand_copy", "eye", "fill", "flip", "full", "full_like",
+    "gather", "index", "index_select", "lift_fresh_copy", "masked_fill", "new_empty", "new_full", "new_ones",
+    "new_zeros", "nll_loss_backward", "ones", "ones_like", "permute_copy", "repeat", "repeat_interleave", "roll",
+    "scalar_tensor", "select_scatter", "slice_scatter", "stack", "tril", "triu", "view_copy", "zeros", "zeros_like",
 })  # fmt: skip
 #: reductions without the tag
 _REDUCTIONS = frozenset({
     "_fused_rms_norm", "_log_softmax", "_log_softmax_backward_data", "_native_batch_norm_legit",
-    "_native_batch_norm_legit_functional", "_native_batch_norm_legit_no_training", "_safe_softmax", "_softmax",
-    "_softmax_backward_data", "nansum", "native_batch_norm", "native_group_norm", "native_layer_norm",
+    "_native_batch_norm_legit_functional", "_safe_softmax", "_softmax", "_softmax_backward_data", "nansum",
+    "native_batch_norm", "native_group_norm", "native_layer_norm",
     "nll_loss_forward", "norm", "rms_norm", "std_mean", "sum_to_size",
 })  # fmt: skip
 #: reductions with an elementwise last step, which fuses with what reads their result

@@ -152,8 +152,7 @@ class _Partitioner:
         graph.written = {v for v in arguments if MUTATED in self.arguments[v]}
         graph.written.update(root for op in ops if op.name == "aten.copy_" for root in roots(op.operands[0]))
         graph.materialized = {*arguments, *self.forward_outputs, *self._in_memory(ops)}
-        rewritten = self._in_memory(self.backward)
-        graph.rewritten = {op for op in ops if any(result in rewritten for result in op.results)}
+        graph.rewritten = self._in_memory(self.backward)
         graph.unclaimed = self._unclaimed(ops)
         graph.forced = forced_ops(ops)
         graph.pinned = pinned_ops(ops, self.classes, graph.forced, self.forward_outputs) - graph.unclaimed

@@ -56,6 +56,18 @@ def test_reductions_are_saved() -> None:
     assert any(name.startswith("sum") for name in graphs.saved())
 
 
+def test_a_batch_norm_of_fixed_statistics_runs_again() -> None:
+    """It is elementwise then: the sign that relu's gradient needs is computed from an input that it reads anyway."""
+    stats = torch.randn(4), torch.rand(4) + 0.5
+
+    def f(w: torch.Tensor, b: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return F.relu(F.batch_norm(x, *stats, w, b, False))
+
+    graphs = _split(f, (4,), (4,), inputs=(torch.randn(2, 4, 3, 3, requires_grad=True),))
+    assert "relu" not in graphs.saved()
+    assert "aten.relu.default" in graphs.targets("backward")
+
+
 def test_a_loss_of_short_floats_saves_them_and_no_wide_copy() -> None:
     """The normalisation runs again from the logits, which are half as wide and in memory anyway."""
     target = torch.randint(0, 512, (32,))
