@@ -28,15 +28,16 @@ inline float exp_normal(float x) {
   const float magic = 0x1.8p23f + 127.0f, shifted = fma_fast(x, 0x1.715476p+0f, magic);
   return exp_reduced(x, shifted - magic) * bit_cast<float>(bit_cast<uint32_t>(shifted) << 23);
 }
-// Any x: the scale 2^n is applied in two factors, each a normal number. Limits are set on the bits, as an integer
-// minimum is one instruction: as signed numbers those of positive floats are in order, as unsigned ones those of
-// negative floats, in reverse.
+// Any x: the scale 2^n is applied in two factors, each a normal number; what the magic number adds to the bits is zero in
+// the lowest nine of either half, which alone reach a factor. Limits are set on the bits, as an integer minimum is one
+// instruction: as signed numbers those of positive floats are in order, as unsigned ones those of negative floats, in
+// reverse.
 inline float exp_f32(float x) {
   const int32_t bits = bit_cast<int32_t>(x), below = bits < 0x42b20000 ? bits : 0x42b20000;  // 89
   const uint32_t within = uint32_t(below) < 0xc2d00000u ? uint32_t(below) : 0xc2d00000u;     // -104
   const float limited = bit_cast<float>(within);
   const float magic = 0x1.8p23f + 254.0f, shifted = fma_fast(limited, 0x1.715476p+0f, magic);
-  const uint32_t exponent = bit_cast<uint32_t>(shifted) - 0x4b400000u, half = exponent >> 1;
+  const uint32_t exponent = bit_cast<uint32_t>(shifted), half = exponent >> 1;
   const float scaled = exp_reduced(limited, shifted - magic) * bit_cast<float>(half << 23);
   return x != x ? x : scaled * bit_cast<float>((exponent - half) << 23);
 }

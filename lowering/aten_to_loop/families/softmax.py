@@ -40,7 +40,11 @@ class _Rows:
 
 
 def _softmax(b: LoopBuilder, call: Call) -> Replacement:
-    """exp(x - max) / sum(exp(x - max)); `_safe_softmax` gives 0 for a row of -inf, `_softmax` NaN."""
+    """exp(x - max) / sum(exp(x - max)); `_safe_softmax` gives 0 for a row of -inf, `_softmax` NaN.
+
+    A row is divided once: the sum lies between 1 and the length of the row, so that its reciprocal is a normal number,
+    and a product with it is within 1.5 units in the last place of the quotient.
+    """
     s = b.s
     x = call.tensor("self")
     rows = _Rows(b, call, "self")
@@ -49,7 +53,7 @@ def _softmax(b: LoopBuilder, call: Call) -> Replacement:
     total = rows.reduce("sum", lambda i: rows.load(powers, i))
 
     def body(index: tuple[Expr, ...]) -> Scalar:
-        value = rows.load(powers, index) / rows.of_row(total, index)
+        value = rows.load(powers, index) * (s.constant(1, rows.element) / rows.of_row(total, index))
         if call.op.name != "aten._safe_softmax":
             return value
         masked = rows.of_row(most, index).eq(float("-inf"))

@@ -48,7 +48,9 @@ func.func @softmax(%x: !aten.tensor<8x16xf32>) -> !aten.tensor<8x16xf32> {
 // CHECK-NEXT:      loop.reduce sum (r1 in 16) {
 // CHECK-NEXT:        loop.load [[EXP]][i0, r1]
 // CHECK:         loop.generate (i0 in 8, i1 in 16) {
-// CHECK:           arith.divf
+// CHECK:           [[TOTAL:%.*]] = loop.load [[SUM]][i0]
+// CHECK-NEXT:      [[SHARE:%.*]] = arith.divf {{.*}}, [[TOTAL]]
+// CHECK-NEXT:      arith.mulf {{.*}}, [[SHARE]]
 
 // -----
 
