@@ -66,7 +66,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel",
         "kernel: equal kernels once, loops merged and collapsed, memory reused, small launches as one, tiles, mapping",
         "kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,kernel-reorder,kernel-collapse,host-reuse,"
-        "kernel-merge-launches,kernel-tile{target={target}}",
+        "kernel-merge-launches{target={target}},kernel-tile{target={target}}",
     ),
     Phase(
         "host",

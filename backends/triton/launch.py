@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from xdsl.ir import SSAValue
 
 from ...dialects import kernel
 from ...dialects.aten.types import TensorType
 from ...passes.kernel.launch_facts import ranges_of
+from ...passes.kernel.launches import device_of
 from ..host import runtime
 from ..host.constants import Constants
 from ..host.expressions import expression
@@ -101,12 +101,6 @@ def _is_wide(source: TritonKernel, texts: dict[str, str]) -> str:
         return "False"
     longest = ", ".join(expression(extent, texts) for extent in dict.fromkeys(source.extents))
     return f"max({longest}, 0) > 0x7FFFFFFF"
-
-
-def device_of(buffers: Sequence[SSAValue]) -> str:
-    """The device that a launch runs on: the one of its buffers that is not the CPU's memory, which it falls back to."""
-    devices = {v.type.device for v in buffers if isinstance(v.type, TensorType)}
-    return min(devices - {"cpu"}, default="cpu")
 
 
 def _on_one_device(launch: Launch, device: str, constants: Constants) -> tuple[list[str], list[str]]:

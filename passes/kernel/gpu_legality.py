@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ..counters import counter
-from .axes import Loop, loops_in
+from .axes import Loop, fresh_axis, kernel_names, loops_in, nested_axes, rename_axes
 from .cost import Sizes, work_of_block, work_of_op
 from .effects import conflicts, effects_of, written_buffers
 from .simplify_block import is_pure
@@ -71,9 +71,21 @@ def sink_between_loops(op: kernel.ForOp, sizes: Sizes) -> None:
         inner, first = last.body.block, last.body.block.first_op
         assert first is not None
         for other in others:
+            _keep_apart(other, last)
             op.body.block.detach_op(other)
             inner.insert_op_before(other, first)
         op = last
+
+
+def _keep_apart(moved: Operation, into: kernel.ForOp) -> None:
+    """Rename an axis in an op that moves into a loop of the same axis, which would hide that one."""
+    axis = into.axis.data
+    if isinstance(moved, Loop) and (moved.axis.data == axis or axis in nested_axes(moved)):
+        function = moved.parent_op()
+        while function is not None and not isinstance(function, kernel.FuncOp):
+            function = function.parent_op()
+        taken = {axis, moved.axis.data, *nested_axes(moved)} if function is None else kernel_names(function)
+        rename_axes(moved, {axis: fresh_axis(taken)})
 
 
 def _is_memory(load: kernel.LoadOp, written: set[SSAValue]) -> bool:

@@ -60,6 +60,12 @@ def cpu_kernels(module: ModuleOp) -> set[str]:
     return {launch.kernel.root_reference.data for _, launch in _launches(module) if on_cpu(launch)}
 
 
+def device_of(buffers: Sequence[SSAValue]) -> str:
+    """The device that a launch runs on: the one of its buffers that is not the CPU's memory, which it falls back to."""
+    devices = {v.type.device for v in buffers if isinstance(v.type, TensorType)}
+    return min(devices - {"cpu"}, default="cpu")
+
+
 def on_cpu(launch: host.LaunchOp) -> bool:
     """Whether all buffers of a launch are tensors on the CPU."""
     types = [value.type for value in launch.buffers]

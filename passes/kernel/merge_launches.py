@@ -14,11 +14,15 @@ from xdsl.passes import ModulePass
 from ...dialects import host, kernel
 from ...dialects.sym import Expr, MapAttr
 from ..counters import counter
-from ..host.lifetimes import Lifetimes
+from ..host.lifetimes import Lifetimes, type_of
+from ..host.sizes import bytes_of
 from ..remarks import remark
+from .axes import kernel_names
+from .beside import bytes_of_block, lay_beside, may_stand_beside, reduces
 from .cost import Sizes, work_of_block
-from .launches import hinted_sizes, on_cpu, passed_sizes, written_by
+from .launches import device_of, hinted_sizes, on_cpu, passed_sizes, written_by
 from .locations import merged
+from .targets import GpuTarget, Target, target_named
 
 _OPEN = 8
 """How many merged launches may be growing at a time."""
@@ -35,10 +39,15 @@ class KernelMergeLaunches(ModulePass):
     common ones once. None of them writes what another uses. A launch moves down to the last one it is merged with,
     over allocations, views and independent launches only; one that may raise an error stays.
 
-    Only launches of less than `small` work (`passes/kernel/cost.py`) are merged, for which calling the kernel costs
-    more than what it does, and only on the CPU: the step of an optimizer is one launch for its many small parameters,
-    and one for each large one. Merged launches that are alike share their kernel. At most `max_launches` become one,
-    with at most `max_arguments` buffers.
+    Only launches are merged for which calling the kernel costs more than what it does: on the CPU those of less than
+    `small` work (`passes/kernel/cost.py`), on the GPU `target` those that move fewer bytes than its memory does while a
+    kernel is launched. So the step of an optimizer is one launch for its many small parameters, and one for each large
+    one. Merged launches that are alike share their kernel. At most `max_launches` become one, with at most
+    `max_arguments` buffers and symbols; on a GPU `gpu_launches` and `gpu_arguments`, which torch's launchers take.
+
+    On a GPU each nest has programs of its own (`beside.py`), so a kernel that only one program can run is not merged
+    with others; nor are kernels that reduce with those that do not. A launch does not move over an allocation where
+    that would keep more than `max_kept` bytes alive.
 
         host.launch @scale_0(%x, %y)         // kernel.func @scale_0(%x, %y) { kernel.for ... }
         host.launch @scale_1(%a, %b)         // kernel.func @scale_1(%x, %y) { kernel.for ... }
@@ -49,14 +58,18 @@ class KernelMergeLaunches(ModulePass):
     name = "kernel-merge-launches"
     level: ClassVar[str] = "kernel"
 
+    target: str = "cpp"
     small: int = 65536
     max_launches: int = 16
     max_arguments: int = 64
+    gpu_launches: int = 32
+    gpu_arguments: int = 96
+    max_kept: int = 1 << 20
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Merge the launches of every host function, and drop kernels that are launched no more."""
         kernels = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, kernel.FuncOp)}
-        merger = _Merger(self, op, kernels)
+        merger = _Merger(self, op, kernels, target_named(self.target))
         for function in op.body.block.ops:
             if isinstance(function, host.FuncOp):
                 merger.run(function)
@@ -71,6 +84,14 @@ class _Launch:
     function: kernel.FuncOp
     used: frozenset[SSAValue]
     written: frozenset[SSAValue]
+    dying: int
+    """Bytes of memory that nothing behind it uses."""
+
+    @property
+    def kind(self) -> tuple[str, bool]:
+        """What launches that become one have in common: the device, and on a GPU whether they reduce."""
+        device = device_of(self.op.buffers)
+        return device, device != "cpu" and reduces(self.function)
 
     @property
     def symbols(self) -> dict[str, Expr]:
@@ -86,9 +107,15 @@ class _Bundle:
     used: set[SSAValue] = field(default_factory=set)
     written: set[SSAValue] = field(default_factory=set)
     symbols: dict[str, Expr] = field(default_factory=dict)
+    dying: int = 0
+
+    @property
+    def is_on_cpu(self) -> bool:
+        return self.launches[0].kind[0] == "cpu"
 
     def add(self, launch: _Launch) -> None:
         self.launches.append(launch)
+        self.dying += launch.dying
         self.used |= launch.used
         self.written |= launch.written
         self.symbols |= launch.symbols
@@ -99,10 +126,16 @@ class _Bundle:
 
     def has_room(self, launch: _Launch, options: KernelMergeLaunches) -> bool:
         """Whether a launch fits in: in number, in buffers, by its symbols and its device."""
+        if launch.kind != self.launches[0].kind:
+            return False
         buffers = {value for each in (*self.launches, launch) for value in each.op.buffers}
+        arguments = len(buffers) + len(self.symbols | launch.symbols)
+        launches, most = options.max_launches, options.max_arguments
+        if not self.is_on_cpu:
+            launches, most = options.gpu_launches, options.gpu_arguments
         return (
-            len(self.launches) < options.max_launches
-            and len(buffers) <= options.max_arguments
+            len(self.launches) < launches
+            and arguments <= most
             and all(self.symbols.get(name, value) is value for name, value in launch.symbols.items())
         )
 
@@ -110,8 +143,11 @@ class _Bundle:
 class _Merger:
     """Merges the launches of the functions of one module."""
 
-    def __init__(self, options: KernelMergeLaunches, module: ModuleOp, kernels: dict[str, kernel.FuncOp]) -> None:
+    def __init__(
+        self, options: KernelMergeLaunches, module: ModuleOp, kernels: dict[str, kernel.FuncOp], target: Target
+    ) -> None:
         self.options = options
+        self.target = target
         self.module = module
         self.kernels = kernels
         self.made: dict[tuple[object, ...], kernel.FuncOp] = {}
@@ -127,8 +163,10 @@ class _Merger:
         bundles: list[_Bundle] = []
         for op in block.ops:
             if isinstance(op, host.EmptyOp | host.ViewOp):
+                if isinstance(op, host.EmptyOp):
+                    open_ = [b for b in open_ if b.is_on_cpu or b.dying <= self.options.max_kept]
                 continue
-            launch = self._launch(op, lifetimes) if isinstance(op, host.LaunchOp) else None
+            launch = self._launch(op, lifetimes, sizes) if isinstance(op, host.LaunchOp) else None
             if launch is None:
                 open_.clear()
                 continue
@@ -147,7 +185,7 @@ class _Merger:
             if len(bundle.launches) > 1:
                 self._merge(block, bundle)
 
-    def _launch(self, op: host.LaunchOp, lifetimes: Lifetimes) -> _Launch | None:
+    def _launch(self, op: host.LaunchOp, lifetimes: Lifetimes, sizes: Sizes) -> _Launch | None:
         """What a launch does; None for one that may raise an error, or whose kernel is not here."""
         function = self.kernels.get(op.kernel.root_reference.data)
         if function is None or function.errors is not None or function.target is not None:
@@ -156,11 +194,18 @@ class _Merger:
             frozenset[SSAValue]().union(*map(lifetimes.roots, values))
             for values in (op.buffers, written_by(op, function))
         )
-        return _Launch(op, function, used, written)
+        last = [value for value in used if lifetimes.last[value] == lifetimes.position[op]]
+        return _Launch(op, function, used, written, sum(sizes.of(bytes_of(type_of(value))) for value in last))
 
     def _is_small(self, launch: _Launch, sizes: Sizes) -> bool:
+        """Whether a launch costs more than what the kernel does."""
         own = passed_sizes(launch.op, [s.data for s in launch.function.symbols], sizes)
-        return on_cpu(launch.op) and work_of_block(launch.function.body.block, own) < self.options.small
+        block = launch.function.body.block
+        if on_cpu(launch.op):
+            return work_of_block(block, own) < self.options.small
+        if not isinstance(self.target, GpuTarget) or not may_stand_beside(launch.function):
+            return False
+        return max(bytes_of_block(block, own), work_of_block(block, own)) < self.target.launch_bytes
 
     def _merge(self, block: Block, bundle: _Bundle) -> None:
         """Put one launch in the place of the last."""
@@ -190,6 +235,7 @@ class _Merger:
     def _kernel(self, bundle: _Bundle, places: Sequence[Sequence[int]], types: Sequence[Attribute]) -> kernel.FuncOp:
         """The kernel that does what those of a bundle do, one behind the other."""
         functions = [launch.function for launch in bundle.launches]
+        taken = set[str]().union(*map(kernel_names, functions))
         block = Block(arg_types=types)
         for function, place in zip(functions, places, strict=True):
             old = function.body.block
@@ -197,8 +243,11 @@ class _Merger:
             for argument, position in zip(old.args, place, strict=True):
                 values[argument] = new = block.args[position]
                 new.name_hint = new.name_hint or argument.name_hint
-            for op in list(old.ops)[:-1]:
-                block.add_op(op.clone(values))
+            if bundle.is_on_cpu:
+                for op in list(old.ops)[:-1]:
+                    block.add_op(op.clone(values))
+            else:
+                lay_beside(function, block, values, taken)
         block.add_op(kernel.YieldOp.create())
         location = merged(function.location for function in functions)
         result = kernel.FuncOp.of(self._name(functions), list(bundle.symbols), Region(block), location=location)

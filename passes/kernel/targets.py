@@ -10,6 +10,9 @@ from dataclasses import dataclass, replace
 
 from ...errors import UserError
 
+#: what a launch from a program takes of the host, and about what two kernels have between them on the GPU
+LAUNCH_NANOSECONDS = 5000
+
 
 @dataclass(frozen=True)
 class CpuTarget:
@@ -42,6 +45,7 @@ class GpuTarget:
     warps:         most warps of one program
     shared_bytes:  memory that the threads of one program share
     registers:     32-bit registers of a processor
+    bandwidth:     bytes that the memory moves in a nanosecond
     """
 
     name: str
@@ -50,11 +54,17 @@ class GpuTarget:
     warps: int = 32
     shared_bytes: int = 160 << 10
     registers: int = 64 << 10
+    bandwidth: int = 2000
 
     @property
     def kind(self) -> str:
         """What comes before the colon of the name: the maker of its compiler, `cuda`."""
         return self.name.partition(":")[0]
+
+    @property
+    def launch_bytes(self) -> int:
+        """Bytes that the memory moves while a kernel is launched."""
+        return self.bandwidth * LAUNCH_NANOSECONDS
 
     @property
     def arch(self) -> str:
@@ -68,16 +78,16 @@ TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         CpuTarget("cpp"),
-        GpuTarget("cuda:75", processors=40, shared_bytes=64 << 10),
-        GpuTarget("cuda:80", processors=108, shared_bytes=164 << 10),
-        GpuTarget("cuda:86", processors=84, shared_bytes=100 << 10),
-        GpuTarget("cuda:89", processors=128, shared_bytes=100 << 10),
-        GpuTarget("cuda:90", processors=132, shared_bytes=228 << 10),
-        GpuTarget("cuda:100", processors=148, shared_bytes=228 << 10),
-        GpuTarget("cuda:120", processors=170, shared_bytes=100 << 10),
-        GpuTarget("hip:gfx90a", warp=64, processors=104, warps=16, shared_bytes=64 << 10),
-        GpuTarget("hip:gfx942", warp=64, processors=304, warps=16, shared_bytes=64 << 10),
-        GpuTarget("hip:gfx1100", processors=96, shared_bytes=64 << 10),
+        GpuTarget("cuda:75", processors=40, shared_bytes=64 << 10, bandwidth=320),
+        GpuTarget("cuda:80", processors=108, shared_bytes=164 << 10, bandwidth=2000),
+        GpuTarget("cuda:86", processors=84, shared_bytes=100 << 10, bandwidth=770),
+        GpuTarget("cuda:89", processors=128, shared_bytes=100 << 10, bandwidth=1000),
+        GpuTarget("cuda:90", processors=132, shared_bytes=228 << 10, bandwidth=3350),
+        GpuTarget("cuda:100", processors=148, shared_bytes=228 << 10, bandwidth=8000),
+        GpuTarget("cuda:120", processors=170, shared_bytes=100 << 10, bandwidth=1790),
+        GpuTarget("hip:gfx90a", warp=64, processors=104, warps=16, shared_bytes=64 << 10, bandwidth=1600),
+        GpuTarget("hip:gfx942", warp=64, processors=304, warps=16, shared_bytes=64 << 10, bandwidth=5300),
+        GpuTarget("hip:gfx1100", processors=96, shared_bytes=64 << 10, bandwidth=960),
     )
 }
 

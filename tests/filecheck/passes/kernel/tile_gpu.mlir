@@ -296,3 +296,37 @@ kernel.func @beside(%n: !kernel.buffer<f32, 1>, %m: !kernel.buffer<f32, 1>, %x: 
 
 // CHECK-LABEL: @beside
 // CHECK: kernel.for i0 in 0 to 8192 map grid
+
+// -----
+
+// Two rows share a mean, whose loop moves into theirs: its axis has the name of theirs and gets another one.
+
+kernel.func @moved(%x: !kernel.buffer<f32, 560>, %y: !kernel.buffer<f32, 560>) {
+  kernel.for i0 in 0 to 8 {
+    %m = kernel.reduce sum i1 in 0 to 70 {
+      %v = kernel.load %x[70*i0 + i1]
+      kernel.yield %v
+    }
+    kernel.for i1 in 0 to 2 {
+      %d = kernel.reduce sum i2 in 0 to 35 {
+        %v = kernel.load %x[70*i0 + 35*i1 + i2]
+        kernel.yield %v
+      }
+      kernel.for i2 in 0 to 35 {
+        %v = kernel.load %x[70*i0 + 35*i1 + i2]
+        %w = arith.subf %v, %m : f32
+        %u = arith.subf %w, %d : f32
+        kernel.store %u, %y[70*i0 + 35*i1 + i2]
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @moved
+// CHECK: kernel.for i1 in 0 to 2 map grid
+// CHECK-NEXT: kernel.reduce sum i3 in 0 to 70
+// CHECK-NEXT: kernel.load %x[70*i0 + i3]
