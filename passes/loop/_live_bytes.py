@@ -46,8 +46,14 @@ def inlining_crowds_memory(producer: GenerateOp, reader: Operation, estimates: E
     return _reason(inputs, reader, producer.results, reader.results, estimates)
 
 
+def bytes_of(values: Iterable[SSAValue], estimates: Estimates) -> int:
+    """Bytes that tensors take."""
+    kinds = [cast(TensorType, value.type) for value in values]
+    return sum(estimates.product(kind.shape) * ITEM_SIZES[torch_name(kind.element)] for kind in kinds)
+
+
 def _are_small(between: Iterable[SSAValue], made: Iterable[SSAValue], estimates: Estimates) -> bool:
-    return _bytes(made, estimates) >= max(LARGE, SMALL_SHARE * _bytes(between, estimates))
+    return bytes_of(made, estimates) >= max(LARGE, SMALL_SHARE * bytes_of(between, estimates))
 
 
 def _reason(
@@ -59,16 +65,11 @@ def _reason(
 ) -> str | None:
     """Compare the inputs that nothing needs from `reader` on with the values in between."""
     positions = {op: k for k, op in enumerate(_block(reader).ops)}
-    held = _bytes((v for v in inputs if _last_use(v, positions) < positions[reader]), estimates)
-    instead = _bytes(between, estimates)
+    held = bytes_of((v for v in inputs if _last_use(v, positions) < positions[reader]), estimates)
+    instead = bytes_of(between, estimates)
     if held <= instead:
         return None
-    return f"{held} bytes would stay beside {_bytes(made, estimates)} new ones, instead of {instead}"
-
-
-def _bytes(values: Iterable[SSAValue], estimates: Estimates) -> int:
-    kinds = [cast(TensorType, value.type) for value in values]
-    return sum(estimates.product(kind.shape) * ITEM_SIZES[torch_name(kind.element)] for kind in kinds)
+    return f"{held} bytes would stay beside {bytes_of(made, estimates)} new ones, instead of {instead}"
 
 
 def _block(op: Operation) -> Block:

@@ -44,8 +44,9 @@ class Fuse(ModulePass):
     when
 
       - parallel points would be lost, and what both use is small beside what they compute;
-      - fewer than `min_parallel` points would run in parallel although there is more than `small` to do, or each
-        would have more than `max_row` points inside and more than it had before;
+      - fewer than `min_parallel` points would run in parallel although there is more than `small` to do (on a GPU, more
+        than one loop, whose steps would wait for memory one after the other), or each would have more than `max_row`
+        points inside and more than it had before;
       - it would have more than `max_members` members or `max_arguments` tensors;
       - inputs that die would be held beside large results that are filled from a small value.
 
@@ -182,7 +183,7 @@ class _Fuser:
         alone = self.product(left.parallel), self.product(right.parallel)
         together = self.product(alignment.parallel)
         points = max(left.points, right.points)
-        if together >= max(alone) or points <= options.small:
+        if together >= max(alone) or (points <= options.small and (points <= max(alone) or not _is_on_gpu(left))):
             return None
         reused = max((self.estimates.product(cast(TensorType, v.type).shape) for v in alignment.reused), default=0)
         if reused * 8 < points:
@@ -211,6 +212,10 @@ class _Fuser:
                 total *= self.estimates[node.sizes[axis]]
             most = max(most, total)
         return most
+
+
+def _is_on_gpu(group: Group) -> bool:
+    return cast(TensorType, group.nodes[0].op.results[0].type).device != "cpu"
 
 
 def _is_one_domain(left: Group, right: Group, alignment: Alignment) -> bool:

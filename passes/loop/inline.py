@@ -21,6 +21,7 @@ from ._accesses import access_of, loads_in, map_of
 from ._bodies import axes_around, nest_of
 from ._cost import BodyCost, body_cost
 from ._live_bytes import inlining_crowds_memory
+from ._reduced_sources import is_last_step_of_rows
 from ._splice import Site, Splicer, zero
 from .dce import sweep
 from .simplify_indices import simplify_nest
@@ -35,7 +36,8 @@ class Inline(ModulePass):
     guarantee:     a `loop.generate` is inlined into all loads of it, or into none. It is inlined when one holds:
 
       - it is read at one site that evaluates no element twice: its region moves, whatever it costs. A body with a
-        reduction moves only to the top of the body of a generate or scatter;
+        reduction moves only to the top of the body of a generate or scatter. The last step of rows, made of results
+        of reductions that take no less memory than its own, does not move into a reduction (`_reduced_sources.py`);
       - it is cheap (at most `cheap` weighted operations, no reduction, `_cost.py`), nothing but loads uses it, what it
         reads is in memory anyway (else the readers' kernels would make its sources live in memory), and recomputing
         moves less: with n sites and r elements read for one, n*r < r + 1 + n, which is what computing, writing and
@@ -135,7 +137,7 @@ class _Inliner:
             return None if cheap and cost.loads == 0 else "it is needed in memory"
         repeated = any(self.repeats(producer, site) for site in uses.sites)
         if len(uses.sites) == 1 and not repeated:
-            return self.misplaced_reduce(uses.sites[0]) if cost.has_reduce else None
+            return self.misplaced(producer, uses.sites[0], cost)
         if not cheap or (repeated and cost.loads and cost.arithmetic * 2 > self.options.cheap):
             return "too expensive to compute more than once"
         if not all(is_stored(load.operands[0]) for load in loads_in(producer)):
@@ -167,10 +169,12 @@ class _Inliner:
     def crowding(self, producer: GenerateOp, site: Site) -> str | None:
         return inlining_crowds_memory(producer, nest_of(site.block), self.estimates)
 
-    def misplaced_reduce(self, site: Site) -> str | None:
-        if type(site.block.parent_op()) in (GenerateOp, ScatterOp):
-            return None
-        return "a reduction would move into another or into a scan"
+    def misplaced(self, producer: GenerateOp, site: Site, cost: BodyCost) -> str | None:
+        if cost.has_reduce and type(site.block.parent_op()) not in (GenerateOp, ScatterOp):
+            return "a reduction would move into another or into a scan"
+        if is_last_step_of_rows(producer, site, self.estimates):
+            return "it is the last step of rows, whose other results would have to be in memory"
+        return None
 
     def repeats(self, producer: GenerateOp, site: Site) -> bool:
         """Whether a site evaluates more points than the producer has elements."""

@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.sym import Expr
 from ..dtypes import I64, computation_type
-from ..nests import LoopBuilder, Shape, broadcast_index, shape_of
+from ..nests import LoopBuilder, Shape, broadcast_index, row_major, shape_of
 from ..pointwise import operand_as
 from ..rules import Call, Replacement, add_rule, lowers
 from ..scalar import Scalar
@@ -178,7 +178,10 @@ class _Classes:
 
 @lowers("nll_loss_forward nll_loss2d_forward")
 def _nll_loss(b: LoopBuilder, call: Call) -> Replacement:
-    """The loss and the sum of the weights that counted."""
+    """The loss and the sum of the weights that counted.
+
+    The losses of rows are a nest of their own: it can join one that makes rows, say their logarithm of softmax.
+    """
     s = b.s
     x = call.tensor("self")
     classes = _Classes(b, call)
@@ -199,8 +202,14 @@ def _nll_loss(b: LoopBuilder, call: Call) -> Replacement:
     def finish(total: Scalar, weight: Scalar) -> list[Scalar]:
         return [total / weight if call["reduction"] == MEAN else total, weight]
 
+    kept = row_major(classes.domain, wide, type_.device)
+    losses, weights = b.generate(body, kept, kept)
     dims = list(range(len(classes.domain)))
-    return b.reduce(["sum", "sum"], classes.domain, dims, body, type_, weight_type, finish=finish)
+
+    def total(index: tuple[Expr, ...]) -> list[Scalar]:
+        return [s.load(losses, index), s.load(weights, index)]
+
+    return b.reduce(["sum", "sum"], classes.domain, dims, total, type_, weight_type, finish=finish)
 
 
 @lowers("nll_loss_backward nll_loss2d_backward")
