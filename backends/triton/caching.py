@@ -10,8 +10,9 @@ from xdsl.ir import Operation
 from ...dialects import kernel
 from ...dialects.sym import Ranges
 from ...passes.kernel.axes import Loop
+from ...passes.kernel.cost import is_unit
 from ...passes.kernel.effects import written_buffers
-from ...passes.kernel.tiles import is_grid, is_persistent
+from ...passes.kernel.tiles import is_grid, is_persistent, is_tiled
 
 KEEP, DROP = "evict_last", "evict_first"
 
@@ -20,8 +21,9 @@ def eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str]
     """Loads, and stores of kernels with such, with the policy that suits them.
 
     What several loops of a program read is kept until the last of them; results must not take its place. A buffer of
-    which each program reads a part of its own, in one loop and by one load, is not needed again: it goes before what is
-    written lately and waits in the cache for its way to memory or for the next kernel.
+    which each program reads a part of its own, in one loop and by one load, is hardly needed again (a program may look
+    up single elements): it goes before what is written lately and waits in the cache for its way to memory or for the
+    next kernel.
     """
     loops = {op: _loops_of(op) for op in function.walk() if isinstance(op, kernel.LoadOp | kernel.StoreOp)}
     written = written_buffers(function.body.block)
@@ -29,7 +31,7 @@ def eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str]
     reads: dict[object, list[tuple[kernel.LoadOp, Loop]]] = {}
     for op, path in loops.items():
         own = {loop.axis.data for loop in path}
-        if isinstance(op, kernel.LoadOp):
+        if isinstance(op, kernel.LoadOp) and path:
             counts[op.buffer] += 1
         repeats = any(not is_persistent(loop, ranges) for loop in path)
         if isinstance(op, kernel.LoadOp) and repeats and own <= op.map.data[0].free_symbols:
@@ -42,7 +44,7 @@ def eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str]
             continue
         if any(loop is not last for _, loop in all_reads):
             found |= {op: DROP if loop is last else KEEP for op, loop in all_reads}
-        elif counts[buffer] == 1 and _grid_axes(op) <= op.map.data[0].free_symbols:
+        elif counts[buffer] == 1 and _reads_whole_lines(op):
             streamed[op] = DROP
     if found:
         found |= {op: DROP for op, path in loops.items() if isinstance(op, kernel.StoreOp) and path}
@@ -54,9 +56,16 @@ def _loops_of(op: Operation) -> list[Loop]:
     return [loop for loop in _around(op) if not is_grid(loop)]
 
 
-def _grid_axes(op: Operation) -> set[str]:
-    """The axes around an access that programs are spread over."""
-    return {loop.axis.data for loop in _around(op) if is_grid(loop)}
+def _reads_whole_lines(op: kernel.LoadOp) -> bool:
+    """Whether each program reads a part of its own, neighbours in memory at a time."""
+    index, loops = op.map.data[0], _around(op)
+    programs = {loop.axis.data for loop in loops if is_grid(loop)}
+    along = (loop for loop in loops if is_tiled(loop))
+    return (
+        bool(programs)
+        and programs <= index.free_symbols
+        and any(is_unit(index.coefficient(loop.axis.data)) for loop in along)
+    )
 
 
 def _around(op: Operation) -> list[Loop]:
