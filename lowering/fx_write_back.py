@@ -17,6 +17,7 @@ from torch.fx.node import map_arg
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from ..dialects.aten import AtenOp
 from ..errors import UnsupportedError
 from .fx_export import GraphExporter
 from .fx_import import ImportedGraph
@@ -89,6 +90,7 @@ class _Writer(GraphExporter):
 
     def change(self, now: dict[Operation, tuple[SSAValue, ...]]) -> dict[SSAValue, Node]:
         """Change the graph."""
+        self._read_results(now)
         replaced = dict(self._replacements(now))
         replaces = {new: old for old, new in replaced.items()}
         origins = self._origins(now, replaces)
@@ -110,6 +112,19 @@ class _Writer(GraphExporter):
         assert isinstance(self.root, GraphModule)
         self.root.recompile()
         return self.nodes
+
+    def _read_results(self, now: dict[Operation, tuple[SSAValue, ...]]) -> None:
+        """Give results a node that are read now and were not before: their op took the place of an equal one."""
+        for value in (value for operands in now.values() for value in operands):
+            op = value.owner
+            node = self.before.made_for.get(op) if isinstance(op, AtenOp) and value not in self.nodes else None
+            if node is None:
+                continue
+            assert isinstance(op, AtenOp)
+            known, self.origin = dict(self.nodes), node
+            with self.graph.inserting_before(node.next):
+                self._unpack(op, node)
+            self.nodes.update(known)
 
     def _replacements(self, now: dict[Operation, tuple[SSAValue, ...]]) -> Iterator[tuple[SSAValue, SSAValue]]:
         """Values of ops that are gone, each with the value that is read instead."""

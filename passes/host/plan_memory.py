@@ -17,6 +17,7 @@ from ..counters import counter
 from ..kernel.cost import Sizes
 from ..kernel.launches import hinted_sizes
 from ..remarks import remark
+from ._known_sizes import best_place, known_behind
 from ._take_over import LiveBytes
 from .lifetimes import LifetimeError, Lifetimes, is_used_by_call, type_of, verify_pools
 from .sizes import ALIGNMENT, bytes_of
@@ -40,7 +41,7 @@ class HostPlanMemory(ModulePass):
     all values of the symbols. The pool's type says how many bytes it takes. It is kept between calls, so that large
     intermediates are not mapped page by page in every call. It holds from the first call on, so there is none where it
     would raise the peak of live bytes, next to what ATen allocates; nor for a single small tensor, nor on a GPU, where
-    torch's allocator keeps memory.
+    torch's allocator keeps memory. Tensors of sizes that an op binds behind the place of the pool stay outside of it.
 
         %a = host.empty : !aten.tensor<100xf32>
         ...
@@ -96,7 +97,7 @@ def _plan_function(function: host.FuncOp) -> None:
     block = function.body.block
     ranges = Ranges.of_symbols(s.data for s in function.symbols)
     sizes = hinted_sizes(function)
-    requests = _requests(block, sizes)
+    requests = _known_in_time(block, _requests(block, sizes))
     try:
         _plan_pool(function, requests, ranges, sizes)
         verify_pools(block, ranges)
@@ -134,6 +135,17 @@ def _requests(block: Block, sizes: Sizes) -> list[_Request]:
             start, last = lifetimes.position[op], lifetimes.last[op.out]
             found.append(_Request(op, size, aligned, sizes.of(aligned), start, last))
     return found
+
+
+def _known_in_time(block: Block, requests: list[_Request]) -> list[_Request]:
+    """The requests that one pool can serve: it is allocated where their sizes are known, and before all of them."""
+    behind = known_behind(block)
+    place = best_place((behind(r.bytes), r.start, r.estimate) for r in requests)
+    served = [r for r in requests if behind(r.bytes) <= place < r.start]
+    if len(served) < len(requests):
+        reason = f"tensors outside of the pool, where not all sizes are known: {len(requests) - len(served)}"
+        remark("missed", HostPlanMemory.name, requests[0].op, reason)
+    return served
 
 
 def _plan_pool(function: host.FuncOp, requests: list[_Request], ranges: Ranges, sizes: Sizes) -> None:

@@ -29,7 +29,7 @@ def is_apart_on_gpu(op: Operation) -> bool:
 
     That of a product of float32 matrices, and that of any convolution: ATen adds it to cuDNN's and MIOpen's results.
     """
-    if not isinstance(op, AtenOp):
+    if not isinstance(op, AtenOp) or not op.results:
         return False
     type_ = op.results[0].type
     if not isinstance(type_, TensorType) or not type_.device.startswith("cuda"):

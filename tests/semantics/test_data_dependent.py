@@ -12,6 +12,10 @@ CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "a count of what is computed beside": lambda x: x.sum() * 2 + (x > 0).nonzero().shape[0] + x.sum(0),
     "a kernel that feeds the count and one that uses it": lambda x: (x * 2) + (x * 2).nonzero().shape[0],
     "a tensor of that size": lambda x: torch.ones(x.nonzero().shape[0]) * x.sum(),
+    "temporaries in front of that size and behind it": lambda x: (
+        (x.sin().sort().values * x.cos().sort().values).sum()
+        + (x[x > 0].sin().sort().values * x[x > 0].cos().sort().values).sum()
+    ),
     "two counts": lambda x: x.sum() + x.nonzero().shape[0] * (x > 1).nonzero().shape[0],
 }
 

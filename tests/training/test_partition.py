@@ -224,3 +224,7 @@ def test_torch_takes_over_visibly() -> None:
     assert [r.kind for r in remarks if "torch splits" in r.reason] == ["missed"]
     assert Config.resolve(None, {"partition": "torch"}).partition == "torch"
     assert partition_joint.__kwdefaults__ is not None
+
+
+def test_a_result_that_an_equal_op_alone_reads() -> None:
+    _split(lambda w: w.argsort(0) * w.sin() + w.sort(0).values, (5, 3), inputs=())

@@ -182,3 +182,28 @@ host.func @storage(%x: !aten.tensor<100xf32>) -> (!aten.tensor<100xf32>) symbols
 // CHECK: %a = host.empty : !aten.tensor<100xf32>
 // CHECK: %b = host.empty in
 // CHECK: %c = host.empty in
+
+// -----
+
+// A pool is allocated where the sizes of all that lies in it are known, and where it serves most.
+
+kernel.func @k(%x: !kernel.buffer<f32, s0>, %y: !kernel.buffer<f32, s0>) symbols (s0) {
+  kernel.yield
+}
+
+host.func @late(%x: !aten.tensor<100xf32>) -> (!aten.tensor<(u0)x1xi64>) symbols [#sym.symbol<u0, min = 0, hint = 1000>] {
+  %a = host.empty : !aten.tensor<100xf32>
+  host.launch @k(%x, %a) [100]
+  %0 = aten.nonzero(%a) binds [u0] : !aten.tensor<(u0)x1xi64>
+  %b = host.empty : !aten.tensor<(u0)xf32>
+  %c = host.empty : !aten.tensor<(u0)xf32>
+  host.launch @k(%b, %c) [u0]
+  host.return %0
+}
+
+// CHECK-LABEL: host.func @late
+// CHECK-NEXT: %a = host.empty : !aten.tensor<100xf32>
+// CHECK: aten.nonzero
+// CHECK-NEXT: %pool = host.empty kept
+// CHECK-NEXT: %b = host.empty in %pool at 0 : !aten.tensor<(u0)xf32>
+// CHECK-NEXT: %c = host.empty in %pool

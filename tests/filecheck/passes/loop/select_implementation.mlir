@@ -88,3 +88,11 @@ func.func @convolution(%x: !aten.tensor<2x8x8x8xbf16, strides = [512, 1, 64, 8],
   %2 = aten.convolution(%x, %w, %b, stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<2x16x8x8xbf16, strides = [1024, 1, 128, 16], device = "cuda:0">
   func.return %1, %2 : !aten.tensor<2x16x8x8xbf16, device = "cuda:0">, !aten.tensor<2x16x8x8xbf16, strides = [1024, 1, 128, 16], device = "cuda:0">
 }
+
+// An op without results.
+// CHECK-LABEL: func.func @checked
+// CHECK: aten._assert_async.msg
+func.func @checked(%x: !aten.tensor<i1>) {
+  aten._assert_async.msg(%x, assert_msg = "not")
+  func.return
+}
