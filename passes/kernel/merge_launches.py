@@ -86,12 +86,8 @@ class _Launch:
     written: frozenset[SSAValue]
     dying: int
     """Bytes of memory that nothing behind it uses."""
-
-    @property
-    def kind(self) -> tuple[str, bool]:
-        """What launches that become one have in common: the device, and on a GPU whether they reduce."""
-        device = device_of(self.op.buffers)
-        return device, device != "cpu" and reduces(self.function)
+    kind: tuple[str, bool]
+    """What launches that become one have in common: the device, and on a GPU whether they reduce."""
 
     @property
     def symbols(self) -> dict[str, Expr]:
@@ -195,7 +191,9 @@ class _Merger:
             for values in (op.buffers, written_by(op, function))
         )
         last = [value for value in used if lifetimes.last[value] == lifetimes.position[op]]
-        return _Launch(op, function, used, written, sum(sizes.of(bytes_of(type_of(value))) for value in last))
+        dying = sum(sizes.of(bytes_of(type_of(value))) for value in last)
+        device = device_of(op.buffers)
+        return _Launch(op, function, used, written, dying, (device, device != "cpu" and reduces(function)))
 
     def _is_small(self, launch: _Launch, sizes: Sizes) -> bool:
         """Whether a launch costs more than what the kernel does."""

@@ -15,6 +15,7 @@ from xdsl.passes import ModulePass
 from ...dialects.aten.types import TensorType
 from ..common.estimates import Estimates
 from ..common.functions import functions, symbol_ranges
+from ..common.memory import written_value
 from ..counters import counter
 from ..remarks import enabled, remark
 from ._alignment import Aligner, Alignment, MisalignedError
@@ -48,6 +49,7 @@ class Fuse(ModulePass):
         than one loop, whose steps would wait for memory one after the other), or each would have more than `max_row`
         points inside and more than it had before;
       - it would have more than `max_members` members or `max_arguments` tensors;
+      - on a GPU, a number would be written back to where others read it, whose programs run at any time;
       - inputs that die would be held beside large results that are filled from a small value.
 
         %m = loop.generate (i0 in 8) { loop.reduce max (r0 in 64) { ... %x[i0, r0] ... } ... } : T
@@ -160,6 +162,8 @@ class _Fuser:
                 return "what both write would live through a call of ATen", None
         if self.arguments(left, right) > options.max_arguments:
             return "too many tensors", None
+        if _is_on_gpu(left) and (left.axes or right.axes) and _updates_what_it_reads(left, right):
+            return "one program would write the number that others read", None
         if (crowding := fusing_crowds_memory(self.groups, left, right, self.estimates)) is not None:
             return crowding, None
         return self.loss(left, right, alignment), alignment
@@ -216,6 +220,19 @@ class _Fuser:
 
 def _is_on_gpu(group: Group) -> bool:
     return cast(TensorType, group.nodes[0].op.results[0].type).device != "cpu"
+
+
+def _updates_what_it_reads(*groups: Group) -> bool:
+    """Whether a single number of some groups is written back to where one of them reads: the counter of an optimizer.
+
+    The programs of a GPU compute such a number each for itself, at any time.
+    """
+    reads = {value for group in groups for value in group.reads}
+    numbers = [
+        node for group in groups for node in group.nodes if all(s.as_int() == 1 for s in node.sizes[: node.rank])
+    ]
+    uses = [use.operation for node in numbers for result in node.op.results for use in result.uses]
+    return any(written_value(op) in reads for op in uses)
 
 
 def _is_one_domain(left: Group, right: Group, alignment: Alignment) -> bool:
