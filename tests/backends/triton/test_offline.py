@@ -79,3 +79,25 @@ def test_sums_at_equal_indices_keep_their_order_when_asked(deterministic: bool) 
     ((_, _, text),) = backend.programs
     assert ("call0(" in text) is deterministic
     assert any("tl.atomic_add" in kernel.source for _, kernel in backend.kernels) is not deterministic
+
+
+def test_step_of_an_optimizer_is_few_launches() -> None:
+    """Sixteen parameters of many sizes: a counter, and one launch of nests with programs of their own."""
+    torch.manual_seed(0)
+    shapes = [(8 + k, 9 + k) if k % 2 else (300 * k + 7,) for k in range(16)]
+    parameters, gradients, averages = ([torch.randn(shape) for shape in shapes] for _ in range(3))
+    counter = torch.tensor(1.0)
+
+    def step(parameters: Any, gradients: Any, averages: Any, counter: torch.Tensor) -> None:
+        counter.add_(1)
+        torch._foreach_lerp_(averages, gradients, 0.1)
+        scaled = torch._foreach_mul(averages, 1 / (1 - 0.9**counter))
+        torch._foreach_add_(parameters, scaled, alpha=-0.01)
+
+    backend = OfflineBackend(TARGETS, move_to="cuda:0")
+    torch._dynamo.reset()
+    with torch.no_grad():
+        torch.compile(step, backend=backend)(parameters, gradients, averages, counter)
+    for *_, text in backend.programs:
+        assert sum(line.lstrip().startswith("launch") for line in text.splitlines()) == 2
+    _compile(backend)
