@@ -86,13 +86,13 @@ def test_step_of_an_optimizer_is_few_launches() -> None:
     torch.manual_seed(0)
     shapes = [(8 + k, 9 + k) if k % 2 else (300 * k + 7,) for k in range(16)]
     parameters, gradients, averages = ([torch.randn(shape) for shape in shapes] for _ in range(3))
-    counter = torch.tensor(1.0)
+    counter, aten = torch.tensor(1.0), torch.ops.aten
 
     def step(parameters: Any, gradients: Any, averages: Any, counter: torch.Tensor) -> None:
         counter.add_(1)
-        torch._foreach_lerp_(averages, gradients, 0.1)
-        scaled = torch._foreach_mul(averages, 1 / (1 - 0.9**counter))
-        torch._foreach_add_(parameters, scaled, alpha=-0.01)
+        aten._foreach_lerp_(averages, gradients, 0.1)
+        scaled = aten._foreach_mul(averages, 1 / (1 - 0.9**counter))
+        aten._foreach_add_(parameters, scaled, alpha=-0.01)
 
     backend = OfflineBackend(TARGETS, move_to="cuda:0")
     torch._dynamo.reset()
