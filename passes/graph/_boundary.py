@@ -6,7 +6,7 @@ always a call of a library; no kernel reaches over one that depends on what the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
@@ -80,52 +80,67 @@ class Boundary:
             behind += 1
         return (start > 0 and is_anchor(ops[start - 1])) or (behind < len(ops) and is_anchor(ops[behind]))
 
-    def objection(self, start: int) -> str | None:
-        """Why the repeat must not be cut at `start`; None when it may."""
-        ends = (start, start + self.repeat.period)
-        crossing = {id(base): base for begin in ends for base in self._inputs(begin)}
-        made = {key: base for key, base in crossing.items() if isinstance(base.owner, Operation)}
-        for base in made.values():
-            if not is_in_memory(base):
-                return "a value that crosses from one to the next need not be in memory"
-        return self._joined(list(made.values()), start)
-
-    def _inputs(self, begin: int) -> Iterable[SSAValue]:
-        """Bases of what a period reads from outside; constants are computed again, and left out."""
-        for op in self.positions.ops[begin : begin + self.repeat.period]:
-            for operand in operands_of(op):
-                base = base_of(operand)
-                if self.positions.of.get(id(base), -1) < begin and not _is_constant(base):
-                    yield base
-
-    def _joined(self, made: list[SSAValue], start: int) -> str | None:
-        """Whether a kernel of a period could be one with that which makes an input of it: no library call that waits
-        for the one and feeds the other stands in between."""
-        if not made:
-            return None
+    def objection(self, begin: int) -> str | None:
+        """Why there must be no cut in front of the op at `begin`; None when there may."""
         period, positions = self.repeat.period, self.positions
-        bits = {id(base): 1 << k for k, base in enumerate(made)}
-        near: dict[int, int] = dict(bits)
-        far: dict[int, int] = {}
-        for k in range(min(positions.of[id(base)] for base in made), start + 2 * period):
-            op = positions.ops[k]
-            operands = operands_of(op)
-            reached = through = 0
-            for operand in operands:
-                reached |= near.get(id(operand), 0)
-                through |= far.get(id(operand), 0)
-            begin = start if k < start + period else start + period
-            if is_anchor(op):
-                through |= reached
-            elif k >= start and not is_recomputed(op):
-                for base in map(base_of, operands):
-                    outside = positions.of.get(id(base), begin) < begin
-                    if outside and bits.get(id(base), 0) & ~through:
-                        return "a kernel could reach from one into the next"
-            for result in op.results:
-                near[id(result)] = near.get(id(result), 0) | reached
-                far[id(result)] = through
+        end = min(begin + period, len(positions.ops))
+        crossing: dict[int, SSAValue] = {}
+        for op in positions.ops[begin:end]:
+            for base in map(base_of, operands_of(op)):
+                if positions.of.get(id(base), -1) < begin and not _is_constant(base):
+                    crossing[id(base)] = base
+        if not all(map(is_in_memory, crossing.values())):
+            return "a value that crosses from one to the next need not be in memory"
+        if self._joined(crossing, begin, end):
+            return "a kernel could reach from one into the next"
         return None
+
+    def _joined(self, crossing: dict[int, SSAValue], begin: int, end: int) -> bool:
+        """Whether a nest behind `begin` could be in one kernel with one in front of it, which makes or reads what it
+        reads: no library call waits for the one and feeds the other.
+
+        Nests that read it through others count, for these may be computed in them. A period is looked at on each side.
+        """
+        positions = self.positions
+        sources = {key: 1 << k for k, key in enumerate(crossing)}
+        front = range(max(begin - self.repeat.period, 0), begin)
+        members: dict[int, int] = {}
+        """for a source, bits of the nests in front that make or read it"""
+        read: dict[int, int] = {}
+        """for a value, bits of the sources that reach it without a library call"""
+        near: dict[int, int] = {}
+        """for a value, bits of the nests in front that reach it without a library call; `far`: through one"""
+        far: dict[int, int] = {}
+        for k in (*front, *range(begin, end)):
+            op = positions.ops[k]
+            reads = nears = fars = 0
+            for operand in operands_of(op):
+                key = id(operand)
+                reads |= read.get(key, 0) | sources.get(key, 0)
+                nears |= near.get(key, 0)
+                fars |= far.get(key, 0)
+            if is_anchor(op):
+                reads, nears, fars = 0, 0, nears | fars
+            elif not is_recomputed(op):
+                made = 0
+                for result in op.results:
+                    made |= sources.get(id(result), 0)
+                if k < begin and reads | made:
+                    nears |= 1 << k
+                    for bit in _bits(reads | made):
+                        members[bit] = members.get(bit, 0) | 1 << k
+                elif k >= begin and any(members.get(bit, 0) & ~fars for bit in _bits(reads)):
+                    return True
+            for result in op.results:
+                read[id(result)], near[id(result)], far[id(result)] = reads, nears, fars
+        return False
+
+
+def _bits(number: int) -> Iterator[int]:
+    while number:
+        bit = number & -number
+        yield bit
+        number ^= bit
 
 
 def _is_constant(value: SSAValue) -> bool:

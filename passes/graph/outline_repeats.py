@@ -125,20 +125,28 @@ class _Search:
         boundary = Boundary(positions, repeat, self.estimates)
         best: Sequence[Segment] = ()
         reason = "no cut lies beside a call of a library"
-        # what stands before the first layer may be made otherwise
-        candidates = [s + later for s in boundary.cuts()[:_MOST_CUTS] for later in (0, repeat.period)]
-        for start in candidates:
-            problem = boundary.objection(start) if start + 2 * repeat.period <= repeat.end else reason
-            if problem is not None:
-                reason = problem if not best else None
-                continue
+        for start in boundary.cuts()[:_MOST_CUTS]:
             starts = range(start, repeat.end - repeat.period + 1, repeat.period)
             found = longest_stretch([segment_at(positions, s, repeat.period) for s in starts])
+            found, problem = self.trimmed(boundary, found, repeat.period)
+            reason = problem or reason
             if len(found) > len(best):
                 best = found
-        if len(best) < self.options.least or (len(best) - 1) * repeat.period < self.options.saved:
-            return (), reason if not best else "too few of them relate to what is around them in the same way"
-        return best, None
+        return (best, None) if best else ((), reason)
+
+    def trimmed(
+        self, boundary: Boundary, found: Sequence[Segment], period: int
+    ) -> tuple[Sequence[Segment], str | None]:
+        """Segments without those that may not be cut off from what stands around them; why there are none."""
+        reason = "too few of them relate to what is around them in the same way"
+        problem = boundary.objection(found[1].start) if len(found) > 1 else reason
+        while problem is None and len(found) >= self.options.least and (len(found) - 1) * period >= self.options.saved:
+            ends = boundary.objection(found[0].start), boundary.objection(found[-1].start + period)
+            if ends == (None, None):
+                return found, None
+            reason = ends[0] or ends[1] or reason
+            found = found[ends[0] is not None : len(found) - (ends[1] is not None)]
+        return (), problem or reason
 
     def objection(self, repeat: Repeat, updated: set[int]) -> str | None:
         """Why a repeat must not be outlined, wherever it is cut."""
