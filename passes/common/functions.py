@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import SymbolTable
@@ -25,13 +25,31 @@ def functions(module: ModuleOp) -> Iterator[tuple[FuncOp, Block]]:
 
 def called(module: ModuleOp) -> set[str]:
     """Names of the functions, at any level, that another one calls."""
+    return set().union(*_callees(module).values())
+
+
+def reached(module: ModuleOp, name: str) -> set[str]:
+    """The name of a function, at any level, and those of what it calls, directly or not."""
+    callees = _callees(module)
+    found: set[str] = set()
+    waiting = {name}
+    while waiting:
+        found |= waiting
+        waiting = set().union(*(callees.get(each, ()) for each in waiting)) - found
+    return found
+
+
+def _callees(module: ModuleOp) -> dict[str, set[str]]:
+    """For each function with a body, at any level, the names of those that it calls."""
     return {
-        cast(SymbolRefAttr, op.properties["callee"]).root_reference.data
+        cast(StringAttr, function.properties["sym_name"]).data: {
+            cast(SymbolRefAttr, op.properties["callee"]).root_reference.data
+            for block in function.regions[0].blocks
+            for op in block.ops
+            if op.name in ("func.call", "host.call")
+        }
         for function in module.ops
         if function.name in ("func.func", "host.func")
-        for block in function.regions[0].blocks
-        for op in block.ops
-        if op.name in ("func.call", "host.call")
     }
 
 

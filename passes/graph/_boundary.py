@@ -16,10 +16,12 @@ from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.raw import operands_of
 from ..common.estimates import Estimates
 from ._repeats import Repeat
-from ._segments import Positions, base_of, is_anchor, is_pointwise, is_recomputed, readers
+from ._segments import Positions, Segment, base_of, is_anchor, is_pointwise, is_recomputed, readers
 
 _WITH_BIAS = frozenset(("addmm", "baddbmm", "linear"))
 """Anchors that may leave the bias to the kernel that reads them, if that is in the same function."""
+
+_NOT_IN_MEMORY = "a value that crosses from one to the next need not be in memory"
 
 _DEAR = frozenset(("exp", "log", "sin", "cos", "tan", "tanh", "sigmoid", "erf", "gelu", "silu"))
 """Pointwise functions that nothing computes twice."""
@@ -90,10 +92,15 @@ class Boundary:
                 if positions.of.get(id(base), -1) < begin and not _is_constant(base):
                     crossing[id(base)] = base
         if not all(map(is_in_memory, crossing.values())):
-            return "a value that crosses from one to the next need not be in memory"
+            return _NOT_IN_MEMORY
         if self._joined(crossing, begin, end):
             return "a kernel could reach from one into the next"
         return None
+
+    def loss(self, segment: Segment) -> str | None:
+        """Whether a result of a segment, wherever it is read, need not be in memory."""
+        values = (self.positions.ops[segment.start + k].results[n] for k, n in segment.escaping)
+        return None if all(is_in_memory(base_of(value)) for value in values) else _NOT_IN_MEMORY
 
     def _joined(self, crossing: dict[int, SSAValue], begin: int, end: int) -> bool:
         """Whether a nest behind `begin` could be in one kernel with one in front of it, which makes or reads what it

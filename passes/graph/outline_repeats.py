@@ -26,6 +26,7 @@ from ._repeats import Repeat, longest_repeat, tokens_of
 from ._segments import Positions, Segment, base_of, is_recomputed, longest_stretch, segment_at
 
 _MOST_CUTS = 8
+_MOST_TRIMMED = 3
 _UPDATES = ("scatter", "index_put", "index_add", "index_copy", "index_fill", "index_reduce")
 
 
@@ -137,16 +138,23 @@ class _Search:
     def trimmed(
         self, boundary: Boundary, found: Sequence[Segment], period: int
     ) -> tuple[Sequence[Segment], str | None]:
-        """Segments without those that may not be cut off from what stands around them; why there are none."""
+        """Segments without those at the ends that may not be cut off; why there are none.
+
+        What stands before the first layer is often made in another way than what stands before the others.
+        """
         reason = "too few of them relate to what is around them in the same way"
-        problem = boundary.objection(found[1].start) if len(found) > 1 else reason
-        while problem is None and len(found) >= self.options.least and (len(found) - 1) * period >= self.options.saved:
-            ends = boundary.objection(found[0].start), boundary.objection(found[-1].start + period)
-            if ends == (None, None):
-                return found, None
-            reason = ends[0] or ends[1] or reason
-            found = found[ends[0] is not None : len(found) - (ends[1] is not None)]
-        return (), problem or reason
+        for _ in range(_MOST_TRIMMED):
+            if len(found) < self.options.least or (len(found) - 1) * period < self.options.saved:
+                break
+            begins = (found[0].start, found[1].start, found[-1].start + period)
+            first, second, end = map(boundary.objection, begins)
+            lost = boundary.loss(found[0])
+            if not (first or second or lost or end):
+                problem = next(filter(None, map(boundary.loss, found)), None)
+                return (found, None) if problem is None else ((), problem)
+            reason = first or second or lost or end or reason
+            found = found[bool(first or second or lost) : len(found) - bool(end)]
+        return (), reason
 
     def objection(self, repeat: Repeat, updated: set[int]) -> str | None:
         """Why a repeat must not be outlined, wherever it is cut."""

@@ -10,9 +10,19 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from inductile.backends.reference import run_module
+from inductile.backends.targets import run_compiled
+from inductile.dialects.context import new_context
+from inductile.lowering.pipeline import cut
+from inductile.lowering.registry import parse_passes
+from inductile.passes.manager import PassManager
+
+from ..kernel.stages import parse
 from .outlining import ComparingBackend
 
-LAYERS = 5
+T = "!aten.tensor<4x4xf32>"
+
+LAYERS = 6
 
 
 class Layer(nn.Module):
@@ -123,3 +133,24 @@ class Cached(nn.Module):
 def test_caches_are_written_in_place() -> None:
     backend = _compare(Cached(), (torch.randn(2, 1, 16), torch.tensor([3])))
     assert backend.made("inference") == 0
+
+
+@pytest.mark.parametrize("last", ["graph-outline-repeats", "loop-fuse", "lower-loop-to-kernel"])
+def test_a_file_with_calls_runs(last: str) -> None:
+    """The reference runs what is called, and a program is compiled with what it calls."""
+    layers = "".join(
+        f"""
+  %m{k} = aten.mm(%e{k - 1}, %w) : {T}
+  %e{k} = aten.exp(%m{k}) : {T}"""
+        for k in range(4)
+    ).replace("%e-1", "%x")
+    module = parse(f"func.func @f(%x: {T}, %w: {T}) -> {T} {{{layers}\n  func.return %e3 : {T}\n}}")
+    x, w = torch.randn(4, 4) / 9, torch.randn(4, 4) / 9
+    (expected,) = run_module(module, [x, w])
+    passes = "graph-outline-repeats{least=3 saved=4},lower-aten-to-loop,loop-fuse,lower-loop-to-kernel"
+    PassManager(cut(parse_passes(passes), None, last)).run(new_context(), module)
+    assert len([op for op in module.ops if op.name.endswith("func") and op.name != "kernel.func"]) == 2
+    (found,) = run_module(module, [x, w])
+    torch.testing.assert_close(found, expected)
+    (found,) = run_compiled(module, [x, w])
+    torch.testing.assert_close(found, expected)

@@ -2,6 +2,8 @@
 // RUN: inductile-opt %s --split-input-file -p "graph-outline-repeats{least=3 saved=4}" --remarks 2>&1 | filecheck %s --check-prefix=REMARK
 // RUN: inductile-opt %s --split-input-file -p graph-outline-repeats{enabled=false} | filecheck %s --check-prefix=OFF
 
+// RUN: inductile-opt %s --split-input-file --verify-each=numerics -p "graph-outline-repeats{least=3 saved=4},lower-aten-to-loop,loop-eliminate-views,loop-inline,loop-fuse,loop-bufferize,lower-loop-to-kernel,host-inline" | filecheck %s --check-prefix=LOWERED
+
 // OFF-NOT: func.call
 
 // A layer ends where its product begins. The view of a weight is made in the function.
@@ -29,6 +31,14 @@ func.func @layers(%x: !aten.tensor<(s0)x4xf32>, %w0: !aten.tensor<4x4xf32>, %w1:
 // CHECK-NEXT: aten.mm
 // CHECK-NEXT: aten.exp
 // CHECK-NEXT: func.return
+// LOWERED-LABEL: host.func @layers(
+// LOWERED: %m0 = aten.mm
+// LOWERED: host.launch @[[EXP:.*]](%m0, %e0)
+// LOWERED: %m0_1 = aten.mm
+// LOWERED: host.launch @[[EXP]](%m0_1, %e1)
+// LOWERED: %m0_2 = aten.mm
+// LOWERED: host.launch @[[EXP]](%m0_2, %e2)
+// LOWERED-NOT: host.call
 // REMARK: passed: {{.*}}equal layers became calls {{.*}}repeats=3
 
 // -----
