@@ -19,7 +19,7 @@ from ..passes.remarks import format_location
 from ..passes.timing import Timing
 from .blame import producer_of_result, writer_of_input
 from .reference import InterpretationError, Outcome, observe, outcome_differences, random_inputs
-from .reference.run import find_function, functions
+from .reference.run import entries, find_function
 
 #: lines of two modules that are worth comparing, and changed ones that are worth showing
 _MOST_COMPARED, _MOST_SHOWN = 2000, 8
@@ -134,7 +134,7 @@ def _made_up(module: ModuleOp, seed: int) -> list[_Case]:
     kinds = (("random inputs", False), ("random inputs with special values", True))
     return [
         _Case(function, name, list(random_inputs(module, seed, special, function)))
-        for function in functions(module)
+        for function in entries(module)
         for name, special in kinds
     ]
 

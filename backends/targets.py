@@ -14,6 +14,7 @@ from ..dialects import host, kernel
 from ..dialects.aten import TensorType
 from ..errors import UserError
 from ..lowering.registry import nearest
+from ..passes.common.functions import reached
 
 if TYPE_CHECKING:
     from .config import Config
@@ -104,15 +105,18 @@ def run_compiled(module: ModuleOp, inputs: Sequence[Any], function: str | None =
 
 
 def keep_function(module: ModuleOp, name: str | None) -> None:
-    """Drop all functions but the named (or first) one; kernels stay. UserError when there is no such function."""
+    """Drop all functions but the named (or first) one and what it calls; kernels stay.
+
+    UserError when there is no such function.
+    """
     functions = [f for f in module.ops if isinstance(f, func.FuncOp | host.FuncOp)]
     names = [f.sym_name.data for f in functions]
     if not functions:
         raise UserError("the file has no function to run", "add a func.func or a host.func")
     if name is not None and name not in names:
         raise UserError(f"the file has no function {name!r}", nearest(name, names) or f"it has: {', '.join(names)}")
-    chosen = name or names[0]
+    kept = reached(module, name or names[0])
     for function in functions:
-        if function.sym_name.data != chosen:
+        if function.sym_name.data not in kept:
             function.detach()
             function.erase()

@@ -44,8 +44,8 @@ DEFAULT: tuple[Phase, ...] = (
     ),
     Phase(
         "post-grad",
-        "aten: canonical form, no duplicates, known combinations of ops as one op, nothing dead",
-        "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce",
+        "aten: canonical form, no duplicates, known combinations of ops as one op, nothing dead, equal layers once",
+        "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce,graph-outline-repeats",
     ),
     Phase("lower-to-loop", "aten -> loop: every op as scalar bodies over named axes", "lower-aten-to-loop"),
     Phase(
@@ -60,12 +60,13 @@ DEFAULT: tuple[Phase, ...] = (
         "loop -> kernel + host: buffers, linear addresses, launches",
         "lower-loop-to-kernel",
     ),
-    # Equal kernels become one first, so that the rest is done once. Reuse stands before tiling: which element a kernel
+    # Layers that were compiled once stand in one program again, for memory is planned for all of it. Equal kernels
+    # become one first, so that the rest is done once. Reuse stands before tiling: which element a kernel
     # reads and writes when is plain before its loops are blocked.
     Phase(
         "kernel",
         "kernel: equal kernels once, loops merged and collapsed, memory reused, small launches as one, tiles, mapping",
-        "kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,kernel-reorder,kernel-collapse,host-reuse,"
+        "host-inline,kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,kernel-reorder,kernel-collapse,host-reuse,"
         "kernel-merge-launches{target={target}},kernel-tile{target={target}}",
     ),
     Phase(
@@ -138,4 +139,4 @@ def remaining_passes(module: ModuleOp, target: str = "cpp") -> list[ModulePass]:
     if level_of(module) == "loop":
         return named_passes("default", target, start_at="loop-eliminate-views")
     tiled = any("target" in op.properties for op in module.ops if op.name == "kernel.func")
-    return [] if tiled else named_passes("default", target, start_at="kernel-deduplicate")
+    return [] if tiled else named_passes("default", target, start_at="host-inline")

@@ -45,6 +45,17 @@ class HostProgram(Program):
     last_use: dict[SSAValue, Operation] = field(default_factory=dict)
     _order: dict[Operation, int] = field(default_factory=dict)
 
+    def enter(self, symbols: dict[str, int]) -> HostProgram:
+        """The state of a run of a program that this one calls; what both allocate is watched over together."""
+        return HostProgram(
+            self.machine,
+            self.handlers,
+            symbols,
+            references=self.references,
+            kernels=self.kernels,
+            memories=self.memories,
+        )
+
     def run(self, block: Block) -> list[Any]:
         """Execute the function, then check the guard zones and the layouts of the results."""
         for number, op in enumerate(block.ops):

@@ -46,6 +46,10 @@ class Program:
     current: Operation | None = None
     """The op that runs, for messages."""
 
+    def enter(self, symbols: dict[str, int]) -> Program:
+        """The state of a run of a function that this one calls."""
+        return Program(self.machine, self.handlers, symbols, references=self.references)
+
     def run(self, block: Block) -> list[Any]:
         """Execute a function's body; the values of its terminator's operands."""
         last_use = {v: op for op in block.ops for inner in op.walk() for v in inner.operands}

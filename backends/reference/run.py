@@ -14,19 +14,18 @@ from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import SymbolAttr
 from ...lowering.fx_private import without_modes
+from ...passes.common.functions import called
 from . import aten, loop
 from . import host as host_
 from . import program as program_
 from .binding import Border, bind_symbols, check_inputs
-from .errors import InputError
+from .errors import InputError, InterpretationError, describe
 from .frame import Machine
 from .host import HostProgram
 from .precision import Precision, torch_dtype
 from .program import Handlers, Program
 
 Function = func.FuncOp | host.FuncOp
-
-HANDLERS: Handlers = {**program_.HANDLERS, **aten.HANDLERS, **loop.HANDLERS, **host_.HANDLERS}
 
 
 def functions(module: ModuleOp) -> dict[str, Function]:
@@ -38,11 +37,18 @@ def functions(module: ModuleOp) -> dict[str, Function]:
     return found
 
 
+def entries(module: ModuleOp) -> dict[str, Function]:
+    """The functions of a module that can be run and that no other one calls, by name."""
+    inner = called(module)
+    return {name: function for name, function in functions(module).items() if name not in inner}
+
+
 def find_function(module: ModuleOp, name: str | None) -> Function:
-    """The named function, or the only one. Raises InputError when there is none or the name is needed."""
+    """The named function, or the only one that no other calls. Raises InputError when there is none or several."""
     found = functions(module)
-    if name is None and len(found) == 1:
-        return next(iter(found.values()))
+    outer = entries(module)
+    if name is None and len(outer) == 1:
+        return next(iter(outer.values()))
     if name is None or name not in found:
         names = ", ".join(f"@{n}" for n in found) or "none"
         wanted = "one function" if name is None else f"@{name}"
@@ -119,6 +125,27 @@ def _program(
         return Program(machine, HANDLERS, symbols, references=references)
     kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, kernel.FuncOp)}
     return HostProgram(machine, HANDLERS, symbols, references=references, kernels=kernels)
+
+
+def _call(program: Program, op: func.CallOp | host.CallOp) -> None:
+    """Run `func.call` or `host.call`: the callee has symbols and values of its own."""
+    block = op.parent
+    module = block.parent_op() if block is not None else None
+    while module is not None and not isinstance(module, ModuleOp):
+        module = module.parent_op()
+    callee = functions(module).get(op.callee.root_reference.data) if module is not None else None
+    if callee is None:
+        raise InterpretationError(f"{describe(op)}: there is no such function")
+    inputs = [program.tensor(v) if isinstance(v.type, TensorType) else program.values[v] for v in op.operands]
+    symbols = bind_symbols([s.data for s in declarations(callee)], inputs)
+    inner = program.enter(symbols)
+    body = callee.body.blocks[0]
+    inner.values.update(zip(body.args, inputs, strict=True))
+    program.receive(op, inner.run(body), (), writes=False)
+
+
+CALLS: Handlers = {func.CallOp: _call, host.CallOp: _call}
+HANDLERS: Handlers = {**program_.HANDLERS, **aten.HANDLERS, **loop.HANDLERS, **host_.HANDLERS, **CALLS}
 
 
 def _execute(program: Program, block: Block, inputs: Sequence[Any]) -> list[Any]:

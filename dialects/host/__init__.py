@@ -2,8 +2,8 @@
 
 from xdsl.ir import Dialect
 
-from .ops import CopyOp, EmptyOp, FreeOp, FuncOp, LaunchOp, ReturnOp, ViewOp
+from .ops import CallOp, CopyOp, EmptyOp, FreeOp, FuncOp, LaunchOp, ReturnOp, ViewOp
 
-Host = Dialect("host", [CopyOp, EmptyOp, FreeOp, FuncOp, LaunchOp, ReturnOp, ViewOp])
+Host = Dialect("host", [CallOp, CopyOp, EmptyOp, FreeOp, FuncOp, LaunchOp, ReturnOp, ViewOp])
 
-__all__ = ["CopyOp", "EmptyOp", "FreeOp", "FuncOp", "Host", "LaunchOp", "ReturnOp", "ViewOp"]
+__all__ = ["CallOp", "CopyOp", "EmptyOp", "FreeOp", "FuncOp", "Host", "LaunchOp", "ReturnOp", "ViewOp"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, LocationAttr, StringAttr, SymbolRefAttr, UnitAttr
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     base,
@@ -17,10 +17,11 @@ from xdsl.irdl import (
     result_def,
     traits_def,
     var_operand_def,
+    var_result_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsTerminator, SymbolOpInterface
+from xdsl.traits import IsTerminator, SymbolOpInterface, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from ..access import parse_parameters, parse_ssa, parse_ssa_list, print_ssa_list
@@ -250,6 +251,68 @@ class LaunchOp(IRDLOperation):
         printer.print_string(")")
         if self.symbols.data:
             printer.print_string(f" [{', '.join(map(str, self.symbols.data))}]")
+
+
+class _CallsHostFunction(SymbolUserOpInterface):
+    """The callee is a `host.func` of the call's types."""
+
+    def verify(self, op: Operation) -> None:
+        """Raises VerifyException for another callee or other types."""
+        assert isinstance(op, CallOp)
+        callee = SymbolTable.lookup_symbol(op, op.callee)
+        name = op.callee.root_reference.data
+        if not isinstance(callee, FuncOp):
+            raise VerifyException(f"there is no host.func @{name} to call")
+        types = FunctionType.from_lists([v.type for v in op.arguments], [r.type for r in op.out])
+        if callee.function_type != types:
+            raise VerifyException(f"@{name} is of type {callee.function_type}, the call of {types}")
+
+
+@irdl_op_definition
+class CallOp(IRDLOperation):
+    """Run another program: `%y, %z = host.call @layer(%x, %w) : T, U`, with the types of the results.
+
+    The symbols of the other program are sizes of its arguments and have the same names here. Nothing that it returns
+    is in memory of an argument. `host-inline` puts the program in its place. The verifier checks the callee's types.
+    """
+
+    name = "host.call"
+    callee = prop_def(SymbolRefAttr)
+    arguments = var_operand_def()
+    out = var_result_def()
+    traits = traits_def(_CallsHostFunction())
+
+    @staticmethod
+    def of(
+        callee: SymbolRefAttr,
+        arguments: Sequence[SSAValue],
+        results: Sequence[Attribute],
+        location: LocationAttr | None = None,
+    ) -> CallOp:
+        """Build from the name of a `host.func`, its arguments and the types of its results."""
+        return CallOp.create(operands=arguments, properties={"callee": callee}, result_types=results, location=location)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CallOp:
+        """Parse `@f(%x, %y) : T, U`."""
+        callee = SymbolRefAttr(parser.parse_symbol_name())
+        with parser.in_parens():
+            arguments = parse_ssa_list(parser)
+        types: list[Attribute] = []
+        if parser.parse_optional_punctuation(":") is not None:
+            types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        return CallOp.of(callee, arguments, types)
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        printer.print_symbol_name(self.callee.root_reference.data)
+        printer.print_string("(")
+        print_ssa_list(printer, self.arguments)
+        printer.print_string(")")
+        if self.out:
+            printer.print_string(" : ")
+            printer.print_list([r.type for r in self.out], printer.print_attribute)
 
 
 @irdl_op_definition

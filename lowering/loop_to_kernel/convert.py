@@ -37,7 +37,7 @@ class LowerLoopToKernel(ModulePass):
     Guarantee: no `loop` and `func` ops. Each fusion is a `kernel.func` with its parallel axes as outer loops, the
     members in order inside, and a `host.launch`; fusions of a function that are equal but for what they read share
     one kernel (the debug counter of the pass's name decides each time). Each function is a `host.func` that allocates
-    what kernels write.
+    what kernels write; a `func.call` is a `host.call`.
     Loops are serial and without tiles; iterations of a `kernel.for` are independent unless a store is `ordered`.
 
         func.func @f(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {
@@ -172,6 +172,14 @@ class FunctionLowering:
             result.replace_all_uses_with(target)
         body.erase_op(copy)
 
+    def _call(self, op: func.CallOp, body: Block) -> None:
+        call = host.CallOp.of(op.callee, tuple(op.operands), [r.type for r in op.results], op.location)
+        body.insert_op_before(call, op)
+        for old, new in zip(op.results, call.results, strict=True):
+            new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        body.erase_op(op)
+
     def _return(self, op: func.ReturnOp, body: Block) -> None:
         body.insert_op_before(host.ReturnOp.create(operands=tuple(op.operands), location=op.location), op)
         body.erase_op(op)
@@ -209,6 +217,7 @@ def _replace(old: Operation, new: Operation, body: Block) -> None:
 _HANDLERS: dict[type[Operation], Callable[..., None]] = {
     loop.FusionOp: FunctionLowering._fusion,
     loop.ViewOp: FunctionLowering._view,
+    func.CallOp: FunctionLowering._call,
     func.ReturnOp: FunctionLowering._return,
     loop.GenerateOp: FunctionLowering._stray,
     loop.ScanOp: FunctionLowering._stray,

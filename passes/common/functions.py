@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.traits import SymbolTable
 
 from ...dialects.sym import Ranges, SymbolAttr
 
@@ -20,6 +21,89 @@ def functions(module: ModuleOp) -> Iterator[tuple[FuncOp, Block]]:
     for op in module.ops:
         if isinstance(op, FuncOp) and (block := op.body.blocks.first) is not None:
             yield op, block
+
+
+def called(module: ModuleOp) -> set[str]:
+    """Names of the functions, at any level, that another one calls."""
+    return set().union(*_callees(module).values())
+
+
+def reached(module: ModuleOp, name: str) -> set[str]:
+    """The name of a function, at any level, and those of what it calls, directly or not."""
+    callees = _callees(module)
+    found: set[str] = set()
+    waiting = {name}
+    while waiting:
+        found |= waiting
+        waiting = set().union(*(callees.get(each, ()) for each in waiting)) - found
+    return found
+
+
+def _callees(module: ModuleOp) -> dict[str, set[str]]:
+    """For each function with a body, at any level, the names of those that it calls."""
+    return {
+        cast(StringAttr, function.properties["sym_name"]).data: {
+            cast(SymbolRefAttr, op.properties["callee"]).root_reference.data
+            for block in function.regions[0].blocks
+            for op in block.ops
+            if op.name in ("func.call", "host.call")
+        }
+        for function in module.ops
+        if function.name in ("func.func", "host.func")
+    }
+
+
+def calls_of(function: FuncOp) -> list[CallOp]:
+    """The calls of a private function; nobody else calls a public one."""
+    module = function.parent_op()
+    if function.sym_visibility is None or not isinstance(module, ModuleOp):
+        return []
+    name = function.sym_name.data
+    return [
+        op
+        for _, block in functions(module)
+        for op in block.ops
+        if type(op) is CallOp and op.callee.root_reference.data == name
+    ]
+
+
+def elsewhere(value: SSAValue) -> Iterator[SSAValue]:
+    """The values that a value is on the other side of calls: operands and arguments, returned values and results."""
+    owner = value.owner
+    if isinstance(owner, Block):
+        function = owner.parent_op()
+        if isinstance(function, FuncOp):
+            number = cast(BlockArgument, value).index
+            yield from (call.operands[number] for call in calls_of(function))
+    elif type(owner) is CallOp:
+        yield _callee(owner).body.block.last_op.operands[cast(OpResult, value).index]  # pyright: ignore[reportOptionalMemberAccess]
+    for use in value.uses:
+        user = use.operation
+        if type(user) is CallOp:
+            yield _callee(user).body.block.args[use.index]
+        elif type(user) is ReturnOp:
+            yield from (call.results[use.index] for call in calls_of(cast(FuncOp, user.parent_op())))
+
+
+def is_handed_in(value: SSAValue) -> bool:
+    """Whether a value is an argument of a private function or a result of a call: another function makes it."""
+    owner = value.owner
+    if type(owner) is CallOp:
+        return True
+    function = owner.parent_op() if isinstance(owner, Block) else None
+    return isinstance(function, FuncOp) and function.sym_visibility is not None
+
+
+def is_handing_over(op: Operation) -> bool:
+    """Whether an op gives its operands to another function: a call, or the end of a private function."""
+    if type(op) is not ReturnOp:
+        return type(op) is CallOp
+    function = op.parent_op()
+    return isinstance(function, FuncOp) and function.sym_visibility is not None
+
+
+def _callee(call: CallOp) -> FuncOp:
+    return cast(FuncOp, SymbolTable.lookup_symbol(call, call.callee))
 
 
 def symbol_ranges(function: FuncOp) -> Ranges:

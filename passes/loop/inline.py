@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from ...dialects.loop import GenerateOp, LoadOp, ScatterOp
 from ...dialects.sym import ONE, AxesAttr, Expr, Ranges, prove_le
 from ..common.estimates import Estimates
-from ..common.functions import functions, symbol_ranges
+from ..common.functions import elsewhere, functions, is_handed_in, is_handing_over, symbol_ranges
 from ..common.memory import NESTS, Mutations
 from ..counters import counter
 from ..remarks import remark
@@ -224,8 +224,27 @@ def uses_of(producer: GenerateOp) -> _Uses:
 
 
 def is_stored(value: SSAValue) -> bool:
-    """Whether a value is in memory whatever is fused: an input, a result of ATen, or used by other ops than nests."""
-    return type(value.owner) not in NESTS or any(type(use.operation) is not LoadOp for use in value.uses)
+    """Whether a value is in memory whatever is fused: an input, a result of ATen, or used by other ops than nests.
+
+    A call hands a value over: what makes and reads it on the other side counts, so that a layer compiles as it would
+    in one function with the others.
+    """
+    seen: set[SSAValue] = set()
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        handed = is_handed_in(value)
+        if type(value.owner) not in NESTS and not handed:
+            return True
+        handing = [op for use in value.uses if type(op := use.operation) is not LoadOp]
+        if not all(map(is_handing_over, handing)):
+            return True
+        if handed or handing:
+            waiting += elsewhere(value)
+    return False
 
 
 def covers(producer: GenerateOp, site: Site) -> bool:

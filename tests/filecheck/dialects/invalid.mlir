@@ -92,3 +92,18 @@ func.func @undefined() {
   %y = loop.view %x[i0] (i0 in 4) : !aten.tensor<4xf32>
   func.return
 }
+// -----
+host.func @caller(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) symbols [] {
+  // expected-error @unknown {{there is no host.func @nowhere to call}}
+  %y = host.call @nowhere(%x) : !aten.tensor<4xf32>
+  host.return %y
+}
+// -----
+host.func @caller(%x: !aten.tensor<4xf32>) -> (!aten.tensor<5xf32>) symbols [] {
+  // expected-error @unknown {{@callee is of type (!aten.tensor<4xf32>) -> !aten.tensor<4xf32>, the call of}}
+  %y = host.call @callee(%x) : !aten.tensor<5xf32>
+  host.return %y
+}
+host.func @callee(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) symbols [] {
+  host.return %x
+}

@@ -1,0 +1,114 @@
+"""`host-inline`: called programs stand where they are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects import host
+from ...dialects.raw import op_behind, operands_of, ops_of
+from ..common.functions import called
+
+
+@dataclass(frozen=True)
+class HostInline(ModulePass):
+    """Replace calls by the ops of the program that they call.
+
+    level:         host
+    precondition:  nothing is freed or planned yet; no program calls itself, directly or not
+    guarantee:     there is no `host.call`, and no program that one called. What follows sees all allocations, launches
+                   and library calls in one program, as if nothing had been outlined. A view of an argument that the
+                   caller, or another call, has made already is used again, unless it is returned.
+
+        host.func @f(%x: T) -> (T) { %y = host.call @layer(%x) : T  %z = host.call @layer(%y) : T  host.return %z }
+        host.func @layer(%x: T) -> (T) { %y = host.empty : T  host.launch @exp(%x, %y)  host.return %y }
+    becomes
+        host.func @f(%x: T) -> (T) {
+          %y = host.empty : T  host.launch @exp(%x, %y)
+          %z = host.empty : T  host.launch @exp(%y, %z)
+          host.return %z
+        }
+    """
+
+    name = "host-inline"
+    level: ClassVar[str] = "host"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Inline into every program that nothing calls; drop the others."""
+        names = called(op)
+        if not names:
+            return
+        programs = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, host.FuncOp)}
+        for name, program in programs.items():
+            if name not in names:
+                _Inliner(program.body.block, programs).run()
+        for name in names & programs.keys():
+            op.body.block.erase_op(programs[name], safe_erase=False)
+
+
+class _Inliner:
+    """Inlines into one program."""
+
+    def __init__(self, block: Block, programs: dict[str, host.FuncOp]) -> None:
+        self.block = block
+        self.programs = programs
+        self.views: dict[tuple[object, ...], SSAValue] = {}
+
+    def run(self) -> None:
+        op = self.block.first_op
+        while op is not None:
+            following = op_behind(op)
+            if isinstance(op, host.CallOp):
+                copies = self.inline(op, self.programs[op.callee.root_reference.data].body.block)
+                following = copies[0] if copies else following  # they may hold calls themselves
+            elif isinstance(op, host.ViewOp):
+                self.views.setdefault(_view_key(op.source, op), op.out)
+            op = following
+
+    def inline(self, call: host.CallOp, callee: Block) -> list[Operation]:
+        """Put copies of the ops of a program in front of a call of it, and let their values stand for its results."""
+        values: dict[SSAValue, SSAValue] = dict(zip(callee.args, operands_of(call), strict=True))
+        *body, last = ops_of(callee)
+        returned = set(map(id, operands_of(last)))
+        copies: list[Operation] = []
+        for op in body:
+            if isinstance(op, host.ViewOp) and isinstance(op.source.owner, Block) and id(op.out) not in returned:
+                known = self.views.get(_view_key(values[op.source], op))
+                if known is not None:
+                    values[op.out] = known
+                    continue
+            copies.append(_copy(op, values))
+        self.block.insert_ops_before(copies, call)
+        for result, inner in zip(call.results, operands_of(last), strict=True):
+            value = values[inner]
+            value.name_hint = result.name_hint or value.name_hint
+            result.replace_all_uses_with(value)
+        self.block.erase_op(call)
+        return copies
+
+
+def _view_key(source: SSAValue, view: host.ViewOp) -> tuple[object, ...]:
+    """Equal for views of the same elements: attributes and types of views are interned."""
+    return id(source), view.offset.data, view.out.type
+
+
+def _copy(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
+    """A copy of an op on other operands; its results get into `values`."""
+    if op.regions:
+        return op.clone(values)
+    copy = type(op).create(
+        operands=[values[operand] for operand in operands_of(op)],
+        result_types=[result.type for result in op.results],
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+        location=op.location,
+    )
+    for old, new in zip(op.results, copy.results, strict=True):
+        new.name_hint = old.name_hint
+        values[old] = new
+    return copy
