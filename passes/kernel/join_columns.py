@@ -28,6 +28,7 @@ from .merge_loops import merge_loops
 from .rows_and_columns import Columns, bytes_of_row, columns_of, rows_of, shared_buffers
 from .simplify_block import BlockSimplifier, remove_dead
 from .targets import GpuTarget, target_named
+from .unread import drop_unread_results
 
 #: most elements of sums that one program keeps in registers
 MOST_SUMS = 16384
@@ -44,8 +45,8 @@ class KernelJoinColumns(ModulePass):
     Guarantee: on a GPU `target`, a launch that works on rows, and launches that sum columns of what these rows read or
     write, are one launch in the place of the first, if nothing in between forbids it. A program of the joint kernel
     takes the rows of a part one after the other, and keeps the sums of their columns in local buffers that it loads
-    and stores in each row: a loop over rows carries them. So what both need moves once. The sums have the order that
-    they had.
+    and stores in each row: a loop over rows carries them. So what both need moves once, and what the rows stored for
+    the sums alone moves no more. The sums have the order that they had.
 
     Only where a row fits a program, where there is a part for every other processor of the GPU at least, and where
     some input is needed by both.
@@ -80,6 +81,7 @@ class KernelJoinColumns(ModulePass):
             if isinstance(function, host.FuncOp):
                 joiner.run(function)
         joiner.drop_unused()
+        drop_unread_results(op, joiner.made.values())
 
 
 @dataclass(frozen=True, eq=False)

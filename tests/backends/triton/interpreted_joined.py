@@ -25,12 +25,14 @@ def _check(name: str, shape: tuple[int, ...], dtype: torch.dtype, dynamic: bool 
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_gradients(name: str, dtype: torch.dtype) -> None:
-    _check(name, (2064, 520), dtype)
+def test_dtypes(dtype: torch.dtype) -> None:
+    _check("layer_norm", (2064, 520), dtype)
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_rows_that_do_not_fill_the_parts(name: str, dynamic: bool) -> None:
-    _check(name, (2051, 512), torch.float32, dynamic)
+def test_rows_that_do_not_fill_the_parts(name: str) -> None:
+    _check(name, (2051, 512), torch.bfloat16)
+
+
+def test_dynamic_rows() -> None:
+    _check("layer_norm", (2051, 512), torch.float32, True)
