@@ -58,23 +58,35 @@ def fits_registers(op: kernel.LocalOp, ranges: Ranges) -> bool:
 
 
 def carrying_loops(op: kernel.LocalOp) -> set[Loop]:
-    """The loops that carry a local buffer: one iteration stores, at places that are those of the next, what that reads.
+    """The loops that carry a local buffer: an iteration loads what the one before has stored, or what stood before all.
 
-    They run one after the other, and not in lanes. In front of them the buffer is filled.
+    They run one after the other, not in lanes, and access places that do not depend on their axes.
     """
     block = op.parent
     assert block is not None
     stores, loads = _users(op, kernel.StoreOp), _users(op, kernel.LoadOp)
+    axes = frozenset[str]().union(*(user.map.data[0].free_symbols for user in (*stores, *loads)))
     read = {loop for load in loads for loop in enclosing_loops(load, block)}
-    outside = [loop for store in stores for loop in enclosing_loops(store, block)]
-    found: set[Loop] = set()
-    for loop in dict.fromkeys(outside):
-        names = [user.map.data[0].free_symbols for user in (*stores, *loads)]
-        plain = isinstance(loop, kernel.ForOp) and loop.tile is None and loop.mapping.data == "serial"
-        filled = any(loop not in enclosing_loops(store, block) for store in stores)
-        if plain and filled and loop in read and all(loop.axis.data not in each for each in names):
-            found.add(loop)
-    return found
+    return {
+        loop
+        for store in stores
+        for loop in enclosing_loops(store, block)
+        if isinstance(loop, kernel.ForOp)
+        and loop in read
+        and loop.tile is None
+        and loop.mapping.data == "serial"
+        and loop.axis.data not in axes
+        and any(_stands_before(other, loop, block) for other in stores)
+    }
+
+
+def _stands_before(op: Operation, loop: Loop, block: Block) -> bool:
+    """Whether an op is, or lies in, an op of a block in front of the one that a loop is or lies in."""
+    first, second = (next(iter(enclosing_loops(each, block)), each) for each in (op, loop))
+    later = first.next_op
+    while later is not None and later is not second:
+        later = later.next_op
+    return later is second
 
 
 def _users(op: kernel.LocalOp, kind: type) -> list:  # pyright: ignore[reportMissingTypeArgument]
