@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr
+from xdsl.dialects.builtin import FloatAttr, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import kernel
@@ -107,7 +107,8 @@ class _Sums:
         return loop
 
     @property
-    def location(self):
+    def location(self) -> LocationAttr:
+        """Where the sums come from."""
         return self.columns.reduce.location
 
     def _loop(self, ops: Sequence[Operation]) -> kernel.ForOp:
