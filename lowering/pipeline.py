@@ -66,8 +66,9 @@ DEFAULT: tuple[Phase, ...] = (
     Phase(
         "kernel",
         "kernel: equal kernels once, loops merged and collapsed, memory reused, small launches as one, tiles, mapping",
-        "host-inline,kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,kernel-reorder,kernel-collapse,host-reuse,"
-        "kernel-merge-launches{target={target}},kernel-tile{target={target}}",
+        "host-inline,kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,kernel-reorder,"
+        "kernel-collapse,kernel-join-columns{target={target}},host-reuse,kernel-merge-launches{target={target}},"
+        "kernel-tile{target={target}}",
     ),
     Phase(
         "host",

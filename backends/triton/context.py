@@ -61,6 +61,8 @@ class Context:
     lanes: list[Lanes] = field(default_factory=list)
     rows: dict[SSAValue, dict[str, Value]] = field(default_factory=dict)
     """Local buffers: text of an index -> the register tile that holds those elements."""
+    carried: frozenset[SSAValue] = frozenset()
+    """Local buffers whose register tiles a loop carries from one iteration to the next: variables, assigned to."""
     guards: list[tuple[Value, frozenset[str]]] = field(default_factory=list)
     """Conditions that `kernel.assert` checked in the scope, with what they depend on."""
     dirty: set[SSAValue] = field(default_factory=set)

@@ -13,6 +13,7 @@ from ...dialects import kernel
 from ...dialects.sym import Expr, Ranges, bounds
 from ...passes.kernel.axes import Loop
 from ...passes.kernel.effects import written_buffers
+from ...passes.kernel.recompute import carrying_loops, locals_of
 from ...passes.kernel.tiles import is_grid, is_persistent
 from . import memory, scalars
 from .axes import Axes, tile_rank
@@ -52,6 +53,7 @@ class _KernelEmitter:
             nvidia=nvidia,
             eviction=eviction(function, ranges) if nvidia else {},
             written=frozenset(written_buffers(block)),
+            carried=frozenset(op.buffer for op in locals_of(function) if carrying_loops(op)),
         )
         self.axes = Axes(self.context)
         self.reductions = Reductions(self.context, self.axes, self.body, self.custom)

@@ -196,6 +196,8 @@ def _load_row(context: Context, op: kernel.LoadOp, mask: Value | None, other: Va
         raise UnsupportedError(
             f"a local buffer is read at [{op.map.data[0]}], where no register tile of this program was stored"
         )
+    if op.buffer in context.carried:  # under a name of its own, because the next store changes what the old one means
+        value = context.define(value.text, value.dtype, value.dims, op.value.name_hint or value.text, pure=False)
     if mask is None or other is None:
         return value
     text = f"tl.where({context.typed(mask)}, {context.typed(value)}, {context.tensor(other)})"
@@ -205,7 +207,19 @@ def _load_row(context: Context, op: kernel.LoadOp, mask: Value | None, other: Va
 def _store_row(context: Context, op: kernel.StoreOp, value: Value, mask: Value | None) -> None:
     if mask is not None or op.kind.data != "set":
         raise UnsupportedError("a register tile is stored as a whole")
-    context.rows.setdefault(op.buffer, {})[_row_key(context, op)] = value
+    rows = context.rows.setdefault(op.buffer, {})
+    if op.buffer not in context.carried:
+        rows[_row_key(context, op)] = value
+        return
+    place = _index(context, op.map.data[0], op.dynamic)
+    dims = union(place.dims, value)
+    text = f"tl.broadcast_to({context.tensor(value)}, {context.shape(dims)})" if value.dims != dims else value.text
+    if value.literal:
+        text = f"tl.full({context.shape(dims)}, {value.text}, tl.{value.dtype})"
+    if place.text in rows:
+        context.out.line(f"{rows[place.text].text} = {text}")
+    else:
+        rows[place.text] = context.define(text, value.dtype, dims, op.buffer.name_hint or "row", pure=False)
 
 
 # checks

@@ -39,8 +39,8 @@ def locals_of(function: kernel.FuncOp) -> list[kernel.LocalOp]:
 def fits_registers(op: kernel.LocalOp, ranges: Ranges) -> bool:
     """Whether every element that is read lies in a tile of the program when it is read.
 
-    So it is where all loops between the buffer and its accesses are covered by one tile each, and where an element is
-    read in the iteration that stored it.
+    So it is where all loops between the buffer and its accesses are covered by one tile each, those aside that carry
+    the buffer, and where an element is read in the iteration that stored it.
     """
     block = op.parent
     assert block is not None
@@ -48,27 +48,61 @@ def fits_registers(op: kernel.LocalOp, ranges: Ranges) -> bool:
     for store in stores:
         if store.mask is not None or store.kind.data != "set":
             return False
+    carrying = carrying_loops(op)
     loops = {user: enclosing_loops(user, block) for user in (*stores, *_users(op, kernel.LoadOp))}
-    if all(is_persistent(loop, ranges) for around in loops.values() for loop in around):
-        return all(_aligned(stores, load) for load in _users(op, kernel.LoadOp))
+    if all(is_persistent(loop, ranges) or loop in carrying for around in loops.values() for loop in around):
+        return all(_aligned(stores, load, carrying) for load in _users(op, kernel.LoadOp))
     return len(stores) == 1 and all(
         load.parent is stores[0].parent and load.map == stores[0].map for load in _users(op, kernel.LoadOp)
     )
+
+
+def carrying_loops(op: kernel.LocalOp) -> set[Loop]:
+    """The loops that carry a local buffer: an iteration loads what the one before has stored, or what stood before all.
+
+    They run one after the other, not in lanes, and access places that do not depend on their axes.
+    """
+    block = op.parent
+    assert block is not None
+    stores, loads = _users(op, kernel.StoreOp), _users(op, kernel.LoadOp)
+    axes = frozenset[str]().union(*(user.map.data[0].free_symbols for user in (*stores, *loads)))
+    read = {loop for load in loads for loop in enclosing_loops(load, block)}
+    return {
+        loop
+        for store in stores
+        for loop in enclosing_loops(store, block)
+        if isinstance(loop, kernel.ForOp)
+        and loop in read
+        and loop.tile is None
+        and loop.mapping.data == "serial"
+        and loop.axis.data not in axes
+        and any(_stands_before(other, loop, block) for other in stores)
+    }
+
+
+def _stands_before(op: Operation, loop: Loop, block: Block) -> bool:
+    """Whether an op is, or lies in, an op of a block in front of the one that a loop is or lies in."""
+    first, second = (next(iter(enclosing_loops(each, block)), each) for each in (op, loop))
+    later = first.next_op
+    while later is not None and later is not second:
+        later = later.next_op
+    return later is second
 
 
 def _users(op: kernel.LocalOp, kind: type) -> list:  # pyright: ignore[reportMissingTypeArgument]
     return [use.operation for use in op.buffer.uses if isinstance(use.operation, kind)]
 
 
-def _aligned(stores: list[kernel.StoreOp], load: kernel.LoadOp) -> bool:
+def _aligned(stores: list[kernel.StoreOp], load: kernel.LoadOp, carrying: set[Loop]) -> bool:
     """Whether lanes read what the same lanes stored: equal indices, but for the names of axes over one range."""
     local = load.buffer.owner
     assert isinstance(local, kernel.LocalOp) and local.parent is not None
-    block, axes = local.parent, enclosing_loops(load, local.parent)
+    block = local.parent
+    axes = [loop for loop in enclosing_loops(load, block) if loop not in carrying]
     if load.dynamic:
         return False
     for store in stores:
-        own = enclosing_loops(store, block)
+        own = [loop for loop in enclosing_loops(store, block) if loop not in carrying]
         if store.dynamic or len(own) != len(axes):
             return False
         if any(_range(a) != _range(b) or a.tile != b.tile for a, b in zip(own, axes, strict=True)):

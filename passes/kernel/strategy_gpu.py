@@ -201,7 +201,7 @@ class _GpuSchedule:
     def _column(self) -> kernel.ForOp | None:
         """The parallel axis along which the lanes of a program lie; None: along the inner loops' own axes."""
         costs: dict[kernel.ForOp | None, float] = {None: self._cost_of_rows()}
-        for loop in reversed(self.chain):
+        for loop in (each for each in reversed(self.chain) if not self._decides_bounds(each)):
             costs[loop] = sum(self._cost(a, loop.axis.data, loop) for a in self.nest.accesses)
         best = min(costs.values())
         return next(loop for loop, cost in costs.items() if cost <= best * 1.05)
@@ -239,6 +239,11 @@ class _GpuSchedule:
                 self._rows(op, self.nest, prod(tiles.values()))
         self._spread(tiles)
 
+    def _decides_bounds(self, loop: kernel.ForOp) -> bool:
+        """Whether bounds of loops inside depend on an axis: its iterations then take turns of their own."""
+        inner = loops_in(self.chain[-1].body.block)
+        return any(loop.axis.data in op.lo.data.free_symbols | op.hi.data.free_symbols for op in inner)
+
     def _accumulators(self) -> int:
         """Results that each lane gathers for itself over a loop around its row."""
         inner = (op for op in self._innermost() if isinstance(op.parent_op(), kernel.ReduceOp))
@@ -262,7 +267,7 @@ class _GpuSchedule:
         rows = min(rows, power_below(programs // (2 * self.target.processors)))
         inner = self.chain[-1]
         tile = min(rows, power_below(self.sizes.trips(inner)))
-        if tile > 1 and counter("kernel-tile-fill"):
+        if tile > 1 and not self._decides_bounds(inner) and counter("kernel-tile-fill"):
             tiles[inner] = tile
 
     def _row_tile(self, op: Loop) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar, TypeVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, i64
-from xdsl.ir import Block, Operation, Region
+from xdsl.dialects.builtin import ArrayAttr, Float32Type, ModuleOp, StringAttr, i64
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.aten.types import TensorType
@@ -22,6 +23,8 @@ from ._bodies import copy_slice, outside_values, substitute_axes
 from ._identities import constant_identity, has_constants
 from ._splice import fresh_names
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class SplitReductions(ModulePass):
@@ -33,9 +36,11 @@ class SplitReductions(ModulePass):
                    generate of at most `max_outer` elements, over at least `min_length`, becomes a generate of about
                    `parts` partial results for each element and a reduction of these. On a GPU as many parts are made
                    as give `programs` programs something to do: one for a row, or for `COLUMNS` neighbouring columns
-                   where the reduction does not run along memory. Axes that are short enough become parallel as
-                   they are; else one is split evenly, or, where its size has no fitting divisor, with a last part in
-                   which the identity, or for max and the like the last element once more, fills up.
+                   where the reduction does not run along memory. Sums of long columns of what another nest reduces
+                   by rows get parts of few rows, and partial results by rows, so that `kernel-join-columns` can let
+                   the programs of the rows sum them. Axes that are short enough become parallel as they are; else
+                   one is split evenly, or, where its size has no fitting divisor, with a last part in which the
+                   identity, or for max and the like the last element once more, fills up.
 
         %s = loop.generate () { %r = loop.reduce sum (r0 in 65536) { %v = loop.load %x[r0] ... } ... } : T
     becomes
@@ -65,13 +70,22 @@ class SplitReductions(ModulePass):
         """Split what is worth it at the top of a nest's body."""
         for reduce in [op for op in nest.body.block.ops if type(op) is ReduceOp]:
             length = estimates.product(reduce.axes.sizes)
-            parts = self.wanted_parts(nest, reduce, length, estimates)
+            beside = self.parts_beside_rows(nest, reduce, length, estimates)
+            parts = beside or self.wanted_parts(nest, reduce, length, estimates)
             if parts < 2:
                 continue
             split = plan(reduce.axes, parts, estimates)
             if (split.bound is None or has_constants(reduce.results)) and counter("loop-split-reductions"):
                 remark("passed", "loop-split-reductions", nest, "two stages", length=length, parts=str(split.parts))
-                _Splitter(nest, reduce, split).run()
+                _Splitter(nest, reduce, split, parts_first=beside > 0).run()
+
+    def parts_beside_rows(self, nest: GenerateOp, reduce: ReduceOp, length: int, estimates: Estimates) -> int:
+        """Parts of a sum of columns that the programs of another nest can compute beside its rows; 0 where none can."""
+        columns = estimates.product(nest.axes.sizes)
+        if cast(TensorType, nest.results[0].type).device == "cpu" or not may_join_rows(nest, reduce, columns):
+            return 0
+        parts = min(length // MIN_ROWS, JOINED_PARTS * max(JOINED_COLUMNS // columns, 1))
+        return parts if parts >= JOINED_PARTS // 2 else 0
 
     def wanted_parts(self, nest: GenerateOp, reduce: ReduceOp, length: int, estimates: Estimates) -> int:
         """Parts for each element; below two when the reduction is better left whole."""
@@ -89,6 +103,68 @@ class SplitReductions(ModulePass):
 COLUMNS = 64
 MIN_ROW_PART = 8192
 MIN_COLUMN_PART = 256
+
+
+#: parts of sums of columns beside rows of `JOINED_COLUMNS` elements: programs of whole rows for a GPU to be busy with
+JOINED_PARTS = 256
+JOINED_COLUMNS = 4096
+#: rows of a part, for which the partial sums are little beside what is read
+MIN_ROWS = 16
+#: fewest columns, so that a row is enough for a program, and most sums that its registers hold
+MIN_COLUMNS = 512
+MOST_SUMS = 16384
+#: values that are looked at for one that is reduced by rows
+MOST_VALUES = 16
+
+
+def may_join_rows(nest: GenerateOp, reduce: ReduceOp, columns: int) -> bool:
+    """Whether a program that has a row at hand can sum columns too, and another nest has such programs."""
+    sums = all(name.data == "sum" for name in reduce.combiners)
+    floats = all(isinstance(result.type, Float32Type) for result in reduce.results)
+    alone = sum(type(op) is ReduceOp for op in nest.body.block.ops) == 1
+    if not (sums and floats and alone) or columns < MIN_COLUMNS or columns * len(reduce.results) > MOST_SUMS:
+        return False
+    if not nest.axes.data or nest.axes.sizes[-1].as_int() != columns:
+        return False
+    last = nest.axes.names[-1]
+    loads = [op for op in reduce.body.block.ops if type(op) is LoadOp]
+    return any(has_row_programs(source, nest) for source in sources_along(loads, last))
+
+
+def sources_along(loads: Iterable[Operation], axis: str) -> Iterator[SSAValue]:
+    """What is loaded along memory by an axis, which is one of several indices."""
+    for load in loads:
+        if type(load) is LoadOp and len(load.map.data) > 1 and load.map.data[-1] is symbol(axis):
+            yield load.source
+
+
+def has_row_programs(source: SSAValue, columns: GenerateOp) -> bool:
+    """Whether another nest reduces rows of a value, or of what is computed from it, or with it, element by element."""
+    shape = cast(TensorType, source.type).shape
+    todo, seen = [source], {source}
+    while todo and len(seen) <= MOST_VALUES:
+        value = todo.pop(0)
+        if is_reduced_by_rows(value, columns):
+            return True
+        users = [use.operation.parent_op() for use in value.uses if type(use.operation) is LoadOp]
+        for maker in (value.owner, *users):
+            if type(maker) is GenerateOp and maker.axes.data:
+                made_of = sources_along(maker.body.block.ops, maker.axes.names[-1])
+                near = dict.fromkeys((*made_of, *maker.results))
+                todo += [each for each in near if cast(TensorType, each.type).shape == shape and each not in seen]
+                seen.update(todo)
+    return False
+
+
+def is_reduced_by_rows(source: SSAValue, columns: GenerateOp) -> bool:
+    """Whether another nest than that of the columns reduces a value along memory."""
+    for use in source.uses:
+        reduce = use.operation.parent_op()
+        if type(reduce) is not ReduceOp or columns.is_ancestor(reduce):
+            continue
+        if any(True for _ in sources_along([use.operation], reduce.axes.names[-1])):
+            return True
+    return False
 
 
 def runs_along_memory(reduce: ReduceOp) -> bool:
@@ -158,8 +234,9 @@ def _divisor(size: int | None, wanted: int) -> int:
 class _Splitter:
     """Rewrites one reduction."""
 
-    def __init__(self, nest: GenerateOp, reduce: ReduceOp, split: Split) -> None:
+    def __init__(self, nest: GenerateOp, reduce: ReduceOp, split: Split, parts_first: bool) -> None:
         self.nest, self.reduce, self.split = nest, reduce, split
+        self.parts_first = parts_first
         taken = frozenset((*nest.axes.names, *(name for name, _ in split.inner)))
         self.names = fresh_names("i", len(split.parts), taken)
         self.renaming = {part(k): symbol(name) for k, name in enumerate(self.names)}
@@ -198,11 +275,14 @@ class _Splitter:
         if self.split.bound is not None:
             self.fill_up(inner, ops)
         ops += [inner, YieldOp.create(operands=inner.results)]
-        parts = zip(self.names, self.split.parts, strict=True)
-        axes = AxesAttr.of(*nest.axes.data, *parts)
+        axes = AxesAttr.of(*self.in_order(nest.axes.data, list(zip(self.names, self.split.parts, strict=True))))
         device = cast(TensorType, nest.results[0].type).device
         types = [TensorType.get(axes.sizes, r.type, device=device) for r in inner.results]
         return GenerateOp.of(axes, Region(Block(ops)), types, location=nest.location)
+
+    def in_order(self, elements: Sequence[T], parts: Sequence[T]) -> list[T]:
+        """Dimensions of the partial results."""
+        return [*parts, *elements] if self.parts_first else [*elements, *parts]
 
     def fill_up(self, inner: ReduceOp, ops: list[Operation]) -> None:
         """Let the identity stand for what is behind the end, where another last element would count."""
@@ -224,7 +304,7 @@ class _Splitter:
     def second_stage(self, first: GenerateOp) -> ReduceOp:
         reduce = self.reduce
         names = fresh_names("r", len(self.split.parts), frozenset(self.nest.axes.names))
-        index = MapAttr.of(*(symbol(n) for n in (*self.nest.axes.names, *names)))
+        index = MapAttr.of(*(symbol(n) for n in self.in_order(self.nest.axes.names, names)))
         loads = [LoadOp.of(result, index, location=reduce.location) for result in first.results]
         body = Region(Block([*loads, YieldOp.create(operands=[load.results[0] for load in loads])]))
         combiners = [c.data for c in cast("ArrayAttr[StringAttr]", reduce.combiners)]

@@ -160,16 +160,16 @@ func.func @gpu(%x: !aten.tensor<32768x2048xf32, device = "cuda:0">) -> (!aten.te
 // CHECK-NEXT:     func.return %s : !aten.tensor<f32>
 // CHECK-NEXT:   }
 // CHECK-NEXT:   func.func @gpu(%x: !aten.tensor<32768x2048xf32, device = "cuda:0">) -> (!aten.tensor<2048xf32, device = "cuda:0">, !aten.tensor<32768xf32, device = "cuda:0">) {
-// CHECK-NEXT:     %0 = loop.generate (i0 in 2048, i1 in 64) {
-// CHECK-NEXT:       %1 = loop.reduce sum (r0 in 512) {
-// CHECK-NEXT:         %v = loop.load %x[512*i1 + r0, i0]
+// CHECK-NEXT:     %0 = loop.generate (i1 in 512, i0 in 2048) {
+// CHECK-NEXT:       %1 = loop.reduce sum (r0 in 64) {
+// CHECK-NEXT:         %v = loop.load %x[64*i1 + r0, i0]
 // CHECK-NEXT:         loop.yield %v
 // CHECK-NEXT:       }
 // CHECK-NEXT:       loop.yield %1
-// CHECK-NEXT:     } : !aten.tensor<2048x64xf32, device = "cuda:0">
+// CHECK-NEXT:     } : !aten.tensor<512x2048xf32, device = "cuda:0">
 // CHECK-NEXT:     %s = loop.generate (i0 in 2048) {
-// CHECK-NEXT:       %r = loop.reduce sum (r0 in 64) {
-// CHECK-NEXT:         %2 = loop.load %0[i0, r0]
+// CHECK-NEXT:       %r = loop.reduce sum (r0 in 512) {
+// CHECK-NEXT:         %2 = loop.load %0[r0, i0]
 // CHECK-NEXT:         loop.yield %2
 // CHECK-NEXT:       }
 // CHECK-NEXT:       loop.yield %r

@@ -1,0 +1,336 @@
+"""The pass `kernel-join-columns`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects import host, kernel
+from ...dialects.effects import Effect, effect_of
+from ...dialects.sym import Expr, MapAttr
+from ..counters import counter
+from ..host.lifetimes import Lifetimes, is_tensor
+from ..remarks import remark
+from .axes import kernel_names
+from .columns_beside_rows import lay_columns_beside_rows
+from .cost import Sizes
+from .effects import written_buffers
+from .gpu_blocks import LONGEST_ROW
+from .launches import hinted_sizes, on_cpu, passed_sizes, written_by
+from .locations import merged
+from .merge_loops import merge_loops
+from .rows_and_columns import Columns, bytes_of_row, columns_of, rows_of, shared_buffers
+from .simplify_block import BlockSimplifier, remove_dead
+from .targets import GpuTarget, target_named
+from .unread import drop_unread_results
+
+#: most elements of sums that one program keeps in registers
+MOST_SUMS = 16384
+
+
+@dataclass(frozen=True)
+class KernelJoinColumns(ModulePass):
+    """Sum columns where the rows are at hand: one kernel for a reduction along rows and sums along columns.
+
+    Level: kernel.
+
+    Precondition: nothing is tiled, planned or reused yet; `loop-split-reductions` has cut the sums of columns into
+    parts of rows.
+    Guarantee: on a GPU `target`, a launch that works on rows, and launches that sum columns of what these rows read or
+    write, are one launch in the place of the first, if nothing in between forbids it. A program of the joint kernel
+    takes the rows of a part one after the other, and keeps the sums of their columns in local buffers that it loads
+    and stores in each row: a loop over rows carries them. So what both need moves once, and what the rows stored for
+    the sums alone moves no more. The sums have the order that they had.
+
+    Only where a row fits a program, where there is a part for every other processor of the GPU at least, and where
+    some input is needed by both.
+
+        kernel.for i0 in 0 to 8192 { %s = kernel.reduce sum i1 in 0 to 4096 { ... %x[4096*i0 + i1] ... } ... }
+        kernel.for i0 in 0 to 256 { kernel.for i1 in 0 to 4096 {
+            %t = kernel.reduce sum i2 in 0 to 32 { ... %x[131072*i0 + 4096*i2 + i1] ... } ... } }
+    becomes
+        kernel.for i0 in 0 to 256 {
+          %total = kernel.local : !kernel.buffer<f32, 4096, local>
+          kernel.for i2 in 0 to 4096 { kernel.store %zero, %total[i2] ... }
+          kernel.for i1 in 32*i0 to 32*i0 + 32 {
+            %s = kernel.reduce sum ...
+            kernel.for i2 in 0 to 4096 { ... kernel.store %more, %total[i2] ... }
+          }
+          kernel.for i2 in 0 to 4096 { %t = kernel.load %total[i2]  kernel.store %t, %part[4096*i0 + i2] ... }
+        }
+    """
+
+    name = "kernel-join-columns"
+    level: ClassVar[str] = "kernel"
+
+    target: str = "cpp"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Join what the launches of every host function allow, and drop kernels that are launched no more."""
+        target = target_named(self.target)
+        if not isinstance(target, GpuTarget):
+            return
+        joiner = _Joiner(op, target)
+        for function in op.body.block.ops:
+            if isinstance(function, host.FuncOp):
+                joiner.run(function)
+        joiner.drop_unused()
+        drop_unread_results(op, joiner.made.values())
+
+
+@dataclass(frozen=True, eq=False)
+class _Launch:
+    """A launch, its kernel, and the memory that it uses and writes."""
+
+    op: host.LaunchOp
+    function: kernel.FuncOp
+    used: frozenset[SSAValue]
+    written: frozenset[SSAValue]
+    sizes: Sizes
+
+    @property
+    def symbols(self) -> dict[str, Expr]:
+        """What it passes for each symbol."""
+        return {s.data: value for s, value in zip(self.function.symbols, self.op.symbols.data, strict=True)}
+
+    def argument_of(self, value: SSAValue, type_: Attribute) -> SSAValue | None:
+        """The kernel's buffer for a value of the program, seen as a type."""
+        pairs = zip(self.op.buffers, self.function.body.block.args, strict=True)
+        return next((a for v, a in pairs if v is value and a.type == type_), None)
+
+
+class _Joiner:
+    """Joins the launches of the functions of one module."""
+
+    def __init__(self, module: ModuleOp, target: GpuTarget) -> None:
+        self.module, self.target = module, target
+        self.kernels = {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, kernel.FuncOp)}
+        self.rows: dict[kernel.FuncOp | None, kernel.ForOp | None] = {f: rows_of(f) for f in self.kernels.values()}
+        self.columns: dict[kernel.FuncOp | None, Columns | None] = {f: columns_of(f) for f in self.kernels.values()}
+        self.made: dict[tuple[object, ...], kernel.FuncOp] = {}
+        self.replaced: set[kernel.FuncOp] = set()
+
+    def run(self, function: host.FuncOp) -> None:
+        """Look at every launch over rows, in order."""
+        if not any(self.rows.values()) or not any(self.columns.values()):
+            return
+        block, sizes = function.body.block, hinted_sizes(function)
+        for op in list(block.ops):
+            if isinstance(op, host.LaunchOp) and self.rows.get(self._kernel(op)) is not None:
+                lifetimes = Lifetimes(block)
+                self._join(block, self._launch(op, lifetimes, sizes), lifetimes, sizes)
+
+    def _kernel(self, op: host.LaunchOp) -> kernel.FuncOp | None:
+        return self.kernels.get(op.kernel.root_reference.data)
+
+    def _launch(self, op: host.LaunchOp, lifetimes: Lifetimes, sizes: Sizes) -> _Launch:
+        function = self._kernel(op)
+        assert function is not None
+        used, written = (
+            frozenset[SSAValue]().union(*map(lifetimes.roots, values))
+            for values in (op.buffers, written_by(op, function))
+        )
+        return _Launch(op, function, used, written, passed_sizes(op, [s.data for s in function.symbols], sizes))
+
+    def _join(self, block: Block, rows: _Launch, lifetimes: Lifetimes, sizes: Sizes) -> None:
+        """Join a launch over rows with those that sum its columns."""
+        partners: list[_Launch] = []
+        saved = 0
+        for op in block.ops:
+            if isinstance(op, host.LaunchOp) and self.columns.get(self._kernel(op)) is not None and not on_cpu(op):
+                launch = self._launch(op, lifetimes, sizes)
+                bytes_ = self._saved(rows, launch, partners, lifetimes)
+                if bytes_ and self.may_meet([rows, *partners, launch], lifetimes):
+                    partners.append(launch)
+                    saved += bytes_
+        if partners and counter(KernelJoinColumns.name):
+            remark("passed", KernelJoinColumns.name, rows.op, "sums columns where rows are at hand", bytes=saved)
+            self._replace(block, rows, partners, lifetimes)
+
+    def _saved(self, rows: _Launch, launch: _Launch, partners: Sequence[_Launch], lifetimes: Lifetimes) -> int:
+        """Bytes that need not be read again when a launch joins; 0 where it must not."""
+        nest, columns = self.rows[rows.function], self.columns[launch.function]
+        assert nest is not None and columns is not None
+        if columns.values(nest.hi.data) is None or not self._suits(nest, columns, launch, partners):
+            return 0
+        if any(each.symbols.get(n, v) is not v for each in (rows, *partners) for n, v in launch.symbols.items()):
+            return 0
+        others = [*partners, rows]
+        if any(not launch.written.isdisjoint(each.used) for each in others):
+            return 0
+        if any(not each.written.isdisjoint(launch.used) for each in partners):
+            return 0
+        same: dict[SSAValue, SSAValue] = {
+            argument: found
+            for value, argument in zip(rows.op.buffers, rows.function.body.block.args, strict=True)
+            if (found := launch.argument_of(value, argument.type)) is not None
+        }
+        if not _is_plain(rows, launch, lifetimes):
+            return 0
+        first = lifetimes.position[rows.op] < lifetimes.position[launch.op]
+        shared = shared_buffers(nest, columns, same, first)
+        trips = launch.sizes.of(nest.hi.data)
+        return bytes_of_row(shared, columns, launch.sizes.trips(columns.column)) * trips if shared else 0
+
+    def _suits(self, nest: kernel.ForOp, columns: Columns, launch: _Launch, partners: Sequence[_Launch]) -> bool:
+        """Whether rows and sums fit a program, in parts that keep the GPU busy and are those of the partners."""
+        known = [c for each in partners if (c := self.columns[each.function]) is not None]
+        if any(c.rows is not columns.rows or c.parts is not columns.parts for c in known):
+            return False
+        if launch.sizes.of(columns.parts) * 2 < self.target.processors:
+            return False
+        lengths = [
+            op.hi.data - op.lo.data for op in nest.body.block.ops if isinstance(op, kernel.ForOp | kernel.ReduceOp)
+        ]
+        longest = [length.as_int() for length in (*lengths, columns.column.hi.data)]
+        if any(length is None or length > LONGEST_ROW for length in longest):
+            return False
+        sums = sum(len(c.reduce.results) * launch.sizes.trips(c.column) for c in (*known, columns))
+        return sums <= MOST_SUMS
+
+    def _replace(self, block: Block, rows: _Launch, partners: Sequence[_Launch], lifetimes: Lifetimes) -> None:
+        """Put one launch in the place of the first, behind the allocations that it needs."""
+        launches = [rows, *partners]
+        ops = sorted((each.op for each in launches), key=lifetimes.position.__getitem__)
+        for op in _needed_from_behind(ops, lifetimes) or ():
+            op.detach()
+            block.insert_op_before(op, ops[0])
+        arguments: dict[tuple[SSAValue, Attribute], int] = {}
+        places = [
+            tuple(
+                arguments.setdefault((value, argument.type), len(arguments))
+                for value, argument in zip(each.op.buffers, each.function.body.block.args, strict=True)
+            )
+            for each in launches
+        ]
+        symbols = {name: value for each in launches for name, value in each.symbols.items()}
+        key = (*(each.function for each in launches), *places, *symbols)
+        function = self.made.get(key)
+        if function is None:
+            function = self.made[key] = self._kernel_of(launches, places, [t for _, t in arguments], list(symbols))
+        location = merged(op.location for op in ops)
+        buffers = [value for value, _ in arguments]
+        new = host.LaunchOp.of(function.sym_name.data, buffers, MapAttr.of(*symbols.values()), location)
+        block.insert_op_before(new, ops[0])
+        for op in ops:
+            block.erase_op(op)
+
+    def _kernel_of(
+        self,
+        launches: Sequence[_Launch],
+        places: Sequence[Sequence[int]],
+        types: Sequence[Attribute],
+        symbols: list[str],
+    ) -> kernel.FuncOp:
+        """The kernel that does what those of some launches do, the first of them over rows."""
+        functions = [each.function for each in launches]
+        block = Block(arg_types=types)
+        maps: list[dict[SSAValue, SSAValue]] = []
+        for function, place in zip(functions, places, strict=True):
+            maps.append({a: block.args[p] for a, p in zip(function.body.block.args, place, strict=True)})
+            for argument, new in maps[-1].items():
+                new.name_hint = new.name_hint or argument.name_hint
+        rows = self.rows[functions[0]]
+        assert rows is not None
+        columns = [(c, m) for f, m in zip(functions[1:], maps[1:], strict=True) if (c := self.columns[f]) is not None]
+        lay_columns_beside_rows(block, rows, maps[0], columns, set[str]().union(*map(kernel_names, functions)))
+        block.add_op(kernel.YieldOp.create())
+        location = merged(f.location for f in functions)
+        result = kernel.FuncOp.of(self._name(functions[0]), symbols, Region(block), location=location)
+        _clean(result)
+        self.module.body.block.insert_op_before(result, functions[0])
+        self.kernels[result.sym_name.data] = result
+        self.replaced.update(functions)
+        return result
+
+    def _name(self, rows: kernel.FuncOp) -> str:
+        name = f"{rows.sym_name.data}_and_columns"
+        number = sum(known == name or known.startswith(f"{name}_") for known in self.kernels)
+        return f"{name}_{number}" if number else name
+
+    def may_meet(self, launches: Sequence[_Launch], lifetimes: Lifetimes) -> bool:
+        """Whether all launches may move up to the first of them, with the allocations that they need."""
+        ordered = sorted(launches, key=lambda each: lifetimes.position[each.op])
+        moved = _needed_from_behind([each.op for each in ordered], lifetimes)
+        if moved is None:
+            return False
+        own = {*moved, *(each.op for each in ordered)}
+        for launch in ordered[1:]:
+            for op in _between(ordered[0].op, launch.op):
+                if op in own or isinstance(op, host.EmptyOp | host.ViewOp):
+                    continue
+                touched, changed = self._effects(op, lifetimes)
+                if not touched.isdisjoint(launch.written) or not changed.isdisjoint(launch.used):
+                    return False
+                if "binds" in op.properties:
+                    return False
+        return True
+
+    def _effects(self, op: Operation, lifetimes: Lifetimes) -> tuple[frozenset[SSAValue], frozenset[SSAValue]]:
+        """The memory that an op of a program uses, and what of it may be written."""
+        touched = frozenset[SSAValue]().union(*(lifetimes.roots(v) for v in op.operands if is_tensor(v)))
+        if isinstance(op, host.LaunchOp):
+            changed = written_by(op, self._kernel(op))
+            return touched, frozenset[SSAValue]().union(*map(lifetimes.roots, changed))
+        return touched, touched if effect_of(op) is Effect.WRITE else frozenset()
+
+    def drop_unused(self) -> None:
+        """Erase kernels that were launched, but are no more."""
+        launched = {
+            op.kernel.root_reference.data
+            for function in self.module.body.block.ops
+            if isinstance(function, host.FuncOp)
+            for op in function.body.block.ops
+            if isinstance(op, host.LaunchOp)
+        }
+        for function in self.replaced:
+            if function.sym_name.data not in launched:
+                self.module.body.block.erase_op(function)
+
+
+def _clean(function: kernel.FuncOp) -> None:
+    """Loads of a row that is at hand, and loops over it, once."""
+    block = function.body.block
+    merge_loops(function)
+    BlockSimplifier(written_buffers(block)).run(block)
+    while remove_dead(block):
+        pass
+
+
+def _is_plain(rows: _Launch, columns: _Launch, lifetimes: Lifetimes) -> bool:
+    """Whether what the rows write is seen by the columns as the same tensor or not at all, never through a view."""
+    written = written_by(rows.op, rows.function)
+    return all(
+        other is value or lifetimes.roots(value).isdisjoint(lifetimes.roots(other))
+        for value in written
+        for other in columns.op.buffers
+    )
+
+
+def _needed_from_behind(launches: Sequence[host.LaunchOp], lifetimes: Lifetimes) -> list[Operation] | None:
+    """Allocations and views behind the first launch that later ones need, in order; None if they need more."""
+    first = lifetimes.position[launches[0]]
+    found: set[Operation] = set()
+    todo = [value for launch in launches[1:] for value in launch.operands]
+    while todo:
+        owner = todo.pop().owner
+        if isinstance(owner, Block) or lifetimes.position[owner] < first or owner in found:
+            continue
+        if not isinstance(owner, host.EmptyOp | host.ViewOp):
+            return None
+        found.add(owner)
+        todo += owner.operands
+    return sorted(found, key=lifetimes.position.__getitem__)
+
+
+def _between(first: Operation, last: Operation) -> Iterator[Operation]:
+    op = first.next_op
+    while op is not None and op is not last:
+        yield op
+        op = op.next_op

@@ -1,0 +1,63 @@
+"""Columns summed beside the rows on a GPU: what moves, what compiles, and the same values in the reference backend."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from inductile.backends.reference import run_module
+from inductile.backends.triton.compile_only import compile_kernel
+from inductile.backends.triton.kernel_emitter import emit_kernel
+from inductile.dialects import host
+from inductile.passes.common.costs import program_costs
+from inductile.passes.kernel.launch_facts import ranges_of
+
+from .joined import FUNCTIONS, captured, joint, launches, lowered
+
+ROWS, COLUMNS = 2064, 512
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_inputs_are_read_once(name: str) -> None:
+    backend, _ = captured(name, (ROWS, COLUMNS), torch.float32)
+    assert backend.module is not None
+    module = lowered(backend.module)
+    assert len(launches(module)) == 2 and len(joint(module)) == 1
+    (program,) = (op for op in module.ops if isinstance(op, host.FuncOp))
+    rows = sum(1 for a in program.body.block.args if str(a.type).startswith(f"!aten.tensor<{ROWS}x{COLUMNS}x"))
+    (cost,) = program_costs(module)
+    own = ROWS * COLUMNS * 4
+    # rows once each, the gradient of the input, and parts and vectors, which are short
+    assert (rows + 1) * own <= cost.total.bytes < (rows + 1.5) * own
+
+
+@pytest.mark.parametrize("target", ["cuda:90", "hip:gfx942"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_compiles(name: str, target: str, dynamic: bool) -> None:
+    backend, _ = captured(name, (ROWS + 3, COLUMNS), torch.bfloat16, dynamic)
+    assert backend.module is not None
+    (function,) = joint(lowered(backend.module))
+    source = emit_kernel(function, ranges_of(function))
+    assert "tl.atomic" not in source.source
+    compile_kernel(source, target)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_reference(name: str) -> None:
+    """Loops that carry local buffers run in order."""
+    backend, exact = captured(name, (ROWS + 3, COLUMNS), torch.float32)
+    assert backend.module is not None
+    module = lowered(backend.module)
+    got = [g for g in run_module(module, list(backend.arguments)) if g is not None]
+    for one, other in zip(got, exact, strict=True):
+        assert (one.double() - other).norm() / other.norm() < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("shape", "why"), [((1024, 512), "few rows"), ((2064, 256), "short rows"), ((64, 20000), "long")]
+)
+def test_left_apart(shape: tuple[int, int], why: str) -> None:
+    backend, _ = captured("layer_norm", shape, torch.float32)
+    assert backend.module is not None
+    assert not joint(lowered(backend.module)), why
