@@ -101,9 +101,13 @@ class _Fuser:
         build_fusions(self.groups, self.block)
 
     def join_producers(self, node: Node) -> None:
-        for position in sorted(node.preds, reverse=True):
-            if self.groups.graph.nodes[position].is_nest:
-                self.try_merge(position, node, siblings=False)
+        """Join the groups of what a node reads; one that has joined may be why another can: fewer axes are parallel."""
+        left = [p for p in sorted(node.preds, reverse=True) if self.groups.graph.nodes[p].is_nest]
+        while True:
+            refused = [p for p in left if not self.try_merge(p, node, siblings=False)]
+            if not refused or len(refused) == len(left):
+                return
+            left = refused
 
     def join_siblings(self, node: Node) -> None:
         tried: set[int] = set()
@@ -126,21 +130,23 @@ class _Fuser:
             self.try_merge(self.scalars, node, siblings=True)
         self.scalars = node.position
 
-    def try_merge(self, position: int, node: Node, siblings: bool) -> None:
+    def try_merge(self, position: int, node: Node, siblings: bool) -> bool:
+        """Merge two groups, if nothing objects; whether they are one."""
         left, right = self.groups.group(position), self.groups.group(node.position)
         if left is right:
-            return
+            return True
         reason, alignment = self.objection(left, right, siblings)
         if reason is not None:
             if enabled():
                 kind = "beside a reader of the same value" if siblings else "with what it reads"
                 remark("missed", "loop-fuse", node.op, f"not fused {kind}: {reason}")
-            return
+            return False
         if not counter("loop-fuse"):
-            return
+            return False
         assert alignment is not None
         merged = self.groups.merge(left, right, alignment.pairs, alignment.parallel)
         remark("passed", "loop-fuse", node.op, "fused", members=len(merged.nodes))
+        return True
 
     def objection(self, left: Group, right: Group, siblings: bool) -> tuple[str | None, Alignment | None]:
         """Why two groups are not merged, or how their axes are aligned."""
