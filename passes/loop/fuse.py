@@ -44,7 +44,8 @@ class Fuse(ModulePass):
     and no call of ATen between them. A fusion keeps as parallel axes those that all members have; joining is refused
     when
 
-      - parallel points would be lost, and what both use is small beside what they compute;
+      - parallel points would be lost, and what both use is small beside what they compute; on a CPU, unless the one is
+        a step in front of each row of the other;
       - fewer than `min_parallel` points would run in parallel although there is more than `small` to do (on a GPU, more
         than one loop, whose steps would wait for memory one after the other), or each would have more than `max_row`
         points inside and more than it had before;
@@ -196,7 +197,7 @@ class _Fuser:
         if together >= max(alone) or (points <= options.small and (points <= max(alone) or not _is_on_gpu(left))):
             return None
         reused = max((self.estimates.product(cast(TensorType, v.type).shape) for v in alignment.reused), default=0)
-        if reused * 8 < points:
+        if reused * 8 < points and not self.starts_rows(left, right, alignment):
             return f"what they share ({reused} elements) is not worth {max(alone)} parallel points"
         if together < options.min_parallel:
             return f"only {together} points would run in parallel"
@@ -205,6 +206,14 @@ class _Fuser:
         if inside > max(options.max_row, before):
             return f"each of {together} parallel points would have {inside} to do"
         return None
+
+    def starts_rows(self, left: Group, right: Group, alignment: Alignment) -> bool:
+        """Whether a group is what the other computes in front of each row: on a CPU its outer axes are enough.
+
+        A GPU needs more threads than there are rows, and a kernel more for few numbers takes little of it.
+        """
+        shared, outer = alignment.parallel, right.axes[: len(alignment.parallel)]
+        return not _is_on_gpu(left) and set(left.axes) == shared == {alignment.pairs.get(axis) for axis in outer}
 
     def product(self, axes: Iterable[int]) -> int:
         total = 1
