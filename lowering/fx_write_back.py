@@ -104,7 +104,7 @@ class _Writer(GraphExporter):
             if node is not None:
                 node.replace_all_uses_with(self.nodes[new])
                 self.nodes[old] = self.nodes[new]
-        self.graph.eliminate_dead_code()
+        self._drop_dead()
         try:
             self.graph.lint()
         except RuntimeError as error:
@@ -112,6 +112,13 @@ class _Writer(GraphExporter):
         assert isinstance(self.root, GraphModule)
         self.root.recompile()
         return self.nodes
+
+    def _drop_dead(self) -> None:
+        """Erase nodes without a use. FX's own sweep wants nodes in order, which one that is dead may not be: a new
+        node stands in front of the next node that is kept."""
+        for node in reversed(list(self.graph.nodes)):
+            if node.op not in ("placeholder", "output") and not node.users and not node.is_impure():
+                self.graph.erase_node(node)
 
     def _read_results(self, now: dict[Operation, tuple[SSAValue, ...]]) -> None:
         """Give results a node that are read now and were not before: their op took the place of an equal one."""

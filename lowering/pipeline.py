@@ -39,7 +39,8 @@ DEFAULT: tuple[Phase, ...] = (
     Phase(
         "joint",
         "aten: no duplicates in forward and backward together; what backward gets and what it computes again",
-        "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce,graph-partition",
+        "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce,graph-split-log-softmax,"
+        "graph-partition",
         graph="joint",
     ),
     Phase(
@@ -53,7 +54,7 @@ DEFAULT: tuple[Phase, ...] = (
         "loop: no views, simple indices, one fusion a kernel, in-place decisions",
         "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-merge-updates,loop-select-pieces,"
         "loop-channels-last,loop-assign-layouts,loop-select-implementation,loop-inline,"
-        "loop-cse,loop-dce,loop-split-axes,loop-split-reductions,loop-fuse,loop-bufferize",
+        "loop-cse,loop-dce,loop-sum-one-hot,loop-split-axes,loop-split-reductions,loop-fuse,loop-bufferize",
     ),
     Phase(
         "lower-to-kernel",

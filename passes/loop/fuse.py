@@ -44,7 +44,8 @@ class Fuse(ModulePass):
     and no call of ATen between them. A fusion keeps as parallel axes those that all members have; joining is refused
     when
 
-      - parallel points would be lost, and what both use is small beside what they compute;
+      - parallel points would be lost, and what both use is small beside what they compute; on a CPU, unless the one is
+        a step in front of each row of the other;
       - fewer than `min_parallel` points would run in parallel although there is more than `small` to do (on a GPU, more
         than one loop, whose steps would wait for memory one after the other), or each would have more than `max_row`
         points inside and more than it had before;
@@ -101,9 +102,13 @@ class _Fuser:
         build_fusions(self.groups, self.block)
 
     def join_producers(self, node: Node) -> None:
-        for position in sorted(node.preds, reverse=True):
-            if self.groups.graph.nodes[position].is_nest:
-                self.try_merge(position, node, siblings=False)
+        """Join the groups of what a node reads; one that has joined may be why another can: fewer axes are parallel."""
+        left = [p for p in sorted(node.preds, reverse=True) if self.groups.graph.nodes[p].is_nest]
+        while True:
+            refused = [p for p in left if not self.try_merge(p, node, siblings=False)]
+            if not refused or len(refused) == len(left):
+                return
+            left = refused
 
     def join_siblings(self, node: Node) -> None:
         tried: set[int] = set()
@@ -126,21 +131,23 @@ class _Fuser:
             self.try_merge(self.scalars, node, siblings=True)
         self.scalars = node.position
 
-    def try_merge(self, position: int, node: Node, siblings: bool) -> None:
+    def try_merge(self, position: int, node: Node, siblings: bool) -> bool:
+        """Merge two groups, if nothing objects; whether they are one."""
         left, right = self.groups.group(position), self.groups.group(node.position)
         if left is right:
-            return
+            return True
         reason, alignment = self.objection(left, right, siblings)
         if reason is not None:
             if enabled():
                 kind = "beside a reader of the same value" if siblings else "with what it reads"
                 remark("missed", "loop-fuse", node.op, f"not fused {kind}: {reason}")
-            return
+            return False
         if not counter("loop-fuse"):
-            return
+            return False
         assert alignment is not None
         merged = self.groups.merge(left, right, alignment.pairs, alignment.parallel)
         remark("passed", "loop-fuse", node.op, "fused", members=len(merged.nodes))
+        return True
 
     def objection(self, left: Group, right: Group, siblings: bool) -> tuple[str | None, Alignment | None]:
         """Why two groups are not merged, or how their axes are aligned."""
@@ -190,7 +197,7 @@ class _Fuser:
         if together >= max(alone) or (points <= options.small and (points <= max(alone) or not _is_on_gpu(left))):
             return None
         reused = max((self.estimates.product(cast(TensorType, v.type).shape) for v in alignment.reused), default=0)
-        if reused * 8 < points:
+        if reused * 8 < points and not self.starts_rows(left, right, alignment):
             return f"what they share ({reused} elements) is not worth {max(alone)} parallel points"
         if together < options.min_parallel:
             return f"only {together} points would run in parallel"
@@ -199,6 +206,14 @@ class _Fuser:
         if inside > max(options.max_row, before):
             return f"each of {together} parallel points would have {inside} to do"
         return None
+
+    def starts_rows(self, left: Group, right: Group, alignment: Alignment) -> bool:
+        """Whether a group is what the other computes in front of each row: on a CPU its outer axes are enough.
+
+        A GPU needs more threads than there are rows, and a kernel more for few numbers takes little of it.
+        """
+        shared, outer = alignment.parallel, right.axes[: len(alignment.parallel)]
+        return not _is_on_gpu(left) and set(left.axes) == shared == {alignment.pairs.get(axis) for axis in outer}
 
     def product(self, axes: Iterable[int]) -> int:
         total = 1

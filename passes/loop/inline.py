@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.func import ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
-from ...dialects.loop import GenerateOp, LoadOp, ScatterOp
-from ...dialects.sym import ONE, AxesAttr, Expr, Ranges, prove_le
+from ...dialects.aten.types import TensorType
+from ...dialects.loop import GenerateOp, LoadOp, ScatterOp, ViewOp, YieldOp
+from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, Ranges, prove_le
 from ..common.estimates import Estimates
 from ..common.functions import elsewhere, functions, is_handed_in, is_handing_over, symbol_ranges
 from ..common.memory import NESTS, Mutations
@@ -43,7 +47,12 @@ class Inline(ModulePass):
         moves less: with n sites and r elements read for one, n*r < r + 1 + n, which is what computing, writing and
         reading it n times costs. A site that evaluates elements repeatedly (broadcast, gather, inside a reduction
         that it does not depend on, overlapping windows) allows r <= 1 and, if anything is read, half of the operations;
+      - its sites together evaluate no more points than it has elements (pieces of it), without a reduction, and what it
+        reads is in memory anyway: then nothing is computed again;
       - it reads nothing (constants, index arithmetic) and is cheap: then also when it is needed in memory anyway.
+
+    A view that a function returns is such a site, with the strides of the view, where it alone keeps the producer in
+    memory: the elements that nobody sees are not computed, and readers of others need not wait for them.
 
     Never past an `aten.copy_` that writes what the body reads, nor, with a `loop.assert`, past any; the assert must be
     evaluated for the same elements at the one site. A masked load pushes its mask into the loads of the body, which
@@ -95,14 +104,17 @@ class _Inliner:
     def run(self) -> None:
         op = self.block.first_op
         while op is not None:
-            following = op.next_op
+            previous = op.prev_op
             if op in self.grown:
                 # indices that met may fold, and asserts on them, which decides what can be inlined further
                 simplify_nest(op, self.ranges)
                 sweep(op.regions[0].block)
             if type(op) is GenerateOp:
                 self.visit(op)
-            op = following
+            if op.parent is None:  # inlined; what follows may be new
+                op = self.block.first_op if previous is None else previous.next_op
+            else:
+                op = op.next_op
 
     def size(self, nest: Operation) -> tuple[int, int]:
         """Ops and loads of a nest, counted once and then kept up to date."""
@@ -116,6 +128,8 @@ class _Inliner:
         uses = uses_of(producer)
         if not uses.sites:
             return
+        if uses.escapes and (view := only_view(producer)) is not None:
+            uses = self.with_view(producer, uses, view)
         cost = body_cost(producer)
         reason = self.objection(producer, cost, uses)
         if reason is not None:
@@ -123,6 +137,32 @@ class _Inliner:
         elif counter("loop-inline"):
             remark("passed", "loop-inline", producer, "inlined", sites=len(uses.sites))
             self.inline(producer, cost, uses)
+
+    def with_view(self, producer: GenerateOp, uses: _Uses, view: ViewOp) -> _Uses:
+        """The uses with a returned view as one nest more, if the producer can then be inlined into all."""
+        cost = body_cost(producer)
+        points = sum(self.points(axes_around(site.block)) for site in uses.sites) + self.points(view.axes.data)
+        objections = (
+            self.illegal(producer, site, cost) or self.too_large(site, cost) or self.crowding(producer, site)
+            for site in uses.sites
+        )
+        if self.mutations or cost.has_assert or any(objections) or not self.is_pieces(producer, cost, points):
+            return uses
+        if not counter("loop-inline"):
+            return uses
+        remark("passed", "loop-inline", view, "computed by itself", sites=len(uses.sites))
+        nest_of_view(view)
+        return uses_of(producer)
+
+    def is_pieces(self, producer: GenerateOp, cost: BodyCost, points: int) -> bool:
+        """Whether computing a producer at so many points repeats nothing and leaves nothing else in memory."""
+        elements = self.estimates.product(cast(AxesAttr, producer.properties["axes"]).sizes)
+        stored = all(is_stored(load.operands[0]) for load in loads_in(producer))
+        return points <= elements and not cost.has_reduce and stored
+
+    def points(self, axes: Iterable[tuple[str, Expr]]) -> int:
+        """Estimated points of a domain."""
+        return self.estimates.product(size for _, size in axes)
 
     def objection(self, producer: GenerateOp, cost: BodyCost, uses: _Uses) -> str | None:
         """Why a producer is not inlined; None when it is."""
@@ -138,6 +178,8 @@ class _Inliner:
         repeated = any(self.repeats(producer, site) for site in uses.sites)
         if len(uses.sites) == 1 and not repeated:
             return self.misplaced(producer, uses.sites[0], cost)
+        if self.is_pieces(producer, cost, sum(self.points(axes_around(site.block)) for site in uses.sites)):
+            return None
         if not cheap or (repeated and cost.loads and cost.arithmetic * 2 > self.options.cheap):
             return "too expensive to compute more than once"
         if not all(is_stored(load.operands[0]) for load in loads_in(producer)):
@@ -200,6 +242,30 @@ class _Inliner:
             Splicer(producer, site, scope, move, self.options.emulate_precision_casts).run()
         if not uses.escapes:
             self.block.erase_op(producer)
+
+
+def only_view(producer: GenerateOp) -> ViewOp | None:
+    """The view that alone keeps the results of a producer in memory, if all that it is for is to be returned once.
+
+    It must have its own element for each point, so that it can be a tensor of its strides.
+    """
+    others = [use.operation for result in producer.results for use in result.uses if type(use.operation) is not LoadOp]
+    view = others[0] if len(others) == 1 else None
+    if not isinstance(view, ViewOp):
+        return None
+    strides = cast(TensorType, view.out.type).strides or ()
+    readers = list(view.out.uses)
+    returned = len(readers) == 1 and type(readers[0].operation) is ReturnOp
+    return view if returned and ZERO not in strides else None
+
+
+def nest_of_view(view: ViewOp) -> None:
+    """Replace a view by a nest that computes its elements, in a tensor of the same strides."""
+    load = LoadOp.of(view.source, view.map, location=view.location)
+    body = Region(Block((load, YieldOp.create(operands=load.results))))
+    nest = GenerateOp.of(view.axes, body, view.result_types, location=view.location)
+    nest.results[0].name_hint = view.out.name_hint
+    Rewriter.replace_op(view, nest)
 
 
 def uses_of(producer: GenerateOp) -> _Uses:

@@ -65,9 +65,16 @@ class _Splitter:
         for op in reversed(list(block.ops)):
             while type(op) is GenerateOp and (found := self.wanted_by_readers(op)) is not None:
                 op = self.split_dimension(op, *found)
+        while self.split_by_sources(block):
+            pass
+
+    def split_by_sources(self, block: Block) -> bool:
+        """One sweep; whether it split anything: a nest whose readers are split may be welcome in the next."""
+        changed = False
         for op in list(block.ops):
             while type(op) is GenerateOp and (found := self.wanted_by_sources(op)) is not None:
-                op = self.split_dimension(op, *found)
+                op, changed = self.split_dimension(op, *found), True
+        return changed
 
     def split_free(self, nest: Operation) -> None:
         """Split axes that no result has."""

@@ -6,7 +6,7 @@ gradient is that of an element times the incoming one, divided by the number of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -214,18 +214,30 @@ def _nll_loss(b: LoopBuilder, call: Call) -> Replacement:
 
 @lowers("nll_loss_backward nll_loss2d_backward")
 def _nll_loss_backward(b: LoopBuilder, call: Call) -> Replacement:
-    """-weight * grad at the target's class, 0 elsewhere."""
+    """-weight * grad at the target's class, 0 elsewhere.
+
+    Where a row has its classes side by side, what is the same for all of them is a nest of its own, of rows: loops over
+    a row neither compute nor check it again.
+    """
     s = b.s
     grad, total = call.tensor("grad_output"), call.tensor("total_weight")
     classes = _Classes(b, call)
     wide = computation_type(call.type.element)
 
-    def body(index: tuple[Expr, ...]) -> Scalar:
-        row = (*index[: classes.dim], *index[classes.dim + 1 :])
+    def of_row(row: tuple[Expr, ...]) -> list[Scalar]:
         position, counts = classes.target(row)
         value = -classes.weight(position, wide) * s.widen(s.load(grad, row if shape_of(grad) else ()))
         if call["reduction"] == MEAN:
             value = value / s.widen(s.load(total, ()))
-        return s.where(counts & position.eq(s.index(index[classes.dim])), value, 0)
+        return [position, s.where(counts, value, 0)]
 
+    def body(index: tuple[Expr, ...]) -> Scalar:
+        row = (*index[: classes.dim], *index[classes.dim + 1 :])
+        position, value = of_row(row) if rows is None else [s.load(each, row) for each in rows]
+        return s.where(position.eq(s.index(index[classes.dim])), value, 0)
+
+    rows: Sequence[SSAValue] | None = None
+    if classes.dim == len(call.type.shape) - 1:
+        kept = row_major(classes.domain, wide, call.type.device)
+        rows = b.generate(of_row, kept.with_(element=I64), kept)
     return b.generate(body, call.type)

@@ -128,3 +128,54 @@ kernel.func @pieces(%x: !kernel.buffer<bf16, 134217728>, %t: !kernel.buffer<bf16
 
 // CHECK-LABEL: kernel.func @pieces
 // CHECK-SAME: num_warps 16
+
+// -----
+
+// Rows of 128 KiB that are read twice: with 32 warps 264 are read at once, 33 MiB, which is too much for half of the
+// cache and helps nothing. With rows of 64 KiB it is 17 MiB, where 8 warps would need 67.
+
+kernel.func @long(%x: !kernel.buffer<bf16, 536870912>, %y: !kernel.buffer<f32, 536870912>) {
+  kernel.for i0 in 0 to 8192 {
+    %s = kernel.reduce sum r0 in 0 to 65536 {
+      %v = kernel.load %x[65536*i0 + r0]
+      %w = scalar.widen %v : bf16 to f32
+      kernel.yield %w
+    }
+    kernel.for i1 in 0 to 65536 {
+      %v = kernel.load %x[65536*i0 + i1]
+      %w = scalar.widen %v : bf16 to f32
+      %d = arith.divf %w, %s : f32
+      kernel.store %d, %y[65536*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @long
+// CHECK-SAME: num_warps 8
+
+// -----
+
+kernel.func @again(%x: !kernel.buffer<bf16, 268435456>, %y: !kernel.buffer<f32, 268435456>) {
+  kernel.for i0 in 0 to 8192 {
+    %s = kernel.reduce sum r0 in 0 to 32768 {
+      %v = kernel.load %x[32768*i0 + r0]
+      %w = scalar.widen %v : bf16 to f32
+      kernel.yield %w
+    }
+    kernel.for i1 in 0 to 32768 {
+      %v = kernel.load %x[32768*i0 + i1]
+      %w = scalar.widen %v : bf16 to f32
+      %d = arith.divf %w, %s : f32
+      kernel.store %d, %y[32768*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @again
+// CHECK-SAME: num_warps 32

@@ -1,0 +1,130 @@
+"""`graph-split-log-softmax`: two numbers of each row are all that backward needs of a logarithm of softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.aten import AtenOp, TensorType
+from ...dialects.sym import ONE, Ranges, prove_le
+from ..common.functions import functions, symbol_ranges
+from ..counters import counter
+from ..remarks import remark
+from ._joint import PLACEMENT, TANGENT, argument_marks, forward_results, word
+
+
+@dataclass(frozen=True)
+class SplitLogSoftmax(ModulePass):
+    """Write a logarithm of softmax that backward reads as what it is made of.
+
+    level:         aten, functions with `forward_results` (see `passes/graph/_joint.py`)
+    precondition:  stands before `graph-partition`
+    guarantee:     the same values, computed in the same steps as those of the one op. `aten._log_softmax` whose result
+                   an op of the backward graph reads, and which the forward graph does not return, is split where both
+                   are contiguous and the rows are known not to be empty.
+
+    As one op it is kept whole or run again whole: memory for all of its elements, or two more passes over them, for the
+    maximum and the sum of each row. Of the parts, the partition saves these two, and what is left is elementwise.
+
+        %y = aten._log_softmax(%x, dim = 1, half_to_float = false) : !aten.tensor<4x10xf32>
+    becomes
+        %m = aten.amax(%x, dim = [1], keepdim = true) : !aten.tensor<4x1xf32>
+        %d = aten.sub.Tensor(%x, %m) : !aten.tensor<4x10xf32>
+        %e = aten.exp(%d) : !aten.tensor<4x10xf32>
+        %s = aten.sum.dim_IntList(%e, dim = [1], keepdim = true) : !aten.tensor<4x1xf32>
+        %l = aten.log(%s) : !aten.tensor<4x1xf32>
+        %y = aten.sub.Tensor(%d, %l) : !aten.tensor<4x10xf32>
+    """
+
+    name = "graph-split-log-softmax"
+    level: ClassVar[str] = "aten"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run on every joint function of the module."""
+        for function, block in functions(op):
+            count = forward_results(function)
+            found = [each for each in block.ops if isinstance(each, AtenOp) and each.target == "aten._log_softmax"]
+            if count is None or not found:
+                continue
+            ranges, late = symbol_ranges(function), set(_late(function, block))
+            assert isinstance(block.last_op, ReturnOp)
+            returned = set(block.last_op.operands[:count])
+            for each in found:
+                reason = _objection(each, returned, late, ranges)
+                if reason is not None:
+                    remark("missed", self.name, each, reason)
+                elif counter(self.name):
+                    _split(each)
+                    remark("passed", self.name, each, "split into statistics of rows and an elementwise step")
+
+
+def _late(function: FuncOp, block: Block) -> Iterator[SSAValue]:
+    """Values that exist in the backward graph only."""
+    marks = zip(block.args, argument_marks(function), strict=True)
+    late: set[SSAValue] = {value for value, marked in marks if TANGENT in marked}
+    for op in block.ops:
+        if word(op, PLACEMENT) == "backward" or any(value in late for value in op.operands):
+            late.update(op.results)
+    yield from late
+
+
+def _objection(op: AtenOp, returned: set[SSAValue], late: set[SSAValue], ranges: Ranges) -> str | None:
+    """Why an op stays as it is."""
+    (result,) = op.results
+    if result in returned:
+        return "the forward graph returns it: it is in memory"
+    if not any(value in late for use in result.uses for value in use.operation.results):
+        return "backward does not read it"
+    source, type_ = _type(op.operands[0]), _type(result)
+    if not source.shape or not source.is_contiguous or not type_.is_contiguous:
+        return "no contiguous rows"
+    size = source.shape[op.arg("dim")]
+    return None if prove_le(ONE, size, ranges) else "its rows may be empty"
+
+
+def _type(value: SSAValue) -> TensorType:
+    assert isinstance(value.type, TensorType)
+    return value.type
+
+
+def _split(op: AtenOp) -> None:
+    """Rows are computed in float32 at least, as the one op does."""
+    source, result = op.operands[0], op.results[0]
+    dim, element = op.arg("dim"), _type(source).element
+    if isinstance(element, BFloat16Type | Float16Type):
+        element = Float32Type()
+    whole = _type(source).with_(element=element)
+    kept = list(whole.shape)
+    kept[dim] = ONE
+    row = whole.with_(shape=tuple(kept))
+
+    def make(target: str, args: Mapping[str, Any], type_: TensorType, hint: str) -> SSAValue:
+        new = AtenOp.of(target, args, (type_,), op.location)
+        new.attributes.update(op.attributes)
+        new.results[0].name_hint = hint
+        assert op.parent is not None
+        op.parent.insert_op_before(new, op)
+        return new.results[0]
+
+    def cast(value: SSAValue, type_: TensorType) -> SSAValue:
+        same = _type(value).element == type_.element
+        return value if same else make("aten._to_copy", {"self": value, "dtype": type_.element}, type_, "cast")
+
+    x = cast(source, whole)
+    along = {"dim": (dim,), "keepdim": True}
+    highest = make("aten.amax", {"self": x, **along}, row, "amax")
+    centered = make("aten.sub.Tensor", {"self": x, "other": highest}, whole, "sub")
+    powers = make("aten.exp", {"self": centered}, whole, "exp")
+    total = make("aten.sum.dim_IntList", {"self": powers, **along}, row, "sum")
+    logarithm = make("aten.log", {"self": total}, row, "log")
+    value = make("aten.sub.Tensor", {"self": centered, "other": logarithm}, whole, "sub")
+    result.replace_all_uses_with(cast(value, _type(result)))
+    assert op.parent is not None
+    op.parent.erase_op(op)
