@@ -31,6 +31,8 @@ def _attention(
 def _guard(root: SSAValue, key: SSAValue, value: SSAValue, **_: Any) -> str | None:
     assert isinstance(root, OpResult) and isinstance(root.owner, AtenOp)
     call = root.owner
+    if type_of(key).shape[1:2] != type_of(value).shape[1:2]:
+        return "keys and values have different numbers of heads"
     problems = (_problem(heads, call.arg(name)) for name, heads in (("key", key), ("value", value)))
     return next((problem for problem in problems if problem is not None), None)
 

@@ -168,6 +168,15 @@ def test_repeated_heads_that_something_else_reads_stay() -> None:
     assert _applied(remarks) == []
 
 
+def test_keys_and_values_of_different_numbers_of_heads_are_repeated() -> None:
+    def function(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.scaled_dot_product_attention(q, _repeated(k, 2), _repeated(v, 4))
+
+    _, remarks = _run(function, *(torch.randn(2, heads, 5, 16) for heads in (8, 4, 2)), patterns="exact")
+    assert _applied(remarks) == []
+    assert any("different numbers of heads" in remark.reason for remark in remarks)
+
+
 def test_gradient_of_repeated_heads() -> None:
     def function(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.scaled_dot_product_attention(q, _repeated(k, 2), _repeated(k, 2))
