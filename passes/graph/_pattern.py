@@ -111,6 +111,8 @@ class Pattern:
                  apply by default
     differs:     where it is not exact: in what
     may_repeat:  whether it may apply where other ops read inner values of the match too, which then stay
+    keeps_effects: whether what stands in for the last op has that op's effects, such as the use of random numbers; it
+                 is put in that op's place. Else an op with an effect is left alone
     """
 
     name: str
@@ -120,6 +122,7 @@ class Pattern:
     is_exact: bool = False
     differs: str = ""
     may_repeat: bool = False
+    keeps_effects: bool = False
     parameters: tuple[str, ...] = field(init=False, default=())
     root: PatternCall = field(init=False)
     others: tuple[PatternCall, ...] = field(init=False)

@@ -102,7 +102,7 @@ class _Rewriter:
     def _refusal(self, found: _Found) -> str | None:
         """Why a match stays as it is, None when it does not."""
         pattern, match = found.pattern, found.match
-        if not all(map(is_pure, found.ops)):
+        if not all(is_pure(op) or (pattern.keeps_effects and op is match.ops[0]) for op in found.ops):
             return "an op of it has an effect"
         if not pattern.may_repeat and (reader := found.outside_reader()) is not None:
             return f"{reader.name} reads a value inside it"

@@ -76,6 +76,12 @@ def no_new_aliases(x: Tensor) -> Any:
     )
 
 
+def views_of_a_convolution(x: Tensor, w: Tensor) -> Any:
+    """Dynamically, its sizes are sums of those of the inputs."""
+    y = F.conv2d(x, w, padding=1)
+    return y.view(2, -1), y[:, 1], y.flatten(2).transpose(1, 2)
+
+
 def equal_outputs(x: Tensor) -> Any:
     return x.sin(), x.sin(), torch.zeros(3), torch.zeros(3), x.sum(), x.sum()
 
@@ -142,6 +148,7 @@ CASES: Cases = {
     "write to a slice of a strided input": Case(lambda x: x.add_(1), lambda: (torch.arange(12.0)[::3],)),
     "outputs that alias": Case(aliases, lambda: (torch.ones(2, 3),)),
     "outputs that alias nothing": Case(no_new_aliases, _arange),
+    "views of a convolution": Case(views_of_a_convolution, lambda: (torch.randn(2, 4, 8, 8), torch.randn(4, 4, 3, 3))),
     "equal outputs are two tensors": Case(equal_outputs, _arange),
     "expanded input": Case(
         lambda x: (x + 1, x.t().contiguous().view(-1), x.sum(0), x.clone(), x * x),

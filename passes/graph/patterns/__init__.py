@@ -9,6 +9,7 @@ from .._pattern import Pattern, either
 from .attention import ATTENTION
 from .copies import CAT_OF_PARTS, EMBEDDING_OF_RANGE, SLICE_OF_CAT
 from .epilogues import ADDMM_GELU, ADDMM_RELU
+from .grouped_heads import GROUPED_HEADS
 from .products import ADDMM, SUM_OF_PRODUCTS
 
 __all__ = ["PATTERNS", "Pattern", "chosen_patterns", "either", "register_pattern"]
@@ -16,6 +17,7 @@ __all__ = ["PATTERNS", "Pattern", "chosen_patterns", "either", "register_pattern
 #: in the order in which they are tried
 PATTERNS: list[Pattern] = [
     ATTENTION,
+    GROUPED_HEADS,
     SUM_OF_PRODUCTS,
     ADDMM,
     ADDMM_RELU,

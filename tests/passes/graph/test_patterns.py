@@ -128,6 +128,67 @@ def test_softmax_over_queries_is_no_attention() -> None:
     assert any("the softmax is not over keys" in remark.reason for remark in remarks)
 
 
+def _repeated(x: torch.Tensor, times: int) -> torch.Tensor:
+    batch, heads, length, width = x.shape
+    return x[:, :, None].expand(batch, heads, times, length, width).reshape(batch, heads * times, length, width)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_attention_reads_heads_that_are_repeated(dtype: torch.dtype, causal: bool, dynamic: bool) -> None:
+    def function(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        k, v = _repeated(k, 2), v.transpose(1, 2).repeat_interleave(2, 1)
+        seen = None if causal else mask
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, seen, is_causal=causal, scale=0.3)
+
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    shapes = [(2, 8, 5, 16), (2, 4, 9, 16), (2, 9, 4, 16), (2, 1, 5, 9)]
+    inputs = [torch.randn(shape, dtype=dtype) for shape in shapes]
+    inputs[1][0, 1, 2, 3] = torch.nan
+    with torch.no_grad(), collecting() as remarks:
+        result = torch.compile(function, backend="inductile", dynamic=dynamic)(*inputs)
+        torch.testing.assert_close(result, function(*inputs), rtol=0, atol=0, equal_nan=True)
+    assert _applied([r for r in remarks if r.pass_name == "graph-match-patterns"]) == ["grouped_heads"]
+
+
+def test_repeated_heads_that_something_else_reads_stay() -> None:
+    def function(q: torch.Tensor, k: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        keys = _repeated(k, 2)
+        return torch.nn.functional.scaled_dot_product_attention(q, keys, _repeated(k, 2)), keys
+
+    _, remarks = _run(function, torch.randn(2, 8, 5, 16), torch.randn(2, 4, 9, 16), patterns="exact")
+    assert _applied(remarks) == []
+    # of another shape: the heads in turn, not each several times
+    _, remarks = _run(
+        lambda q, k: torch.nn.functional.scaled_dot_product_attention(q, k.repeat(1, 2, 1, 1), _repeated(k, 2)),
+        torch.randn(2, 8, 5, 16), torch.randn(2, 4, 9, 16), patterns="exact",
+    )  # fmt: skip
+    assert _applied(remarks) == []
+
+
+def test_keys_and_values_of_different_numbers_of_heads_are_repeated() -> None:
+    def function(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.scaled_dot_product_attention(q, _repeated(k, 2), _repeated(v, 4))
+
+    _, remarks = _run(function, *(torch.randn(2, heads, 5, 16) for heads in (8, 4, 2)), patterns="exact")
+    assert _applied(remarks) == []
+    assert any("different numbers of heads" in remark.reason for remark in remarks)
+
+
+def test_gradient_of_repeated_heads() -> None:
+    def function(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.scaled_dot_product_attention(q, _repeated(k, 2), _repeated(k, 2))
+
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    compiled = torch.compile(function, backend="inductile")
+    inputs = [torch.randn(2, 8, 5, 16, requires_grad=True), torch.randn(2, 4, 9, 16, requires_grad=True)]
+    expected, got = (torch.autograd.grad(f(*inputs).square().sum(), inputs) for f in (function, compiled))
+    torch.testing.assert_close(got, expected)
+
+
 def test_addmm() -> None:
     torch.manual_seed(0)
     x, w, b = torch.randn(4, 8), torch.randn(8, 3), torch.randn(3)
