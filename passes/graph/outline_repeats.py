@@ -127,12 +127,18 @@ class _Search:
         best: Sequence[Segment] = ()
         reason = "no cut lies beside a call of a library"
         for start in boundary.cuts()[:_MOST_CUTS]:
+            inner = boundary.objection(start + 2 * repeat.period)  # of those in the middle, before all are looked at
+            if inner is not None:
+                reason = inner
+                continue
             starts = range(start, repeat.end - repeat.period + 1, repeat.period)
             found = longest_stretch([segment_at(positions, s, repeat.period) for s in starts])
             found, problem = self.trimmed(boundary, found, repeat.period)
             reason = problem or reason
             if len(found) > len(best):
                 best = found
+            if len(best) >= repeat.count - 1:
+                break  # the one that fewest bytes cross, and no other saves more than a layer
         return (best, None) if best else ((), reason)
 
     def trimmed(
