@@ -67,20 +67,3 @@ def fill_up(warps: int, elements: int, programs: int, target: GpuTarget) -> int:
     ):
         warps *= 2
     return warps
-
-
-def fit_cache(warps: int, elements: int, programs: int, bytes_again: int, target: GpuTarget) -> int:
-    """More warps for programs that read rows of so many bytes again, where that makes the rows stay in the cache.
-
-    With more warps fewer programs run at once. Half of the cache is for their rows, the rest for what they write. A
-    thread has `LEAST_PER_THREAD` elements.
-    """
-
-    def fits(count: int) -> bool:
-        at_once = min(programs, target.processors * (target.threads // (count * target.warp)))
-        return 2 * at_once * bytes_again <= target.cache_bytes
-
-    wanted = warps
-    while not fits(wanted) and wanted < target.warps and elements >= 2 * wanted * target.warp * LEAST_PER_THREAD:
-        wanted *= 2
-    return wanted if fits(wanted) else warps

@@ -28,7 +28,6 @@ from .gpu_blocks import (
     STEP,
     elements_per_thread,
     fill_up,
-    fit_cache,
     power_above,
     power_below,
     tile_along,
@@ -37,7 +36,6 @@ from .gpu_blocks import (
 from .gpu_legality import independent_nests, is_innermost, must_be_serial, relax_order, sink_between_loops
 from .launch_facts import ranges_of
 from .online_softmax import join_max_and_sum
-from .read_again import bytes_read_again
 from .recompute import recompute_locals
 from .spill import spill_local
 from .store_late import store_late
@@ -108,8 +106,6 @@ class _GpuSchedule:
         store_late(self.function.body.block)
         warps = warps_for(self.elements, self.target.warp, self.target.warps, self.per_thread)
         warps = fill_up(warps, self.elements, self.programs, self.target)
-        again = bytes_read_again(self.function, self.sizes, self.ranges)
-        warps = fit_cache(warps, self.elements, self.programs, again, self.target)
         self.function.properties["num_warps"] = IntegerAttr(warps, i64)
 
     def _programs(self, op: kernel.ForOp) -> None:
