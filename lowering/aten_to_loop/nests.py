@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -85,6 +85,8 @@ class LoopBuilder:
             values = (result,) if isinstance(result, Scalar) else result
             return [s.store(v, type_.element) for v, type_ in zip(values, types, strict=True)]
 
+        if any(type_.shape != types[0].shape for type_ in types):  # equal sizes, spelled in other ways
+            return [self.generate(partial(_only, body, k), type_)[0] for k, type_ in enumerate(types)]
         region, _ = s.region(stored)
         op = s.make(loop.GenerateOp, (), types, {"axes": domain(types[0].shape)}, (region,))
         self.block.add_op(op)
@@ -212,6 +214,11 @@ class LoopBuilder:
 
 def _listed(values: Scalar | Sequence[Scalar]) -> list[Scalar]:
     return [values] if isinstance(values, Scalar) else list(values)
+
+
+def _only(body: Body, number: int, index: tuple[Expr, ...]) -> Scalar:
+    """One of the scalars that a body gives; what it takes to make the others dies unused."""
+    return _listed(body(index))[number]
 
 
 def _merge_index(

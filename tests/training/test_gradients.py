@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from .harness import SplitBackend, check_step
 from .models import MODELS, Block, Checkpointed
@@ -34,6 +35,20 @@ def test_symbolic_sizes(name: str, backend: str) -> None:
     torch.manual_seed(1)
     module, inputs = MODELS[name]()
     check_step(module, inputs, BACKENDS[backend](), dynamic=True)
+
+
+def test_sizes_that_are_spelled_in_two_ways() -> None:
+    """ATen gives the gradient of the weight groups times channels of a group, that of the bias the channels."""
+
+    def normed(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        return F.silu(F.group_norm(x, 4, weight, bias))
+
+    torch.manual_seed(1)
+    compiled = torch.compile(normed, backend="inductile", dynamic=True)
+    for channels in (8, 12):
+        inputs = [torch.randn(shape, requires_grad=True) for shape in ((2, channels, 5, 7), (channels,), (channels,))]
+        got = torch.autograd.grad(compiled(*inputs).square().sum(), inputs)
+        torch.testing.assert_close(got, torch.autograd.grad(normed(*inputs).square().sum(), inputs))
 
 
 @each_backend
