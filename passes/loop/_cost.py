@@ -51,14 +51,15 @@ _DIVIDES = frozenset((
 class BodyCost:
     """What a body does for one element.
 
-    arithmetic: scalar operations, weighted; those whose operands stay put along the last axis are taken out of its loop
-                and do not count
+    arithmetic: scalar operations, weighted, without those of `still`
+    still:      those whose operands stay put along the last axis, and that are taken out of its loop
     reads:      loads that touch a new element at each point; one indexed by a value counts twice. Loads that stay
                 put along an axis are served by the cache and do not count
     loads, ops: all loads and all ops of the body
     """
 
     arithmetic: int = 0
+    still: int = 0
     reads: int = 0
     loads: int = 0
     ops: int = 0
@@ -107,6 +108,8 @@ class _Counter:
                 cost.divides = cost.divides or kind in _DIVIDES
                 if inside or not self.is_still(op):
                     cost.arithmetic += weight(op)
+                else:
+                    cost.still += weight(op)
             if not inside and self.is_still(op):
                 self.still.update(op.results)
             op = op.next_op

@@ -172,7 +172,10 @@ class _Inliner:
                 return reason
         if cost.has_assert and (uses.escapes or len(uses.sites) > 1 or not covers(producer, uses.sites[0])):
             return "its assert would be evaluated for other elements"
-        cheap = cost.arithmetic <= self.options.cheap and not cost.has_reduce
+        # under a mask the loads are masked too, so that nothing stays put along an axis of the reader
+        masked = any(site.access.mask is not None for site in uses.sites)
+        arithmetic = cost.arithmetic + (cost.still if masked else 0)
+        cheap = arithmetic <= self.options.cheap and not cost.has_reduce
         if uses.escapes:
             return None if cheap and cost.loads == 0 else "it is needed in memory"
         repeated = any(self.repeats(producer, site) for site in uses.sites)
@@ -180,7 +183,7 @@ class _Inliner:
             return self.misplaced(producer, uses.sites[0], cost)
         if self.is_pieces(producer, cost, sum(self.points(axes_around(site.block)) for site in uses.sites)):
             return None
-        if not cheap or (repeated and cost.loads and cost.arithmetic * 2 > self.options.cheap):
+        if not cheap or (repeated and cost.loads and arithmetic * 2 > self.options.cheap):
             return "too expensive to compute more than once"
         if not all(is_stored(load.operands[0]) for load in loads_in(producer)):
             return "its sources would have to be in memory"

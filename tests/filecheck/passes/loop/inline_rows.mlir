@@ -139,3 +139,33 @@ func.func @functions(%x: !aten.tensor<8x64x512xf32>) -> (!aten.tensor<8xf32>, !a
 
 // CHECK-LABEL: func.func @functions
 // CHECK:         %p = loop.generate
+
+
+// Under the mask of a window the numbers of a channel stay put along no axis.
+
+func.func @window(%x: !aten.tensor<8x64x512xf32>, %w: !aten.tensor<64xf32>) -> !aten.tensor<8x64x256xf32> {
+  %p = loop.generate (i0 in 8, i1 in 64, i2 in 512) {
+    %a = loop.load %x[i0, i1, i2]
+    %c = loop.load %w[i1]
+    %s = math.rsqrt %c : f32
+    %t = arith.divf %c, %s : f32
+    %d = arith.addf %s, %t : f32
+    %f = arith.mulf %a, %d : f32
+    loop.yield %f
+  } : !aten.tensor<8x64x512xf32>
+  %y = loop.generate (i0 in 8, i1 in 64, i2 in 256) {
+    %r = loop.reduce max (r0 in 3) {
+      %k = loop.index 2*i2 + r0 - 1
+      %n = arith.constant 0 : i64
+      %m = arith.cmpi sge, %k, %n : i64
+      %z = arith.constant 0.0 : f32
+      %l = loop.load %p[i0, i1, 2*i2 + r0 - 1] if %m else %z
+      loop.yield %l
+    }
+    loop.yield %r
+  } : !aten.tensor<8x64x256xf32>
+  func.return %y : !aten.tensor<8x64x256xf32>
+}
+
+// CHECK-LABEL: func.func @window
+// CHECK:         %p = loop.generate
