@@ -16,7 +16,7 @@ from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.raw import operands_of
 from ..common.estimates import Estimates
 from ._repeats import Repeat
-from ._segments import Positions, Segment, base_of, is_anchor, is_pointwise, is_recomputed, readers
+from ._segments import Positions, Segment, base_of, is_anchor, is_constant, is_pointwise, is_recomputed, readers
 
 _WITH_BIAS = frozenset(("addmm", "baddbmm", "linear"))
 """Anchors that may leave the bias to the kernel that reads them, if that is in the same function."""
@@ -89,7 +89,7 @@ class Boundary:
         crossing: dict[int, SSAValue] = {}
         for op in positions.ops[begin:end]:
             for base in map(base_of, operands_of(op)):
-                if positions.of.get(id(base), -1) < begin and not _is_constant(base):
+                if positions.of.get(id(base), -1) < begin and not is_constant(base):
                     crossing[id(base)] = base
         if not all(map(is_in_memory, crossing.values())):
             return _NOT_IN_MEMORY
@@ -150,11 +150,6 @@ def _bits(number: int) -> Iterator[int]:
         number ^= bit
 
 
-def _is_constant(value: SSAValue) -> bool:
-    owner = value.owner
-    return isinstance(owner, Operation) and not operands_of(owner) and is_recomputed(owner)
-
-
 def is_in_memory(value: SSAValue) -> bool:
     """Whether a value lies in memory in any case: a library call makes or reads it, or it is dearer to compute again.
 
@@ -213,4 +208,4 @@ def _is_read_along(operand: SSAValue, value: SSAValue) -> bool:
     """Whether each element of `value` is computed of another element of an operand."""
     kind, made = operand.type, value.type
     assert isinstance(kind, TensorType) and isinstance(made, TensorType)
-    return kind.shape == made.shape and not _is_constant(base_of(operand))
+    return kind.shape == made.shape and not is_constant(base_of(operand))

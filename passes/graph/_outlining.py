@@ -13,8 +13,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects.aten import TensorType
 from ...dialects.raw import operands_of
 from ...dialects.sym import SymbolAttr
+from ..common.copies import copy_op
 from ..common.mentions import mentioned_symbols
-from ._segments import Place, Segment, is_recomputed, is_view
+from ._segments import Place, Segment, base_of, is_constant, is_view
 
 
 class OutliningError(Exception):
@@ -74,7 +75,7 @@ class Outliner:
         place: Operation = call
         for k in _views(body, segment):
             op = body[k]
-            view = _copy(op, values)
+            view = copy_op(op, values)
             self.block.insert_op_after(view, place)
             place = view
             yield view
@@ -117,12 +118,9 @@ def _bases(values: Sequence[SSAValue]) -> dict[SSAValue, None]:
     """What has to be passed for the values to be there, in order."""
     found: dict[SSAValue, None] = {}
     for value in values:
-        owner = value.owner
-        while not isinstance(owner, Block) and is_recomputed(owner) and operands_of(owner):
-            value = operands_of(owner)[0]
-            owner = value.owner
-        if isinstance(owner, Block) or not is_recomputed(owner):
-            found[value] = None
+        base = base_of(value)
+        if not is_constant(base):
+            found[base] = None
     return found
 
 
@@ -133,22 +131,7 @@ def _compute_again(value: SSAValue, values: dict[SSAValue, SSAValue], block: Blo
     owner = cast(Operation, value.owner)
     for operand in operands_of(owner):
         _compute_again(operand, values, block)
-    block.add_op(_copy(owner, values))
-
-
-def _copy(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
-    """A copy of an op on replaced operands, whose results stand in `values` from then on."""
-    new = type(op).create(
-        operands=[values.get(operand, operand) for operand in operands_of(op)],
-        result_types=[result.type for result in op.results],
-        properties=dict(op.properties),
-        attributes=dict(op.attributes),
-        location=op.location,
-    )
-    for old, result in zip(op.results, new.results, strict=True):
-        result.name_hint = old.name_hint
-        values[old] = result
-    return new
+    block.add_op(copy_op(owner, values))
 
 
 def _views(body: Sequence[Operation], segment: Segment) -> list[int]:

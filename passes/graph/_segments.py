@@ -69,6 +69,12 @@ def base_of(value: SSAValue) -> SSAValue:
     return value
 
 
+def is_constant(value: SSAValue) -> bool:
+    """Whether a value is made of nothing, and is computed again wherever it is needed."""
+    owner = value.owner
+    return isinstance(owner, Operation) and not operands_of(owner) and is_recomputed(owner)
+
+
 class Positions:
     """Where the values of a block are made."""
 

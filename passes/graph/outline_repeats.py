@@ -23,7 +23,7 @@ from ..remarks import remark
 from ._boundary import Boundary
 from ._outlining import Outliner, OutliningError
 from ._repeats import Repeat, longest_repeat, tokens_of
-from ._segments import Positions, Segment, base_of, is_recomputed, longest_stretch, segment_at
+from ._segments import Positions, Segment, base_of, is_constant, longest_stretch, segment_at
 
 _MOST_CUTS = 8
 _MOST_TRIMMED = 3
@@ -177,8 +177,7 @@ class _Search:
 
     def is_fresh(self, op: Operation) -> bool:
         """Whether what an op updates is a constant."""
-        owner = base_of(operands_of(op)[0]).owner
-        return isinstance(owner, Operation) and not operands_of(owner) and is_recomputed(owner)
+        return is_constant(base_of(operands_of(op)[0]))
 
     def outline(self, segments: Sequence[Segment], repeat: Repeat) -> None:
         first, last = segments[0].start, segments[-1].start + repeat.period

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host
 from ...dialects.raw import op_behind, operands_of, ops_of
+from ..common.copies import copy_op
 from ..common.functions import called
 
 
@@ -82,7 +83,7 @@ class _Inliner:
                 if known is not None:
                     values[op.out] = known
                     continue
-            copies.append(_copy(op, values))
+            copies.append(copy_op(op, values))
         self.block.insert_ops_before(copies, call)
         for result, inner in zip(call.results, operands_of(last), strict=True):
             value = values[inner]
@@ -95,20 +96,3 @@ class _Inliner:
 def _view_key(source: SSAValue, view: host.ViewOp) -> tuple[object, ...]:
     """Equal for views of the same elements: attributes and types of views are interned."""
     return id(source), view.offset.data, view.out.type
-
-
-def _copy(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
-    """A copy of an op on other operands; its results get into `values`."""
-    if op.regions:
-        return op.clone(values)
-    copy = type(op).create(
-        operands=[values[operand] for operand in operands_of(op)],
-        result_types=[result.type for result in op.results],
-        properties=dict(op.properties),
-        attributes=dict(op.attributes),
-        location=op.location,
-    )
-    for old, new in zip(op.results, copy.results, strict=True):
-        new.name_hint = old.name_hint
-        values[old] = new
-    return copy

@@ -25,13 +25,11 @@ from .gpu_blocks import LONGEST_ROW
 from .launches import hinted_sizes, on_cpu, passed_sizes, written_by
 from .locations import merged
 from .merge_loops import merge_loops
+from .one_launch import common_arguments, erase_unlaunched, free_name, used_and_written
 from .rows_and_columns import Columns, bytes_of_row, columns_of, rows_of, shared_buffers
 from .simplify_block import BlockSimplifier, remove_dead
-from .targets import GpuTarget, target_named
+from .targets import MOST_SUMS, GpuTarget, target_named
 from .unread import drop_unread_results
-
-#: most elements of sums that one program keeps in registers
-MOST_SUMS = 16384
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class KernelJoinColumns(ModulePass):
         for function in op.body.block.ops:
             if isinstance(function, host.FuncOp):
                 joiner.run(function)
-        joiner.drop_unused()
+        erase_unlaunched(op, joiner.replaced)
         drop_unread_results(op, joiner.made.values())
 
 
@@ -132,10 +130,7 @@ class _Joiner:
     def _launch(self, op: host.LaunchOp, lifetimes: Lifetimes, sizes: Sizes) -> _Launch:
         function = self._kernel(op)
         assert function is not None
-        used, written = (
-            frozenset[SSAValue]().union(*map(lifetimes.roots, values))
-            for values in (op.buffers, written_by(op, function))
-        )
+        used, written = used_and_written(op, function, lifetimes)
         return _Launch(op, function, used, written, passed_sizes(op, [s.data for s in function.symbols], sizes))
 
     def _join(self, block: Block, rows: _Launch, lifetimes: Lifetimes, sizes: Sizes) -> None:
@@ -201,14 +196,7 @@ class _Joiner:
         for op in _needed_from_behind(ops, lifetimes) or ():
             op.detach()
             block.insert_op_before(op, ops[0])
-        arguments: dict[tuple[SSAValue, Attribute], int] = {}
-        places = [
-            tuple(
-                arguments.setdefault((value, argument.type), len(arguments))
-                for value, argument in zip(each.op.buffers, each.function.body.block.args, strict=True)
-            )
-            for each in launches
-        ]
+        arguments, places = common_arguments((each.op, each.function) for each in launches)
         symbols = {name: value for each in launches for name, value in each.symbols.items()}
         key = (*(each.function for each in launches), *places, *symbols)
         function = self.made.get(key)
@@ -242,17 +230,13 @@ class _Joiner:
         lay_columns_beside_rows(block, rows, maps[0], columns, set[str]().union(*map(kernel_names, functions)))
         block.add_op(kernel.YieldOp.create())
         location = merged(f.location for f in functions)
-        result = kernel.FuncOp.of(self._name(functions[0]), symbols, Region(block), location=location)
+        name = free_name(f"{functions[0].sym_name.data}_and_columns", self.kernels)
+        result = kernel.FuncOp.of(name, symbols, Region(block), location=location)
         _clean(result)
         self.module.body.block.insert_op_before(result, functions[0])
         self.kernels[result.sym_name.data] = result
         self.replaced.update(functions)
         return result
-
-    def _name(self, rows: kernel.FuncOp) -> str:
-        name = f"{rows.sym_name.data}_and_columns"
-        number = sum(known == name or known.startswith(f"{name}_") for known in self.kernels)
-        return f"{name}_{number}" if number else name
 
     def may_meet(self, launches: Sequence[_Launch], lifetimes: Lifetimes) -> bool:
         """Whether all launches may move up to the first of them, with the allocations that they need."""
@@ -279,19 +263,6 @@ class _Joiner:
             changed = written_by(op, self._kernel(op))
             return touched, frozenset[SSAValue]().union(*map(lifetimes.roots, changed))
         return touched, touched if effect_of(op) is Effect.WRITE else frozenset()
-
-    def drop_unused(self) -> None:
-        """Erase kernels that were launched, but are no more."""
-        launched = {
-            op.kernel.root_reference.data
-            for function in self.module.body.block.ops
-            if isinstance(function, host.FuncOp)
-            for op in function.body.block.ops
-            if isinstance(op, host.LaunchOp)
-        }
-        for function in self.replaced:
-            if function.sym_name.data not in launched:
-                self.module.body.block.erase_op(function)
 
 
 def _clean(function: kernel.FuncOp) -> None:

@@ -13,7 +13,8 @@ from .cost import Sizes
 from .effects import written_buffers
 
 
-def _launches(module: ModuleOp) -> Iterator[tuple[host.FuncOp, host.LaunchOp]]:
+def launches_in(module: ModuleOp) -> Iterator[tuple[host.FuncOp, host.LaunchOp]]:
+    """All launches, each with the program that it is in."""
     for function in module.body.block.ops:
         if isinstance(function, host.FuncOp):
             for op in function.body.block.ops:
@@ -32,7 +33,7 @@ def launch_sizes(module: ModuleOp) -> dict[str, Sizes]:
     symbols = {f.sym_name.data: f.symbols.data for f in module.body.block.ops if isinstance(f, kernel.FuncOp)}
     found: dict[str, Sizes] = {}
     hints: dict[host.FuncOp, Sizes] = {}
-    for function, launch in _launches(module):
+    for function, launch in launches_in(module):
         name = launch.kernel.root_reference.data
         if name in found or name not in symbols:
             continue
@@ -57,7 +58,7 @@ def written_by(launch: host.LaunchOp, function: kernel.FuncOp | None) -> list[SS
 
 def cpu_kernels(module: ModuleOp) -> set[str]:
     """Names of the kernels that are launched on CPU tensors."""
-    return {launch.kernel.root_reference.data for _, launch in _launches(module) if on_cpu(launch)}
+    return {launch.kernel.root_reference.data for _, launch in launches_in(module) if on_cpu(launch)}
 
 
 def device_of(buffers: Sequence[SSAValue]) -> str:

@@ -20,8 +20,9 @@ from ..remarks import remark
 from .axes import kernel_names
 from .beside import bytes_of_block, lay_beside, may_stand_beside, reduces
 from .cost import Sizes, work_of_block
-from .launches import device_of, hinted_sizes, on_cpu, passed_sizes, written_by
+from .launches import device_of, hinted_sizes, on_cpu, passed_sizes
 from .locations import merged
+from .one_launch import common_arguments, erase_unlaunched, free_name, used_and_written
 from .targets import GpuTarget, Target, target_named
 
 _OPEN = 8
@@ -73,7 +74,7 @@ class KernelMergeLaunches(ModulePass):
         for function in op.body.block.ops:
             if isinstance(function, host.FuncOp):
                 merger.run(function)
-        merger.drop_unused()
+        erase_unlaunched(op, merger.replaced)
 
 
 @dataclass(eq=False)
@@ -186,10 +187,7 @@ class _Merger:
         function = self.kernels.get(op.kernel.root_reference.data)
         if function is None or function.errors is not None or function.target is not None:
             return None
-        used, written = (
-            frozenset[SSAValue]().union(*map(lifetimes.roots, values))
-            for values in (op.buffers, written_by(op, function))
-        )
+        used, written = used_and_written(op, function, lifetimes)
         last = [value for value in used if lifetimes.last[value] == lifetimes.position[op]]
         dying = sum(sizes.of(bytes_of(type_of(value))) for value in last)
         device = device_of(op.buffers)
@@ -208,15 +206,7 @@ class _Merger:
     def _merge(self, block: Block, bundle: _Bundle) -> None:
         """Put one launch in the place of the last."""
         ops = [launch.op for launch in bundle.launches]
-        # a buffer that kernels see as different types stays two arguments
-        arguments: dict[tuple[SSAValue, Attribute], int] = {}
-        places = [
-            tuple(
-                arguments.setdefault((value, argument.type), len(arguments))
-                for value, argument in zip(launch.op.buffers, launch.function.body.block.args, strict=True)
-            )
-            for launch in bundle.launches
-        ]
+        arguments, places = common_arguments((launch.op, launch.function) for launch in bundle.launches)
         key = (*(launch.function for launch in bundle.launches), *places, *bundle.symbols)
         function = self.made.get(key)
         if function is None:
@@ -247,27 +237,10 @@ class _Merger:
             else:
                 lay_beside(function, block, values, taken)
         block.add_op(kernel.YieldOp.create())
+        name = free_name(f"{functions[0].sym_name.data}_and_{len(functions) - 1}_more", self.kernels)
         location = merged(function.location for function in functions)
-        result = kernel.FuncOp.of(self._name(functions), list(bundle.symbols), Region(block), location=location)
+        result = kernel.FuncOp.of(name, list(bundle.symbols), Region(block), location=location)
         self.module.body.block.insert_op_before(result, functions[0])
         self.kernels[result.sym_name.data] = result
         self.replaced.update(functions)
         return result
-
-    def _name(self, functions: Sequence[kernel.FuncOp]) -> str:
-        name = f"{functions[0].sym_name.data}_and_{len(functions) - 1}_more"
-        number = sum(known == name or known.startswith(f"{name}_") for known in self.kernels)
-        return f"{name}_{number}" if number else name
-
-    def drop_unused(self) -> None:
-        """Erase kernels that were launched, but are no more."""
-        launched = {
-            op.kernel.root_reference.data
-            for function in self.module.body.block.ops
-            if isinstance(function, host.FuncOp)
-            for op in function.body.block.ops
-            if isinstance(op, host.LaunchOp)
-        }
-        for function in self.replaced:
-            if function.sym_name.data not in launched:
-                self.module.body.block.erase_op(function)

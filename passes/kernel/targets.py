@@ -12,6 +12,8 @@ from ...errors import UserError
 
 #: what a launch from a program takes of the host, and about what two kernels have between them on the GPU
 LAUNCH_NANOSECONDS = 5000
+#: most elements of sums that one program of a GPU keeps in registers
+MOST_SUMS = 16384
 
 
 @dataclass(frozen=True)

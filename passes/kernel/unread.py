@@ -9,17 +9,15 @@ from xdsl.ir import BlockArgument, Operation
 
 from ...dialects import host, kernel
 from ..counters import counter
+from .launches import launches_in
 from .simplify_block import remove_dead
 
 
 def drop_unread_results(module: ModuleOp, functions: Iterable[kernel.FuncOp]) -> None:
     """Let kernels not store what they do not load, and what no launch of theirs leaves to anything else, in place."""
     launches: dict[str, list[host.LaunchOp]] = {}
-    for program in module.body.block.ops:
-        if isinstance(program, host.FuncOp):
-            for op in program.body.block.ops:
-                if isinstance(op, host.LaunchOp):
-                    launches.setdefault(op.kernel.root_reference.data, []).append(op)
+    for _, launch in launches_in(module):
+        launches.setdefault(launch.kernel.root_reference.data, []).append(launch)
     for function in functions:
         own = launches.get(function.sym_name.data, [])
         for argument in reversed(function.body.block.args):

@@ -18,6 +18,7 @@ from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, ceildiv, const, sm
 from ..common.estimates import Estimates
 from ..common.functions import functions
 from ..counters import counter
+from ..kernel.targets import MOST_SUMS
 from ..remarks import remark
 from ._bodies import copy_slice, outside_values, substitute_axes
 from ._identities import constant_identity, has_constants
@@ -110,9 +111,8 @@ JOINED_PARTS = 256
 JOINED_COLUMNS = 4096
 #: rows of a part, for which the partial sums are little beside what is read
 MIN_ROWS = 16
-#: fewest columns, so that a row is enough for a program, and most sums that its registers hold
+#: fewest columns, so that a row is enough for a program
 MIN_COLUMNS = 512
-MOST_SUMS = 16384
 #: values that are looked at for one that is reduced by rows
 MOST_VALUES = 16
 
