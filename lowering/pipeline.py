@@ -66,10 +66,10 @@ DEFAULT: tuple[Phase, ...] = (
     # reads and writes when is plain before its loops are blocked.
     Phase(
         "kernel",
-        "kernel: equal kernels once, loops merged and collapsed, memory reused, small launches as one, tiles, mapping",
+        "kernel: equal kernels once, loops merged and collapsed, memory reused, small launches as one, tiles",
         "host-inline,kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,kernel-reorder,"
         "kernel-collapse,kernel-join-columns{target={target}},host-reuse,kernel-merge-launches{target={target}},"
-        "kernel-tile{target={target}}",
+        "kernel-approximate{target={target}},kernel-tile{target={target}}",
     ),
     Phase(
         "host",

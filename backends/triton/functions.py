@@ -91,6 +91,12 @@ NVIDIA: dict[type[Operation], str] = {
     math_dialect.ErfOp: "nvidia.erf({0t})",
 }
 
+#: those of float32 where the result may be approximate, on NVIDIA's GPUs; the divisor is at least one
+APPROXIMATE: dict[type[Operation], str] = {
+    math_dialect.ExpOp: "nvidia.exp({0t})",
+    arith.DivfOp: "nvidia.ratio_to_at_least_one({0t}, {1t})",
+}
+
 #: number of the predicate -> operator; `ord`, `uno` and the unordered ones are spelled out
 CMPF: dict[int, str] = {
     0: "({0t} != {0t}) & False", 1: "{0} == {1}", 2: "{0} > {1}", 3: "{0} >= {1}", 4: "{0} < {1}", 5: "{0} <= {1}",

@@ -35,7 +35,9 @@ _BINARY: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
 
 
 #: what is written in the GPU's own language
-_NVIDIA: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {"exp2": torch.exp2, "reciprocal": torch.reciprocal}
+_NVIDIA: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "exp2": torch.exp2, "full_exp2": torch.exp2, "reciprocal": torch.reciprocal,
+}  # fmt: skip
 
 
 def _libdevice_function(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:

@@ -1,7 +1,8 @@
 """Device functions for NVIDIA's GPUs, which generated kernels call as `nvidia.name`.
 
-They are as exact as those of libdevice, but without branches, which the lanes of a warp take one after the other, and
-without care for denormal numbers where those cannot reach the result. All work on float32, on scalars and on blocks.
+They are as exact as those of libdevice, unless they say otherwise, but without branches, which the lanes of a warp take
+one after the other, and without care for denormal numbers where those cannot reach the result. All work on float32, on
+scalars and on blocks.
 """
 
 # Triton's language only looks like Python: constants are declared by annotation, branches are chosen by dtype.
@@ -23,12 +24,24 @@ def exp2(x):
 
 
 @triton.jit
+def full_exp2(x):
+    """2 ** x to 2 units in the last place, also where it is below the normal numbers."""
+    return tl.inline_asm_elementwise("ex2.approx.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+
+
+@triton.jit
 def reciprocal(x):
     """1 / x to 1 unit in the last place; operands and results below the normal numbers count as 0."""
     return tl.inline_asm_elementwise("rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
 
 
 # functions
+
+
+@triton.jit
+def exp(x):
+    """e ** x to 2 units in the last place and half a unit of x: exact for an argument rounded once more."""
+    return full_exp2(x * 1.4426950408889634)
 
 
 @triton.jit
@@ -84,6 +97,12 @@ def divide_by_at_least_one(a, b):
     """
     divisor = b * 0.25
     return _corrected(a * 0.25, divisor, reciprocal(divisor))
+
+
+@triton.jit
+def ratio_to_at_least_one(a, b):
+    """a / b to 2 units in the last place where it is a normal number, for b >= 1 or a NaN."""
+    return (a * 0.25) * reciprocal(b * 0.25)
 
 
 @triton.jit

@@ -12,9 +12,10 @@ from xdsl.ir import Operation, SSAValue
 from ... import extensions
 from ...dialects import kernel, scalar
 from ...errors import UnsupportedError
+from ...passes.kernel.approximate import may_approximate
 from .context import Context
 from .dtypes import dtype_name, is_float, literal, signed, unsigned
-from .functions import CMPF, CMPI, DIVIDE, FLOAT, INFIX, NVIDIA, SIGNED, UNSIGNED, Spelling
+from .functions import APPROXIMATE, CMPF, CMPI, DIVIDE, FLOAT, INFIX, NVIDIA, SIGNED, UNSIGNED, Spelling
 from .intervals import is_at_least_one
 from .values import Value, union
 
@@ -85,7 +86,8 @@ def _float(context: Context, op: Operation) -> None:
     operands = _operands(context, op)
     spelling: Spelling = FLOAT[type(op)] if type(op) in FLOAT else extensions.table("inductile.triton")[type(op)]
     if context.nvidia and operands[0].dtype == "float32":
-        spelling = _division(context, op, operands) if isinstance(op, arith.DivfOp) else NVIDIA.get(type(op), spelling)
+        table = APPROXIMATE if may_approximate(op) else NVIDIA
+        spelling = _division(context, op, operands) if isinstance(op, arith.DivfOp) else table.get(type(op), spelling)
     if not isinstance(spelling, str):
         spelling = spelling.get(operands[0].dtype, spelling[""])
     _bind(context, op, spell(context, spelling, operands), _result_dtype(op), operands)
@@ -99,6 +101,8 @@ def _division(context: Context, op: arith.DivfOp, operands: Sequence[Value]) -> 
     if operands[1].dims != quotients:
         return "nvidia.divide_by_shared({0t}, {1t})"
     if is_at_least_one(op.rhs):
+        if may_approximate(op):
+            return APPROXIMATE[arith.DivfOp]
         return "nvidia.divide_by_at_least_one({0t}, {1t})"
     return DIVIDE
 

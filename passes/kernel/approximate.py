@@ -1,0 +1,135 @@
+"""The pass `kernel-approximate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects import math as math_dialect
+from xdsl.dialects.arith import FastMathFlagsAttr
+from xdsl.dialects.builtin import AnyFloat, ModuleOp, f32
+from xdsl.ir import Operation, SSAValue, Use
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from ...dialects.scalar import CastOp, NarrowOp
+from ..counters import counter
+from .targets import GpuTarget, target_named
+
+#: widest result that hides the error of an approximate function, in bits
+BITS = 16
+#: a function that a target may approximate to a few units in the last place of the argument
+APPROXIMATE = FastMathFlagsAttr([arith.FastMathFlag.APPROX_FUNC])
+#: a quotient that may be the product with a reciprocal
+RECIPROCAL = FastMathFlagsAttr([arith.FastMathFlag.ALLOW_RECIP])
+_SCALED = (arith.MulfOp, arith.NegfOp)
+#: reductions of one value each that keep small errors small
+_REDUCTIONS = ("sum", "max", "min")
+_CONTINUOUS = (*_SCALED, arith.AddfOp, arith.SubfOp, arith.DivfOp, arith.MaximumfOp, arith.MinimumfOp)
+
+
+@dataclass(frozen=True)
+class KernelApproximate(ModulePass):
+    """Mark the exponentials and quotients in float32 that reach nothing wider than 16 bits.
+
+    Level: kernel.
+
+    Precondition: `kernel-elide-casts`, which leaves the roundings of what goes to memory, and before tiling, which
+    writes ops that reduce.
+    Guarantee: the same values up to the marks, `fastmath<afn>` and `fastmath<arcp>`, which a target may ignore. An
+    exponential is marked where every use goes through sums, products, quotients, extrema, selects, reductions of these
+    and local buffers to a rounding of at most 16 bits: exp(x) with an error of |x| units of float32 is the exact
+    exponential of an argument that is off by half a unit, so that no more is lost than by rounding the argument once. A
+    quotient is marked where it is only scaled in between, since a difference could magnify its error. No
+    comparison and no index depends on either. Nothing is marked for a CPU, nor under `emulate_precision_casts`, which
+    promises the bits of eager.
+
+        %e = math.exp %x : f32
+        %d = arith.addf %e, %one : f32
+        %q = arith.divf %y, %d : f32
+        %n = scalar.narrow %q : f32 to bf16
+    becomes
+        %e = math.exp %x fastmath<afn> : f32
+        %d = arith.addf %e, %one : f32
+        %q = arith.divf %y, %d fastmath<arcp> : f32
+        %n = scalar.narrow %q : f32 to bf16
+    """
+
+    name = "kernel-approximate"
+    level: ClassVar[str] = "kernel"
+    target: str = "cpp"
+    emulate_precision_casts: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Mark ops in every kernel."""
+        if self.emulate_precision_casts or not isinstance(target_named(self.target), GpuTarget):
+            return
+        for function in op.body.block.ops:
+            if isinstance(function, kernel.FuncOp):
+                approximate(function)
+
+
+def approximate(function: kernel.FuncOp) -> None:
+    """Mark ops in one kernel."""
+    ops = [op for op in function.walk() if isinstance(op, math_dialect.ExpOp | arith.DivfOp) and _is_f32(op.results[0])]
+    if not ops:
+        return
+    behind_continuous, behind_scaled = _Reach(_CONTINUOUS), _Reach(_SCALED)
+    for op in ops:
+        is_exp = isinstance(op, math_dialect.ExpOp)
+        reach, flags = (behind_continuous, APPROXIMATE) if is_exp else (behind_scaled, RECIPROCAL)
+        if reach.is_rounded(op.results[0]) and counter("kernel-approximate"):
+            op.properties["fastmath"] = flags
+
+
+def may_approximate(op: Operation) -> bool:
+    """Whether an exponential or a quotient has been marked."""
+    return op.properties.get("fastmath") in (APPROXIMATE, RECIPROCAL)
+
+
+class _Reach:
+    """Which values reach nothing but roundings to few bits, through ops of some types."""
+
+    def __init__(self, through: tuple[type[Operation], ...]) -> None:
+        self.through = through
+        self._known: dict[SSAValue, bool] = {}
+
+    def is_rounded(self, value: SSAValue) -> bool:
+        """Whether all uses of a value end in a rounding."""
+        if value not in self._known:
+            self._known[value] = False  # a way that leads back to itself rounds nothing
+            self._known[value] = all(self._ends_rounded(use) for use in value.uses)
+        return self._known[value]
+
+    def _ends_rounded(self, use: Use) -> bool:
+        op = use.operation
+        if isinstance(op, NarrowOp | CastOp):
+            return isinstance(op.target_element, AnyFloat) and op.target_element.bitwidth <= BITS
+        if isinstance(op, arith.SelectOp):
+            return use.index > 0 and self.is_rounded(op.result)
+        if isinstance(op, self.through):
+            return self.is_rounded(op.results[0])
+        if isinstance(op, kernel.StoreOp):
+            return use.index == 0 and self._is_local_and_rounded(op)
+        return isinstance(op, kernel.YieldOp) and self._is_reduced_and_rounded(op, use.index)
+
+    def _is_local_and_rounded(self, op: kernel.StoreOp) -> bool:
+        """Whether a value goes into a local buffer whose loads all reach roundings."""
+        if not isinstance(op.buffer.owner, kernel.LocalOp) or op.atomic is not None:
+            return False
+        readers = [use.operation for use in op.buffer.uses if isinstance(use.operation, kernel.LoadOp)]
+        return all(self.is_rounded(reader.value) for reader in readers)
+
+    def _is_reduced_and_rounded(self, op: kernel.YieldOp, index: int) -> bool:
+        """Whether a value is summed up, or the largest one is found, and the result reaches roundings."""
+        parent = op.parent_op()
+        if not isinstance(parent, kernel.ReduceOp) or op.parent_block() is not parent.body.block:
+            return False
+        plain = all(name.data in _REDUCTIONS for name in parent.combiners)
+        return plain and self.is_rounded(parent.results[index])
+
+
+def _is_f32(value: SSAValue) -> bool:
+    return value.type == f32
