@@ -76,3 +76,14 @@ def test_of_a_constant_by_a_number_that_is_at_least_one() -> None:
 )
 def test_by_any_number(other: str) -> None:
     assert "tl.div_rn(" in kernel_of(_rows("%s", other)).source
+
+
+def test_what_may_be_approximate() -> None:
+    """Infinities, NaN, zeros and their signs are as ever."""
+    least = "%o = arith.constant 1.0 : f32\n%n = math.exp %v fastmath<afn> : f32\n%s = arith.addf %n, %o : f32"
+    text = _rows("%s", least).replace("%s : f32\n", "%s fastmath<arcp> : f32\n")
+    source = kernel_of(text).source
+    assert "nvidia.exp(" in source
+    assert "nvidia.ratio_to_at_least_one(" in source
+    check(text, _inputs(torch.ones(16)), rtol=1e-6, atol=1e-38)
+    assert "nvidia." not in kernel_of(text.replace("cuda:90", "hip:gfx942")).source
