@@ -69,7 +69,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel: equal kernels once, loops merged and collapsed, memory reused, small launches as one, tiles",
         "host-inline,kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,kernel-reorder,"
         "kernel-collapse,kernel-join-columns{target={target}},host-reuse,kernel-merge-launches{target={target}},"
-        "kernel-approximate{target={target}},kernel-tile{target={target}}",
+        "kernel-approximate{target={target}},kernel-stream-results{target={target}},kernel-tile{target={target}}",
     ),
     Phase(
         "host",

@@ -23,7 +23,7 @@ def eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str]
     What several loops of a program read is kept until the last of them; results must not take its place. A buffer of
     which each program reads a part of its own, in one loop and by one load, is hardly needed again (a program may look
     up single elements): it goes before what is written lately and waits in the cache for its way to memory or for the
-    next kernel.
+    next kernel. Where nobody waits for the results (`streams`) it is the other way round for all else that is read.
     """
     loops = {op: _loops_of(op) for op in function.walk() if isinstance(op, kernel.LoadOp | kernel.StoreOp)}
     written = written_buffers(function.body.block)
@@ -48,7 +48,18 @@ def eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str]
             streamed[op] = DROP
     if found:
         found |= {op: DROP for op, path in loops.items() if isinstance(op, kernel.StoreOp) and path}
+    if function.streams is not None:
+        rest = {op for op, path in loops.items() if all(is_persistent(loop, ranges) for loop in path)}
+        found = {op: KEEP for op in rest if _reads_neighbours(op) and op.operands[0] not in written} | found
     return streamed | found
+
+
+def _reads_neighbours(op: Operation) -> bool:
+    """Whether the lanes of a program read memory side by side."""
+    if not isinstance(op, kernel.LoadOp) or op.buffer.type.local:  # pyright: ignore[reportAttributeAccessIssue]
+        return False
+    index = op.map.data[0]
+    return any(is_tiled(loop) and loop.axis.data in index.free_symbols for loop in _around(op))
 
 
 def _loops_of(op: Operation) -> list[Loop]:

@@ -97,6 +97,9 @@ APPROXIMATE: dict[type[Operation], str] = {
     arith.DivfOp: "nvidia.ratio_to_at_least_one({0t}, {1t})",
 }
 
+#: an approximate exponential that may be 0 where it is below the normal numbers
+EXP_OR_ZERO = "nvidia.exp_or_zero({0t})"
+
 #: number of the predicate -> operator; `ord`, `uno` and the unordered ones are spelled out
 CMPF: dict[int, str] = {
     0: "({0t} != {0t}) & False", 1: "{0} == {1}", 2: "{0} > {1}", 3: "{0} >= {1}", 4: "{0} < {1}", 5: "{0} <= {1}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
 from xdsl.dialects.builtin import FloatAttr
@@ -22,6 +24,12 @@ def is_at_least_one(value: SSAValue) -> bool:
     return _constant(value) >= 1.0
 
 
+def is_lost_when_tiny(value: SSAValue) -> bool:
+    """Whether a float only enters sums with a constant of at least 1, in which numbers below the normal ones vanish."""
+    sums = [use.operation for use in value.uses]
+    return all(isinstance(op, arith.AddfOp) and max(_constant(v) for v in op.operands) >= 1.0 for op in sums)
+
+
 def _is_not_negative(value: SSAValue) -> bool:
     op = value.owner
     if isinstance(op, arith.MulfOp) and op.lhs is op.rhs:
@@ -34,4 +42,4 @@ def _is_not_negative(value: SSAValue) -> bool:
 def _constant(value: SSAValue) -> float:
     op = value.owner
     known = not isinstance(op, Block) and isinstance(op, arith.ConstantOp) and isinstance(op.value, FloatAttr)
-    return op.value.value.data if known else float("nan")  # pyright: ignore[reportAttributeAccessIssue]
+    return op.value.value.data if known else -math.inf  # pyright: ignore[reportAttributeAccessIssue]

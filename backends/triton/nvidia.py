@@ -45,6 +45,12 @@ def exp(x):
 
 
 @triton.jit
+def exp_or_zero(x):
+    """`exp`, but 0 for what is below the normal numbers."""
+    return exp2(x * 1.4426950408889634)
+
+
+@triton.jit
 def tanh(x):
     """An odd polynomial for small arguments, else 1 - 2 / (exp(2 |x|) + 1); within 3 units in the last place."""
     size = tl.abs(x)

@@ -15,8 +15,8 @@ from ...errors import UnsupportedError
 from ...passes.kernel.approximate import may_approximate
 from .context import Context
 from .dtypes import dtype_name, is_float, literal, signed, unsigned
-from .functions import APPROXIMATE, CMPF, CMPI, DIVIDE, FLOAT, INFIX, NVIDIA, SIGNED, UNSIGNED, Spelling
-from .intervals import is_at_least_one
+from .functions import APPROXIMATE, CMPF, CMPI, DIVIDE, EXP_OR_ZERO, FLOAT, INFIX, NVIDIA, SIGNED, UNSIGNED, Spelling
+from .intervals import is_at_least_one, is_lost_when_tiny
 from .values import Value, union
 
 _PLACE = re.compile(r"\{(\d)(t?)\}")
@@ -86,11 +86,18 @@ def _float(context: Context, op: Operation) -> None:
     operands = _operands(context, op)
     spelling: Spelling = FLOAT[type(op)] if type(op) in FLOAT else extensions.table("inductile.triton")[type(op)]
     if context.nvidia and operands[0].dtype == "float32":
-        table = APPROXIMATE if may_approximate(op) else NVIDIA
-        spelling = _division(context, op, operands) if isinstance(op, arith.DivfOp) else table.get(type(op), spelling)
+        spelling = _for_nvidia(context, op, operands, spelling)
     if not isinstance(spelling, str):
         spelling = spelling.get(operands[0].dtype, spelling[""])
     _bind(context, op, spell(context, spelling, operands), _result_dtype(op), operands)
+
+
+def _for_nvidia(context: Context, op: Operation, operands: Sequence[Value], default: Spelling) -> Spelling:
+    if isinstance(op, arith.DivfOp):
+        return _division(context, op, operands)
+    if not may_approximate(op):
+        return NVIDIA.get(type(op), default)
+    return EXP_OR_ZERO if is_lost_when_tiny(op.results[0]) else APPROXIMATE.get(type(op), default)
 
 
 def _division(context: Context, op: arith.DivfOp, operands: Sequence[Value]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Attribute, Region
 from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def
 from xdsl.parser import Parser
@@ -29,7 +29,8 @@ class FuncOp(IRDLOperation):
 
     `symbols` are integer parameters that index expressions use. `errors` lists what `kernel.assert` codes mean.
     `target` names the machine that the mapping was chosen for ("cpp", "cuda:90", ...); absent before tiling. On a GPU
-    `num_warps 8` behind it is a part of the schedule: the warps that run one program.
+    `num_warps 8` behind it is a part of the schedule: the warps that run one program. `streams` says that a launch
+    touches more than a cache holds and nobody reads its results soon.
     Which buffers are written follows from the stores. Buffers do not overlap, except that one buffer may be both
     read and written.
     """
@@ -40,6 +41,7 @@ class FuncOp(IRDLOperation):
     errors = opt_prop_def(ArrayAttr[StringAttr])
     target = opt_prop_def(StringAttr)
     num_warps = opt_prop_def(IntegerAttr)
+    streams = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     traits = traits_def(Isolated(), SymbolOpInterface())
 
@@ -73,7 +75,7 @@ class FuncOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:
-        """Parse `@name(%x: T, ...) symbols (s0) errors [...] target "..." num_warps 4 { ... }`."""
+        """Parse `@name(%x: T, ...) symbols (s0) errors [...] target "..." num_warps 4 streams { ... }`."""
         sym_name = parser.parse_symbol_name().data
         arguments = parse_parameters(parser)
         symbols: list[str] = []
@@ -84,10 +86,13 @@ class FuncOp(IRDLOperation):
             errors = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
         target = parser.parse_str_literal() if parser.parse_optional_keyword("target") is not None else None
         warps = parser.parse_integer() if parser.parse_optional_keyword("num_warps") is not None else None
+        streams = parser.parse_optional_keyword("streams") is not None
         body = parser.parse_region(arguments)
         function = FuncOp.of(sym_name, symbols, body, errors, target)
         if warps is not None:
             function.properties["num_warps"] = IntegerAttr(warps, i64)
+        if streams:
+            function.properties["streams"] = UnitAttr()
         return function
 
     def print(self, printer: Printer) -> None:
@@ -108,5 +113,7 @@ class FuncOp(IRDLOperation):
             printer.print_string_literal(self.target.data)
         if self.num_warps is not None:
             printer.print_string(f" num_warps {self.num_warps.value.data}")
+        if self.streams is not None:
+            printer.print_string(" streams")
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)

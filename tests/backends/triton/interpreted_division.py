@@ -83,7 +83,14 @@ def test_what_may_be_approximate() -> None:
     least = "%o = arith.constant 1.0 : f32\n%n = math.exp %v fastmath<afn> : f32\n%s = arith.addf %n, %o : f32"
     text = _rows("%s", least).replace("%s : f32\n", "%s fastmath<arcp> : f32\n")
     source = kernel_of(text).source
-    assert "nvidia.exp(" in source
+    assert "nvidia.exp_or_zero(" in source
     assert "nvidia.ratio_to_at_least_one(" in source
     check(text, _inputs(torch.ones(16)), rtol=1e-6, atol=1e-38)
     assert "nvidia." not in kernel_of(text.replace("cuda:90", "hip:gfx942")).source
+
+
+def test_an_approximate_exponential() -> None:
+    """Not 0 for what is below the normal numbers, unless it is added to a larger number."""
+    text = _rows("%b", "").replace("arith.divf %v, %b", "math.exp %v fastmath<afn>")
+    assert "nvidia.exp(" in kernel_of(text).source
+    check(text, [torch.linspace(-110, 89, 256), torch.ones(16), torch.zeros(256)], rtol=2e-5, atol=1e-44)
