@@ -18,21 +18,7 @@ from ...dialects.sym import ZERO, Ranges
 from ..counters import counter
 from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit
-from .gpu_blocks import (
-    COLUMN_STEP,
-    EDGE_BYTES,
-    ELEMENTS,
-    LEAST_PER_THREAD,
-    LONGEST_ROW,
-    PER_THREAD,
-    STEP,
-    elements_per_thread,
-    fill_up,
-    power_above,
-    power_below,
-    tile_along,
-    warps_for,
-)
+from .gpu_blocks import GpuBlocks, power_above, power_below, tile_along
 from .gpu_legality import independent_nests, is_innermost, must_be_serial, relax_order, sink_between_loops
 from .launch_facts import ranges_of
 from .online_softmax import join_max_and_sum
@@ -57,9 +43,9 @@ ACCUMULATOR_BYTES = 2
 UNROLLED = 8
 
 
-def schedule(function: kernel.FuncOp, target: GpuTarget, sizes: Sizes) -> None:
+def schedule(function: kernel.FuncOp, target: GpuTarget, sizes: Sizes, blocks: GpuBlocks | None = None) -> None:
     """Choose mapping and tiles for all loops of a kernel, in place, and the warps of a program."""
-    _GpuSchedule(function, target, sizes, ranges_of(function)).run()
+    _GpuSchedule(function, target, sizes, ranges_of(function), blocks or GpuBlocks()).run()
 
 
 @dataclass
@@ -68,10 +54,11 @@ class _GpuSchedule:
     target: GpuTarget
     sizes: Sizes
     ranges: Ranges
+    blocks: GpuBlocks
     elements: int = 1
     """Elements of the largest tile."""
-    per_thread: int = PER_THREAD
-    """Elements of it that one thread works on."""
+    per_thread: int = 0
+    """Elements of it that one thread works on; 0: not decided yet, as many as usual."""
     programs: int = 1
     """Programs of the nest that has most."""
     chain: list[kernel.ForOp] = field(default_factory=list)
@@ -104,8 +91,8 @@ class _GpuSchedule:
             spill_local(self.function, op)
         join_max_and_sum(self.function, self.ranges)
         store_late(self.function.body.block)
-        warps = warps_for(self.elements, self.target.warp, self.target.warps, self.per_thread)
-        warps = fill_up(warps, self.elements, self.programs, self.target)
+        per_thread = self.per_thread or self.blocks.per_thread
+        warps = self.blocks.warps_for(self.elements, per_thread, self.programs, self.target)
         self.function.properties["num_warps"] = IntegerAttr(warps, i64)
 
     def _programs(self, op: kernel.ForOp) -> None:
@@ -131,10 +118,12 @@ class _GpuSchedule:
         inner = max(self.chain, key=lambda loop: (self._unit_bytes(loop), self.chain.index(loop)))
         across = self._across(inner)
         total = prod(self.sizes.trips(loop) for loop in self.chain)
-        budget = max(min(ELEMENTS, power_below(total // (4 * self.target.processors))), 4 * self.target.warp)
+        budget = max(
+            min(self.blocks.elements, power_below(total // (4 * self.target.processors))), 4 * self.target.warp
+        )
         tiles: dict[kernel.ForOp, int] = {}
         if across is not None and counter("kernel-tile-block"):
-            edge = max(EDGE_BYTES // self._widest(), 16)
+            edge = max(self.blocks.edge_bytes // self._widest(), 16)
             for loop in (inner, across):
                 tiles[loop] = min(edge, power_above(self.sizes.trips(loop)))
             budget = max(budget, edge * edge)
@@ -142,7 +131,8 @@ class _GpuSchedule:
             tiles[inner] = tile_along(self.sizes.trips(inner), budget)
         self._fill(tiles, budget)
         if self.elements == 1:
-            self.per_thread = elements_per_thread(self._bytes_along(inner), LEAST_PER_THREAD, PER_THREAD)
+            least, most = self.blocks.least_per_thread, self.blocks.per_thread
+            self.per_thread = self.blocks.elements_per_thread(self._bytes_along(inner), least, most)
         self._spread(tiles)
 
     def _bytes_along(self, inner: kernel.ForOp) -> int:
@@ -227,10 +217,10 @@ class _GpuSchedule:
         """Lanes along the inner axes; short rows share a program."""
         if self.elements == 1:  # the first nest of a kernel decides
             held = ACCUMULATOR_BYTES * self._accumulators()
-            least = LEAST_PER_THREAD if held else PER_THREAD
-            self.per_thread = elements_per_thread(self._bytes_of_rows() + held, least)
+            least = self.blocks.least_per_thread if held else self.blocks.per_thread
+            self.per_thread = self.blocks.elements_per_thread(self._bytes_of_rows() + held, least)
         longest = max(self._row_tile(op) for op in self._innermost())
-        rows = max(ELEMENTS // longest, 1)
+        rows = max(self.blocks.elements // longest, 1)
         tiles: dict[kernel.ForOp, int] = {}
         if rows > 1:
             self._fill_rows(tiles, rows)
@@ -273,9 +263,9 @@ class _GpuSchedule:
     def _row_tile(self, op: Loop) -> int:
         """The tile of an inner loop that runs along lanes."""
         length = self.sizes.trips(op)
-        if length <= LONGEST_ROW and covers(extent_of(op), LONGEST_ROW, self.ranges):
+        if length <= self.blocks.longest_row and covers(extent_of(op), self.blocks.longest_row, self.ranges):
             return power_above(length)
-        return tile_along(length, STEP)
+        return tile_along(length, self.blocks.step)
 
     def _rows(self, op: Loop, nest: Nest, rows: int) -> None:
         """Tile the innermost loops of a nest; what is around them runs one after the other."""
@@ -296,7 +286,7 @@ class _GpuSchedule:
         lengths = [extent_of(loop).as_int() for loop in chain]
         if len(chain) < 2 or None in lengths or any(loop.lo.data is not ZERO for loop in chain):
             return op
-        if prod(length for length in lengths if length) > LONGEST_ROW or not counter("kernel-tile-join"):
+        if prod(length for length in lengths if length) > self.blocks.longest_row or not counter("kernel-tile-join"):
             return op
         joined, values = linearise([range_of(loop) for loop in chain], kernel_names(self.function))
         (loop,) = rebuild_chain(chain, [joined])
@@ -310,8 +300,8 @@ class _GpuSchedule:
         tiles = {column: width}
         inner = self._innermost()
         if all(self.sizes.trips(op) <= SHORT for op in inner):
-            tiles[column] = tile_along(self.sizes.trips(column), ELEMENTS // 2)
-            self._fill(tiles, ELEMENTS // 2)
+            tiles[column] = tile_along(self.sizes.trips(column), self.blocks.elements // 2)
+            self._fill(tiles, self.blocks.elements // 2)
             for op in inner:
                 self._write_out(op)
         else:
@@ -333,9 +323,9 @@ class _GpuSchedule:
         if not _may_tile(op) or isinstance(op, kernel.ScanOp):
             return
         length = self.sizes.trips(op)
-        most = max(COLUMN_STEP // width, 1)
+        most = max(self.blocks.column_step // width, 1)
         has_rows = any(isinstance(o, kernel.LocalOp) for o in self.function.walk())
-        if has_rows and covers(extent_of(op), LONGEST_ROW // width, self.ranges):
+        if has_rows and covers(extent_of(op), self.blocks.longest_row // width, self.ranges):
             tile = power_above(length)
         else:
             tile = min(most, power_above(length))

@@ -1,0 +1,23 @@
+// RUN: inductile-opt %s -p 'kernel-tile{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s -p 'kernel-tile{target="cuda:90" elements=2048 per-thread=8}' | filecheck %s --check-prefix=OTHER
+// RUN: inductile-opt %s -p 'kernel-tile{target="cuda:90" warps=1}' | filecheck %s --check-prefix=ONE
+// RUN: not inductile-opt %s -p 'kernel-tile{target="cuda:90" step=3000}' 2>&1 | filecheck %s --check-prefix=POWERS
+
+// The numbers that schedules are made of are options.
+
+kernel.func @two(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<bf16, 33554432>) {
+  kernel.for i0 in 0 to 33554432 {
+    %a = kernel.load %x[i0]
+    kernel.store %a, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK: num_warps 2
+// CHECK: map grid tile 1024
+// OTHER: num_warps 8
+// OTHER: map grid tile 2048
+// ONE: num_warps 1
+// ONE: map grid tile 1024
+// POWERS: error: step is 3000
