@@ -8,7 +8,7 @@ from ...errors import UserError
 from .targets import GpuTarget
 
 #: a larger tile may waste so many times the lanes that the best one wastes
-_TOLERATED_WASTE = 1.1
+TOLERATED_WASTE = 1.1
 
 
 @dataclass(frozen=True)
@@ -86,4 +86,4 @@ def tile_along(length: int, most: int, least: int = 32) -> int:
     while candidates[-1] > least:
         candidates.append(candidates[-1] // 2)
     best = min(waste(length, tile) for tile in candidates)
-    return next(tile for tile in candidates if waste(length, tile) <= best * _TOLERATED_WASTE)
+    return next(tile for tile in candidates if waste(length, tile) <= best * TOLERATED_WASTE)

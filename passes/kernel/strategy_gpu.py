@@ -18,7 +18,7 @@ from ...dialects.sym import ZERO, Ranges
 from ..counters import counter
 from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit
-from .gpu_blocks import GpuBlocks, power_above, power_below, tile_along
+from .gpu_blocks import TOLERATED_WASTE, GpuBlocks, power_above, power_below, tile_along, waste
 from .gpu_legality import independent_nests, is_innermost, must_be_serial, relax_order, sink_between_loops
 from .launch_facts import ranges_of
 from .online_softmax import join_max_and_sum
@@ -27,7 +27,15 @@ from .spill import spill_local
 from .store_late import store_late
 from .targets import GpuTarget
 from .tiles import covers, extent_of, tile_of
-from .transforms import linearise, perfect_chain, range_of, rebuild_chain, set_mapping
+from .transforms import (
+    join_reductions,
+    linearise,
+    perfect_chain,
+    range_of,
+    rebuild_chain,
+    reduction_chain,
+    set_mapping,
+)
 
 #: bytes that one memory transaction moves
 SECTOR = 32
@@ -63,6 +71,8 @@ class _GpuSchedule:
     """Programs of the nest that has most."""
     chain: list[kernel.ForOp] = field(default_factory=list)
     """The loops whose iterations are spread over programs, outermost first."""
+    joined: kernel.ReduceOp | None = None
+    """A reduction of which nothing is kept."""
 
     def run(self) -> None:
         """Map everything, then see to the local buffers."""
@@ -215,10 +225,12 @@ class _GpuSchedule:
 
     def _row_programs(self) -> None:
         """Lanes along the inner axes; short rows share a program."""
+        size = self._bytes_of_rows()
+        self._join_sums()
         if self.elements == 1:  # the first nest of a kernel decides
             held = ACCUMULATOR_BYTES * self._accumulators()
             least = self.blocks.least_per_thread if held else self.blocks.per_thread
-            self.per_thread = self.blocks.elements_per_thread(self._bytes_of_rows() + held, least)
+            self.per_thread = self.blocks.elements_per_thread(size + held, least)
         longest = max(self._row_tile(op) for op in self._innermost())
         rows = max(self.blocks.elements // longest, 1)
         tiles: dict[kernel.ForOp, int] = {}
@@ -263,7 +275,11 @@ class _GpuSchedule:
     def _row_tile(self, op: Loop) -> int:
         """The tile of an inner loop that runs along lanes."""
         length = self.sizes.trips(op)
-        if length <= self.blocks.longest_row and covers(extent_of(op), self.blocks.longest_row, self.ranges):
+        if (
+            op is not self.joined
+            and length <= self.blocks.longest_row
+            and covers(extent_of(op), self.blocks.longest_row, self.ranges)
+        ):
             return power_above(length)
         return tile_along(length, self.blocks.step)
 
@@ -279,6 +295,24 @@ class _GpuSchedule:
         if tile > 1 and _may_tile(op) and counter("kernel-tile-lanes"):
             set_mapping(op, "vector", tile)
             self.elements = max(self.elements, rows * tile)
+
+    def _join_sums(self) -> None:
+        """Make one reduction of reductions of rows, all that a program does, where tiles as long as a row waste lanes.
+
+        Nothing is kept of the elements, so that tiles need not end where rows do.
+        """
+        loops = [op for op in self.chain[-1].body.block.ops if isinstance(op, Loop)]
+        if len(loops) != 1 or not isinstance(loops[0], kernel.ReduceOp):
+            return
+        chain = reduction_chain(loops[0])
+        lengths = [extent_of(op).as_int() or 0 for op in chain]
+        row, total = lengths[-1], prod(lengths)
+        wasteful = waste(row, power_above(row)) > TOLERATED_WASTE and row <= self.blocks.longest_row
+        whole = row % self.blocks.least_per_thread == 0 and is_innermost(chain[-1])
+        if len(chain) == 1 or not total or any(op.lo.data is not ZERO for op in chain) or not (wasteful and whole):
+            return
+        if counter("kernel-tile-join"):
+            self.joined = join_reductions(chain, kernel_names(self.function))
 
     def _one_row(self, op: kernel.ForOp) -> kernel.ForOp:
         """Several short loops as one over all their iterations, so that one tile covers them."""

@@ -128,3 +128,32 @@ kernel.func @pieces(%x: !kernel.buffer<bf16, 134217728>, %t: !kernel.buffer<bf16
 
 // CHECK-LABEL: kernel.func @pieces
 // CHECK-SAME: num_warps 16
+
+// -----
+
+// Rows of 3136 elements would leave a quarter of 4096 lanes idle: tiles go on from one to the next.
+
+kernel.func @waste(%x: !kernel.buffer<bf16, 51380224>, %y: !kernel.buffer<f32, 2048>) {
+  kernel.for i0 in 0 to 8 {
+    kernel.for i1 in 0 to 256 {
+      %s = kernel.reduce sum r0 in 0 to 8 {
+        %a = kernel.reduce sum r1 in 0 to 3136 {
+          %v = kernel.load %x[6422528*i0 + 802816*r0 + 3136*i1 + r1]
+          %w = scalar.widen %v : bf16 to f32
+          kernel.yield %w
+        }
+        kernel.yield %a
+      }
+      kernel.store %s, %y[256*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @waste
+// CHECK-SAME: num_warps 4
+// CHECK: %s = kernel.reduce sum i2 in 0 to 25088 map vector tile 2048 {
+// CHECK-NEXT: kernel.load %x[6422528*i0 + 802816*(i2 floordiv 3136) + 3136*i1 + i2 mod 3136]
+// CHECK-NOT: kernel.reduce
