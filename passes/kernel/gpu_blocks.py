@@ -18,6 +18,8 @@ class GpuBlocks:
     elements:         elements of one program of an elementwise kernel
     longest_row:      longest row, in elements, that one program keeps in registers
     step:             elements of a tile in a loop over a longer row: enough loads on their way to keep the memory busy
+    least_step:       and where there are so many programs that smaller ones keep it busy
+    unroll:           steps of loops over longer rows that are written out; 0: as many as a thread has registers for
     column_step:      elements of a tile in a loop over columns
     per_thread:       elements that one thread works on at a time
     least_per_thread: and at least: as many as one instruction loads, of 16 bits
@@ -29,6 +31,8 @@ class GpuBlocks:
     elements: int = 1024
     longest_row: int = 16384
     step: int = 8192
+    least_step: int = 2048
+    unroll: int = 0
     column_step: int = 4096
     per_thread: int = 16
     least_per_thread: int = 8
@@ -38,7 +42,7 @@ class GpuBlocks:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if value < 0 or value & (value - 1) or (value == 0 and name != "warps"):
+            if value < 0 or value & (value - 1) or (value == 0 and name not in ("unroll", "warps")):
                 raise UserError(f"{name.replace('_', '-')} is {value}", "blocks of a GPU take powers of two")
 
     def elements_per_thread(self, bytes_per_element: int, least: int, most: int | None = None) -> int:
@@ -46,23 +50,48 @@ class GpuBlocks:
         fitting = power_below(self.bytes_per_thread // max(bytes_per_element, 1))
         return max(min(fitting, 2 * self.per_thread if most is None else most), least)
 
-    def warps_for(self, elements: int, per_thread: int, programs: int, target: GpuTarget) -> int:
-        """Warps of a program that works on a tile of so many elements, `per_thread` at least for each thread."""
+    def step_for(self, programs: int, target: GpuTarget) -> int:
+        """Elements of a tile in a loop over a long row: few where not even small programs run all at once.
+
+        Small ones end and start one by one, while others read.
+        """
+        return self.least_step if programs * (self.least_step // self.per_thread) > target.room else self.step
+
+    def warps_for(self, elements: int, per_thread: int, programs: int, again: int, target: GpuTarget) -> int:
+        """Warps of a program that works on a tile of so many elements, `per_thread` at least for each thread.
+
+        `again`: bytes that it reads more than once, from the cache if they are still there.
+        """
         if self.warps:
             return min(self.warps, target.warps)
         warps = max(1, min(power_below(elements // (target.warp * per_thread)), target.warps))
-        return self._fill_up(warps, elements, programs, target)
+        most = min(power_below(elements // (target.warp * self.least_per_thread)), target.warps)
+        warps = _fill_up(warps, most, programs, target)
+        return _fit_cache(warps, min(2 * most, target.warps), programs, again, target) if again else warps
 
-    def _fill_up(self, warps: int, elements: int, programs: int, target: GpuTarget) -> int:
-        """More warps for few programs, as long as all run at once and a thread has `least_per_thread` elements."""
-        room = target.processors * target.threads
-        while (
-            warps < target.warps
-            and elements >= 2 * warps * target.warp * self.least_per_thread
-            and programs * 2 * warps * target.warp <= room
-        ):
-            warps *= 2
-        return warps
+
+def _fill_up(warps: int, most: int, programs: int, target: GpuTarget) -> int:
+    """More warps for few programs, as long as all run at once."""
+    while 2 * warps <= most and programs * 2 * warps * target.warp <= target.room:
+        warps *= 2
+    return warps
+
+
+def _fit_cache(warps: int, most: int, programs: int, again: int, target: GpuTarget) -> int:
+    """More warps for programs that read so many bytes again, where that makes them stay in the cache.
+
+    With more warps fewer programs run at once. Half of the cache is for what they read, the rest for what they write.
+    A thread then reads half of what one instruction can; several steps are on their way at once (`unroll_steps`).
+    """
+
+    def fits(count: int) -> bool:
+        at_once = min(programs, target.processors * (target.threads // (count * target.warp)))
+        return 2 * at_once * again <= target.cache_bytes
+
+    wanted = warps
+    while not fits(wanted) and 2 * wanted <= most:
+        wanted *= 2
+    return wanted if fits(wanted) else warps
 
 
 def power_above(count: int) -> int:

@@ -49,6 +49,7 @@ class GpuTarget:
     shared_bytes:  memory that the threads of one program share
     registers:     32-bit registers of a processor
     bandwidth:     bytes that the memory moves in a nanosecond
+    cache_bytes:   cache that all processors share; 0 where that is not known
     """
 
     name: str
@@ -59,6 +60,12 @@ class GpuTarget:
     shared_bytes: int = 160 << 10
     registers: int = 64 << 10
     bandwidth: int = 2000
+    cache_bytes: int = 0
+
+    @property
+    def room(self) -> int:
+        """Threads that run at once."""
+        return self.processors * self.threads
 
     @property
     def kind(self) -> str:
@@ -82,13 +89,17 @@ TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         CpuTarget("cpp"),
-        GpuTarget("cuda:75", processors=40, threads=1024, shared_bytes=64 << 10, bandwidth=320),
-        GpuTarget("cuda:80", processors=108, shared_bytes=164 << 10, bandwidth=2000),
-        GpuTarget("cuda:86", processors=84, threads=1536, shared_bytes=100 << 10, bandwidth=770),
-        GpuTarget("cuda:89", processors=128, threads=1536, shared_bytes=100 << 10, bandwidth=1000),
-        GpuTarget("cuda:90", processors=132, shared_bytes=228 << 10, bandwidth=3350),
-        GpuTarget("cuda:100", processors=148, shared_bytes=228 << 10, bandwidth=8000),
-        GpuTarget("cuda:120", processors=170, threads=1536, shared_bytes=100 << 10, bandwidth=1790),
+        GpuTarget("cuda:75", processors=40, threads=1024, shared_bytes=64 << 10, bandwidth=320, cache_bytes=4 << 20),
+        GpuTarget("cuda:80", processors=108, shared_bytes=164 << 10, bandwidth=2000, cache_bytes=40 << 20),
+        GpuTarget("cuda:86", processors=84, threads=1536, shared_bytes=100 << 10, bandwidth=770, cache_bytes=6 << 20),
+        GpuTarget(
+            "cuda:89", processors=128, threads=1536, shared_bytes=100 << 10, bandwidth=1000, cache_bytes=72 << 20
+        ),
+        GpuTarget("cuda:90", processors=132, shared_bytes=228 << 10, bandwidth=3350, cache_bytes=50 << 20),
+        GpuTarget("cuda:100", processors=148, shared_bytes=228 << 10, bandwidth=8000, cache_bytes=126 << 20),
+        GpuTarget(
+            "cuda:120", processors=170, threads=1536, shared_bytes=100 << 10, bandwidth=1790, cache_bytes=96 << 20
+        ),
         GpuTarget("hip:gfx90a", warp=64, processors=104, warps=16, shared_bytes=64 << 10, bandwidth=1600),
         GpuTarget("hip:gfx942", warp=64, processors=304, warps=16, shared_bytes=64 << 10, bandwidth=5300),
         GpuTarget("hip:gfx1100", processors=96, shared_bytes=64 << 10, bandwidth=960),

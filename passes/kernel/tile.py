@@ -47,6 +47,8 @@ class KernelTile(ModulePass):
     elements: int = GpuBlocks.elements
     longest_row: int = GpuBlocks.longest_row
     step: int = GpuBlocks.step
+    least_step: int = GpuBlocks.least_step
+    unroll: int = GpuBlocks.unroll
     column_step: int = GpuBlocks.column_step
     per_thread: int = GpuBlocks.per_thread
     least_per_thread: int = GpuBlocks.least_per_thread
