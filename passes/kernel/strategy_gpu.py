@@ -158,6 +158,8 @@ class _GpuSchedule:
         self._fill(tiles, budget)
         if self.elements == 1:
             least, most = self.blocks.least_per_thread, self.blocks.per_thread
+            plain = across is None and self.nest.shares_only_numbers([loop.axis.data for loop in self.chain])
+            most = least if plain else most  # one instruction to load, one to store
             self.per_thread = self.blocks.elements_per_thread(self._bytes_along(inner), least, most)
         self._spread(tiles)
 

@@ -1,6 +1,6 @@
 // RUN: inductile-opt %s --split-input-file --verify-each -p 'kernel-tile{target="cuda:90"}' | filecheck %s
 
-// Two inputs of 16 bits, 1024 elements a program: 16 for a thread.
+// Two inputs of 16 bits, 1024 elements a program: 8 for a thread, which one instruction loads.
 
 kernel.func @two(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<bf16, 33554432>, %z: !kernel.buffer<bf16, 33554432>) {
   kernel.for i0 in 0 to 33554432 {
@@ -14,11 +14,11 @@ kernel.func @two(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<bf16, 33
 }
 
 // CHECK-LABEL: kernel.func @two
-// CHECK-SAME: num_warps 2
+// CHECK-SAME: num_warps 4
 
 // -----
 
-// Three, and two results: 8 for a thread, and the first result waits until the last input is on its way.
+// Three, and two results: the first result waits until the last input is on its way.
 
 kernel.func @three(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<bf16, 33554432>, %w: !kernel.buffer<bf16, 33554432>, %z: !kernel.buffer<bf16, 33554432>, %o: !kernel.buffer<bf16, 33554432>) {
   kernel.for i0 in 0 to 33554432 {
