@@ -57,31 +57,23 @@ class GpuBlocks:
         """
         return self.least_step if programs * (self.least_step // self.per_thread) > target.room else self.step
 
-    def warps_for(self, elements: int, per_thread: int, programs: int, again: int, target: GpuTarget) -> int:
-        """Warps of a program that works on a tile of so many elements, `per_thread` at least for each thread.
-
-        `again`: bytes that it reads more than once, from the cache if they are still there.
-        """
-        if self.warps:
-            return min(self.warps, target.warps)
-        warps = max(1, min(power_below(elements // (target.warp * per_thread)), target.warps))
-        most = min(power_below(elements // (target.warp * self.least_per_thread)), target.warps)
-        warps = _fill_up(warps, most, programs, target)
-        return _fit_cache(warps, min(2 * most, target.warps), programs, again, target) if again else warps
+    def warps_for(self, elements: int, per_thread: int, target: GpuTarget) -> int:
+        """Warps of a program that works on a tile of so many elements, `per_thread` at least for each thread."""
+        return max(1, min(power_below(elements // (target.warp * per_thread)), target.warps))
 
 
-def _fill_up(warps: int, most: int, programs: int, target: GpuTarget) -> int:
+def fill_up(warps: int, most: int, programs: int, target: GpuTarget) -> int:
     """More warps for few programs, as long as all run at once."""
     while 2 * warps <= most and programs * 2 * warps * target.warp <= target.room:
         warps *= 2
     return warps
 
 
-def _fit_cache(warps: int, most: int, programs: int, again: int, target: GpuTarget) -> int:
+def fit_cache(warps: int, most: int, programs: int, again: int, target: GpuTarget) -> int:
     """More warps for programs that read so many bytes again, where that makes them stay in the cache.
 
     With more warps fewer programs run at once. Half of the cache is for what they read, the rest for what they write.
-    A thread then reads half of what one instruction can; several steps are on their way at once (`unroll_steps`).
+    A thread then reads half of what one instruction can; several steps are on their way at once (`gpu_steps.py`).
     """
 
     def fits(count: int) -> bool:

@@ -1,11 +1,12 @@
 """Loops over rows that do not fit into the registers of a GPU's program, once all loops of a kernel are tiled.
 
-What a program does in one step: elements of its tile, and how many steps are written out.
+What a program does in one step: elements of its tile, with how many warps, and how many steps are written out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr, i64
@@ -16,10 +17,59 @@ from ...dialects.sym import ZERO, Ranges
 from ..counters import counter
 from .axes import Loop, loops_in
 from .cost import Sizes, element_bytes
-from .gpu_blocks import tile_along
+from .gpu_blocks import GpuBlocks, fill_up, fit_cache, tile_along
 from .gpu_legality import is_innermost
+from .targets import GpuTarget
 from .tiles import is_grid, is_persistent, is_tiled, steps, tile_of
 from .transforms import set_mapping
+
+
+@dataclass
+class Share:
+    """What is known of one program before its steps are settled.
+
+    elements:   elements of its largest tile
+    per_thread: and of those that one thread works on
+    programs:   how many there are
+    """
+
+    elements: int
+    per_thread: int
+    programs: int
+
+
+def settle_steps(
+    function: kernel.FuncOp, share: Share, target: GpuTarget, blocks: GpuBlocks, sizes: Sizes, ranges: Ranges
+) -> int:
+    """Choose steps for the loops over long rows of a tiled kernel, in place; returns the warps of a program.
+
+    Loops over rows that are read again take equal steps.
+    """
+    again = bytes_read_again(function, sizes, ranges)
+    step = min(tiles_of_steps(function)) if again else blocks.step_for(share.programs, target)
+    if blocks.least_step <= step < blocks.step and shorten_steps(function, step, sizes, ranges):
+        share = Share(max(tiles_of_steps(function)), share.per_thread if again else blocks.per_thread, share.programs)
+    warps = blocks.warps or _warps(function, share, again, target, blocks)
+    if blocks.unroll:
+        unroll_all(function, blocks.unroll, ranges)
+    elif again:
+        unroll_steps(function, warps * target.warp, blocks.bytes_per_thread, ranges)
+    return min(warps, target.warps)
+
+
+def _warps(function: kernel.FuncOp, share: Share, again: int, target: GpuTarget, blocks: GpuBlocks) -> int:
+    """Warps of a program that reads `again` bytes again."""
+    warps = blocks.warps_for(share.elements, share.per_thread, target)
+    least = blocks.per_thread if waits_for_rows(function) else blocks.least_per_thread
+    most = blocks.warps_for(share.elements, least, target)
+    warps = fill_up(warps, most, share.programs, target)
+    return fit_cache(warps, min(2 * most, target.warps), share.programs, again, target) if again else warps
+
+
+def waits_for_rows(function: kernel.FuncOp) -> bool:
+    """Whether a program takes rows one after the other and its warps wait for each other at the end of each."""
+    reductions = (op for op in loops_in(function.body.block) if isinstance(op, kernel.ReduceOp) and is_tiled(op))
+    return any(isinstance(around := op.parent_op(), kernel.ForOp) and not is_grid(around) for op in reductions)
 
 
 def bytes_read_again(function: kernel.FuncOp, sizes: Sizes, ranges: Ranges) -> int:

@@ -20,7 +20,7 @@ from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit
 from .gpu_blocks import TOLERATED_WASTE, GpuBlocks, power_above, power_below, tile_along, waste
 from .gpu_legality import independent_nests, is_innermost, must_be_serial, relax_order, sink_between_loops
-from .gpu_steps import bytes_read_again, shorten_steps, tiles_of_steps, unroll_all, unroll_steps
+from .gpu_steps import Share, settle_steps
 from .launch_facts import ranges_of
 from .online_softmax import join_max_and_sum
 from .recompute import recompute_locals
@@ -102,24 +102,10 @@ class _GpuSchedule:
             spill_local(self.function, op)
         join_max_and_sum(self.function, self.ranges)
         store_late(self.function.body.block)
-        self.function.properties["num_warps"] = IntegerAttr(self._steps(), i64)
-
-    def _steps(self) -> int:
-        """Settle the steps of loops over rows that do not fit into registers; the warps of a program."""
-        blocks, target = self.blocks, self.target
-        again = bytes_read_again(self.function, self.sizes, self.ranges)
-        # loops over the same rows take equal steps
-        step = min(tiles_of_steps(self.function)) if again else blocks.step_for(self.programs, target)
-        if blocks.least_step <= step < blocks.step and shorten_steps(self.function, step, self.sizes, self.ranges):
-            self.elements = max(tiles_of_steps(self.function))
-            self.per_thread = self.per_thread if again else blocks.per_thread
-        per_thread = self.per_thread or blocks.per_thread
-        warps = blocks.warps_for(self.elements, per_thread, self.programs, again, target)
-        if blocks.unroll:
-            unroll_all(self.function, blocks.unroll, self.ranges)
-        elif again:
-            unroll_steps(self.function, warps * target.warp, blocks.bytes_per_thread, self.ranges)
-        return warps
+        per_thread = self.per_thread or self.blocks.per_thread
+        share = Share(self.elements, per_thread, self.programs)
+        warps = settle_steps(self.function, share, self.target, self.blocks, self.sizes, self.ranges)
+        self.function.properties["num_warps"] = IntegerAttr(warps, i64)
 
     def _programs(self, op: kernel.ForOp) -> None:
         """Spread a nest over programs."""
