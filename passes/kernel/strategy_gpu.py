@@ -146,14 +146,14 @@ class _GpuSchedule:
             least, most = self.blocks.least_per_thread, self.blocks.per_thread
             plain = across is None and self.nest.shares_only_numbers([loop.axis.data for loop in self.chain])
             most = least if plain else most  # one instruction to load, one to store
-            self.per_thread = self.blocks.elements_per_thread(self._bytes_along(inner), least, most)
+            self.per_thread = self.blocks.elements_per_thread(self._bytes_of_elements(), least, most)
         self._spread(tiles)
 
-    def _bytes_along(self, inner: kernel.ForOp) -> int:
-        """Bytes that each element takes of buffers that hold more than one for an axis."""
-        axis = inner.axis.data
+    def _bytes_of_elements(self) -> int:
+        """Bytes that each element takes of buffers that hold one for it alone; what programs share is in the cache."""
+        own = [loop.axis.data for loop in self.chain]
         loads = [a for a in self.nest.accesses if isinstance(a.op, kernel.LoadOp)]
-        return sum(a.bytes for a in loads if a.stride(axis) is not ZERO)
+        return sum(a.bytes for a in loads if all(a.stride(axis) is not ZERO for axis in own))
 
     def _unit_bytes(self, loop: kernel.ForOp) -> int:
         """Bytes of memory that accesses touch, each place once, side by side along an axis."""

@@ -18,6 +18,29 @@ kernel.func @two(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<bf16, 33
 
 // -----
 
+// What the programs of all rows read comes from the cache: 16 for a thread.
+
+kernel.func @bias(%x: !kernel.buffer<bf16, 33554432>, %t: !kernel.buffer<bf16, 33554432>, %b: !kernel.buffer<bf16, 4096>, %z: !kernel.buffer<bf16, 33554432>) {
+  kernel.for i0 in 0 to 8192 {
+    kernel.for i1 in 0 to 4096 {
+      %a = kernel.load %x[4096*i0 + i1]
+      %k = kernel.load %b[i1]
+      %c = arith.addf %a, %k : bf16
+      %g = kernel.load %t[4096*i0 + i1]
+      %d = arith.mulf %c, %g : bf16
+      kernel.store %d, %z[4096*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @bias
+// CHECK-SAME: num_warps 2
+
+// -----
+
 // Three, and two results: the first result waits until the last input is on its way.
 
 kernel.func @three(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<bf16, 33554432>, %w: !kernel.buffer<bf16, 33554432>, %z: !kernel.buffer<bf16, 33554432>, %o: !kernel.buffer<bf16, 33554432>) {
