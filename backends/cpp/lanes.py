@@ -143,6 +143,8 @@ def serial_loop(context: Context, op: Loop, lo: Code | None = None, hi: Code | N
     end = context.index(op.hi.data) if hi is None else hi
     if op.mapping.data == "unroll":
         context.out.pragma(f"GCC unroll {min((op.hi.data - op.lo.data).as_int() or 8, 64)}")
+    elif op.unroll is not None:
+        context.out.pragma(f"GCC unroll {min(op.unroll.value.data, 64)}")
     with (
         context.out.block(f"for (int64_t {name} = {start}; {name} < {end.at(3)}; ++{name})"),
         context.axis(op.axis.data, name, op.lo.data, op.hi.data),

@@ -115,14 +115,9 @@ class Axes:
     def looped(self, op: Loop) -> Iterator[None]:
         """A Python loop over the axis, by tiles where it has some. The body is a scope."""
         context, name = self.context, op.axis.data
-        lo, hi = context.index(op.lo.data).text, context.index(op.hi.data).text
         step = context.names.fresh(f"{name}_start" if is_tiled(op) else name)
-        function, tail = "range", f", {self.block(op)}" if is_tiled(op) else ""
-        if op.mapping.data == "unroll" and op.lo.data.is_constant and op.hi.data.is_constant:
-            function = "tl.static_range"
-        head = hi if lo == "0" and not tail else f"{lo}, {hi}{tail}"
         settle(context, op)
-        context.out.line(f"for {step} in {function}({head}):")
+        context.out.line(f"for {step} in {self._steps(op)}:")
         with context.scope():
             separate(context, op)
             if is_tiled(op):
@@ -135,6 +130,16 @@ class Axes:
                 value = context.define(f"tl.cast({step}, {context.width})", self._dtype, (), name)
             self._bind(op, value)
             yield
+
+    def _steps(self, op: Loop) -> str:
+        """Text of what a loop's variable runs through."""
+        lo, hi = self.context.index(op.lo.data).text, self.context.index(op.hi.data).text
+        tail = f", {self.block(op)}" if is_tiled(op) else ""
+        if op.unroll is not None:
+            return f"tl.range({lo}, {hi}{tail}, loop_unroll_factor={op.unroll.value.data})"
+        written_out = op.mapping.data == "unroll" and op.lo.data.is_constant and op.hi.data.is_constant
+        head = hi if lo == "0" and not tail else f"{lo}, {hi}{tail}"
+        return f"{'tl.static_range' if written_out else 'range'}({head})"
 
     @contextmanager
     def _lanes(self, op: Loop, start: str, wide: str) -> Iterator[None]:

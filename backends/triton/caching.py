@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from xdsl.ir import Operation
 
 from ...dialects import kernel
-from ...dialects.sym import Ranges
+from ...dialects.sym import Expr, Ranges
 from ...passes.kernel.axes import Loop
 from ...passes.kernel.cost import is_unit
 from ...passes.kernel.effects import written_buffers
 from ...passes.kernel.tiles import is_grid, is_persistent, is_tiled
 
 KEEP, DROP = "evict_last", "evict_first"
+#: stands for each size that is not known
+_SIZE = 64
 
 
 def eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str]:
@@ -71,12 +73,15 @@ def _reads_whole_lines(op: kernel.LoadOp) -> bool:
     """Whether each program reads a part of its own, neighbours in memory at a time."""
     index, loops = op.map.data[0], _around(op)
     programs = {loop.axis.data for loop in loops if is_grid(loop)}
-    along = (loop for loop in loops if is_tiled(loop))
-    return (
-        bool(programs)
-        and programs <= index.free_symbols
-        and any(is_unit(index.coefficient(loop.axis.data)) for loop in along)
-    )
+    along = (loop.axis.data for loop in loops if is_tiled(loop))
+    return bool(programs) and programs <= index.free_symbols and any(_are_neighbours(index, axis) for axis in along)
+
+
+def _are_neighbours(index: Expr, axis: str) -> bool:
+    """Whether elements lie side by side along an axis, at least where it begins: rows may follow one another on it."""
+    others = dict.fromkeys(index.free_symbols, _SIZE)
+    first, second = (index.evaluate({**others, axis: place}) for place in (0, 1))
+    return is_unit(index.coefficient(axis)) or second - first == 1
 
 
 def _around(op: Operation) -> list[Loop]:

@@ -9,7 +9,8 @@ from ...dialects import kernel
 from ...dialects.sym import bounds
 from ...passes.kernel.cost import element_bytes
 from ...passes.kernel.tiles import extent_of, is_persistent, is_tiled, tile_of
-from .combining import Combining, Group, yielded_operands
+from ...passes.kernel.transforms import reduction_chain
+from .combining import Combining, Group
 from .monoids import monoid_named, reduce_text
 from .values import Value, union
 
@@ -26,7 +27,7 @@ class Reductions(Combining):
 
     def emit(self, op: kernel.ReduceOp) -> None:
         """Emit a reduction and bind its results."""
-        chain = chain_of(op)
+        chain = reduction_chain(op)
         if len(chain) == 1 and is_persistent(op, self.context.ranges):
             with self.axes.covered(op):
                 self.body(op.body.block)
@@ -174,22 +175,6 @@ class Reductions(Combining):
         groups = f"tl.reshape({block}, [{', '.join([*lanes, str(count)])}])"
         self.assign(accumulators, [f"nvidia.{name}_fold({', '.join([*(a.text for a in accumulators), groups])})"])
         return f"[{', '.join(lanes)}]"
-
-
-def chain_of(op: kernel.ReduceOp) -> list[kernel.ReduceOp]:
-    """The reductions, outermost first, that only pass the same monoids on: they share one set of accumulators."""
-    chain = [op]
-    while not is_tiled(chain[-1]):
-        outer = chain[-1]
-        inner = outer.body.block.first_op
-        if not isinstance(inner, kernel.ReduceOp) or inner.next_op is not outer.body.block.last_op:
-            break
-        if inner.combiners != outer.combiners or inner.combine is not None:
-            break
-        if yielded_operands(outer) != tuple(inner.results):
-            break
-        chain.append(inner)
-    return chain
 
 
 def is_of_single_elements(name: str, values: Sequence[Value]) -> bool:

@@ -50,20 +50,24 @@ def _parse_range(parser: Parser) -> dict[str, Attribute]:
     lo = parse_expr(parser)
     parser.parse_keyword("to")
     hi = parse_expr(parser)
-    mapping, tile = "serial", None
+    mapping, tile, steps = "serial", None, dict[str, Attribute]()
     if parser.parse_optional_keyword("map") is not None:
         mapping = parser.parse_identifier()
         if parser.parse_optional_keyword("tile") is not None:
             tile = parser.parse_integer(allow_negative=False)
-    return _range_properties(axis, lo, hi, mapping, tile)
+        if parser.parse_optional_keyword("unroll") is not None:
+            steps["unroll"] = IntegerAttr(parser.parse_integer(allow_negative=False), i64)
+    return _range_properties(axis, lo, hi, mapping, tile) | steps
 
 
 def _print_range(printer: Printer, op: ForOp | ReduceOp | ScanOp) -> None:
     printer.print_string(f"{op.axis.data} in {op.lo.data} to {op.hi.data}")
-    if op.mapping.data != "serial" or op.tile is not None:
+    if op.mapping.data != "serial" or op.tile is not None or op.unroll is not None:
         printer.print_string(f" map {op.mapping.data}")
         if op.tile is not None:
             printer.print_string(f" tile {op.tile.value.data}")
+        if op.unroll is not None:
+            printer.print_string(f" unroll {op.unroll.value.data}")
 
 
 def _verify_range(op: ForOp | ReduceOp | ScanOp) -> None:
@@ -71,6 +75,8 @@ def _verify_range(op: ForOp | ReduceOp | ScanOp) -> None:
         raise VerifyException(f"maps axis {op.axis.data} by {op.mapping.data}; known: {', '.join(MAPPINGS)}")
     if op.tile is not None and op.tile.value.data < 1:
         raise VerifyException(f"tile of axis {op.axis.data} must be positive")
+    if op.unroll is not None and (op.unroll.value.data < 2 or op.mapping.data not in ("vector", "serial")):
+        raise VerifyException(f"axis {op.axis.data} is unrolled: 2 iterations or more of a vector or serial loop")
 
 
 @irdl_op_definition
@@ -82,6 +88,9 @@ class ForOp(IRDLOperation):
     tensor in Triton; the last block is masked.
     With `parallel` the tile is the grain instead: the smallest number of
     iterations that a thread is given, one after the other.
+
+    `map vector tile 1024 unroll 4` tells the compiler to write out so many steps of a vector or serial loop, so that
+    their loads are on their way together; it means the same.
     """
 
     name = "kernel.for"
@@ -90,6 +99,7 @@ class ForOp(IRDLOperation):
     hi = prop_def(SymAttr)
     mapping = prop_def(StringAttr)
     tile = opt_prop_def(IntegerAttr)
+    unroll = opt_prop_def(IntegerAttr)
     body = region_def("single_block")
     traits = traits_def(RecursiveMemoryEffect())
 
@@ -147,6 +157,7 @@ class ReduceOp(IRDLOperation):
     hi = prop_def(SymAttr)
     mapping = prop_def(StringAttr)
     tile = opt_prop_def(IntegerAttr)
+    unroll = opt_prop_def(IntegerAttr)
     body = region_def("single_block")
     combine = opt_region_def("single_block")
     outs = var_result_def()
@@ -207,6 +218,7 @@ class ScanOp(IRDLOperation):
     hi = prop_def(SymAttr)
     mapping = prop_def(StringAttr)
     tile = opt_prop_def(IntegerAttr)
+    unroll = opt_prop_def(IntegerAttr)
     body = region_def("single_block")
     then = region_def("single_block")
     combine = opt_region_def("single_block")

@@ -6,7 +6,7 @@ choices only: no result depends on them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -108,6 +108,11 @@ class Nest:
         nest = Nest()
         nest._loop(op, ())
         return nest
+
+    def shares_only_numbers(self, axes: Sequence[str]) -> bool:
+        """Whether each access is to an element that no other point of the axes touches, or to one that all touch."""
+        used = [sum(a.stride(axis) is not ZERO for axis in axes) for a in self.accesses]
+        return all(count in (0, len(axes)) for count in used)
 
     def _loop(self, op: Loop, outer: tuple[Loop, ...]) -> None:
         for region in op.regions:

@@ -2,25 +2,88 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from ...errors import UserError
 from .targets import GpuTarget
 
-#: elements of one program of an elementwise kernel
-ELEMENTS = 1024
-#: longest row, in elements, that one program keeps in registers
-LONGEST_ROW = 16384
-#: elements of a tile in a loop over a longer row: enough loads on their way to keep the memory busy
-STEP = 8192
-#: elements of a tile in a loop over columns
-COLUMN_STEP = 4096
-#: elements that one thread works on at a time
-PER_THREAD = 16
-#: elements that one thread works on at least: as many as one instruction loads, of 16 bits
-LEAST_PER_THREAD = 8
-#: bytes of rows that one thread has on their way at a time
-BYTES_PER_THREAD = 64
-#: edge of the square tile of a transpose, in bytes: a full cache line of the GPU
-EDGE_BYTES = 128
-_TOLERATED_WASTE = 1.1
+#: a larger tile may waste so many times the lanes that the best one wastes
+TOLERATED_WASTE = 1.1
+
+
+@dataclass(frozen=True)
+class GpuBlocks:
+    """The numbers that a schedule for a GPU is made of; each is an option of `kernel-tile`. All are powers of two.
+
+    elements:         elements of one program of an elementwise kernel
+    longest_row:      longest row, in elements, that one program keeps in registers
+    step:             elements of a tile in a loop over a longer row: enough loads on their way to keep the memory busy
+    least_step:       and where there are so many programs that smaller ones keep it busy
+    unroll:           steps of loops over longer rows that are written out; 0: as many as a thread has registers for
+    column_step:      elements of a tile in a loop over columns
+    per_thread:       elements that one thread works on at a time
+    least_per_thread: and at least: as many as one instruction loads, of 16 bits
+    bytes_per_thread: bytes of rows that one thread has on their way at a time
+    edge_bytes:       edge of the square tile of a transpose: a full cache line of the GPU
+    warps:            warps of every program; 0: as many as suit its tile
+    """
+
+    elements: int = 1024
+    longest_row: int = 16384
+    step: int = 8192
+    least_step: int = 2048
+    unroll: int = 0
+    column_step: int = 4096
+    per_thread: int = 16
+    least_per_thread: int = 8
+    bytes_per_thread: int = 64
+    edge_bytes: int = 128
+    warps: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value < 0 or value & (value - 1) or (value == 0 and name not in ("unroll", "warps")):
+                raise UserError(f"{name.replace('_', '-')} is {value}", "blocks of a GPU take powers of two")
+
+    def elements_per_thread(self, bytes_per_element: int, least: int, most: int | None = None) -> int:
+        """Elements for one thread; `bytes_per_element` are read for each from memory."""
+        fitting = power_below(self.bytes_per_thread // max(bytes_per_element, 1))
+        return max(min(fitting, 2 * self.per_thread if most is None else most), least)
+
+    def step_for(self, programs: int, target: GpuTarget) -> int:
+        """Elements of a tile in a loop over a long row: few where not even small programs run all at once.
+
+        Small ones end and start one by one, while others read.
+        """
+        return self.least_step if programs * (self.least_step // self.per_thread) > target.room else self.step
+
+    def warps_for(self, elements: int, per_thread: int, target: GpuTarget) -> int:
+        """Warps of a program that works on a tile of so many elements, `per_thread` at least for each thread."""
+        return max(1, min(power_below(elements // (target.warp * per_thread)), target.warps))
+
+
+def fill_up(warps: int, most: int, programs: int, target: GpuTarget) -> int:
+    """More warps for few programs, as long as all run at once."""
+    while 2 * warps <= most and programs * 2 * warps * target.warp <= target.room:
+        warps *= 2
+    return warps
+
+
+def fit_cache(warps: int, most: int, programs: int, again: int, target: GpuTarget) -> int:
+    """More warps for programs that read so many bytes again, where that makes them stay in the cache.
+
+    With more warps fewer programs run at once. Half of the cache is for what they read, the rest for what they write.
+    A thread then reads half of what one instruction can; several steps are on their way at once (`gpu_steps.py`).
+    """
+
+    def fits(count: int) -> bool:
+        at_once = min(programs, target.processors * (target.threads // (count * target.warp)))
+        return 2 * at_once * again <= target.cache_bytes
+
+    wanted = warps
+    while not fits(wanted) and 2 * wanted <= most:
+        wanted *= 2
+    return wanted if fits(wanted) else warps
 
 
 def power_above(count: int) -> int:
@@ -44,26 +107,4 @@ def tile_along(length: int, most: int, least: int = 32) -> int:
     while candidates[-1] > least:
         candidates.append(candidates[-1] // 2)
     best = min(waste(length, tile) for tile in candidates)
-    return next(tile for tile in candidates if waste(length, tile) <= best * _TOLERATED_WASTE)
-
-
-def elements_per_thread(bytes_per_element: int, least: int = PER_THREAD, most: int = 2 * PER_THREAD) -> int:
-    """Elements for one thread; `bytes_per_element` are read for each from memory."""
-    return max(min(power_below(BYTES_PER_THREAD // max(bytes_per_element, 1)), most), least)
-
-
-def warps_for(elements: int, lanes: int, most: int, per_thread: int = PER_THREAD) -> int:
-    """Warps of a program that works on a tile of so many elements; `lanes` threads a warp, `most` warps at most."""
-    return max(1, min(power_below(elements // (lanes * per_thread)), most))
-
-
-def fill_up(warps: int, elements: int, programs: int, target: GpuTarget) -> int:
-    """More warps for few programs, as long as all of them run at once and a thread has `LEAST_PER_THREAD` elements."""
-    room = target.processors * target.threads
-    while (
-        warps < target.warps
-        and elements >= 2 * warps * target.warp * LEAST_PER_THREAD
-        and programs * 2 * warps * target.warp <= room
-    ):
-        warps *= 2
-    return warps
+    return next(tile for tile in candidates if waste(length, tile) <= best * TOLERATED_WASTE)

@@ -21,7 +21,7 @@ from .axes import kernel_names
 from .columns_beside_rows import lay_columns_beside_rows
 from .cost import Sizes
 from .effects import written_buffers
-from .gpu_blocks import LONGEST_ROW
+from .gpu_blocks import GpuBlocks
 from .launches import hinted_sizes, on_cpu, passed_sizes, written_by
 from .locations import merged
 from .merge_loops import merge_loops
@@ -184,7 +184,7 @@ class _Joiner:
             op.hi.data - op.lo.data for op in nest.body.block.ops if isinstance(op, kernel.ForOp | kernel.ReduceOp)
         ]
         longest = [length.as_int() for length in (*lengths, columns.column.hi.data)]
-        if any(length is None or length > LONGEST_ROW for length in longest):
+        if any(length is None or length > GpuBlocks.longest_row for length in longest):
             return False
         sums = sum(len(c.reduce.results) * launch.sizes.trips(c.column) for c in (*known, columns))
         return sums <= MOST_SUMS

@@ -18,22 +18,9 @@ from ...dialects.sym import ZERO, Ranges
 from ..counters import counter
 from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit
-from .gpu_blocks import (
-    COLUMN_STEP,
-    EDGE_BYTES,
-    ELEMENTS,
-    LEAST_PER_THREAD,
-    LONGEST_ROW,
-    PER_THREAD,
-    STEP,
-    elements_per_thread,
-    fill_up,
-    power_above,
-    power_below,
-    tile_along,
-    warps_for,
-)
+from .gpu_blocks import TOLERATED_WASTE, GpuBlocks, power_above, power_below, tile_along, waste
 from .gpu_legality import independent_nests, is_innermost, must_be_serial, relax_order, sink_between_loops
+from .gpu_steps import Share, settle_steps
 from .launch_facts import ranges_of
 from .online_softmax import join_max_and_sum
 from .recompute import recompute_locals
@@ -41,7 +28,15 @@ from .spill import spill_local
 from .store_late import store_late
 from .targets import GpuTarget
 from .tiles import covers, extent_of, tile_of
-from .transforms import linearise, perfect_chain, range_of, rebuild_chain, set_mapping
+from .transforms import (
+    join_reductions,
+    linearise,
+    perfect_chain,
+    range_of,
+    rebuild_chain,
+    reduction_chain,
+    set_mapping,
+)
 
 #: bytes that one memory transaction moves
 SECTOR = 32
@@ -57,9 +52,9 @@ ACCUMULATOR_BYTES = 2
 UNROLLED = 8
 
 
-def schedule(function: kernel.FuncOp, target: GpuTarget, sizes: Sizes) -> None:
+def schedule(function: kernel.FuncOp, target: GpuTarget, sizes: Sizes, blocks: GpuBlocks | None = None) -> None:
     """Choose mapping and tiles for all loops of a kernel, in place, and the warps of a program."""
-    _GpuSchedule(function, target, sizes, ranges_of(function)).run()
+    _GpuSchedule(function, target, sizes, ranges_of(function), blocks or GpuBlocks()).run()
 
 
 @dataclass
@@ -68,14 +63,17 @@ class _GpuSchedule:
     target: GpuTarget
     sizes: Sizes
     ranges: Ranges
+    blocks: GpuBlocks
     elements: int = 1
     """Elements of the largest tile."""
-    per_thread: int = PER_THREAD
-    """Elements of it that one thread works on."""
+    per_thread: int = 0
+    """Elements of it that one thread works on; 0: not decided yet, as many as usual."""
     programs: int = 1
     """Programs of the nest that has most."""
     chain: list[kernel.ForOp] = field(default_factory=list)
     """The loops whose iterations are spread over programs, outermost first."""
+    joined: kernel.ReduceOp | None = None
+    """A reduction of which nothing is kept."""
 
     def run(self) -> None:
         """Map everything, then see to the local buffers."""
@@ -104,8 +102,9 @@ class _GpuSchedule:
             spill_local(self.function, op)
         join_max_and_sum(self.function, self.ranges)
         store_late(self.function.body.block)
-        warps = warps_for(self.elements, self.target.warp, self.target.warps, self.per_thread)
-        warps = fill_up(warps, self.elements, self.programs, self.target)
+        per_thread = self.per_thread or self.blocks.per_thread
+        share = Share(self.elements, per_thread, self.programs)
+        warps = settle_steps(self.function, share, self.target, self.blocks, self.sizes, self.ranges)
         self.function.properties["num_warps"] = IntegerAttr(warps, i64)
 
     def _programs(self, op: kernel.ForOp) -> None:
@@ -131,10 +130,12 @@ class _GpuSchedule:
         inner = max(self.chain, key=lambda loop: (self._unit_bytes(loop), self.chain.index(loop)))
         across = self._across(inner)
         total = prod(self.sizes.trips(loop) for loop in self.chain)
-        budget = max(min(ELEMENTS, power_below(total // (4 * self.target.processors))), 4 * self.target.warp)
+        budget = max(
+            min(self.blocks.elements, power_below(total // (4 * self.target.processors))), 4 * self.target.warp
+        )
         tiles: dict[kernel.ForOp, int] = {}
         if across is not None and counter("kernel-tile-block"):
-            edge = max(EDGE_BYTES // self._widest(), 16)
+            edge = max(self.blocks.edge_bytes // self._widest(), 16)
             for loop in (inner, across):
                 tiles[loop] = min(edge, power_above(self.sizes.trips(loop)))
             budget = max(budget, edge * edge)
@@ -142,14 +143,17 @@ class _GpuSchedule:
             tiles[inner] = tile_along(self.sizes.trips(inner), budget)
         self._fill(tiles, budget)
         if self.elements == 1:
-            self.per_thread = elements_per_thread(self._bytes_along(inner), LEAST_PER_THREAD, PER_THREAD)
+            least, most = self.blocks.least_per_thread, self.blocks.per_thread
+            plain = across is None and self.nest.shares_only_numbers([loop.axis.data for loop in self.chain])
+            most = least if plain else most  # one instruction to load, one to store
+            self.per_thread = self.blocks.elements_per_thread(self._bytes_of_elements(), least, most)
         self._spread(tiles)
 
-    def _bytes_along(self, inner: kernel.ForOp) -> int:
-        """Bytes that each element takes of buffers that hold more than one for an axis."""
-        axis = inner.axis.data
+    def _bytes_of_elements(self) -> int:
+        """Bytes that each element takes of buffers that hold one for it alone; what programs share is in the cache."""
+        own = [loop.axis.data for loop in self.chain]
         loads = [a for a in self.nest.accesses if isinstance(a.op, kernel.LoadOp)]
-        return sum(a.bytes for a in loads if a.stride(axis) is not ZERO)
+        return sum(a.bytes for a in loads if all(a.stride(axis) is not ZERO for axis in own))
 
     def _unit_bytes(self, loop: kernel.ForOp) -> int:
         """Bytes of memory that accesses touch, each place once, side by side along an axis."""
@@ -225,12 +229,14 @@ class _GpuSchedule:
 
     def _row_programs(self) -> None:
         """Lanes along the inner axes; short rows share a program."""
+        size = self._bytes_of_rows()
+        self._join_sums()
         if self.elements == 1:  # the first nest of a kernel decides
             held = ACCUMULATOR_BYTES * self._accumulators()
-            least = LEAST_PER_THREAD if held else PER_THREAD
-            self.per_thread = elements_per_thread(self._bytes_of_rows() + held, least)
+            least = self.blocks.least_per_thread if held else self.blocks.per_thread
+            self.per_thread = self.blocks.elements_per_thread(size + held, least)
         longest = max(self._row_tile(op) for op in self._innermost())
-        rows = max(ELEMENTS // longest, 1)
+        rows = max(self.blocks.elements // longest, 1)
         tiles: dict[kernel.ForOp, int] = {}
         if rows > 1:
             self._fill_rows(tiles, rows)
@@ -273,9 +279,13 @@ class _GpuSchedule:
     def _row_tile(self, op: Loop) -> int:
         """The tile of an inner loop that runs along lanes."""
         length = self.sizes.trips(op)
-        if length <= LONGEST_ROW and covers(extent_of(op), LONGEST_ROW, self.ranges):
+        if (
+            op is not self.joined
+            and length <= self.blocks.longest_row
+            and covers(extent_of(op), self.blocks.longest_row, self.ranges)
+        ):
             return power_above(length)
-        return tile_along(length, STEP)
+        return tile_along(length, self.blocks.step)
 
     def _rows(self, op: Loop, nest: Nest, rows: int) -> None:
         """Tile the innermost loops of a nest; what is around them runs one after the other."""
@@ -290,13 +300,31 @@ class _GpuSchedule:
             set_mapping(op, "vector", tile)
             self.elements = max(self.elements, rows * tile)
 
+    def _join_sums(self) -> None:
+        """Make one reduction of reductions of rows, all that a program does, where tiles as long as a row waste lanes.
+
+        Nothing is kept of the elements, so that tiles need not end where rows do.
+        """
+        loops = [op for op in self.chain[-1].body.block.ops if isinstance(op, Loop)]
+        if len(loops) != 1 or not isinstance(loops[0], kernel.ReduceOp):
+            return
+        chain = reduction_chain(loops[0])
+        lengths = [extent_of(op).as_int() or 0 for op in chain]
+        row, total = lengths[-1], prod(lengths)
+        wasteful = waste(row, power_above(row)) > TOLERATED_WASTE and row <= self.blocks.longest_row
+        whole = row % self.blocks.least_per_thread == 0 and is_innermost(chain[-1])
+        if len(chain) == 1 or not total or any(op.lo.data is not ZERO for op in chain) or not (wasteful and whole):
+            return
+        if counter("kernel-tile-join"):
+            self.joined = join_reductions(chain, kernel_names(self.function))
+
     def _one_row(self, op: kernel.ForOp) -> kernel.ForOp:
         """Several short loops as one over all their iterations, so that one tile covers them."""
         chain = perfect_chain(op)
         lengths = [extent_of(loop).as_int() for loop in chain]
         if len(chain) < 2 or None in lengths or any(loop.lo.data is not ZERO for loop in chain):
             return op
-        if prod(length for length in lengths if length) > LONGEST_ROW or not counter("kernel-tile-join"):
+        if prod(length for length in lengths if length) > self.blocks.longest_row or not counter("kernel-tile-join"):
             return op
         joined, values = linearise([range_of(loop) for loop in chain], kernel_names(self.function))
         (loop,) = rebuild_chain(chain, [joined])
@@ -310,8 +338,8 @@ class _GpuSchedule:
         tiles = {column: width}
         inner = self._innermost()
         if all(self.sizes.trips(op) <= SHORT for op in inner):
-            tiles[column] = tile_along(self.sizes.trips(column), ELEMENTS // 2)
-            self._fill(tiles, ELEMENTS // 2)
+            tiles[column] = tile_along(self.sizes.trips(column), self.blocks.elements // 2)
+            self._fill(tiles, self.blocks.elements // 2)
             for op in inner:
                 self._write_out(op)
         else:
@@ -333,9 +361,9 @@ class _GpuSchedule:
         if not _may_tile(op) or isinstance(op, kernel.ScanOp):
             return
         length = self.sizes.trips(op)
-        most = max(COLUMN_STEP // width, 1)
+        most = max(self.blocks.column_step // width, 1)
         has_rows = any(isinstance(o, kernel.LocalOp) for o in self.function.walk())
-        if has_rows and covers(extent_of(op), LONGEST_ROW // width, self.ranges):
+        if has_rows and covers(extent_of(op), self.blocks.longest_row // width, self.ranges):
             tile = power_above(length)
         else:
             tile = min(most, power_above(length))

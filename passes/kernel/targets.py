@@ -63,6 +63,11 @@ class GpuTarget:
     cache_bytes: int = 40 << 20
 
     @property
+    def room(self) -> int:
+        """Threads that run at once."""
+        return self.processors * self.threads
+
+    @property
     def kind(self) -> str:
         """What comes before the colon of the name: the maker of its compiler, `cuda`."""
         return self.name.partition(":")[0]

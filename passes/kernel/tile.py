@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -13,6 +13,7 @@ from ...dialects import kernel
 from ..counters import counter
 from . import strategy_cpu, strategy_gpu
 from .cost import Sizes
+from .gpu_blocks import GpuBlocks
 from .launches import cpu_kernels, launch_sizes
 from .targets import CpuTarget, Target, target_named
 
@@ -30,6 +31,8 @@ class KernelTile(ModulePass):
     same values (`read_back.py`) or is written only when they are no longer needed (`write_ahead.py`), and blocks of a
     transpose get one. Nothing else changes: the schedule is these attributes, loops and buffers.
     A kernel that is launched on CPU tensors is scheduled for the CPU in any case.
+    The other options are the numbers that schedules for GPUs are made of (`gpu_blocks.py`), to try others:
+    `kernel-tile{target="cuda:90" elements=2048 per-thread=8}`.
 
         kernel.for i0 in 0 to s0 { %m = kernel.reduce max i1 in 0 to 4096 { ... } ... }
     becomes, for `cpp`,
@@ -41,25 +44,37 @@ class KernelTile(ModulePass):
     name = "kernel-tile"
     level: ClassVar[str] = "kernel"
     target: str = "cpp"
+    elements: int = GpuBlocks.elements
+    longest_row: int = GpuBlocks.longest_row
+    step: int = GpuBlocks.step
+    least_step: int = GpuBlocks.least_step
+    unroll: int = GpuBlocks.unroll
+    column_step: int = GpuBlocks.column_step
+    per_thread: int = GpuBlocks.per_thread
+    least_per_thread: int = GpuBlocks.least_per_thread
+    bytes_per_thread: int = GpuBlocks.bytes_per_thread
+    edge_bytes: int = GpuBlocks.edge_bytes
+    warps: int = GpuBlocks.warps
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Schedule every kernel that has no target yet."""
         target = target_named(self.target)
+        blocks = GpuBlocks(**{field.name: getattr(self, field.name) for field in fields(GpuBlocks)})
         sizes, on_cpu = launch_sizes(op), cpu_kernels(op)
         for function in op.body.block.ops:
             if isinstance(function, kernel.FuncOp) and function.target is None:
                 name = function.sym_name.data
                 chosen = target_named("cpp") if name in on_cpu else target
                 if counter(self.name):
-                    schedule(function, chosen, sizes.get(name, Sizes()))
+                    schedule(function, chosen, sizes.get(name, Sizes()), blocks)
                 else:
                     function.properties["target"] = StringAttr(chosen.name)
 
 
-def schedule(function: kernel.FuncOp, target: Target, sizes: Sizes) -> None:
-    """Map the loops of one kernel for a target."""
+def schedule(function: kernel.FuncOp, target: Target, sizes: Sizes, blocks: GpuBlocks) -> None:
+    """Map the loops of one kernel for a target; `blocks` for a GPU."""
     if isinstance(target, CpuTarget):
         strategy_cpu.schedule(function, target, sizes)
     else:
-        strategy_gpu.schedule(function, target, sizes)
+        strategy_gpu.schedule(function, target, sizes, blocks)
     function.properties["target"] = StringAttr(target.name)

@@ -8,8 +8,9 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Block, Region
 
 from ...dialects import kernel
+from ...dialects.loop import yielded
 from ...dialects.sym import ZERO, Expr, SymAttr, as_expr, ceildiv, smin, symbol
-from .axes import Loop, fresh_axis
+from .axes import Loop, fresh_axis, substitute_axes
 
 
 def set_mapping(op: Loop, mapping: str, tile: int | None = None) -> None:
@@ -29,6 +30,40 @@ def perfect_chain(op: kernel.ForOp) -> list[kernel.ForOp]:
         if len(ops) != 2 or not isinstance(ops[0], kernel.ForOp):
             return chain
         chain.append(ops[0])
+
+
+def reduction_chain(op: kernel.ReduceOp) -> list[kernel.ReduceOp]:
+    """The reductions, outermost first, that only pass on what the next one combines. Only the last may have a tile."""
+    chain = [op]
+    while chain[-1].tile is None:
+        outer = chain[-1]
+        inner = outer.body.block.first_op
+        if not isinstance(inner, kernel.ReduceOp) or inner.next_op is not outer.body.block.last_op:
+            break
+        if inner.combiners != outer.combiners or inner.combine is not None:
+            break
+        if yielded(outer.body) != tuple(inner.results):
+            break
+        chain.append(inner)
+    return chain
+
+
+def join_reductions(chain: Sequence[kernel.ReduceOp], names: set[str]) -> kernel.ReduceOp:
+    """A chain of reductions, all from 0, as one over all their iterations."""
+    outer, body = chain[0], chain[-1].body.block
+    parent = outer.parent
+    assert parent is not None
+    (axis, lo, hi), values = linearise([range_of(loop) for loop in chain], names)
+    chain[-1].body.detach_block(body)
+    substitute_axes(body, values)
+    combiners = [c.data for c in outer.combiners]
+    joined = kernel.ReduceOp.of(axis, lo, hi, combiners, Region(body), location=outer.location)
+    parent.insert_op_before(joined, outer)
+    for old, new in zip(outer.results, joined.results, strict=True):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    parent.erase_op(outer, safe_erase=False)
+    return joined
 
 
 Range = tuple[str, Expr, Expr]

@@ -16,6 +16,7 @@ from inductile.dialects.aten.types import TensorType, torch_name
 from inductile.dialects.context import new_context
 from inductile.lowering.registry import parse_passes
 from inductile.passes.kernel.cost import Sizes
+from inductile.passes.kernel.gpu_blocks import GpuBlocks
 from inductile.passes.kernel.launches import launch_sizes
 from inductile.passes.kernel.strategy_gpu import schedule
 from inductile.passes.kernel.targets import GpuTarget
@@ -61,20 +62,20 @@ def _copies(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     return [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype).copy_(t) for t in tensors]
 
 
-def scheduled(module: ModuleOp) -> ModuleOp:
+def scheduled(module: ModuleOp, blocks: GpuBlocks | None = None) -> ModuleOp:
     """The module at kernel and host level, every kernel scheduled for an H100."""
     PassManager(parse_passes(BEFORE)).run(new_context(), module)
     sizes = launch_sizes(module)
     for function in list(module.ops):
         if isinstance(function, kernel.FuncOp):
-            schedule(function, GpuTarget("cuda:90"), sizes.get(function.sym_name.data, Sizes()))
+            schedule(function, GpuTarget("cuda:90"), sizes.get(function.sym_name.data, Sizes()), blocks)
             function.properties["target"] = StringAttr("cuda:90")
     module.verify()
     PassManager(parse_passes("host-free")).run(new_context(), module)
     return module
 
 
-def _check(text: str, sizes: Mapping[str, int]) -> None:
+def _check(text: str, sizes: Mapping[str, int], blocks: GpuBlocks | None = None) -> None:
     module = parse(text)
     function = next(op for op in module.ops if op.name == "func.func")
     generator = torch.Generator().manual_seed(0)
@@ -82,7 +83,7 @@ def _check(text: str, sizes: Mapping[str, int]) -> None:
     inputs = [_input(type_, sizes, generator) for type_ in types]
     before, after = _copies(inputs), _copies(inputs)
     expected = [*run_module(module, before), *before]
-    got = [*build(scheduled(module))(list(after)), *after]
+    got = [*build(scheduled(module, blocks))(list(after)), *after]
     for one, other in zip(got, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5, equal_nan=True)
         assert one.stride() == other.stride()
@@ -91,6 +92,15 @@ def _check(text: str, sizes: Mapping[str, int]) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name: str) -> None:
     _check(PROGRAMS[name], SIZES)
+
+
+#: rows of these programs are long, and several steps of their loops are written out
+SMALL = GpuBlocks(elements=64, longest_row=8, step=16, least_step=4, column_step=32, unroll=2)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_in_small_blocks(name: str) -> None:
+    _check(PROGRAMS[name], SIZES, SMALL)
 
 
 @pytest.mark.parametrize("name", [n for n, text in PROGRAMS.items() if "<s0, " in text])

@@ -18,8 +18,10 @@ SHAPES = {
     "registers, rows share a program": ("grid tile 4", "vector tile 64"),
     "loop": ("grid", "vector tile 16"),
     "loop, rows share a program": ("grid tile 4", "vector tile 8"),
+    "unrolled loop, rows share a program": ("grid tile 4", "vector tile 8 unroll 2"),
     "loop of full tiles": ("grid tile 8", "vector tile 1"),
     "steps": ("grid tile 4", "serial"),
+    "unrolled steps": ("grid tile 4", "serial unroll 4"),
     "scalar": ("grid", "serial"),
 }
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "i64": torch.int64, "i32": torch.int32, "i8": torch.int8,

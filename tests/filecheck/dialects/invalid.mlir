@@ -77,6 +77,14 @@ kernel.func @mapping(%x: !kernel.buffer<f32, 4>) {
   kernel.yield
 }
 // -----
+kernel.func @unrolled(%x: !kernel.buffer<f32, 4>) {
+  // expected-error @unknown {{axis i0 is unrolled: 2 iterations or more of a vector or serial loop}}
+  kernel.for i0 in 0 to 4 map grid unroll 2 {
+    kernel.yield
+  }
+  kernel.yield
+}
+// -----
 kernel.func @types(%x: !kernel.buffer<f32, 4>, %y: !kernel.buffer<f64, 4>) {
   kernel.for i0 in 0 to 4 {
     %v = kernel.load %x[i0]

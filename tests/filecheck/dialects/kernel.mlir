@@ -16,7 +16,7 @@ kernel.func @softmax(%x: !kernel.buffer<f32, 4096*s0>, %y: !kernel.buffer<f32, 4
       kernel.store %e, %row[r0]
       kernel.yield %e
     }
-    kernel.for r0 in 0 to 4096 map vector tile 16 {
+    kernel.for r0 in 0 to 4096 map vector tile 16 unroll 4 {
       %e = kernel.load %row[r0]
       %q = arith.divf %e, %s : f32
       kernel.store %q, %y[4096*i0 + r0]
@@ -38,7 +38,7 @@ kernel.func @updates(%x: !kernel.buffer<ui8, 64>, %i: !kernel.buffer<i64, 64>, %
     kernel.store add atomic %w, %y[d0] (d0 = %j) if %ok
     kernel.yield
   }
-  kernel.scan sum r0 in 0 to 8 {
+  kernel.scan sum r0 in 0 to 8 map serial unroll 2 {
     %v = kernel.load %y[r0]
     kernel.yield %v
   } then {
@@ -64,7 +64,7 @@ kernel.func @updates(%x: !kernel.buffer<ui8, 64>, %i: !kernel.buffer<i64, 64>, %
 // CHECK-NEXT:         kernel.store %e, %row[r0]
 // CHECK-NEXT:         kernel.yield %e
 // CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.for r0 in 0 to 4096 map vector tile 16 {
+// CHECK-NEXT:       kernel.for r0 in 0 to 4096 map vector tile 16 unroll 4 {
 // CHECK-NEXT:         %e_1 = kernel.load %row[r0]
 // CHECK-NEXT:         %q = arith.divf %e_1, %s : f32
 // CHECK-NEXT:         kernel.store %q, %y[4096*i0 + r0]
@@ -86,7 +86,7 @@ kernel.func @updates(%x: !kernel.buffer<ui8, 64>, %i: !kernel.buffer<i64, 64>, %
 // CHECK-NEXT:       kernel.store add atomic %w, %y[d0] (d0 = %j) if %ok
 // CHECK-NEXT:       kernel.yield
 // CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.scan sum r0 in 0 to 8 {
+// CHECK-NEXT:     kernel.scan sum r0 in 0 to 8 map serial unroll 2 {
 // CHECK-NEXT:       %v_1 = kernel.load %y[r0]
 // CHECK-NEXT:       kernel.yield %v_1
 // CHECK-NEXT:     } then {

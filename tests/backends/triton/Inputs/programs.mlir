@@ -105,3 +105,21 @@ func.func @group_norm(%x: !aten.tensor<2x6x35xf32>, %w: !aten.tensor<6xf32>) -> 
   } : !aten.tensor<2x6x35xf32>
   func.return %y : !aten.tensor<2x6x35xf32>
 }
+
+// -----
+
+// Sums of channels: rows that are no power of two long, one behind the other in tiles.
+
+func.func @channel_sums(%x: !aten.tensor<5x3x600xf32>) -> (!aten.tensor<3xf32>, !aten.tensor<3xf32>) attributes {symbols = []} {
+  %y, %z = loop.fusion (a0 in 3 | a1 in 5, a2 in 600) {
+    %s, %m = loop.generate (i0 in 3) on (a0) {
+      %t, %n = loop.reduce [sum, max] (r0 in 5, r1 in 600) on (a1, a2) {
+        %v = loop.load %x[r0, i0, r1]
+        loop.yield %v, %v
+      }
+      loop.yield %t, %n
+    } : !aten.tensor<3xf32>, !aten.tensor<3xf32>
+    loop.yield %s, %m
+  } : !aten.tensor<3xf32>, !aten.tensor<3xf32>
+  func.return %y, %z : !aten.tensor<3xf32>, !aten.tensor<3xf32>
+}

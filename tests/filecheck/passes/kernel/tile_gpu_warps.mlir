@@ -1,6 +1,6 @@
 // RUN: inductile-opt %s --split-input-file --verify-each -p 'kernel-tile{target="cuda:90"}' | filecheck %s
 
-// Two inputs of 16 bits, 1024 elements a program: 16 for a thread.
+// Two inputs of 16 bits, 1024 elements a program: 8 for a thread, which one instruction loads.
 
 kernel.func @two(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<bf16, 33554432>, %z: !kernel.buffer<bf16, 33554432>) {
   kernel.for i0 in 0 to 33554432 {
@@ -14,11 +14,34 @@ kernel.func @two(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<bf16, 33
 }
 
 // CHECK-LABEL: kernel.func @two
+// CHECK-SAME: num_warps 4
+
+// -----
+
+// What the programs of all rows read comes from the cache: 16 for a thread.
+
+kernel.func @bias(%x: !kernel.buffer<bf16, 33554432>, %t: !kernel.buffer<bf16, 33554432>, %b: !kernel.buffer<bf16, 4096>, %z: !kernel.buffer<bf16, 33554432>) {
+  kernel.for i0 in 0 to 8192 {
+    kernel.for i1 in 0 to 4096 {
+      %a = kernel.load %x[4096*i0 + i1]
+      %k = kernel.load %b[i1]
+      %c = arith.addf %a, %k : bf16
+      %g = kernel.load %t[4096*i0 + i1]
+      %d = arith.mulf %c, %g : bf16
+      kernel.store %d, %z[4096*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @bias
 // CHECK-SAME: num_warps 2
 
 // -----
 
-// Three, and two results: 8 for a thread, and the first result waits until the last input is on its way.
+// Three, and two results: the first result waits until the last input is on its way.
 
 kernel.func @three(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<bf16, 33554432>, %w: !kernel.buffer<bf16, 33554432>, %z: !kernel.buffer<bf16, 33554432>, %o: !kernel.buffer<bf16, 33554432>) {
   kernel.for i0 in 0 to 33554432 {
@@ -84,7 +107,7 @@ kernel.func @few(%x: !kernel.buffer<f32, 16777216>, %y: !kernel.buffer<f32, 512>
 
 // -----
 
-// Many have enough, and a thread the registers for 32 elements.
+// Many keep it busy with few threads each: 2048 elements a step, 16 for a thread.
 
 kernel.func @many(%x: !kernel.buffer<bf16, 268435456>, %y: !kernel.buffer<f32, 8192>) {
   kernel.for i0 in 0 to 8192 {
@@ -100,7 +123,8 @@ kernel.func @many(%x: !kernel.buffer<bf16, 268435456>, %y: !kernel.buffer<f32, 8
 }
 
 // CHECK-LABEL: kernel.func @many
-// CHECK-SAME: num_warps 8
+// CHECK-SAME: num_warps 4
+// CHECK: map vector tile 2048 {
 
 // -----
 
@@ -128,3 +152,126 @@ kernel.func @pieces(%x: !kernel.buffer<bf16, 134217728>, %t: !kernel.buffer<bf16
 
 // CHECK-LABEL: kernel.func @pieces
 // CHECK-SAME: num_warps 16
+
+// -----
+
+// Rows of 128 KiB that are read twice: with 32 warps 264 are read at once, 33 MiB, which is too much for half of the
+// cache and helps nothing. With rows of 64 KiB it is 17 MiB, where 8 warps would need 67.
+
+kernel.func @long(%x: !kernel.buffer<bf16, 536870912>, %y: !kernel.buffer<f32, 536870912>) {
+  kernel.for i0 in 0 to 8192 {
+    %s = kernel.reduce sum r0 in 0 to 65536 {
+      %v = kernel.load %x[65536*i0 + r0]
+      %w = scalar.widen %v : bf16 to f32
+      kernel.yield %w
+    }
+    kernel.for i1 in 0 to 65536 {
+      %v = kernel.load %x[65536*i0 + i1]
+      %w = scalar.widen %v : bf16 to f32
+      %d = arith.divf %w, %s : f32
+      kernel.store %d, %y[65536*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @long
+// CHECK-SAME: num_warps 8
+// CHECK: map vector tile 8192 {
+
+// -----
+
+// A thread has 8 elements in a step then, and four steps on their way.
+
+kernel.func @again(%x: !kernel.buffer<bf16, 268435456>, %y: !kernel.buffer<f32, 268435456>) {
+  kernel.for i0 in 0 to 8192 {
+    %s = kernel.reduce sum r0 in 0 to 32768 {
+      %v = kernel.load %x[32768*i0 + r0]
+      %w = scalar.widen %v : bf16 to f32
+      kernel.yield %w
+    }
+    kernel.for i1 in 0 to 32768 {
+      %v = kernel.load %x[32768*i0 + i1]
+      %w = scalar.widen %v : bf16 to f32
+      %d = arith.divf %w, %s : f32
+      kernel.store %d, %y[32768*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @again
+// CHECK-SAME: num_warps 32
+// CHECK: kernel.reduce sum r0 in 0 to 32768 map vector tile 8192 unroll 4 {
+// CHECK: kernel.for i1 in 0 to 32768 map vector tile 8192 unroll 4 {
+
+// -----
+
+// Rows of 3136 elements would leave a quarter of 4096 lanes idle: tiles go on from one to the next.
+
+kernel.func @waste(%x: !kernel.buffer<bf16, 51380224>, %y: !kernel.buffer<f32, 2048>) {
+  kernel.for i0 in 0 to 8 {
+    kernel.for i1 in 0 to 256 {
+      %s = kernel.reduce sum r0 in 0 to 8 {
+        %a = kernel.reduce sum r1 in 0 to 3136 {
+          %v = kernel.load %x[6422528*i0 + 802816*r0 + 3136*i1 + r1]
+          %w = scalar.widen %v : bf16 to f32
+          kernel.yield %w
+        }
+        kernel.yield %a
+      }
+      kernel.store %s, %y[256*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @waste
+// CHECK-SAME: num_warps 4
+// CHECK: %s = kernel.reduce sum i2 in 0 to 25088 map vector tile 2048 {
+// CHECK-NEXT: kernel.load %x[6422528*i0 + 802816*(i2 floordiv 3136) + 3136*i1 + i2 mod 3136]
+// CHECK-NOT: kernel.reduce
+
+// -----
+
+// Loops that read a row again take equal steps, here the smaller one of whole pieces, written out until a thread has 64
+// bytes on their way.
+
+kernel.func @group(%x: !kernel.buffer<bf16, 20971520>, %w: !kernel.buffer<f32, 320>, %y: !kernel.buffer<f32, 20971520>) {
+  kernel.for i0 in 0 to 16 {
+    kernel.for i1 in 0 to 32 {
+      %s = kernel.reduce sum r0 in 0 to 40960 {
+        %v = kernel.load %x[1310720*i0 + 40960*i1 + r0]
+        %f = scalar.widen %v : bf16 to f32
+        kernel.yield %f
+      }
+      kernel.for i2 in 0 to 10 {
+        kernel.for i3 in 0 to 4096 {
+          %v = kernel.load %x[1310720*i0 + 40960*i1 + 4096*i2 + i3]
+          %f = scalar.widen %v : bf16 to f32
+          %d = arith.divf %f, %s : f32
+          %k = kernel.load %w[10*i1 + i2]
+          %o = arith.mulf %d, %k : f32
+          kernel.store %o, %y[1310720*i0 + 40960*i1 + 4096*i2 + i3]
+          kernel.yield
+        }
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @group
+// CHECK-SAME: num_warps 32
+// CHECK: kernel.reduce sum r0 in 0 to 40960 map vector tile 4096 unroll 5 {
+// CHECK: kernel.for i2 in 0 to 10 map serial unroll 5 {
+// CHECK-NEXT: kernel.for i3 in 0 to 4096 map vector tile 4096 {

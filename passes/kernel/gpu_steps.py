@@ -1,0 +1,165 @@
+"""Loops over rows that do not fit into the registers of a GPU's program, once all loops of a kernel are tiled.
+
+What a program does in one step: elements of its tile, with how many warps, and how many steps are written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import kernel
+from ...dialects.sym import ZERO, Ranges
+from ..counters import counter
+from .axes import Loop, loops_in
+from .cost import Sizes, element_bytes
+from .gpu_blocks import GpuBlocks, fill_up, fit_cache, tile_along
+from .gpu_legality import is_innermost
+from .targets import GpuTarget
+from .tiles import is_grid, is_persistent, is_tiled, steps, tile_of
+from .transforms import set_mapping
+
+
+@dataclass
+class Share:
+    """What is known of one program before its steps are settled.
+
+    elements:   elements of its largest tile
+    per_thread: and of those that one thread works on
+    programs:   how many there are
+    """
+
+    elements: int
+    per_thread: int
+    programs: int
+
+
+def settle_steps(
+    function: kernel.FuncOp, share: Share, target: GpuTarget, blocks: GpuBlocks, sizes: Sizes, ranges: Ranges
+) -> int:
+    """Choose steps for the loops over long rows of a tiled kernel, in place; returns the warps of a program.
+
+    Loops over rows that are read again take equal steps.
+    """
+    again = bytes_read_again(function, sizes, ranges)
+    step = min(tiles_of_steps(function)) if again else blocks.step_for(share.programs, target)
+    if blocks.least_step <= step < blocks.step and shorten_steps(function, step, sizes, ranges):
+        share = Share(max(tiles_of_steps(function)), share.per_thread if again else blocks.per_thread, share.programs)
+    warps = blocks.warps or _warps(function, share, again, target, blocks)
+    if blocks.unroll:
+        unroll_all(function, blocks.unroll, ranges)
+    elif again:
+        unroll_steps(function, warps * target.warp, blocks.bytes_per_thread, ranges)
+    return min(warps, target.warps)
+
+
+def _warps(function: kernel.FuncOp, share: Share, again: int, target: GpuTarget, blocks: GpuBlocks) -> int:
+    """Warps of a program that reads `again` bytes again."""
+    warps = blocks.warps_for(share.elements, share.per_thread, target)
+    least = blocks.per_thread if waits_for_rows(function) else blocks.least_per_thread
+    most = blocks.warps_for(share.elements, least, target)
+    warps = fill_up(warps, most, share.programs, target)
+    return fit_cache(warps, min(2 * most, target.warps), share.programs, again, target) if again else warps
+
+
+def waits_for_rows(function: kernel.FuncOp) -> bool:
+    """Whether a program takes rows one after the other and its warps wait for each other at the end of each."""
+    reductions = (op for op in loops_in(function.body.block) if isinstance(op, kernel.ReduceOp) and is_tiled(op))
+    return any(isinstance(around := op.parent_op(), kernel.ForOp) and not is_grid(around) for op in reductions)
+
+
+def bytes_read_again(function: kernel.FuncOp, sizes: Sizes, ranges: Ranges) -> int:
+    """Bytes of the rows of one program that more than one of its loops reads."""
+    readers: dict[SSAValue, set[Loop]] = {}
+    bytes_of: dict[SSAValue, int] = {}
+    for op in function.walk():
+        if not isinstance(op, kernel.LoadOp):
+            continue
+        around = _loops_around(op)
+        path, used = [loop for loop in around if not is_grid(loop)], op.map.data[0].free_symbols
+        own = any(is_grid(loop) and loop.axis.data in used for loop in around)
+        if own and any(not is_persistent(loop, ranges) for loop in path):
+            spans = [tile_of(loop) if is_grid(loop) else sizes.trips(loop) for loop in around if loop.axis.data in used]
+            readers.setdefault(op.buffer, set()).add(path[0])
+            bytes_of[op.buffer] = prod(spans) * element_bytes(op.buffer.type)
+    return sum(size for buffer, size in bytes_of.items() if len(readers[buffer]) > 1)
+
+
+def shorten_steps(function: kernel.FuncOp, step: int, sizes: Sizes, ranges: Ranges) -> bool:
+    """Give loops over rows that each fill a program tiles of at most `step` elements; whether there are such loops."""
+    rows = [
+        op
+        for op in loops_in(function.body.block)
+        if is_tiled(op) and not (is_grid(op) or is_persistent(op, ranges) or isinstance(op, kernel.ScanOp))
+        if not any(map(is_tiled, _loops_around(op)))
+    ]
+    for op in rows:
+        if tile_of(op) > step and counter("kernel-tile-step"):
+            set_mapping(op, "vector", tile_along(sizes.trips(op), step))
+    return bool(rows)
+
+
+def tiles_of_steps(function: kernel.FuncOp) -> list[int]:
+    """Elements of the tile of each innermost loop of a kernel."""
+    return [prod(map(tile_of, (*_loops_around(op), op))) for op in loops_in(function.body.block) if is_innermost(op)]
+
+
+def unroll_steps(function: kernel.FuncOp, threads: int, most_bytes: int, ranges: Ranges) -> None:
+    """Write out steps of the loops over long rows of a program of so many threads.
+
+    So many that a thread has at most `most_bytes` on their way, and that no step is left over.
+    """
+    for op in _loops_over_rows(function, ranges):
+        trips, size = steps(op).as_int(), _bytes_of_step(op)
+        if trips is not None and size:
+            fitting = range(2, min(trips, most_bytes * threads // size) + 1)
+            set_unroll(op, max((n for n in fitting if trips % n == 0), default=1))
+
+
+def unroll_all(function: kernel.FuncOp, count: int, ranges: Ranges) -> None:
+    """Write out `count` steps of all loops over long rows that have so many."""
+    for op in _loops_over_rows(function, ranges):
+        trips = steps(op).as_int()
+        set_unroll(op, count if trips is None else min(count, trips))
+
+
+def set_unroll(op: Loop, count: int) -> None:
+    """Write out some steps of a loop; with 1 it stays as it is."""
+    if count > 1 and counter("kernel-tile-unroll"):
+        op.properties["unroll"] = IntegerAttr(count, i64)
+
+
+def _loops_over_rows(function: kernel.FuncOp, ranges: Ranges) -> Iterator[Loop]:
+    """Loops that a program runs tile by tile, and serial loops around one tile."""
+    for op in loops_in(function.body.block):
+        if is_tiled(op) and not (is_grid(op) or isinstance(op, kernel.ScanOp)):
+            if not is_persistent(op, ranges):
+                yield op
+            elif isinstance(around := op.parent_op(), Loop) and around.mapping.data == "serial":
+                yield around
+
+
+def _bytes_of_step(op: Loop) -> int:
+    """Bytes that one step of a loop reads."""
+    total = 0
+    for inner in op.walk():
+        if isinstance(inner, kernel.LoadOp) and not inner.buffer.type.local:  # pyright: ignore[reportAttributeAccessIssue]
+            own = [loop for loop in _loops_around(inner) if is_tiled(loop)]
+            used = [loop for loop in own if inner.map.data[0].coefficient(loop.axis.data) is not ZERO]
+            total += element_bytes(inner.buffer.type) * prod(map(tile_of, used)) if used else 0
+    return total
+
+
+def _loops_around(op: Operation) -> list[Loop]:
+    """The loops around an op, outermost first."""
+    path: list[Loop] = []
+    parent = op.parent_op()
+    while parent is not None:
+        if isinstance(parent, Loop):
+            path.insert(0, parent)
+        parent = parent.parent_op()
+    return path
