@@ -22,6 +22,7 @@ from .gpu_blocks import TOLERATED_WASTE, GpuBlocks, power_above, power_below, ti
 from .gpu_legality import independent_nests, is_innermost, must_be_serial, relax_order, sink_between_loops
 from .gpu_steps import Share, settle_steps
 from .launch_facts import ranges_of
+from .load_early import load_early
 from .online_softmax import join_max_and_sum
 from .recompute import recompute_locals
 from .spill import spill_local
@@ -102,6 +103,7 @@ class _GpuSchedule:
             spill_local(self.function, op)
         join_max_and_sum(self.function, self.ranges)
         store_late(self.function.body.block)
+        load_early(self.function.body.block)
         per_thread = self.per_thread or self.blocks.per_thread
         share = Share(self.elements, per_thread, self.programs)
         warps = settle_steps(self.function, share, self.target, self.blocks, self.sizes, self.ranges)

@@ -1,0 +1,74 @@
+"""Loads that a loop does not wait for in front of it: they are on their way while it runs, and not behind it."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import kernel
+from ...dialects.effects import is_pure
+from ..counters import counter
+from .axes import Loop
+from .effects import written_buffers
+
+#: most loads whose results wait in registers
+MOST = 4
+
+
+def load_early(block: Block) -> None:
+    """Move loads behind the first loop of a block, with what their places are computed from, in front of it.
+
+    Only what memory held before the kernel is read early, and only where the place and the mask do not follow from what
+    the loop computes. Programs of equal length end at once, and then nothing hides the time that a load takes: a row's
+    chosen logit, behind the loop over the row, is two loads one after the other.
+    """
+    _in_block(block, written_buffers(block))
+
+
+def _in_block(block: Block, written: set[SSAValue]) -> None:
+    loops = [op for op in block.ops if isinstance(op, Loop)]
+    for op in loops:
+        _in_block(op.regions[0].block, written)
+    if loops:
+        _before(loops[0], written)
+
+
+def _before(loop: Operation, written: set[SSAValue]) -> None:
+    late: set[Operation] = set()
+    moved: list[Operation] = []
+    for op in _from(loop):
+        if _waits(op, written) or any(operand.owner in late for operand in op.operands):
+            late.add(op)
+        elif isinstance(op, kernel.LoadOp):
+            moved.append(op)
+    if not moved or len(moved) > MOST or not counter("kernel-tile-load-early"):
+        return
+    block = loop.parent
+    assert block is not None
+    for op in _with_operands(moved, loop):
+        op.detach()
+        block.insert_op_before(op, loop)
+
+
+def _from(op: Operation) -> list[Operation]:
+    found = [op]
+    while (following := found[-1].next_op) is not None:
+        found.append(following)
+    return found
+
+
+def _waits(op: Operation, written: set[SSAValue]) -> bool:
+    """Whether an op stays where it is: a loop, an effect, a load of what the kernel writes."""
+    if isinstance(op, kernel.LoadOp):
+        return op.buffer in written or isinstance(op.buffer.owner, kernel.LocalOp)
+    return bool(op.regions) or not is_pure(op)
+
+
+def _with_operands(loads: list[Operation], loop: Operation) -> list[Operation]:
+    """Loads and the ops behind a loop that they need, in their order."""
+    behind = _from(loop)
+    wanted = set(loads)
+    for op in reversed(behind):
+        if op in wanted:
+            owners = (value.owner for value in op.operands)
+            wanted |= {owner for owner in owners if isinstance(owner, Operation) and owner.parent is loop.parent}
+    return [op for op in behind if op in wanted]
