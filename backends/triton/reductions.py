@@ -8,14 +8,13 @@ from contextlib import ExitStack
 from ...dialects import kernel
 from ...dialects.sym import bounds
 from ...passes.kernel.cost import element_bytes
+from ...passes.kernel.targets import VECTOR_BYTES
 from ...passes.kernel.tiles import extent_of, is_persistent, is_tiled, tile_of
 from ...passes.kernel.transforms import reduction_chain
 from .combining import Combining, Group
 from .monoids import monoid_named, reduce_text
 from .values import Value, union
 
-#: bytes that a thread loads by one instruction
-VECTOR_BYTES = 16
 #: lanes that are worth keeping accumulators for, those of a warp
 SHORTEST_FOLDED = 32
 _SUM = monoid_named("sum")

@@ -27,7 +27,7 @@ from .online_softmax import join_max_and_sum
 from .recompute import recompute_locals
 from .spill import spill_local
 from .store_late import store_late
-from .targets import GpuTarget
+from .targets import VECTOR_BYTES, GpuTarget
 from .tiles import covers, extent_of, tile_of
 from .transforms import (
     join_reductions,
@@ -147,7 +147,7 @@ class _GpuSchedule:
         if self.elements == 1:
             least, most = self.blocks.least_per_thread, self.blocks.per_thread
             plain = across is None and self.nest.shares_only_numbers([loop.axis.data for loop in self.chain])
-            most = least if plain else most  # one instruction to load, one to store
+            most = max(least, VECTOR_BYTES // self._widest()) if plain else most
             self.per_thread = self.blocks.elements_per_thread(self._bytes_of_elements(), least, most)
         self._spread(tiles)
 

@@ -12,6 +12,8 @@ from ...errors import UserError
 
 #: what a launch from a program takes of the host, and about what two kernels have between them on the GPU
 LAUNCH_NANOSECONDS = 5000
+#: bytes that one instruction of a GPU's thread loads or stores
+VECTOR_BYTES = 16
 #: most elements of sums that one program of a GPU keeps in registers
 MOST_SUMS = 16384
 

@@ -1,5 +1,5 @@
 // RUN: inductile-opt %s -p 'kernel-tile{target="cuda:90"}' | filecheck %s
-// RUN: inductile-opt %s -p 'kernel-tile{target="cuda:90" elements=2048 least-per-thread=4}' | filecheck %s --check-prefix=OTHER
+// RUN: inductile-opt %s -p 'kernel-tile{target="cuda:90" elements=2048}' | filecheck %s --check-prefix=OTHER
 // RUN: inductile-opt %s -p 'kernel-tile{target="cuda:90" warps=1}' | filecheck %s --check-prefix=ONE
 // RUN: inductile-opt %s -p 'kernel-tile{target="cuda:90" step=4096 unroll=2}' | filecheck %s --check-prefix=UNROLLED
 // RUN: not inductile-opt %s -p 'kernel-tile{target="cuda:90" step=3000}' 2>&1 | filecheck %s --check-prefix=POWERS
@@ -30,7 +30,7 @@ kernel.func @sums(%x: !kernel.buffer<bf16, 268435456>, %y: !kernel.buffer<f32, 6
 
 // CHECK: num_warps 4
 // CHECK: map grid tile 1024
-// OTHER: num_warps 16
+// OTHER: num_warps 8
 // OTHER: map grid tile 2048
 // ONE: num_warps 1
 // ONE: map grid tile 1024

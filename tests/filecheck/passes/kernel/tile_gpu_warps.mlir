@@ -275,3 +275,26 @@ kernel.func @group(%x: !kernel.buffer<bf16, 20971520>, %w: !kernel.buffer<f32, 3
 // CHECK: kernel.reduce sum r0 in 0 to 40960 map vector tile 4096 unroll 5 {
 // CHECK: kernel.for i2 in 0 to 10 map serial unroll 5 {
 // CHECK-NEXT: kernel.for i3 in 0 to 4096 map vector tile 4096 {
+
+// -----
+
+// Warps of few programs that take rows one after the other wait for each other at each row: 16 elements for a thread.
+
+kernel.func @one_by_one(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<f32, 8192>) {
+  kernel.for i0 in 0 to 256 {
+    kernel.for i1 in 32*i0 to 32*i0 + 32 {
+      %s = kernel.reduce sum r0 in 0 to 4096 {
+        %v = kernel.load %x[4096*i1 + r0]
+        %w = scalar.widen %v : bf16 to f32
+        kernel.yield %w
+      }
+      kernel.store %s, %y[i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @one_by_one
+// CHECK-SAME: num_warps 8
