@@ -19,7 +19,7 @@ class GpuBlocks:
     longest_row:      longest row, in elements, that one program keeps in registers
     step:             elements of a tile in a loop over a longer row: enough loads on their way to keep the memory busy
     least_step:       and where there are so many programs that smaller ones keep it busy
-    unroll:           steps of loops over longer rows that are written out; 0: as many as a thread has registers for
+    unroll:           steps of loops over longer rows that are written out; 0: by rule
     column_step:      elements of a tile in a loop over columns
     per_thread:       elements that one thread works on at a time
     least_per_thread: and at least: as many as one instruction loads, of 16 bits

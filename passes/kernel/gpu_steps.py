@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
-from ...dialects.sym import ZERO, Ranges
+from ...dialects.sym import Ranges
 from ..counters import counter
 from .axes import Loop, loops_in
 from .cost import Sizes, element_bytes
@@ -22,6 +22,13 @@ from .gpu_legality import is_innermost
 from .targets import GpuTarget
 from .tiles import is_grid, is_persistent, is_tiled, steps, tile_of
 from .transforms import set_mapping
+
+#: steps of a loop over rows that are read once whose loads are on their way together. Of a row that is read again none
+#: is worth it: group norm's forward pass, 32 warps, takes 0.0306 ms on an H200, with two steps written out 0.0313, with
+#: five 0.0376, for it then takes more than 32 registers and half of the programs wait for the others
+AHEAD = 2
+#: times that a loop runs at least for each step that is written out
+LEAST_STEPS = 4
 
 
 @dataclass
@@ -50,10 +57,8 @@ def settle_steps(
     if blocks.least_step <= step < blocks.step and shorten_steps(function, step, sizes, ranges):
         share = Share(max(tiles_of_steps(function)), share.per_thread if again else blocks.per_thread, share.programs)
     warps = blocks.warps or _warps(function, share, again, target, blocks)
-    if blocks.unroll:
-        unroll_all(function, blocks.unroll, ranges)
-    elif again:
-        unroll_steps(function, warps * target.warp, blocks.bytes_per_thread, ranges)
+    unroll = blocks.unroll or (1 if again or waits_for_rows(function) else AHEAD)
+    unroll_steps(function, unroll, ranges)
     return min(warps, target.warps)
 
 
@@ -108,23 +113,12 @@ def tiles_of_steps(function: kernel.FuncOp) -> list[int]:
     return [prod(map(tile_of, (*_loops_around(op), op))) for op in loops_in(function.body.block) if is_innermost(op)]
 
 
-def unroll_steps(function: kernel.FuncOp, threads: int, most_bytes: int, ranges: Ranges) -> None:
-    """Write out steps of the loops over long rows of a program of so many threads.
-
-    So many that a thread has at most `most_bytes` on their way, and that no step is left over.
-    """
-    for op in _loops_over_rows(function, ranges):
-        trips, size = steps(op).as_int(), _bytes_of_step(op)
-        if trips is not None and size:
-            fitting = range(2, min(trips, most_bytes * threads // size) + 1)
-            set_unroll(op, max((n for n in fitting if trips % n == 0), default=1))
-
-
-def unroll_all(function: kernel.FuncOp, count: int, ranges: Ranges) -> None:
-    """Write out `count` steps of all loops over long rows that have so many."""
+def unroll_steps(function: kernel.FuncOp, count: int, ranges: Ranges) -> None:
+    """Write out `count` steps of all loops over long rows that have several times as many."""
     for op in _loops_over_rows(function, ranges):
         trips = steps(op).as_int()
-        set_unroll(op, count if trips is None else min(count, trips))
+        if trips is None or trips >= LEAST_STEPS * count:
+            set_unroll(op, count)
 
 
 def set_unroll(op: Loop, count: int) -> None:
@@ -141,17 +135,6 @@ def _loops_over_rows(function: kernel.FuncOp, ranges: Ranges) -> Iterator[Loop]:
                 yield op
             elif isinstance(around := op.parent_op(), Loop) and around.mapping.data == "serial":
                 yield around
-
-
-def _bytes_of_step(op: Loop) -> int:
-    """Bytes that one step of a loop reads."""
-    total = 0
-    for inner in op.walk():
-        if isinstance(inner, kernel.LoadOp) and not inner.buffer.type.local:  # pyright: ignore[reportAttributeAccessIssue]
-            own = [loop for loop in _loops_around(inner) if is_tiled(loop)]
-            used = [loop for loop in own if inner.map.data[0].coefficient(loop.axis.data) is not ZERO]
-            total += element_bytes(inner.buffer.type) * prod(map(tile_of, used)) if used else 0
-    return total
 
 
 def _loops_around(op: Operation) -> list[Loop]:

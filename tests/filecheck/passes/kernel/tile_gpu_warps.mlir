@@ -124,7 +124,7 @@ kernel.func @many(%x: !kernel.buffer<bf16, 268435456>, %y: !kernel.buffer<f32, 8
 
 // CHECK-LABEL: kernel.func @many
 // CHECK-SAME: num_warps 4
-// CHECK: map vector tile 2048 {
+// CHECK: map vector tile 2048 unroll 2 {
 
 // -----
 
@@ -206,8 +206,8 @@ kernel.func @again(%x: !kernel.buffer<bf16, 268435456>, %y: !kernel.buffer<f32, 
 
 // CHECK-LABEL: kernel.func @again
 // CHECK-SAME: num_warps 32
-// CHECK: kernel.reduce sum r0 in 0 to 32768 map vector tile 8192 unroll 4 {
-// CHECK: kernel.for i1 in 0 to 32768 map vector tile 8192 unroll 4 {
+// CHECK: kernel.reduce sum r0 in 0 to 32768 map vector tile 8192 {
+// CHECK: kernel.for i1 in 0 to 32768 map vector tile 8192 {
 
 // -----
 
@@ -234,14 +234,13 @@ kernel.func @waste(%x: !kernel.buffer<bf16, 51380224>, %y: !kernel.buffer<f32, 2
 
 // CHECK-LABEL: kernel.func @waste
 // CHECK-SAME: num_warps 4
-// CHECK: %s = kernel.reduce sum i2 in 0 to 25088 map vector tile 2048 {
+// CHECK: %s = kernel.reduce sum i2 in 0 to 25088 map vector tile 2048 unroll 2 {
 // CHECK-NEXT: kernel.load %x[6422528*i0 + 802816*(i2 floordiv 3136) + 3136*i1 + i2 mod 3136]
 // CHECK-NOT: kernel.reduce
 
 // -----
 
-// Loops that read a row again take equal steps, here the smaller one of whole pieces, written out until a thread has 64
-// bytes on their way.
+// Loops that read a row again take equal steps, here the smaller one of whole pieces.
 
 kernel.func @group(%x: !kernel.buffer<bf16, 20971520>, %w: !kernel.buffer<f32, 320>, %y: !kernel.buffer<f32, 20971520>) {
   kernel.for i0 in 0 to 16 {
@@ -272,8 +271,8 @@ kernel.func @group(%x: !kernel.buffer<bf16, 20971520>, %w: !kernel.buffer<f32, 3
 
 // CHECK-LABEL: kernel.func @group
 // CHECK-SAME: num_warps 32
-// CHECK: kernel.reduce sum r0 in 0 to 40960 map vector tile 4096 unroll 5 {
-// CHECK: kernel.for i2 in 0 to 10 map serial unroll 5 {
+// CHECK: kernel.reduce sum r0 in 0 to 40960 map vector tile 4096 {
+// CHECK: kernel.for i2 in 0 to 10 {
 // CHECK-NEXT: kernel.for i3 in 0 to 4096 map vector tile 4096 {
 
 // -----
