@@ -73,7 +73,7 @@ def fit_cache(warps: int, most: int, programs: int, again: int, target: GpuTarge
     """More warps for programs that read so many bytes again, where that makes them stay in the cache.
 
     With more warps fewer programs run at once. Half of the cache is for what they read, the rest for what they write.
-    A thread then reads half of what one instruction can; several steps are on their way at once (`gpu_steps.py`).
+    A thread may then read half of what one instruction can.
     """
 
     def fits(count: int) -> bool:

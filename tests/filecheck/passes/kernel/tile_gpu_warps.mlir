@@ -183,7 +183,7 @@ kernel.func @long(%x: !kernel.buffer<bf16, 536870912>, %y: !kernel.buffer<f32, 5
 
 // -----
 
-// A thread has 8 elements in a step then, and four steps on their way.
+// A thread has 8 elements in a step then.
 
 kernel.func @again(%x: !kernel.buffer<bf16, 268435456>, %y: !kernel.buffer<f32, 268435456>) {
   kernel.for i0 in 0 to 8192 {
