@@ -19,6 +19,13 @@ def accumulate(x: Tensor, i: Tensor, v: Tensor) -> Any:
     return a, b, x.index_add(0, i, v), x[-i - 1], x.scatter_add(0, i, v), x.scatter_reduce(0, i, v, "amax")
 
 
+def sums_added(x: Tensor, i: Tensor, v: Tensor) -> Any:
+    sums = torch.zeros_like(x).index_add(0, i, v)
+    twice = torch.zeros_like(x).index_add(0, i, v) + torch.zeros_like(x).index_add(0, i + 1, -v)
+    shared = torch.zeros_like(x).index_put((i,), v, accumulate=True)
+    return x + sums, x.neg() + torch.zeros_like(x).index_add(0, i, v), twice, shared, shared + x
+
+
 def advanced(x: Tensor, i: Tensor, j: Tensor) -> Any:
     return x[i], x[:, i], x[i, j], x[i[:, None], j], x[..., i], x[i, :, j], x[None, i], x[-1], x[:, -2:, i]
 
@@ -65,6 +72,11 @@ def _cube() -> tuple[Tensor, ...]:
 
 CASES: Cases = {
     "repeated indices": Case(accumulate, tensors([0.0, 0.0, 0.0], [0, 0, 2], [1.0, 2.0, 3.0])),
+    "sums at places are added": Case(
+        sums_added,
+        tensors([-0.0, 0.0, -0.0, float("nan"), float("inf"), 1.5], [0, 0, 2, 4], [1.0, -1.0, -0.0, 3.0]),
+    ),
+    "sums of integers at places are added": Case(sums_added, tensors([1, 2, 3, 4, 5, 6], [0, 0, 2, 4], [1, -1, 7, 3])),
     "lists of positions": Case(advanced, lambda: (_cube()[0], torch.tensor([0, -1, 2]), torch.tensor([1, 1, -3]))),
     "masks": Case(masked, tensors([[1.0, 2.0], [3.0, 4.0]], [[True, False], [True, True]])),
     "scatter and gather": Case(
