@@ -23,6 +23,7 @@ from .gpu_legality import independent_nests, is_innermost, must_be_serial, relax
 from .gpu_steps import Share, settle_steps
 from .launch_facts import ranges_of
 from .load_early import load_early
+from .narrow_locals import narrow_locals
 from .online_softmax import join_max_and_sum
 from .recompute import recompute_locals
 from .spill import spill_local
@@ -99,6 +100,7 @@ class _GpuSchedule:
         self._finish()
 
     def _finish(self) -> None:
+        narrow_locals(self.function, self.ranges)
         for op in recompute_locals(self.function, self.ranges):
             spill_local(self.function, op)
         join_max_and_sum(self.function, self.ranges)

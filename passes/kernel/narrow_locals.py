@@ -1,0 +1,73 @@
+"""Local buffers as small as their use: a buffer of which each iteration of a loop uses a part of its own."""
+
+from __future__ import annotations
+
+from ...dialects import kernel
+from ...dialects.kernel import BufferType
+from ...dialects.sym import ZERO, Expr, MapAttr, Ranges, prove_lt, prove_nonneg, symbol
+from ..counters import counter
+from .axes import Loop
+from .recompute import enclosing_loops, fits_registers, locals_of
+
+Access = kernel.LoadOp | kernel.StoreOp
+
+
+def narrow_locals(function: kernel.FuncOp, ranges: Ranges) -> None:
+    """Move local buffers that no register tile holds into the loops that all their accesses are in.
+
+    A buffer of `p` elements for each of the iterations of a loop is one of `p` elements inside of it, because no
+    iteration reads what another one stored: `p*i + rest`, with `0 <= rest < p`, becomes `rest`.
+    """
+    for op in locals_of(function):
+        inner = op
+        while not fits_registers(inner, ranges) and (found := _own_parts(inner, ranges)) is not None:
+            if not counter("kernel-tile-narrow"):
+                return
+            inner = _move(inner, *found)
+
+
+def _own_parts(op: kernel.LocalOp, ranges: Ranges) -> tuple[kernel.ForOp, Expr] | None:
+    """The loop around all accesses to a buffer, and how many elements each of its iterations has for itself."""
+    assert op.parent is not None
+    users = [use.operation for use in op.buffer.uses]
+    around = {user: enclosing_loops(user, op.parent) for user in users if isinstance(user, Access)}
+    outermost = {loops[0] if loops else None for loops in around.values()}
+    loop = outermost.pop() if len(outermost) == 1 else None
+    if not isinstance(loop, kernel.ForOp) or len(around) < len(users):
+        return None
+    if loop.tile is not None or loop.mapping.data != "serial" or loop.lo.data is not ZERO:
+        return None
+    parts = {_part(user, loop, inner, ranges) for user, inner in around.items()}
+    part = parts.pop()
+    return (loop, part) if part is not None and not parts else None
+
+
+def _part(user: Access, loop: kernel.ForOp, around: tuple[Loop, ...], ranges: Ranges) -> Expr | None:
+    """The distance between neighbours along the loop's axis, if the rest of the index stays below it."""
+    axis, index = loop.axis.data, user.map.data[0]
+    if user.dynamic or axis not in index.free_symbols or any(each.lo.data is not ZERO for each in around):
+        return None
+    part = index.coefficient(axis)
+    if part is None or axis in part.free_symbols:
+        return None
+    rest = index - part * symbol(axis)
+    inside = Ranges.of_axes([(each.axis.data, each.hi.data) for each in around], ranges)
+    return part if prove_nonneg(rest, inside) and prove_lt(rest, part, inside) else None
+
+
+def _move(op: kernel.LocalOp, loop: kernel.ForOp, part: Expr) -> kernel.LocalOp:
+    kind = op.buffer.type
+    assert isinstance(kind, BufferType)
+    first = loop.body.block.first_op
+    assert first is not None
+    inner = kernel.LocalOp.create(result_types=(BufferType.get(kind.element, part, True),), location=op.location)
+    inner.buffer.name_hint = op.buffer.name_hint
+    loop.body.block.insert_op_before(inner, first)
+    for use in list(op.buffer.uses):
+        user = use.operation
+        assert isinstance(user, Access)
+        user.properties["map"] = MapAttr.of(user.map.data[0] - part * symbol(loop.axis.data))
+    op.buffer.replace_all_uses_with(inner.buffer)
+    op.detach()
+    op.erase()
+    return inner
