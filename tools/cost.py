@@ -3,6 +3,7 @@
 inductile-cost graph.mlir                       # lowers the rest of the way first
 inductile-cost graph.mlir --symbol s0=1024 --machine h100 --json
 inductile-cost graph.mlir --eager               # aten level: each op called as it is, for comparison
+inductile-cost backward.mlir --memory --held 'primals*'   # memory over time; other arguments die when they are freed
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatch
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
@@ -22,8 +24,10 @@ from ..errors import UserError
 from ..lowering.pipeline import remaining_passes
 from ..passes.common.costs import ProgramCost, Row, call_cost, program_costs, symbol_values
 from ..passes.common.machines import Machine, machine_named
+from ..passes.common.memory_profile import memory_profiles
 from ..passes.manager import PassManager
 from .diagnostics import parse_file, read_input, run_tool, write_output
+from .memory_table import memory_as_dict, memory_table
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -35,6 +39,9 @@ def build_parser() -> argparse.ArgumentParser:
     p.add_argument("--symbol", action="append", default=[], metavar="NAME=N", help="value of a symbol; else its hint")
     p.add_argument("--machine", default="cpu-2", help="a known machine, or a .json file that describes one")
     p.add_argument("--eager", action="store_true", help="do not lower: count each ATen op as a call")
+    p.add_argument("--memory", action="store_true", help="memory over time, and what is alive at the peak, instead")
+    p.add_argument("--held", default="*", metavar="GLOB", help="with --memory: arguments that the caller keeps")
+    p.add_argument("--target", default="cpp", help="what to lower for: cpp, cuda:90, ...")
     p.add_argument("--json", action="store_true", help="JSON instead of a table")
     return p
 
@@ -115,14 +122,20 @@ def _run(argv: Sequence[str] | None) -> int:
     machine, values = machine_named(args.machine), _values(args.symbol)
     text, name = read_input(args.file)
     module = parse_file(new_context(), text, name)
+    if args.eager and args.memory:
+        raise UserError("--memory is that of a lowered program", "leave --eager out")
     if args.eager:
         programs = eager_costs(module, values)
     else:
-        PassManager(remaining_passes(module)).run(new_context(), module)
+        PassManager(remaining_passes(module, args.target)).run(new_context(), module)
         programs = program_costs(module, values)
     if not programs:
         raise UserError(f"{name}: error: there is no function to cost", "give a func.func or a host.func")
-    if args.json:
+    if args.memory:
+        profiles = memory_profiles(module, values, lambda name: fnmatch(name, args.held))
+        as_json = json.dumps([memory_as_dict(p) for p in profiles], indent=2) + "\n" if args.json else ""
+        write_output(None, as_json or "\n".join(map(memory_table, profiles)))
+    elif args.json:
         write_output(None, json.dumps([as_dict(p, machine) for p in programs], indent=2) + "\n")
     else:
         write_output(None, "\n".join(table(p, machine) for p in programs))

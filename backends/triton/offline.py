@@ -35,6 +35,7 @@ class OfflineBackend:
     move_to:  the device that graphs of CPU tensors are compiled for, if any
     kernels:  (target, kernel) of all graphs
     programs: (kind of the graph, target, Python text of its host program)
+    modules:  (kind of the graph, target, the IR of both)
     """
 
     def __init__(self, targets: Sequence[str], move_to: str = "", options: dict[str, Any] | None = None) -> None:
@@ -43,6 +44,7 @@ class OfflineBackend:
         self.config = Config.resolve(None, options)
         self.kernels: list[tuple[str, TritonKernel]] = []
         self.programs: list[tuple[str, str, str]] = []
+        self.modules: list[tuple[str, str, ModuleOp]] = []
 
     def __call__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
         """Compile one Dynamo graph; the callable runs it through torch."""
@@ -56,6 +58,7 @@ class OfflineBackend:
                 move(imported.module, self.move_to)
             passes = choose_passes(config, target)
             run_passes(imported, passes, config, GraphReport(kind), None, lambda: import_graph(graph, inputs))
+            self.modules.append((kind, target, imported.module))
             self.kernels += [(target, each) for each in emit(imported.module)]
             with without_modes():
                 self.programs.append((kind, target, program_text(imported.module, imported.references)))

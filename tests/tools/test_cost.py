@@ -25,3 +25,14 @@ def test_wrong_arguments(tmp_path: Path) -> None:
     path = write(tmp_path, "add.mlir", ADD)
     assert "write --symbol s0=1024" in run("cost", path, "--symbol", "s0").err
     assert "there is no function to cost" in run("cost", write(tmp_path, "none.mlir", "builtin.module {}")).err
+
+
+def test_memory_over_time(tmp_path: Path) -> None:
+    path = write(tmp_path, "add.mlir", ADD)
+    done = run("cost", path, "--memory")
+    assert done.status == 0 and "KiB alive over time" in done.out and "of them results" in done.out
+    (profile,) = json.loads(run("cost", path, "--memory", "--json").out)
+    assert profile["peak"] == profile["moments"][0][1] == 48 and profile["given"] == 0
+    (profile,) = json.loads(run("cost", path, "--memory", "--held", "", "--json").out)
+    assert profile["given"] == 96 and profile["peak"] == 144
+    assert "leave --eager out" in run("cost", path, "--memory", "--eager").err

@@ -11,6 +11,7 @@ from torch._subclasses import FakeTensorMode
 
 from inductile.backends.triton.compile_only import compile_kernel
 from inductile.backends.triton.offline import OfflineBackend, fake_like, on_fake_gpu
+from inductile.passes.common.memory_profile import memory_profiles
 
 TARGETS = ("cuda:90", "hip:gfx942")
 
@@ -101,3 +102,39 @@ def test_step_of_an_optimizer_is_few_launches() -> None:
     for *_, text in backend.programs:
         assert sum(line.lstrip().startswith("launch") for line in text.splitlines()) == 2
     _compile(backend)
+
+
+class Tied(torch.nn.Module):
+    """A table whose rows go through layers and are compared with all rows again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(4000, 64)
+        self.layers = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.LayerNorm(64), Block()) for _ in range(3)))
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        return self.layers(self.table(tokens)) @ self.table.weight.t()
+
+
+class Block(torch.nn.Module):
+    """A perceptron beside its input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = torch.nn.Linear(64, 256), torch.nn.Linear(256, 64)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.down(F.gelu(self.up(x)))
+
+
+def test_backward_needs_little_more_than_its_results() -> None:
+    """A few activations beside the gradients, of which that of the table lies in memory once."""
+    backend = OfflineBackend(["cuda:90"], move_to="cuda:0")
+    module = Tied()
+    torch._dynamo.reset()
+    torch.compile(module, backend=backend)(torch.randint(4000, (2, 4))).square().mean().backward()
+    (backward,) = [module for kind, _, module in backend.modules if kind == "backward"]
+    (profile,) = memory_profiles(backward, is_held=lambda name: name.startswith("primals"))
+    results = sum(p.nbytes for p in module.parameters())
+    assert profile.peak <= results + 8 * 8 * 64 * 4
+    assert profile.peak_blocks <= profile.peak + 2 * 512 * len(list(module.parameters())) + (1 << 20)
