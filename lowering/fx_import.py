@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
-from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FunctionType, ModuleOp, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
@@ -17,6 +17,7 @@ from ..dialects.aten import TensorType
 from ..dialects.sym import Expr, SymAttr, SymIntOp
 from ..errors import UnsupportedError
 from .fx_ops import NodeImporter
+from .fx_private import given_arguments
 from .fx_symbols import SymbolTable
 from .fx_types import INDEX, type_of
 
@@ -63,6 +64,9 @@ def import_graph(
     """
     importer = GraphImporter(graph, list(inputs) if inputs is not None else [])
     imported = importer.run(name)
+    if given := given_arguments(graph):
+        for function in imported.module.ops:
+            function.attributes["given"] = DenseArrayBase.from_list(i64, given)
     if check_types:
         from .fx_check import check_result_types
 

@@ -62,6 +62,19 @@ def is_tangent(placeholder: torch.fx.Node) -> bool:
     return any(part in str(placeholder.target) for part in ("tangents", "bwd_seed", "bwd_base_offset"))
 
 
+def given_arguments(graph: torch.fx.GraphModule) -> list[int]:
+    """Numbers of the arguments of a backward graph that nobody else keeps: the forward graph made and saved them.
+
+    Empty for other graphs. Uses `torch._guards.TracingContext.fw_metadata.bw_donated_idxs`.
+    """
+    from torch._guards import TracingContext
+
+    placeholders = graph.graph.find_nodes(op="placeholder")
+    context = TracingContext.try_get() if any(map(is_tangent, placeholders)) else None
+    numbers = getattr(getattr(context, "fw_metadata", None), "bw_donated_idxs", None) or ()
+    return [number for number in numbers if number < len(placeholders)]
+
+
 def mutated_arguments(joint: torch.fx.GraphModule) -> set[torch.fx.Node]:
     """Arguments of a joint graph into which a result of the forward graph is copied behind it.
 

@@ -73,8 +73,8 @@ DEFAULT: tuple[Phase, ...] = (
     ),
     Phase(
         "host",
-        "host: a pool for temporaries, views of memory alone, ends of lives",
-        "host-plan-memory,host-compose-views,host-free",
+        "host: the order in which least is alive, a pool for temporaries, views of memory alone, ends of lives",
+        "host-order,host-plan-memory,host-compose-views,host-free",
     ),
 )
 

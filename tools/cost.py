@@ -13,6 +13,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
+from functools import partial
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
@@ -40,7 +41,9 @@ def build_parser() -> argparse.ArgumentParser:
     p.add_argument("--machine", default="cpu-2", help="a known machine, or a .json file that describes one")
     p.add_argument("--eager", action="store_true", help="do not lower: count each ATen op as a call")
     p.add_argument("--memory", action="store_true", help="memory over time, and what is alive at the peak, instead")
-    p.add_argument("--held", default="*", metavar="GLOB", help="with --memory: arguments that the caller keeps")
+    p.add_argument(
+        "--held", metavar="GLOB", help="with --memory: arguments that the caller keeps; else all not `given`"
+    )
     p.add_argument("--target", default="cpp", help="what to lower for: cpp, cuda:90, ...")
     p.add_argument("--json", action="store_true", help="JSON instead of a table")
     return p
@@ -132,7 +135,8 @@ def _run(argv: Sequence[str] | None) -> int:
     if not programs:
         raise UserError(f"{name}: error: there is no function to cost", "give a func.func or a host.func")
     if args.memory:
-        profiles = memory_profiles(module, values, lambda name: fnmatch(name, args.held))
+        is_held = None if args.held is None else partial(fnmatch, pat=args.held)
+        profiles = memory_profiles(module, values, is_held)
         as_json = json.dumps([memory_as_dict(p) for p in profiles], indent=2) + "\n" if args.json else ""
         write_output(None, as_json or "\n".join(map(memory_table, profiles)))
     elif args.json:

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, FunctionType, LocationAttr, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    FunctionType,
+    IntegerType,
+    LocationAttr,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+    i64,
+)
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -37,13 +48,16 @@ class FuncOp(IRDLOperation):
         host.func @forward(%x: !aten.tensor<(s0)x8xf32>) -> (!aten.tensor<(s0)x8xf32>)
             symbols [#sym.symbol<s0, arg = 0, dim = 0>] { ... host.return %y }
 
-    `symbols` declares each integer symbol: where it comes from, its range, divisibility and hint.
+    `symbols` declares each integer symbol: where it comes from, its range, divisibility and hint. `given [0, 2]` behind
+    them says which arguments the caller keeps nothing of: what a forward graph saved for a backward graph. Their memory
+    is free when the program frees them.
     """
 
     name = "host.func"
     sym_name = prop_def(StringAttr)
     function_type = prop_def(FunctionType)
     symbols = prop_def(ArrayAttr[SymbolAttr])
+    given = opt_prop_def(DenseArrayBase)
     body = region_def("single_block")
     traits = traits_def(Isolated(), SymbolOpInterface())
 
@@ -54,18 +68,34 @@ class FuncOp(IRDLOperation):
         symbols: ArrayAttr[SymbolAttr],
         body: Region,
         location: LocationAttr | None = None,
+        given: Sequence[int] = (),
     ) -> FuncOp:
         """Build; argument types are those of the body's block."""
         arguments = [a.type for a in body.block.args]
-        return FuncOp.create(
-            properties={
-                "sym_name": StringAttr(sym_name),
-                "function_type": FunctionType.from_lists(arguments, results),
-                "symbols": symbols,
-            },
-            regions=(body,),
-            location=location,
-        )
+        properties: dict[str, Attribute] = {
+            "sym_name": StringAttr(sym_name),
+            "function_type": FunctionType.from_lists(arguments, results),
+            "symbols": symbols,
+        }
+        if given:
+            properties["given"] = DenseArrayBase.from_list(i64, given)
+        return FuncOp.create(properties=properties, regions=(body,), location=location)
+
+    @property
+    def given_numbers(self) -> tuple[int, ...]:
+        """Numbers of the arguments that the caller keeps nothing of."""
+        return () if self.given is None else cast("DenseArrayBase[IntegerType]", self.given).get_values()
+
+    @property
+    def given_arguments(self) -> tuple[SSAValue, ...]:
+        """The arguments that the caller keeps nothing of."""
+        return tuple([self.body.block.args[number] for number in self.given_numbers])
+
+    def verify_(self) -> None:
+        """Check that given arguments exist."""
+        count = len(self.body.block.args)
+        if not all(0 <= number < count for number in self.given_numbers):
+            raise VerifyException(f"is given arguments that it does not have; there are {count}")
 
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:
@@ -78,7 +108,10 @@ class FuncOp(IRDLOperation):
         symbols: list[SymbolAttr] = []
         if parser.parse_optional_keyword("symbols") is not None:
             symbols = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_symbol(parser))
-        return FuncOp.of(sym_name, results, ArrayAttr(symbols), parser.parse_region(arguments))
+        given: list[int] = []
+        if parser.parse_optional_keyword("given") is not None:
+            given = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        return FuncOp.of(sym_name, results, ArrayAttr(symbols), parser.parse_region(arguments), given=given)
 
     def print(self, printer: Printer) -> None:
         """Print what `parse` reads."""
@@ -95,6 +128,8 @@ class FuncOp(IRDLOperation):
             printer.print_string(" symbols [")
             printer.print_list(self.symbols.data, printer.print_attribute)
             printer.print_string("]")
+        if self.given is not None:
+            printer.print_string(f" given [{', '.join(map(str, self.given_numbers))}]")
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)
 

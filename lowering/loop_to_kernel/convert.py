@@ -96,9 +96,10 @@ class FunctionLowering:
             shared.locate()
         self.function.body.detach_block(body)
         results = self.function.function_type.outputs.data
-        program = host.FuncOp.of(
-            self.function.sym_name.data, results, ArrayAttr(declarations), Region(body), self.function.location
-        )
+        name, given = self.function.sym_name.data, self.function.attributes.get("given")
+        program = host.FuncOp.of(name, results, ArrayAttr(declarations), Region(body), self.function.location)
+        if given is not None:
+            program.properties["given"] = given
         self.module.insert_op_before(program, self.function)
         self.module.erase_op(self.function, safe_erase=False)
 

@@ -56,12 +56,13 @@ class MemoryProfile:
 
 
 def memory_profiles(
-    module: ModuleOp, values: Mapping[str, int] | None = None, is_held: Callable[[str], bool] = lambda _: True
+    module: ModuleOp, values: Mapping[str, int] | None = None, is_held: Callable[[str], bool] | None = None
 ) -> list[MemoryProfile]:
     """The profile of each host function of a module behind `host-free`, for values of its symbols, else their hints.
 
-    is_held: whether the caller keeps the argument of a name. Such arguments do not count; others, what a forward graph
-             saved for a backward graph say, are alive from the start until they are freed.
+    is_held: whether the caller keeps the argument of a name; by default those that the program is not given. They do
+             not count; others, what a forward graph saved for a backward graph say, are alive from the start until they
+             are freed.
     """
     return [_Walk(op, values or {}, is_held).run() for op in module.ops if isinstance(op, host.FuncOp)]
 
@@ -69,11 +70,12 @@ def memory_profiles(
 class _Walk:
     """Walks a host function with its tensors in hand."""
 
-    def __init__(self, function: host.FuncOp, given: Mapping[str, int], is_held: Callable[[str], bool]) -> None:
+    def __init__(self, function: host.FuncOp, values: Mapping[str, int], is_held: Callable[[str], bool] | None) -> None:
         self.block = function.body.block
-        self.values = symbol_values(function.symbols.data, given)
+        self.values = symbol_values(function.symbols.data, values)
         self.lifetimes = Lifetimes(self.block)
-        self.is_held = is_held
+        given = set(function.given_arguments)
+        self.given = [a for a in self.block.args if (a in given if is_held is None else not is_held(a.name_hint or ""))]
         self.alive: dict[SSAValue, tuple[int, Block | None]] = {}
         self.bytes = 0
         self.outside = 0
@@ -83,9 +85,8 @@ class _Walk:
         self.profile = MemoryProfile(function.sym_name.data)
 
     def run(self) -> MemoryProfile:
-        for argument in self.block.args:
-            if is_tensor(argument) and not self.is_held(argument.name_hint or ""):
-                self._make(argument)
+        for argument in filter(is_tensor, self.given):
+            self._make(argument)
         self.profile.given = self.bytes
         for op in self.block.ops:
             if isinstance(op, host.FreeOp):

@@ -135,6 +135,9 @@ def test_backward_needs_little_more_than_its_results() -> None:
     torch.compile(module, backend=backend)(torch.randint(4000, (2, 4))).square().mean().backward()
     (backward,) = [module for kind, _, module in backend.modules if kind == "backward"]
     (profile,) = memory_profiles(backward, is_held=lambda name: name.startswith("primals"))
+    (by_marks,) = memory_profiles(backward)
+    tangent = 8 * 4000 * 4
+    assert by_marks.given == profile.given - tangent and by_marks.peak <= profile.peak
     results = sum(p.nbytes for p in module.parameters())
     assert profile.peak <= results + 8 * 8 * 64 * 4
     assert profile.peak_blocks <= profile.peak + 2 * 512 * len(list(module.parameters())) + (1 << 20)

@@ -26,7 +26,7 @@ kernel.func @softmax(%x: !kernel.buffer<f32, 4096*s0>, %y: !kernel.buffer<f32, 4
   }
   kernel.yield
 }
-host.func @forward_host(%x: !aten.tensor<(s0)x4096xf32>) -> (!aten.tensor<(s0)x4096xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0>] {
+host.func @forward_host(%x: !aten.tensor<(s0)x4096xf32>) -> (!aten.tensor<(s0)x4096xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0>] given [0] {
   %y = host.empty : !aten.tensor<(s0)x4096xf32>
   host.launch @softmax(%x, %y) [s0]
   %v = host.view %y offset 4 : !aten.tensor<(s0)x4092xf32, strides = [4096, 1]>
@@ -59,7 +59,7 @@ host.func @forward_host(%x: !aten.tensor<(s0)x4096xf32>) -> (!aten.tensor<(s0)x4
 // CHECK-NEXT:     }
 // CHECK-NEXT:     kernel.yield
 // CHECK-NEXT:   }
-// CHECK-NEXT:   host.func @forward_host(%x: !aten.tensor<(s0)x4096xf32>) -> (!aten.tensor<(s0)x4096xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0>] {
+// CHECK-NEXT:   host.func @forward_host(%x: !aten.tensor<(s0)x4096xf32>) -> (!aten.tensor<(s0)x4096xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0>] given [0] {
 // CHECK-NEXT:     %y = host.empty : !aten.tensor<(s0)x4096xf32>
 // CHECK-NEXT:     host.launch @softmax(%x, %y) [s0]
 // CHECK-NEXT:     %v = host.view %y offset 4 : !aten.tensor<(s0)x4092xf32, strides = [4096, 1]>

@@ -115,3 +115,8 @@ host.func @caller(%x: !aten.tensor<4xf32>) -> (!aten.tensor<5xf32>) symbols [] {
 host.func @callee(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) symbols [] {
   host.return %x
 }
+// -----
+// expected-error @below {{is given arguments that it does not have; there are 1}}
+host.func @given(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) symbols [] given [1] {
+  host.return %x
+}

@@ -1,0 +1,178 @@
+"""The pass `host-order`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects import host, kernel
+from ...dialects.aten import AtenOp
+from ...dialects.effects import is_pure
+from ...dialects.raw import operands_of
+from ...dialects.sym import SymIntOp
+from ..counters import counter
+from ..kernel.effects import written_buffers
+from ..kernel.launches import hinted_sizes
+from ..remarks import remark
+from ._schedule import Schedule, Step, lower_peak
+from ._take_over import LiveBytes
+from .lifetimes import Lifetimes, is_tensor, type_of
+
+#: ops that are no steps: they take no time, and stand where they are needed
+_PLACED = (host.EmptyOp, host.ViewOp, SymIntOp)
+#: moves in one program at most; each is chosen among all, so that a few lower the peak most
+MOST_MOVES = 32
+
+
+@dataclass(frozen=True)
+class HostOrder(ModulePass):
+    """Run what makes much when little is alive, on a GPU.
+
+    Level: host.
+
+    Precondition: nothing is freed or planned yet; `host-reuse` and `kernel-merge-launches` are done.
+    Guarantee: the same launches and calls, each behind all that it depends on. The most bytes that are alive at once,
+    the arguments that the function is `given` among them, are less or the order is as before: a launch that turns a
+    large value into a larger one waits until other memory is free, or goes first where it turns it into a smaller one.
+    What has an effect stays where it is. A function on the CPU is left alone, where what was just made is in the cache.
+
+        %g = aten.mm(%t, %x) : !aten.tensor<768x3072xbf16>     // more and more of them, while little of %s is free
+        %w = host.empty : !aten.tensor<768x3072xf32>
+        host.launch @cast(%g, %w)
+        ...                                                    // here %s is used for the last time
+        host.return %w
+    becomes
+        %g = aten.mm(%t, %x) : !aten.tensor<768x3072xbf16>
+        ...
+        %w = host.empty : !aten.tensor<768x3072xf32>
+        host.launch @cast(%g, %w)
+        host.return %w
+    """
+
+    name = "host-order"
+    level: ClassVar[str] = "host"
+
+    least: int = 100
+    """The part of the peak, one of so many, that a program has to save: else its order stays."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Order every host function on a GPU."""
+        written = _Written(op)
+        for function in op.body.block.ops:
+            if isinstance(function, host.FuncOp) and _is_on_gpu(function):
+                _order(function, written, self.least)
+
+
+def _is_on_gpu(function: host.FuncOp) -> bool:
+    made = [op.out for op in function.body.block.ops if isinstance(op, host.EmptyOp)]
+    values = [value for value in (*function.body.block.args, *made) if is_tensor(value)]
+    return any(type_of(value).device != "cpu" for value in values)
+
+
+class _Written:
+    """Which of its buffers each kernel writes, and whether it may report an error; one that is not here may do both."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self.kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, kernel.FuncOp)}
+        self._known: dict[str, frozenset[int]] = {}
+
+    def buffers(self, launch: host.LaunchOp) -> list[SSAValue]:
+        name = launch.kernel.root_reference.data
+        function = self.kernels.get(name)
+        if function is None:
+            return list(launch.buffers)
+        if name not in self._known:
+            stored = written_buffers(function.body.block)
+            self._known[name] = frozenset(k for k, a in enumerate(function.body.block.args) if a in stored)
+        return [buffer for k, buffer in enumerate(launch.buffers) if k in self._known[name]]
+
+    def may_fail(self, launch: host.LaunchOp) -> bool:
+        function = self.kernels.get(launch.kernel.root_reference.data)
+        return function is None or (function.errors is not None and len(function.errors.data) > 0)
+
+
+def _order(function: host.FuncOp, written: _Written, least: int) -> None:
+    block = function.body.block
+    ops, schedule = _schedule(function, written)
+    before, steps = schedule.peak, list(schedule.steps)
+    if (before - schedule.floor) * least < before:
+        return
+    moves = lower_peak(schedule, MOST_MOVES)
+    saved = before - schedule.peak
+    if not moves or saved * least < before or not counter(HostOrder.name):
+        return
+    by_step = dict(zip(steps, ops, strict=True))
+    _arrange(block, [by_step[step] for step in schedule.steps])
+    figures = {"peak_bytes": str(schedule.peak), "before": str(before)}
+    remark("passed", HostOrder.name, function, f"less is alive at once, by moves: {len(moves)}", **figures)
+
+
+def _schedule(function: host.FuncOp, written: _Written) -> tuple[list[Operation], Schedule]:
+    """The ops that are steps, and their schedule; allocations and views belong to the steps that use them."""
+    block = function.body.block
+    lifetimes = Lifetimes(block)
+    numbers: dict[SSAValue, int] = {}
+
+    def roots(values: Iterable[SSAValue]) -> set[int]:
+        found = {root for value in values if is_tensor(value) for root in lifetimes.roots(value)}
+        return {numbers.setdefault(root, len(numbers)) for root in found}
+
+    ops: list[Operation] = []
+    steps: list[Step] = []
+    fresh: set[int] = set()
+    own = list(filter(is_tensor, function.given_arguments))
+    for op in block.ops:
+        made = [result for result in op.results if is_tensor(result) and lifetimes.roots(result) == {result}]
+        own += made
+        if isinstance(op, _PLACED):
+            fresh |= roots(made)
+        elif not isinstance(op, host.ReturnOp):
+            uses = roots([*operands_of(op), *op.results])
+            makes = roots(made) | (uses & fresh)
+            fresh -= uses
+            writes = makes | (roots(written.buffers(op)) if isinstance(op, host.LaunchOp) else set())
+            steps.append(Step(frozenset(makes), frozenset(uses), frozenset(writes), _is_fixed(op, written)))
+            ops.append(op)
+    live = LiveBytes(lifetimes, hinted_sizes(function))
+    size = {numbers.setdefault(value, len(numbers)): live.of(value) for value in own}
+    last = block.last_op
+    assert last is not None
+    return ops, Schedule(steps, size, frozenset(roots(operands_of(last))))
+
+
+def _is_fixed(op: Operation, written: _Written) -> bool:
+    """Whether an op has to stay in order with all others: what shows elsewhere, and calls of operators not ATen's."""
+    if isinstance(op, host.LaunchOp):
+        return written.may_fail(op)
+    return not isinstance(op, AtenOp) or not is_pure(op) or not all(map(is_tensor, op.results))
+
+
+def _arrange(block: Block, steps: list[Operation]) -> None:
+    """Put the steps in order, and what is no step right before the first one that uses it."""
+    last = block.last_op
+    assert last is not None
+    between = [op for op in block.ops if isinstance(op, _PLACED)]
+    waiting = set(between)
+    for op in (*between, *steps):
+        op.detach()
+
+    def place(op: Operation) -> None:
+        for operand in operands_of(op):
+            owner = operand.owner
+            if isinstance(owner, Operation) and owner in waiting:
+                waiting.discard(owner)
+                place(owner)
+        if op is not last:
+            block.insert_op_before(op, last)
+
+    for op in (*steps, last):
+        place(op)
+    for op in between:
+        if op in waiting:  # nothing uses it
+            place(op)
