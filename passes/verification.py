@@ -26,6 +26,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from ..dialects.raw import op_behind, operands_of
+from .common.results import result_problem
 from .printing import first_line
 from .remarks import format_location
 
@@ -107,6 +108,9 @@ def _check_op(op: Operation, is_last: bool = False) -> Violation | None:
         (_header(op) if type(op) is FuncOp else op).verify(verify_nested_ops=False)
     except Exception as error:
         return Violation(op, _reason(error))
+    problem = result_problem(op) if type(op) is FuncOp else None
+    if problem is not None:
+        return Violation(op, problem)
     if key is not None and len(_valid) < _MEMO_LIMIT:
         _valid.add(key)
     return None

@@ -155,7 +155,10 @@ def _terminators(module: ModuleOp) -> list[tuple[Operation, int]]:
 def _drop_returned(site: object) -> bool:
     last, number = site  # pyright: ignore[reportGeneralTypeIssues]
     last.operands = [v for k, v in enumerate(last.operands) if k != number]
-    refresh_type(last.parent_op())
+    function = last.parent_op()
+    if isinstance(function, func.FuncOp) and function.res_attrs is not None:
+        function.res_attrs = ArrayAttr([a for k, a in enumerate(function.res_attrs.data) if k != number])
+    refresh_type(function)
     return True
 
 

@@ -120,3 +120,18 @@ host.func @callee(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) symbols [] {
 host.func @given(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) symbols [] given [1] {
   host.return %x
 }
+// -----
+// expected-error @unknown {{result 0 is marked any_strides and has no strides: it is index}}
+func.func @strides(%n: index) -> (index {any_strides}) {
+  func.return %n : index
+}
+// -----
+// expected-error @unknown {{any_strides of result 0 has no value, and is 1 : i64}}
+func.func @strides(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32> {any_strides = 1 : i64}) {
+  func.return %x : !aten.tensor<4xf32>
+}
+// -----
+// expected-error @unknown {{result 0 is marked any_strides, and calls of the function rely on its type}}
+func.func private @strides(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32> {any_strides}) {
+  func.return %x : !aten.tensor<4xf32>
+}
