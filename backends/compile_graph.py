@@ -19,10 +19,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from .. import extensions
+from ..dialects import host
 from ..dialects.context import new_context
 from ..errors import InductileError, PassError, UnsupportedError, UserError
-from ..lowering.fx_import import ImportedGraph, import_graph
-from ..lowering.fx_private import without_modes
+from ..lowering.fx_import import ImportedGraph, ResultSlot, import_graph
+from ..lowering.fx_layouts import changed_strides, restrided
+from ..lowering.fx_private import report_output_strides, without_modes
 from ..lowering.pipeline import pipeline_string, pipelines
 from ..lowering.registry import parse_passes, pass_class
 from ..passes.manager import Instrumentation, PassManager
@@ -68,7 +70,7 @@ def compile_graph(
         if config.on_error == "raise":
             raise
         warnings.warn(f"inductile runs a graph in eager: {error}", stacklevel=2)
-        return eager_callable(graph)
+        return eager_callable(graph, inputs)
 
 
 def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str) -> BoxedFunction:
@@ -94,7 +96,23 @@ def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config,
     keep_report(report)
     log.info("compiled %s", report)
     compiled = CompiledGraph(program, imported, report)
+    if kind == "forward":
+        report_layouts(imported, inputs)
     return compiled if trace is None else trace.watch_calls(compiled, imported.constants)
+
+
+def report_layouts(imported: ImportedGraph, inputs: Sequence[Any]) -> None:
+    """Tell AOTAutograd of the strides that a lowered forward graph returns instead of those it was traced with.
+
+    `inputs` are the fake inputs of the graph. Without a change nothing is told: what AOTAutograd assumes is right.
+    """
+    program = next(op for op in imported.module.ops if isinstance(op, host.FuncOp))
+    returned = program.function_type.outputs.data
+    declarations = [symbol.data for symbol in program.symbols.data]
+    changed = changed_strides(imported.result_types, returned, declarations, inputs)
+    if any(each is not None for each in changed):
+        structure = imported.output_structure
+        report_output_strides([changed[o.number] if type(o) is ResultSlot else None for o in structure])
 
 
 def watched_inputs(inputs: Sequence[Any], kind: str) -> frozenset[int] | None:
@@ -242,12 +260,19 @@ def _reproduce(
         return ""
 
 
-def eager_callable(graph: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:
-    """The graph run by torch, with the boxed calling convention."""
+def eager_callable(graph: torch.fx.GraphModule, inputs: Sequence[Any] = ()) -> Callable[[list[Any]], Any]:
+    """The graph run by torch, with the boxed calling convention.
+
+    Where the fake `inputs` come in other strides than the graph was traced with, which are contiguous, each call
+    restores those.
+    """
+    restored = restrided(graph.graph.find_nodes(op="placeholder"), inputs)
 
     def run(args: list[Any]) -> Any:
         taken = list(args)
         args.clear()
+        for position in restored:
+            taken[position] = taken[position].contiguous()
         return graph(*taken)
 
     run._boxed_call = True  # pyright: ignore[reportFunctionMemberAccess]

@@ -86,10 +86,13 @@ class CompiledGraph:
         self._constants: Sequence[Any] = imported.constants
         # a frame of Python costs a microsecond or two when the caches hold a kernel's data instead
         self._run: Callable[[list[Any]], Sequence[Any]] = getattr(program, "run", program)
+        self._arrangements = imported.arrangements
         self._arrange = tuple if imported.returns_results() else imported.arrange_outputs
 
     def __call__(self, args: list[Any]) -> Any:
         """Run on real inputs."""
+        for each in self._arrangements:
+            args[each.position] = each.of(args[each.position])
         if self._constants:
             args.extend(self._constants)
         return self._arrange(self._run(args))

@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 
 from ..errors import PassError, UnsupportedError, UserError
 from ..lowering.fx_joint import JointGraph, import_joint
+from ..lowering.fx_layouts import mark_saved
 from ..lowering.fx_private import memory_budget, torch_partition
 from ..lowering.pipeline import pipeline_string
 from ..lowering.registry import parse_passes
@@ -41,6 +42,14 @@ def partition_joint(
     What the aten level cannot say is left to torch's partitioner, with a warning and a remark.
     """
     static = list(static_lifetime_input_indices or ())
+    forward, backward = _split(graph, inputs, config, num_fwd_outputs, static)
+    mark_saved(forward, num_fwd_outputs)
+    return forward, backward
+
+
+def _split(
+    graph: GraphModule, inputs: Sequence[Any], config: Config, num_fwd_outputs: int, static: Sequence[int]
+) -> tuple[GraphModule, GraphModule]:
     if config.partition == "inductile":
         try:
             with no_garbage_collection():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.fx import GraphModule, Node
@@ -13,13 +13,15 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FunctionType, Modul
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from ..dialects.aten import TensorType
+from ..dialects.aten import AtenOp, MemoryFormat, TensorType
 from ..dialects.sym import Expr, SymAttr, SymIntOp
 from ..errors import UnsupportedError
+from ..passes.common.results import set_any_strides
+from .fx_layouts import Arrangement, arrangement_of, is_marked, restrided
 from .fx_ops import NodeImporter
 from .fx_private import given_arguments
 from .fx_symbols import SymbolTable
-from .fx_types import INDEX, type_of
+from .fx_types import INDEX, tensor_type, type_of
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,16 @@ class ImportedGraph:
 
     `module` holds one function; `constants` are the values of its arguments behind those of the graph; `references`
     are the graphs and objects that `aten.call` names; `output_structure` says for each output of the graph which
-    result of the function it is, or the Python constant (None, int) that it always is.
+    result of the function it is, or the Python constant (None, int) that it always is; `result_types` are those with
+    which the results were traced, `arrangements` the arguments that come in other strides than they were traced with.
     """
 
     module: ModuleOp
     constants: list[torch.Tensor] = field(default_factory=list)
     references: dict[str, Any] = field(default_factory=dict)
     output_structure: tuple[Any, ...] = ()
+    result_types: tuple[Attribute, ...] = ()
+    arrangements: tuple[Arrangement, ...] = ()
 
     def returns_results(self) -> bool:
         """Whether the outputs of the graph are the results of the function, in order."""
@@ -57,8 +62,8 @@ def import_graph(
 ) -> ImportedGraph:
     """Import a graph whose nodes carry `meta["val"]`, as AOTAutograd's do.
 
-    `inputs` are used for placeholders without it. With `check_types` every op's meta function is run again and its
-    result compared with the node's, which costs far more than the import.
+    `inputs` are used for placeholders without it, and say in which strides tensors come. With `check_types` every op's
+    meta function is run again and its result compared with the node's, which costs far more than the import.
 
     Raises UnsupportedError for values that the aten level has no type for.
     """
@@ -84,6 +89,9 @@ class GraphImporter:
         self.symbols = SymbolTable()
         self.nodes = NodeImporter(self.symbols)
         self.constants: list[torch.Tensor] = []
+        self.arrangements: list[Arrangement] = []
+        self.any_strides: list[int] = []
+        """Numbers of the results that may have any."""
 
     def run(self, name: str) -> ImportedGraph:
         """Import everything."""
@@ -105,15 +113,37 @@ class GraphImporter:
         types = FunctionType.from_lists([a.type for a in self.block.args], list(returned.operand_types))
         function = FuncOp(name, types, Region(self.block))
         function.attributes["symbols"] = ArrayAttr(self.symbols.declarations)
-        return ImportedGraph(ModuleOp([function]), self.constants, self.nodes.references, structure)
+        set_any_strides(function, self.any_strides)
+        imported = ImportedGraph(ModuleOp([function]), self.constants, self.nodes.references, structure)
+        imported.result_types = tuple(returned.operand_types)
+        imported.arrangements = tuple(self.arrangements)
+        return imported
 
     def _import_arguments(self, placeholders: list[Node]) -> None:
         metas = [node.meta["val"] if "val" in node.meta else self.inputs[k] for k, node in enumerate(placeholders)]
+        traced = {position: metas[position] for position in restrided(placeholders, self.inputs)}
+        for position in traced:
+            metas[position] = self.inputs[position]
         self.symbols.declare_arguments(metas)
         for node, meta in zip(placeholders, metas, strict=True):
             argument = self._add_argument(type_of(meta, self.symbols), node.name)
             is_integer = isinstance(meta, (int, torch.SymInt)) and not isinstance(meta, bool)
             self.nodes.values[node] = self.symbols.expr(meta) if is_integer else argument
+        for position, meta in traced.items():
+            self._restore(placeholders[position], position, meta)
+
+    def _restore(self, node: Node, position: int, meta: torch.Tensor) -> None:
+        """Let the nodes read an argument in the strides with which they were traced, those of `meta`."""
+        argument, traced = self.block.args[position], tensor_type(meta, self.symbols)
+        arrangement = arrangement_of(position, cast(TensorType, argument.type), traced, meta)
+        if arrangement is None:
+            return
+        self.arrangements.append(arrangement)
+        args = {"self": argument, "memory_format": MemoryFormat("contiguous_format")}
+        copy = AtenOp.of("aten.clone", args, (traced,))
+        self.nodes.ops.append(copy)
+        copy.results[0].name_hint = node.name
+        self.nodes.values[node] = copy.results[0]
 
     def _add_argument(self, type_: Attribute, name: str) -> SSAValue:
         argument = self.block.insert_arg(type_, len(self.block.args))
@@ -151,9 +181,10 @@ class GraphImporter:
         """Emit the return; says for each output which result it is or which constant."""
         outputs = self.nodes.value_of(node.args[0])
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        returned = node.args[0] if isinstance(node.args[0], (tuple, list)) else node.args
         results: list[SSAValue] = []
         structure: list[Any] = []
-        for output in outputs:
+        for output, source in zip(outputs, returned, strict=True):
             value = output
             if isinstance(output, Expr):
                 constant = output.as_int()
@@ -165,6 +196,8 @@ class GraphImporter:
                 value = number.result
             if isinstance(value, SSAValue):
                 structure.append(ResultSlot(len(results)))
+                if is_marked(source):
+                    self.any_strides.append(len(results))
                 results.append(value)
             elif value is None or isinstance(value, (bool, int, float)):
                 structure.append(value)

@@ -21,7 +21,7 @@ from ...dialects.aten import TensorType
 from ...dialects.aten.attributes import DeviceAttr
 from ...lowering.fx_import import import_graph
 from ...lowering.fx_private import without_modes
-from ..compile_graph import choose_passes, eager_callable, run_passes, with_torch_flags
+from ..compile_graph import choose_passes, eager_callable, report_layouts, run_passes, with_torch_flags
 from ..compiled import GraphReport
 from ..config import Config
 from ..torch_compile import compile_dynamo_graph
@@ -62,6 +62,8 @@ class OfflineBackend:
             self.kernels += [(target, each) for each in emit(imported.module)]
             with without_modes():
                 self.programs.append((kind, target, program_text(imported.module, imported.references)))
+            if kind == "forward" and target == self.targets[0]:
+                report_layouts(imported, inputs)  # the backward graph is compiled for what this target returns
         return eager_callable(graph)
 
 
