@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -103,39 +103,53 @@ def unit_dimension(tensor: TensorType) -> int | None:
     return None
 
 
-def votes_for(value: SSAValue) -> Counter[int | None]:
-    """Dimension of a value -> accesses in its producer and its readers that are contiguous along it."""
-    return Counter(_votes(value))
+def votes_for(
+    value: SSAValue,
+    undecided: Collection[SSAValue] = (),
+    weigh: Callable[[TensorType], int] = lambda accessed: 1,
+) -> Counter[int | None]:
+    """Dimension of a value -> accesses in its producer and its readers that are contiguous along it.
+
+    undecided: other values whose layout is open as well, whose accesses say nothing
+    weigh:     what an access of a tensor counts
+    """
+    votes: Counter[int | None] = Counter()
+    open_values = {value, *undecided}
+    for dimension, accessed in _votes(value, open_values):
+        votes[dimension] += weigh(accessed)
+    return votes
 
 
-def _votes(value: SSAValue) -> Iterator[int | None]:
+def _votes(value: SSAValue, undecided: Collection[SSAValue]) -> Iterator[tuple[int | None, TensorType]]:
     """For each access in the producer and the readers, the dimension of `value` along which it is contiguous."""
     producer = cast(Operation, value.owner)
     names = cast(AxesAttr, producer.properties["axes"]).names
-    for axis in _contiguous_axes(producer, value):
-        yield names.index(axis) if axis in names else None
+    for axis, accessed in _contiguous_axes(producer, undecided):
+        yield (names.index(axis) if axis in names else None), accessed
     for use in value.uses:
         if type(use.operation) is not LoadOp:
             continue
         load = use.operation
         index = [_axis_name(e) for e in map_of(load).data]
-        for axis in _contiguous_axes(nest_of(cast(Block, load.parent)), value):
-            yield index.index(axis) if axis in index else None
+        for axis, accessed in _contiguous_axes(nest_of(cast(Block, load.parent)), undecided):
+            yield (index.index(axis) if axis in index else None), accessed
 
 
-def _contiguous_axes(nest: Operation, free: SSAValue) -> Iterator[str]:
-    """Names of the axes along which the loads of a nest, but for those of `free`, and its results are contiguous."""
+def _contiguous_axes(nest: Operation, undecided: Collection[SSAValue]) -> Iterator[tuple[str, TensorType]]:
+    """Axes along which a nest's loads and results are contiguous, but for those of some values, with their types."""
     for load in loads_in(nest):
         source = load.operands[0]
-        dimension = unit_dimension(cast(TensorType, source.type)) if source is not free else None
+        type_ = cast(TensorType, source.type)
+        dimension = unit_dimension(type_) if source not in undecided else None
         name = _axis_name(map_of(load).data[dimension]) if dimension is not None else None
         if name is not None:
-            yield name
+            yield name, type_
     names = cast(AxesAttr, nest.properties["axes"]).names
     for result in nest.results:
-        dimension = unit_dimension(cast(TensorType, result.type)) if result is not free else None
+        type_ = cast(TensorType, result.type)
+        dimension = unit_dimension(type_) if result not in undecided else None
         if dimension is not None and dimension < len(names):
-            yield names[dimension]
+            yield names[dimension], type_
 
 
 def _axis_name(expr: Expr) -> str | None:

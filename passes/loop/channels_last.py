@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat, ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue, Use
+from xdsl.dialects.func import ReturnOp
+from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
 
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
-from ...dialects.loop import GenerateOp, LoadOp, YieldOp
-from ...dialects.sym import ONE, AxesAttr, MapAttr, symbol
+from ...dialects.loop import GenerateOp, LoadOp
+from ...dialects.sym import ONE
 from ..common.estimates import Estimates
 from ..common.functions import functions
+from ..common.memory import Mutations
+from ..common.results import results_of_any_strides
 from ..counters import counter
 from ..kernel.targets import CpuTarget
 from ..remarks import remark
 from ._accesses import loads_in
-from .assign_layouts import is_dense, unit_dimension, votes_for
+from ._image_layouts import (
+    NESTS,
+    channels_last,
+    copied_value,
+    copy_of,
+    has_layouts,
+    is_channels_last,
+    is_made_by_nest,
+    retype,
+    view_of,
+)
+from ._layout_groups import groups
+from .assign_layouts import unit_dimension, votes_for
 
 #: widest element that libraries convolve faster with channels side by side, in bits. On an H200, float32, kernels of
 #: a model without and with it, ms: ResNet-50 0.94, 0.75, ConvNeXt 2.22, 1.81, MobileNetV3 0.51, 0.47
@@ -32,19 +47,41 @@ _TENSOR_CHANNELS = 4
 
 
 @dataclass(frozen=True)
+class _Roles:
+    """Operands and results of an op by what they are: images, whose layout is chosen, and weights of that layout."""
+
+    image_operands: tuple[int, ...]
+    source: int
+    weight: int
+    weight_results: tuple[int, ...] = ()
+
+
+#: the image that a convolution makes is result 0 in both directions
+_ROLES = {
+    "convolution": _Roles((0,), source=0, weight=1),
+    "convolution_backward": _Roles((0, 1), source=1, weight=2, weight_results=(1,)),
+}
+
+
+@dataclass(frozen=True)
 class ChannelsLast(ModulePass):
-    """Let convolutions read and write tensors with their channels side by side.
+    """Let convolutions, and their gradients, read and write tensors with their channels side by side.
 
     level:         loop
     precondition:  `loop-eliminate-views`; no `loop.fusion` yet
-    guarantee:     the same values. The input and the result of such a convolution have channels-last strides, and so do
-                   values between them that only nests read. What must keep its strides (arguments, values that are
-                   returned, viewed or used by other calls) is copied in front of the convolution, or behind it. The
-                   libraries, cuDNN and oneDNN, do both copies inside of every call otherwise, so a convolution whose
-                   input and result would both be copied stays as it is. On a CPU ATen then copies a contiguous weight
-                   in every call as well; a convolution stays as it is where that is more than what is saved. So do
-                   those of elements wider than 32 bits, and on a GPU those of float32 for which side by side is less
-                   exact: see `_is_rounded`.
+    guarantee:     the same values. The images that such a convolution reads and writes have channels-last strides, and
+                   so do values between them that only nests read, and results of the function that may have
+                   `any_strides`. What must keep its strides (arguments, other values that are returned, values that
+                   are viewed or used by other calls) is copied in front of the convolution, or behind it. The
+                   libraries, cuDNN and oneDNN, do these copies inside of every call otherwise, so a convolution whose
+                   images would all be copied stays as it is. A copy of an argument that comes with channels last is
+                   passed by. On a GPU a weight that a nest makes for convolutions alone is written as they read it;
+                   the gradient of a weight comes in the layout of the images, and is copied for readers that need
+                   another. On a CPU ATen copies a contiguous weight in every call; a convolution stays as it is where
+                   that is more than what is saved. So do those of elements wider than 32 bits, and on a GPU those of
+                   float32 for which side by side is less exact: see `_is_rounded`.
+
+    training_on_cpu: on a CPU gradients and results of any strides are treated so too; that was not seen to pay there
 
         %x = loop.generate (...) { ... } : !aten.tensor<4x64x56x56xbf16, device = "cuda:0">
         %y = aten.convolution(%x, %w, ...) : !aten.tensor<4x64x56x56xbf16, device = "cuda:0">
@@ -58,10 +95,12 @@ class ChannelsLast(ModulePass):
     name = "loop-channels-last"
     level: ClassVar[str] = "loop"
 
+    training_on_cpu: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""
         for function, block in functions(op):
-            convolutions = [o for o in block.ops if _qualifies(o)]
+            convolutions = [o for o in block.ops if _qualifies(o) and self._may_change(o)]
             if convolutions:
                 estimates = Estimates(function)
                 objections = {o: _objection(o, estimates) for o in convolutions}
@@ -69,17 +108,37 @@ class ChannelsLast(ModulePass):
                     if reason is not None:
                         remark("missed", self.name, other, f"not channels last: {reason}")
                 paying = frozenset(o for o, reason in objections.items() if reason is None)
-                _Rewriter(block, paying, estimates).run()
+                free = results_of_any_strides(function) if any(map(self._trains, paying)) else frozenset[int]()
+                _Rewriter(block, paying, estimates, free).run()
+                function.update_function_type()
+
+    def _may_change(self, op: Operation) -> bool:
+        return cast(AtenOp, op).packet == "convolution" or self._trains(op)
+
+    def _trains(self, op: Operation) -> bool:
+        return self.training_on_cpu or cast(TensorType, op.operands[0].type).device != "cpu"
+
+
+def _roles(op: Operation) -> _Roles:
+    return _ROLES[cast(AtenOp, op).packet]
+
+
+def _image_results(op: Operation) -> list[SSAValue]:
+    """The image that an op makes; a gradient that nobody wants is none."""
+    return [op.results[0]] if isinstance(op.results[0].type, TensorType) else []
+
+
+def _images(op: Operation) -> list[SSAValue]:
+    """The images that an op reads and makes."""
+    return [*(op.operands[k] for k in _roles(op).image_operands), *_image_results(op)]
 
 
 def _qualifies(op: Operation) -> bool:
-    if not isinstance(op, AtenOp) or op.packet != "convolution":
+    if not isinstance(op, AtenOp) or op.packet not in _ROLES or op.arg("transposed"):
         return False
-    out, source = cast(TensorType, op.results[0].type), cast(TensorType, op.operands[0].type)
-    known = len(source.shape) == 4 and source.shape[1] is not ONE and out.shape[1] is not ONE
-    if not known or not isinstance(out.element, AnyFloat) or op.arg("transposed"):
-        return False
-    return out.element.bitwidth <= _BITS
+    types = [cast(TensorType, value.type) for value in _images(op)]
+    known = all(len(each.shape) == 4 and each.shape[1] is not ONE for each in types)
+    return known and isinstance(types[0].element, AnyFloat) and types[0].element.bitwidth <= _BITS
 
 
 def _objection(op: Operation, estimates: Estimates) -> str | None:
@@ -96,7 +155,7 @@ def _is_rounded(op: Operation) -> bool:
     ViT's patches of 16x16 points, three channels, on an H200: 1.4e-6 and 2.3e-4. Other convolutions are computed in
     TF32 in either layout, as `torch.backends.cudnn.allow_tf32` says.
     """
-    source = cast(TensorType, op.operands[0].type)
+    source = cast(TensorType, op.operands[_roles(op).source].type)
     if source.device == "cpu" or cast(AnyFloat, source.element).bitwidth != _BITS:
         return False
     channels = source.shape[1].as_int()
@@ -106,13 +165,16 @@ def _is_rounded(op: Operation) -> bool:
 def _pays(op: Operation, estimates: Estimates, copied: int) -> bool:
     """Whether channels side by side save more elements' copies than they cost; `copied` are those made around the call.
 
-    The library saves a copy of the input and one of the result; on the CPU ATen may copy the weight instead. Measured
+    The library saves a copy of each image; on the CPU ATen may copy the weight instead. Measured
     on two cores, milliseconds from contiguous tensors and with channels side by side: one image of 7x7 points, 512
     channels to 512, windows of 3x3, 8.2 and 26.3; four images of 56x56 points, 64 channels to 64, 5.1 and 4.6.
     """
-    source, result = cast(TensorType, op.operands[0].type), cast(TensorType, op.results[0].type)
-    saved = estimates.product(source.shape) + estimates.product(result.shape)
-    return saved > copied + _weight_copied(op.operands[1], estimates)
+    saved = sum(_elements(value, estimates) for value in _images(op))
+    return saved > copied + _weight_copied(op.operands[_roles(op).weight], estimates)
+
+
+def _elements(value: SSAValue, estimates: Estimates) -> int:
+    return estimates.product(cast(TensorType, value.type).shape)
 
 
 def _weight_copied(weight: SSAValue, estimates: Estimates) -> int:
@@ -124,89 +186,164 @@ def _weight_copied(weight: SSAValue, estimates: Estimates) -> int:
     """
     type_ = cast(TensorType, weight.type)
     elements = estimates.product(type_.shape)
-    if type_.device != "cpu" or (not type_.is_contiguous and _is_channels_last(weight)):
+    if type_.device != "cpu" or (not type_.is_contiguous and is_channels_last(weight)):
         return 0
     one_point = all(size is ONE for size in type_.shape[2:])
     return 0 if one_point and elements * ITEM_SIZES[torch_name(type_.element)] < CpuTarget.l2_bytes else elements
 
 
-def channels_last(type_: TensorType) -> TensorType:
-    """The type with dimension 1 along memory."""
-    n, c, h, w = type_.shape
-    return TensorType.get((n, c, h, w), type_.element, (c * w * h, ONE, c * w, c), type_.device)
-
-
 class _Rewriter:
-    """The state for one function."""
+    """The state for one function. `free` are the numbers of its results that may have any strides."""
 
-    def __init__(self, block: Block, convolutions: frozenset[Operation], estimates: Estimates) -> None:
+    def __init__(
+        self, block: Block, convolutions: frozenset[Operation], estimates: Estimates, free: frozenset[int]
+    ) -> None:
         self.block = block
         self.convolutions = convolutions
         self.estimates = estimates
+        self.free = free
+        self.mutations = Mutations(block)
+        self.converted: list[Operation] = []
         self.copies: dict[SSAValue, SSAValue] = {}
         """Channels-last copies of values that keep their strides."""
 
     def run(self) -> None:
-        """Sweep over the function once."""
+        """Sweep over the function, over values whose readers have changed since, and over the weights."""
+        nests: list[Operation] = []
         for op in list(self.block.ops):
             if op in self.convolutions:
                 self._consider(op)
-            elif isinstance(op, GenerateOp):
-                for value in list(op.results):
-                    if self._should_follow(value):
-                        _retype(value)
+            elif type(op) in NESTS:
+                nests.append(op)
+                self._follow(op)
+        self._decide_together(nests)
+        for op in self.converted:
+            weight = op.operands[_roles(op).weight]
+            if self._is_free_weight(weight):
+                retype(weight)
+
+    def _follow(self, nest: Operation) -> None:
+        """Give results of a nest channels last where that is better as things stand."""
+        for value in list(nest.results):
+            if self._should_follow(value):
+                retype(value)
+
+    def _decide_together(self, nests: Sequence[Operation]) -> None:
+        """Give what is still open channels last where that is better for values that are computed from one another.
+
+        Each of them alone may be better off as it is, because of the others.
+        """
+        undecided = [value for nest in nests for value in nest.results if self._is_open(value)]
+        for group in groups(undecided):
+            votes: Counter[int | None] = Counter()
+            for value in group:
+                votes += votes_for(value, group, lambda accessed: self.estimates.product(accessed.shape))
+            others = {unit_dimension(cast(TensorType, value.type)) for value in group}
+            if votes[1] > sum(votes[dimension] for dimension in others):
+                for value in group:
+                    if not is_channels_last(value):  # a scatter takes what it fills along
+                        retype(value)
+
+    def _is_open(self, value: SSAValue) -> bool:
+        """Whether an image between nests is contiguous and need not be."""
+        type_ = cast(TensorType, value.type)
+        is_image = len(type_.shape) == 4 and type_.shape[1] is not ONE
+        return is_image and type_.is_contiguous and self._is_free(value)
 
     def _is_free(self, value: SSAValue) -> bool:
         """Whether a nest makes a value, or a convolution that was converted, and no reader cares for its strides."""
         owner = value.owner
-        made = isinstance(owner, GenerateOp) or (owner in self.convolutions and _is_channels_last(value))
+        made = is_made_by_nest(value) or (owner in self.convolutions and is_channels_last(value))
         return made and all(self._is_indifferent(use) for use in value.uses)
 
     def _is_indifferent(self, use: Use) -> bool:
-        return type(use.operation) is LoadOp or (use.operation in self.convolutions and use.index == 0)
+        op = use.operation
+        if type(op) is LoadOp or (type(op) is ReturnOp and use.index in self.free):
+            return True
+        return op in self.convolutions and use.index in _roles(op).image_operands
+
+    def _is_free_weight(self, weight: SSAValue) -> bool:
+        """Whether a nest makes a contiguous weight for nobody but convolutions with channels last, and backward."""
+        type_ = cast(TensorType, weight.type)
+        if type_.device == "cpu" or not isinstance(weight.owner, GenerateOp):
+            return False
+        return (
+            type_.is_contiguous
+            and has_layouts(type_)
+            and all(
+                (use.operation in self.converted and use.index == _roles(use.operation).weight)
+                or (type(use.operation) is ReturnOp and use.index in self.free)
+                for use in weight.uses
+            )
+        )
 
     def _consider(self, op: Operation) -> None:
-        """Convert a convolution where fewer copies are made than the two that the library saves."""
-        source, result = op.operands[0], op.results[0]
-        copied_input = not (_is_channels_last(source) or self._is_free(source))
-        fixed = [] if _is_channels_last(result) else [u for u in result.uses if not self._is_indifferent(u)]
-        copied = [source] * copied_input + [result] * bool(fixed)
-        elements = sum(self.estimates.product(cast(TensorType, value.type).shape) for value in copied)
+        """Convert a convolution where fewer copies are made than those that the library saves."""
+        sources = {k: self._origin(op.operands[k], op) for k in _roles(op).image_operands}
+        copied = {k: v for k, v in sources.items() if not (is_channels_last(v) or self._is_free(v))}
+        fixed = {v: uses for v in _image_results(op) if not is_channels_last(v) and (uses := self._fixed_uses(v))}
+        elements = sum(_elements(value, self.estimates) for value in (*dict.fromkeys(copied.values()), *fixed))
         if not _pays(op, self.estimates, elements):
             why = "its input and its result would both be copied"
-            if len(copied) < 2:
+            if len(copied) + len(fixed) < len(_images(op)):
                 why = "its weight and what is copied around it are more than the copies that are saved"
             remark("missed", "loop-channels-last", op, f"not channels last: {why}")
         elif counter("loop-channels-last"):
-            self._convert(op, copied_input, fixed)
+            self._convert(op, sources, copied)
+
+    def _fixed_uses(self, value: SSAValue) -> list[Use]:
+        """The uses that need the strides which a value has; backward gets what is returned for others as well."""
+        fixed = [use for use in value.uses if not self._is_indifferent(use)]
+        if any(type(use.operation) is ReturnOp for use in fixed):
+            fixed = [use for use in value.uses if use in fixed or type(use.operation) is ReturnOp]
+        return fixed
+
+    def _origin(self, value: SSAValue, reader: Operation) -> SSAValue:
+        """What has channels last already, where `value` is a copy of it that reads the same elements."""
+        source = copied_value(value)
+        if source is None or not is_channels_last(source):
+            return value
+        moved = self.mutations.moves_past_write([source], cast(Operation, value.owner), reader)
+        return value if moved else source
 
     def _should_follow(self, value: SSAValue) -> bool:
         """Whether a value between nests is better off with the strides of what its producer reads."""
-        type_ = cast(TensorType, value.type)
-        if len(type_.shape) != 4 or type_.shape[1] is ONE or not type_.is_contiguous or not self._is_free(value):
+        if not self._is_open(value):
             return False
-        reads = any(_is_channels_last(load.operands[0]) for load in loads_in(cast(Operation, value.owner)))
+        reads = any(is_channels_last(load.operands[0]) for load in loads_in(cast(Operation, value.owner)))
         if not reads or any(type(use.operation) is not LoadOp for use in value.uses):
             return reads
         votes = votes_for(value)
-        return votes[1] > votes[unit_dimension(type_)]
+        return votes[1] > votes[unit_dimension(cast(TensorType, value.type))]
 
-    def _convert(self, op: Operation, copied_input: bool, fixed: Sequence[Use]) -> None:
-        """`fixed` are the uses that need the strides which the result has had."""
-        source, result = op.operands[0], op.results[0]
-        if copied_input:
-            op.operands[0] = self._copied(source, op)
-        elif not _is_channels_last(source):
-            _retype(source)
-        plain = cast(TensorType, result.type)
-        if not _is_channels_last(result):
-            result = _retype(result)
+    def _convert(self, op: Operation, sources: dict[int, SSAValue], copied: Collection[int]) -> None:
+        """Give all images of an op channels last; `copied` are positions of `sources` that keep their strides."""
+        roles = _roles(op)
+        for position, source in sources.items():
+            if position in copied:
+                source = self._copied(source, op)
+            elif not is_channels_last(source):
+                source = retype(source)
+            op.operands[position] = source
+        op.operands[roles.weight] = self._origin(op.operands[roles.weight], op)
+        found = [self._relay(value, op, copy_of) for value in _image_results(op) if not is_channels_last(value)]
+        for number in roles.weight_results:
+            weight = op.results[number]
+            if isinstance(weight.type, TensorType) and weight.type.is_contiguous:
+                self._relay(weight, op, copy_of if has_layouts(weight.type) else view_of)
+        self.converted.append(op)
+        remark("passed", "loop-channels-last", op, "channels last", copied_result=any(found))
+
+    def _relay(self, value: SSAValue, op: Operation, make: Callable[..., Operation]) -> bool:
+        """Give a result channels last, and readers of its old strides what `make` makes; whether there are such."""
+        plain, fixed = cast(TensorType, value.type), self._fixed_uses(value)
+        result = retype(value)
         if fixed:
-            copy = copy_of(result, plain, op)
-            self.block.insert_op_after(copy, op)
+            made = make(result, plain, op)
+            self.block.insert_op_after(made, op)
             for use in fixed:
-                use.operation.operands[use.index] = copy.results[0]
-        remark("passed", "loop-channels-last", op, "channels last", copied_result=bool(fixed))
+                use.operation.operands[use.index] = made.results[0]
+        return bool(fixed)
 
     def _copied(self, source: SSAValue, op: Operation) -> SSAValue:
         copy = self.copies.get(source)
@@ -215,20 +352,3 @@ class _Rewriter:
             self.block.insert_op_before(made, op)
             copy = self.copies[source] = made.results[0]
         return copy
-
-
-def _is_channels_last(value: SSAValue) -> bool:
-    type_ = cast(TensorType, value.type)
-    return len(type_.shape) == 4 and unit_dimension(type_) == 1 and is_dense(type_)
-
-
-def _retype(value: SSAValue) -> SSAValue:
-    return Rewriter.replace_value_with_new_type(value, channels_last(cast(TensorType, value.type)))
-
-
-def copy_of(source: SSAValue, type_: TensorType, op: Operation) -> GenerateOp:
-    """A nest that copies a value into another layout."""
-    names = [f"i{k}" for k in range(len(type_.shape))]
-    load = LoadOp.of(source, MapAttr.of(*map(symbol, names)), location=op.location)
-    body = Region(Block([load, YieldOp.create(operands=[load.results[0]])]))
-    return GenerateOp.of(AxesAttr.of(*zip(names, type_.shape, strict=True)), body, [type_], location=op.location)

@@ -5,7 +5,8 @@ func.func @chain(%x: !aten.tensor<2x8x6x5xbf16, device = "cuda:0">, %w: !aten.te
   %a = aten.convolution(%x, %w, none, stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<2x8x6x5xbf16, device = "cuda:0">
   %b = loop.generate (i0 in 2, i1 in 8, i2 in 6, i3 in 5) {
     %v = loop.load %a[i0, i1, i2, i3]
-    loop.yield %v
+    %n = arith.negf %v : bf16
+    loop.yield %n
   } : !aten.tensor<2x8x6x5xbf16, device = "cuda:0">
   %c = aten.convolution(%b, %w, none, stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<2x8x6x5xbf16, device = "cuda:0">
   func.return %c : !aten.tensor<2x8x6x5xbf16, device = "cuda:0">
@@ -37,8 +38,8 @@ func.func @cpu(%x: !aten.tensor<2x8x6x5xf32>, %w: !aten.tensor<8x1x1x1xf32>) -> 
   func.return %e, %f : !aten.tensor<2x8x6x5xf32>, !aten.tensor<2x8x6x5xf32>
 }
 
-// What a backward pass will read keeps its strides: both would be copied.
-func.func @saved(%x: !aten.tensor<2x8x6x5xf32>, %w: !aten.tensor<8x8x1x1xf32>) -> (!aten.tensor<2x8x6x5xf32>, !aten.tensor<2x8x6x5xf32>) {
+// What is returned keeps its strides: both would be copied.
+func.func @returned(%x: !aten.tensor<2x8x6x5xf32>, %w: !aten.tensor<8x8x1x1xf32>) -> (!aten.tensor<2x8x6x5xf32>, !aten.tensor<2x8x6x5xf32>) {
   %d = aten.convolution(%x, %w, none, stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<2x8x6x5xf32>
   %f = loop.generate (i0 in 2, i1 in 8, i2 in 6, i3 in 5) {
     %l = loop.load %d[i0, i1, i2, i3]
@@ -97,7 +98,7 @@ func.func @image(%x: !aten.tensor<2x3x6x5xf32, device = "cuda:0">, %w: !aten.ten
 // CHECK: strides = [240, 1, 40, 8]
 // CHECK: %d = aten.convolution{{.*}} strides = [240, 1, 40, 8]
 // CHECK-NEXT: %e = aten.convolution{{.*}} strides = [240, 1, 40, 8]
-// CHECK-LABEL: func.func @saved
+// CHECK-LABEL: func.func @returned
 // CHECK-NOT: strides
 // CHECK-LABEL: func.func @already
 // CHECK-NOT: loop.generate
