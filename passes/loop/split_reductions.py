@@ -23,6 +23,7 @@ from ..remarks import remark
 from ._bodies import copy_slice, outside_values, substitute_axes
 from ._identities import constant_identity, has_constants
 from ._splice import fresh_names
+from .assign_layouts import unit_dimension
 
 T = TypeVar("T")
 
@@ -168,10 +169,16 @@ def is_reduced_by_rows(source: SSAValue, columns: GenerateOp) -> bool:
 
 
 def runs_along_memory(reduce: ReduceOp) -> bool:
-    """Whether the reduction's last axis is the last index of what it loads from outside."""
+    """Whether neighbours along the reduction's last axis are neighbours in memory of something that it loads."""
     last = reduce.axes.names[-1]
     loads = [op for op in reduce.body.block.ops if type(op) is LoadOp and op.map.data]
-    return any(last in load.map.data[-1].free_symbols for load in loads) or not loads
+    return any(last in _index_along_memory(load).free_symbols for load in loads) or not loads
+
+
+def _index_along_memory(load: LoadOp) -> Expr:
+    """The index of the dimension whose elements lie side by side."""
+    dimension = unit_dimension(cast(TensorType, load.source.type))
+    return load.map.data[-1 if dimension is None else dimension]
 
 
 @dataclass
