@@ -19,12 +19,16 @@ from torch.utils.checkpoint import checkpoint
 from xdsl.dialects.builtin import ModuleOp
 
 from inductile.backends import compile_graph as compiling
+from inductile.backends import targets
 from inductile.dialects.aten import AtenOp, TensorType
 from inductile.dialects.sym import ONE
+from inductile.lowering.fx_private import report_output_strides
 from inductile.lowering.pipeline import pipeline_string
 
 _PASS = "loop-channels-last"
-OPTIONS = {"pipeline": pipeline_string("default", "cpp").replace(_PASS, f"{_PASS}{{training_on_cpu=true}}")}
+OPTIONS: dict[str, Any] = {
+    "pipeline": pipeline_string("default", "cpp").replace(_PASS, f"{_PASS}{{training_on_cpu=true}}")
+}
 
 Context = Callable[[], AbstractContextManager[Any]]
 
@@ -148,7 +152,7 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
         told.append(list(strides))
         real(strides)
 
-    real = compiling.report_output_strides
+    real = report_output_strides
     monkeypatch.setattr(compiling, "report_output_strides", report)
     yield told
 
@@ -234,7 +238,7 @@ def test_compiled_autograd(kind: type[Block], reports: list[Any]) -> None:
 def test_every_convolution_has_its_channels_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Images are neither read nor written in another layout, in forward and in backward."""
     convolutions: list[AtenOp] = []
-    real = compiling.build
+    real = targets.build
 
     def build(ir: ModuleOp, *args: Any) -> Any:
         convolutions.extend(op for op in ir.walk() if isinstance(op, AtenOp) and op.packet.startswith("convolution"))
