@@ -101,7 +101,7 @@ def _order(function: host.FuncOp, written: _Written, least: int) -> None:
     block = function.body.block
     ops, schedule = _schedule(function, written)
     before, steps = schedule.peak, list(schedule.steps)
-    if (before - schedule.floor) * least < before:
+    if not before or (before - schedule.floor) * least < before:
         return
     moves = lower_peak(schedule, MOST_MOVES)
     saved = before - schedule.peak

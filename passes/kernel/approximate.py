@@ -9,6 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
 from xdsl.dialects.arith import FastMathFlagsAttr
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.dialects.builtin import AnyFloat, ModuleOp, f32
 from xdsl.ir import Operation, SSAValue, Use
 from xdsl.passes import ModulePass
@@ -21,9 +22,9 @@ from .targets import GpuTarget, target_named
 #: widest result that hides the error of an approximate function, in bits
 BITS = 16
 #: a function that a target may approximate to a few units in the last place of the argument
-APPROXIMATE = FastMathFlagsAttr([arith.FastMathFlag.APPROX_FUNC])
+APPROXIMATE = FastMathFlagsAttr([FastMathFlag.APPROX_FUNC])
 #: a quotient that may be the product with a reciprocal
-RECIPROCAL = FastMathFlagsAttr([arith.FastMathFlag.ALLOW_RECIP])
+RECIPROCAL = FastMathFlagsAttr([FastMathFlag.ALLOW_RECIP])
 _SCALED = (arith.MulfOp, arith.NegfOp)
 #: reductions of one value each that keep small errors small
 _REDUCTIONS = ("sum", "max", "min")

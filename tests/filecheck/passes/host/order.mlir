@@ -140,3 +140,16 @@ host.func @cpu(%t: !aten.tensor<64x64xbf16>, %s: !aten.tensor<64x64xf32>) -> (!a
 // CHECK-LABEL: host.func @cpu
 // CHECK:       %a = aten.mm
 // CHECK:       host.launch @widen(%g, %w)
+
+// -----
+
+// Nothing is launched, and nothing is made: a gradient is a view of the one that comes in.
+
+host.func @view(%t: !aten.tensor<4x8xf32, device = "cuda:0">) -> (!aten.tensor<8x4xf32, strides = [1, 8], device = "cuda:0">) {
+  %v = host.view %t offset 0 : !aten.tensor<8x4xf32, strides = [1, 8], device = "cuda:0">
+  host.return %v
+}
+
+// CHECK-LABEL: host.func @view
+// CHECK-NEXT:  %v = host.view %t
+// CHECK-NEXT:  host.return %v
