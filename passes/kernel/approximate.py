@@ -9,8 +9,8 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
 from xdsl.dialects.arith import FastMathFlagsAttr
-from xdsl.dialects.utils import FastMathFlag
 from xdsl.dialects.builtin import AnyFloat, ModuleOp, f32
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 
