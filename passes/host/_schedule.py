@@ -120,9 +120,11 @@ def lower_peak(schedule: Schedule, most: int) -> list[tuple[int, int]]:
     """Move steps while that lowers the peak; the moves (from, to), `most` at most.
 
     The step at the peak moves to where less is alive: earlier, when it makes less than goes away behind it, or later.
-    Or a step that only adds to the peak moves behind it, or one that takes away moves in front.
+    Or a step that only adds to the peak moves behind it, or one that takes away moves in front. Before that,
+    `defer_growth` takes down what no single move does: a plateau, as of a backward pass whose gradients grow by casts.
     """
-    moves: list[tuple[int, int]] = []
+    moves = defer_growth(schedule)
+    most += len(moves)
     while len(moves) < most:
         peak = schedule.peak
         best = min(_moves(schedule), key=lambda found: (found[0], abs(found[1] - found[2])), default=(peak, 0, 0))
@@ -131,6 +133,43 @@ def lower_peak(schedule: Schedule, most: int) -> list[tuple[int, int]]:
         schedule.move(*best[1:])
         moves.append(best[1:])
     return moves
+
+
+def defer_growth(schedule: Schedule) -> list[tuple[int, int]]:
+    """Let all steps that only turn memory into larger results wait, where that lowers the peak; the moves.
+
+    Those that do not raise it again go back, the last ones first: there less is alive.
+    """
+    before, order = schedule.peak, list(schedule.steps)
+    growing = [step for position, step in enumerate(order) if _only_grows(schedule, position)]
+    for step in reversed(growing):
+        position = schedule.steps.index(step)
+        reach = schedule.reach(position, 1)
+        if reach:
+            schedule.move(position, reach[-1])
+    lowest = schedule.peak
+    if lowest >= before - before // _WORTH:
+        schedule.steps = order
+        schedule.update()
+        return []
+    for step in reversed(growing):
+        source, target = schedule.steps.index(step), _home(schedule, order, step)
+        if target < source and schedule.can_reach(source, target) and _result(schedule, source, target)[0] <= lowest:
+            schedule.move(source, target)
+    places = {id(step): position for position, step in enumerate(order)}
+    found = ((places[id(step)], position) for position, step in enumerate(schedule.steps) if step in growing)
+    return [(source, target) for source, target in found if source < target]
+
+
+def _only_grows(schedule: Schedule, position: int) -> bool:
+    step = schedule.steps[position]
+    return not step.is_fixed and schedule.gain(position) > 0 and len(step.makes) > 0 and step.makes <= schedule.returned
+
+
+def _home(schedule: Schedule, order: Sequence[Step], step: Step) -> int:
+    """Where a step stands behind the one that it stood behind."""
+    position = order.index(step)
+    return schedule.steps.index(order[position - 1]) + 1 if position else 0
 
 
 def _moves(schedule: Schedule) -> list[tuple[int, int, int]]:

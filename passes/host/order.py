@@ -150,7 +150,8 @@ def _is_fixed(op: Operation, written: _Written) -> bool:
     """Whether an op has to stay in order with all others: what shows elsewhere, and calls of operators not ATen's."""
     if isinstance(op, host.LaunchOp):
         return written.may_fail(op)
-    return not isinstance(op, AtenOp) or not is_pure(op) or not all(map(is_tensor, op.results))
+    seen = (result for result in op.results if not is_tensor(result) and result.first_use is not None)
+    return not isinstance(op, AtenOp) or not is_pure(op) or any(True for _ in seen)
 
 
 def _arrange(block: Block, steps: list[Operation]) -> None:
