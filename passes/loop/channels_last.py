@@ -199,7 +199,8 @@ class _Rewriter:
         self, block: Block, convolutions: frozenset[Operation], estimates: Estimates, free: frozenset[int]
     ) -> None:
         self.block = block
-        self.convolutions = convolutions
+        self.convolutions = set(convolutions)
+        """Those that are converted or may still be."""
         self.estimates = estimates
         self.free = free
         self.mutations = Mutations(block)
@@ -278,12 +279,18 @@ class _Rewriter:
         )
 
     def _consider(self, op: Operation) -> None:
-        """Convert a convolution where fewer copies are made than those that the library saves."""
+        """Convert a convolution where fewer copies are made than those that the library saves.
+
+        So is one that reads channels last already: ATen would give its result, and its weight, that layout as well.
+        One that is not converted needs the strides that it reads.
+        """
+        follows = any(is_channels_last(op.operands[k]) for k in _roles(op).image_operands)
         sources = {k: self._origin(op.operands[k], op) for k in _roles(op).image_operands}
         copied = {k: v for k, v in sources.items() if not (is_channels_last(v) or self._is_free(v))}
         fixed = {v: uses for v in _image_results(op) if not is_channels_last(v) and (uses := self._fixed_uses(v))}
         elements = sum(_elements(value, self.estimates) for value in (*dict.fromkeys(copied.values()), *fixed))
-        if not _pays(op, self.estimates, elements):
+        if not follows and not _pays(op, self.estimates, elements):
+            self.convolutions.discard(op)
             why = "its input and its result would both be copied"
             if len(copied) + len(fixed) < len(_images(op)):
                 why = "its weight and what is copied around it are more than the copies that are saved"

@@ -80,6 +80,40 @@ func.func @image(%x: !aten.tensor<2x3x6x5xf32, device = "cuda:0">, %w: !aten.ten
   func.return %b : !aten.tensor<2x8x6x5xf32, device = "cuda:0">
 }
 
+// The second convolution alone would not pay for its weight and the copy of its result, but ATen follows what it reads.
+func.func @follows(%x: !aten.tensor<1x8x8x8xf32>, %w: !aten.tensor<8x8x3x3xf32>) -> !aten.tensor<1x8x8x8xf32> {
+  %a = loop.generate (i0 in 1, i1 in 8, i2 in 8, i3 in 8) {
+    %v = loop.load %x[i0, i1, i2, i3]
+    %n = math.exp %v : f32
+    loop.yield %n
+  } : !aten.tensor<1x8x8x8xf32>
+  %b = aten.convolution(%a, %w, none, stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<1x8x8x8xf32>
+  %c = loop.generate (i0 in 1, i1 in 8, i2 in 8, i3 in 8) {
+    %v = loop.load %b[i0, i1, i2, i3]
+    %n = math.exp %v : f32
+    loop.yield %n
+  } : !aten.tensor<1x8x8x8xf32>
+  %d = aten.convolution(%c, %w, none, stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<1x8x8x8xf32>
+  func.return %d : !aten.tensor<1x8x8x8xf32>
+}
+
+// Those whose input nobody else has turned pay for both, and read what they read.
+func.func @stays(%x: !aten.tensor<1x8x8x8xf32>, %w: !aten.tensor<8x8x3x3xf32>) -> (!aten.tensor<1x8x8x8xf32>, !aten.tensor<1x8x8x8xf32>) {
+  %a = loop.generate (i0 in 1, i1 in 8, i2 in 8, i3 in 8) {
+    %v = loop.load %x[i0, i1, i2, i3]
+    %n = math.exp %v : f32
+    loop.yield %n
+  } : !aten.tensor<1x8x8x8xf32>
+  %b = aten.convolution(%a, %w, none, stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<1x8x8x8xf32>
+  %c = loop.generate (i0 in 1, i1 in 8, i2 in 8, i3 in 8) {
+    %v = loop.load %a[i0, i1, i2, i3]
+    %n = math.exp %v : f32
+    loop.yield %n
+  } : !aten.tensor<1x8x8x8xf32>
+  %d = aten.convolution(%c, %w, none, stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<1x8x8x8xf32>
+  func.return %b, %d : !aten.tensor<1x8x8x8xf32>, !aten.tensor<1x8x8x8xf32>
+}
+
 // CHECK-LABEL: func.func @chain
 // CHECK: %[[C:.*]] = loop.generate
 // CHECK: strides = [240, 1, 40, 8]
@@ -110,5 +144,14 @@ func.func @image(%x: !aten.tensor<2x3x6x5xf32, device = "cuda:0">, %w: !aten.ten
 // CHECK: strides = [240, 1, 40, 8]
 // CHECK: %d = aten.convolution(%c, {{.*}} strides = [192, 1, 48, 16]
 // CHECK-LABEL: func.func @image
+// CHECK-NOT: strides
+// CHECK: func.return
+// CHECK-LABEL: func.func @follows
+// CHECK: %b = aten.convolution(%a, {{.*}} strides = [512, 1, 64, 8]
+// CHECK: %d = aten.convolution(%c, {{.*}} strides = [512, 1, 64, 8]
+// CHECK-NEXT: %[[B:.*]] = loop.generate
+// CHECK-NOT: strides
+// CHECK: func.return %[[B]]
+// CHECK-LABEL: func.func @stays
 // CHECK-NOT: strides
 // CHECK: func.return
