@@ -8,7 +8,7 @@ from typing import ClassVar, cast
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -109,7 +109,7 @@ def _is_zero(value: SSAValue) -> bool:
     owner = value.owner
     if type(owner) is not GenerateOp:
         return False
-    element = yielded(owner.body)[0].owner
+    element = yielded(owner.body)[cast(OpResult, value).index].owner
     if type(element) is not arith.ConstantOp:
         return False
     number = element.value
@@ -160,7 +160,10 @@ def _starts_at_zero(value: SSAValue) -> bool:
     owner = value.owner
     if type(owner) is ScatterOp and owner.kind.data == "add":
         return _is_zero(owner.dest) or _starts_at_zero(owner.dest)
-    if type(owner) is not GenerateOp or not isinstance(total := yielded(owner.body)[0].owner, arith.AddfOp):
+    if type(owner) is not GenerateOp:
+        return False
+    total = yielded(owner.body)[cast(OpResult, value).index].owner
+    if not isinstance(total, arith.AddfOp):
         return False
     return any(
         type(term.owner) is arith.ConstantOp and str(cast(FloatAttr, term.owner.value).value.data) == "0.0"

@@ -216,3 +216,30 @@ func.func @checked(%i: !aten.tensor<5xi64>, %g: !aten.tensor<5xf32>, %o: !aten.t
 // CHECK: loop.scatter add (i0 in 5) into %z[d0] {
 // CHECK: aten.copy_
 // CHECK: arith.addf
+
+// -----
+
+// The zeros are another result of the nest: what is added to are ones.
+func.func @second(%i: !aten.tensor<5xi64>, %g: !aten.tensor<5xf32>, %x: !aten.tensor<9xf32>) -> (!aten.tensor<9xf32>, !aten.tensor<9xf32>) attributes {symbols = []} {
+  %z, %o = loop.generate (i0 in 9) {
+    %c = arith.constant 0.0 : f32
+    %d = arith.constant 1.0 : f32
+    loop.yield %c, %d
+  } : !aten.tensor<9xf32>, !aten.tensor<9xf32>
+  %s = loop.scatter add (i0 in 5) into %o[d0] {
+    %v = loop.load %g[i0]
+    %r = loop.load %i[i0]
+    loop.yield %v, %r
+  } : !aten.tensor<9xf32>
+  %t = loop.generate (i0 in 9) {
+    %y = loop.load %x[i0]
+    %u = loop.load %s[i0]
+    %w = arith.addf %y, %u : f32
+    loop.yield %w
+  } : !aten.tensor<9xf32>
+  func.return %t, %z : !aten.tensor<9xf32>, !aten.tensor<9xf32>
+}
+
+// CHECK-LABEL: func.func @second
+// CHECK: loop.scatter add (i0 in 5) into %o[d0] {
+// CHECK: arith.addf
