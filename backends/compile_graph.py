@@ -78,6 +78,8 @@ def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config,
     report = GraphReport(kind)
     started = time.perf_counter()
     imported = import_graph(graph, inputs)
+    if kind == "backward":
+        imported.hold_layouts()
     report.seconds["import"] = time.perf_counter() - started
     root = trace_root(config.trace)
     trace = Trace.start(root, kind) if root is not None else None

@@ -92,7 +92,8 @@ class CompiledGraph:
     def __call__(self, args: list[Any]) -> Any:
         """Run on real inputs."""
         for each in self._arrangements:
-            args[each.position] = each.of(args[each.position])
+            if args[each.position].stride() != each.strides:
+                args[each.position] = each.of(args[each.position])
         if self._constants:
             args.extend(self._constants)
         return self._arrange(self._run(args))

@@ -17,7 +17,7 @@ from ..dialects.aten import AtenOp, MemoryFormat, TensorType
 from ..dialects.sym import Expr, SymAttr, SymIntOp
 from ..errors import UnsupportedError
 from ..passes.common.results import set_any_strides
-from .fx_layouts import Arrangement, arrangement_of, is_marked, restrided
+from .fx_layouts import Arrangement, arrangement_of, is_marked, layouts_of, restrided
 from .fx_ops import NodeImporter
 from .fx_private import given_arguments
 from .fx_symbols import SymbolTable
@@ -38,7 +38,7 @@ class ImportedGraph:
     `module` holds one function; `constants` are the values of its arguments behind those of the graph; `references`
     are the graphs and objects that `aten.call` names; `output_structure` says for each output of the graph which
     result of the function it is, or the Python constant (None, int) that it always is; `result_types` are those with
-    which the results were traced, `arrangements` the arguments that come in other strides than they were traced with.
+    which the results were traced, `arrangements` the layouts that arguments have to come in, of those that may not.
     """
 
     module: ModuleOp
@@ -47,6 +47,13 @@ class ImportedGraph:
     output_structure: tuple[Any, ...] = ()
     result_types: tuple[Attribute, ...] = ()
     arrangements: tuple[Arrangement, ...] = ()
+
+    def hold_layouts(self) -> None:
+        """Hold every argument to its layout: hooks on saved tensors may give backward the same values in another."""
+        for function in self.module.ops:
+            types = [argument.type for argument in function.regions[0].block.args]
+            own = types[: len(types) - len(self.constants)]
+            self.arrangements += tuple(layouts_of(own, {each.position for each in self.arrangements}))
 
     def returns_results(self) -> bool:
         """Whether the outputs of the graph are the results of the function, in order."""

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 from torch.utils._pytree import tree_leaves
+from xdsl.ir import Attribute
 
 from ..dialects.aten import TensorType
 from ..dialects.sym import ONE, SymbolDeclaration
@@ -61,20 +62,27 @@ def _is_contiguous(value: torch.Tensor) -> bool:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The layout of an argument that was traced with another one: a dense tensor, its dimensions in another order.
+    """The layout in which a graph reads an argument.
 
     strides: of every call, None where they depend on sizes
-    order:   its dimensions, from the outermost in memory to the innermost
+    order:   its dimensions, from the outermost in memory to the innermost, None where it has gaps or overlaps
     """
 
     position: int
     strides: tuple[int, ...] | None
-    order: tuple[int, ...]
+    order: tuple[int, ...] | None
 
     def of(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The tensor in this layout. Hooks on saved tensors may have given back one that has lost it."""
+        """The tensor in this layout. Hooks on saved tensors may have given back one that has lost it.
+
+        A tensor that overlaps itself cannot be restored: torch says so.
+        """
         if self.strides is not None and tensor.stride() == self.strides:
             return tensor
+        if self.order is None:
+            assert self.strides is not None
+            made = torch.empty_strided(tensor.shape, self.strides, dtype=tensor.dtype, device=tensor.device)
+            return made.copy_(tensor)
         permuted = tensor.permute(self.order)
         if permuted.is_contiguous():
             return tensor
@@ -112,8 +120,23 @@ def arrangement_of(position: int, given: TensorType, traced: TensorType, meta: t
     order = _order(given)
     if order is None or not _is_contiguous(meta):
         raise UnsupportedError(f"argument {position} comes as {given}, and was traced as {traced}")
-    strides = [stride.as_int() for stride in given.strides]
-    return Arrangement(position, None if None in strides else tuple(s for s in strides if s is not None), order)
+    return Arrangement(position, _known_strides(given), order)
+
+
+def layouts_of(arguments: Sequence[Attribute], apart: Collection[int]) -> list[Arrangement]:
+    """The layouts of a graph's arguments, but for some positions, as far as each call can be held to them."""
+    found: list[Arrangement] = []
+    for position, type_ in enumerate(arguments):
+        if isinstance(type_, TensorType) and type_.shape and position not in apart:
+            layout = Arrangement(position, _known_strides(type_), _order(type_))
+            if layout.strides is not None or layout.order is not None:
+                found.append(layout)
+    return found
+
+
+def _known_strides(type_: TensorType) -> tuple[int, ...] | None:
+    strides = [stride.as_int() for stride in type_.strides]
+    return None if None in strides else tuple(s for s in strides if s is not None)
 
 
 def _order(type_: TensorType) -> tuple[int, ...] | None:
