@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -79,6 +80,8 @@ class Arrangement:
         """
         if self.strides is not None and tensor.stride() == self.strides:
             return tensor
+        if self._is_contiguous and tensor.is_contiguous():
+            return tensor
         if self.order is None:
             assert self.strides is not None
             made = torch.empty_strided(tensor.shape, self.strides, dtype=tensor.dtype, device=tensor.device)
@@ -88,6 +91,10 @@ class Arrangement:
             return tensor
         inverse = sorted(range(len(self.order)), key=self.order.__getitem__)
         return permuted.contiguous().permute(inverse)
+
+    @cached_property
+    def _is_contiguous(self) -> bool:
+        return self.order is not None and self.order == tuple(range(len(self.order)))
 
 
 def restrided(placeholders: Sequence[Node], inputs: Sequence[Any]) -> list[int]:
