@@ -34,7 +34,8 @@ class JoinMoments(ModulePass):
 
     level:         loop
     precondition:  `loop-inline` before, `loop-split-reductions` behind; no `loop.fusion` yet
-    guarantee:     the same values but for rounding. A sum of squares of deviations of values from their mean, and the
+    guarantee:     the same values but for rounding; the mean of a row with an infinity is NaN. A sum of squares of
+                   deviations of values from their mean, and the
                    sum in that mean, are one `welford` reduction, whose error grows no faster with the number of values
                    (Chan, Golub, LeVeque 1979). Only where `loop-split-reductions` would cut both: in parts they are
                    four kernels that read the values twice, and one reduction is two that read them once. A program
