@@ -52,8 +52,8 @@ DEFAULT: tuple[Phase, ...] = (
     Phase(
         "loop",
         "loop: no views, simple indices, one fusion a kernel, in-place decisions",
-        "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-merge-updates,loop-accumulate,"
-        "loop-select-pieces,loop-channels-last,loop-assign-layouts,loop-select-implementation,loop-inline,"
+        "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-merge-updates,loop-select-pieces,"
+        "loop-channels-last,loop-assign-layouts,loop-select-implementation,loop-inline,"
         "loop-cse,loop-dce,loop-sum-one-hot,loop-split-axes,loop-join-moments,loop-split-reductions,loop-fuse,"
         "loop-bufferize",
     ),

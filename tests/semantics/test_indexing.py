@@ -70,6 +70,10 @@ def _cube() -> tuple[Tensor, ...]:
     return torch.arange(60.0).reshape(3, 4, 5), torch.tensor([0, -1, 2]), torch.tensor([1, 1, -3])
 
 
+def _ones() -> tuple[Tensor, Tensor]:
+    return torch.zeros(64, dtype=torch.int64), torch.ones(64)
+
+
 CASES: Cases = {
     "repeated indices": Case(accumulate, tensors([0.0, 0.0, 0.0], [0, 0, 2], [1.0, 2.0, 3.0])),
     "sums at places are added": Case(
@@ -77,6 +81,9 @@ CASES: Cases = {
         tensors([-0.0, 0.0, -0.0, float("nan"), float("inf"), 1.5], [0, 0, 2, 4], [1.0, -1.0, -0.0, 3.0]),
     ),
     "sums of integers at places are added": Case(sums_added, tensors([1, 2, 3, 4, 5, 6], [0, 0, 2, 4], [1, -1, 7, 3])),
+    "small sums at a place are added to a large number": Case(
+        lambda x, i, v: x + torch.zeros_like(x).index_add(0, i, v), lambda: (torch.full((2,), 2.0**24), *_ones())
+    ),
     "lists of positions": Case(advanced, lambda: (_cube()[0], torch.tensor([0, -1, 2]), torch.tensor([1, 1, -3]))),
     "masks": Case(masked, tensors([[1.0, 2.0], [3.0, 4.0]], [[True, False], [True, True]])),
     "scatter and gather": Case(

@@ -11,8 +11,8 @@ from .random_programs import Program
 #: overwrites what it still reads would not show.
 PASSES = ",".join(
     (
-        "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-merge-updates,loop-accumulate",
-        "loop-select-pieces,loop-channels-last,loop-assign-layouts,loop-inline,loop-cse,loop-dce,loop-split-axes",
+        "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-merge-updates,loop-select-pieces",
+        "loop-channels-last,loop-assign-layouts,loop-inline,loop-cse,loop-dce,loop-split-axes",
         "loop-split-reductions{min-length=4 parts=2},loop-fuse{min-parallel=1},loop-bufferize",
         "lower-loop-to-kernel",
     )
