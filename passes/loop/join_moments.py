@@ -34,10 +34,11 @@ class JoinMoments(ModulePass):
 
     level:         loop
     precondition:  `loop-inline` before, `loop-split-reductions` behind; no `loop.fusion` yet
-    guarantee:     the same values but for rounding; the mean of a row with an infinity is NaN. A sum of squares of
-                   deviations of values from their mean, and the
-                   sum in that mean, are one `welford` reduction, whose error grows no faster with the number of values
-                   (Chan, Golub, LeVeque 1979). Only where `loop-split-reductions` would cut both: in parts they are
+    guarantee:     the same values but for rounding. A sum of squares of deviations of values from their mean is taken
+                   by a `welford` reduction, whose error grows no faster with the number of values (Chan, Golub,
+                   LeVeque 1979), beside the sum in that mean. The squares are those of deviations from the mean m that
+                   the program has, m2 + n * (m - mean) ** 2: with an infinity, or a sum that overflows, both are what
+                   they were. Only where `loop-split-reductions` would cut both: in parts they are
                    four kernels that read the values twice, and one reduction is two that read them once. A program
                    that does a reduction as a whole keeps the values at hand for the second one.
 
@@ -47,8 +48,9 @@ class JoinMoments(ModulePass):
           %s = loop.reduce sum (r0 in 65536) { ... %d = arith.subf %v, %mean  %p = arith.mulf %d, %d ... } ... } : T
     becomes
         %w, %q2 = loop.generate (i0 in 64) {
-          %mean, %m2, %n = loop.reduce welford (r0 in 65536) { %v = loop.load %x[r0, i0] ... yield %v, %zero, %one }
-          loop.yield %mean, %m2 } : T, T
+          %s, %mean, %m2, %n = loop.reduce [sum, welford] (r0 in 65536) {
+            %v = loop.load %x[r0, i0] ... yield %v, %v, %zero, %one }
+          ...  loop.yield %s, %squares } : T, T
     with nests that load %w and %q2 in the place of the sums.
     """
 
@@ -178,7 +180,7 @@ def _join(nest: GenerateOp, reduce: ReduceOp, mean: _Mean) -> None:
     moments = _moments(mean)
     block = cast(Block, mean.nest.parent)
     block.insert_op_before(moments, mean.nest)
-    _replace(mean.quotient, mean.nest, moments.results[0])
+    _replace(mean.total, mean.nest, moments.results[0])
     _replace(reduce, nest, moments.results[1])
     for each in (mean.nest, nest):
         sweep(each.body.block)
@@ -190,13 +192,24 @@ def _moments(mean: _Mean) -> GenerateOp:
     last = cast(YieldOp, body.block.last_op)
     rest: list[Operation] = [constant(0, Float32Type()), constant(1, Float32Type())]
     body.block.insert_ops_before(rest, last)
-    last.operands = [last.operands[0], *(each.results[0] for each in rest)]
-    reduce = ReduceOp.of(total.axes, ["welford"], body, [], None)
+    value = last.operands[0]
+    last.operands = [value, value, *(each.results[0] for each in rest)]
+    reduce = ReduceOp.of(total.axes, ["sum", "welford"], body, [], None)
     reduce.location = total.location
-    ops: list[Operation] = [reduce, YieldOp.create(operands=reduce.results[:2])]
+    ops: list[Operation] = [reduce, *_squares(*reduce.results)]
+    ops.append(YieldOp.create(operands=[reduce.results[0], ops[-1].results[0]]))
     device = cast(TensorType, mean.nest.results[0].type).device
     type_ = TensorType.get(mean.nest.axes.sizes, Float32Type(), device=device)
     return GenerateOp.of(mean.nest.axes, Region(Block(ops)), [type_, type_], location=mean.nest.location)
+
+
+def _squares(total: SSAValue, mean: SSAValue, m2: SSAValue, count: SSAValue) -> list[Operation]:
+    """The ops of the sum of squared deviations from total / count."""
+    quotient = arith.DivfOp(total, count)
+    difference = arith.SubfOp(quotient.result, mean)
+    square = arith.MulfOp(difference.result, difference.result)
+    scaled = arith.MulfOp(square.result, count)
+    return [quotient, difference, square, scaled, arith.AddfOp(m2, scaled.result)]
 
 
 def _replace(op: Operation, nest: GenerateOp, tensor: SSAValue) -> None:

@@ -14,7 +14,7 @@ WHOLE = ",".join(
     (
         "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-merge-updates,loop-select-pieces",
         "loop-channels-last,loop-assign-layouts,loop-inline,loop-cse,loop-dce,loop-split-axes",
-        "loop-split-reductions{min-length=16 parts=3},loop-fuse,loop-bufferize",
+        "loop-join-moments,loop-split-reductions{min-length=16 parts=3},loop-fuse,loop-bufferize",
     )
 )
 _RUN = re.compile(r"// RUN: inductile-opt %s -p (?:\"([^\"]+)\"|(\S+))")

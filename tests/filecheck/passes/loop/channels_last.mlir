@@ -84,13 +84,13 @@ func.func @image(%x: !aten.tensor<2x3x6x5xf32, device = "cuda:0">, %w: !aten.ten
 func.func @follows(%x: !aten.tensor<1x8x8x8xf32>, %w: !aten.tensor<8x8x3x3xf32>) -> !aten.tensor<1x8x8x8xf32> {
   %a = loop.generate (i0 in 1, i1 in 8, i2 in 8, i3 in 8) {
     %v = loop.load %x[i0, i1, i2, i3]
-    %n = math.exp %v : f32
+    %n = math.tanh %v : f32
     loop.yield %n
   } : !aten.tensor<1x8x8x8xf32>
   %b = aten.convolution(%a, %w, none, stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<1x8x8x8xf32>
   %c = loop.generate (i0 in 1, i1 in 8, i2 in 8, i3 in 8) {
     %v = loop.load %b[i0, i1, i2, i3]
-    %n = math.exp %v : f32
+    %n = math.tanh %v : f32
     loop.yield %n
   } : !aten.tensor<1x8x8x8xf32>
   %d = aten.convolution(%c, %w, none, stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<1x8x8x8xf32>
@@ -101,13 +101,13 @@ func.func @follows(%x: !aten.tensor<1x8x8x8xf32>, %w: !aten.tensor<8x8x3x3xf32>)
 func.func @stays(%x: !aten.tensor<1x8x8x8xf32>, %w: !aten.tensor<8x8x3x3xf32>) -> (!aten.tensor<1x8x8x8xf32>, !aten.tensor<1x8x8x8xf32>) {
   %a = loop.generate (i0 in 1, i1 in 8, i2 in 8, i3 in 8) {
     %v = loop.load %x[i0, i1, i2, i3]
-    %n = math.exp %v : f32
+    %n = math.tanh %v : f32
     loop.yield %n
   } : !aten.tensor<1x8x8x8xf32>
   %b = aten.convolution(%a, %w, none, stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<1x8x8x8xf32>
   %c = loop.generate (i0 in 1, i1 in 8, i2 in 8, i3 in 8) {
     %v = loop.load %a[i0, i1, i2, i3]
-    %n = math.exp %v : f32
+    %n = math.tanh %v : f32
     loop.yield %n
   } : !aten.tensor<1x8x8x8xf32>
   %d = aten.convolution(%c, %w, none, stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<1x8x8x8xf32>

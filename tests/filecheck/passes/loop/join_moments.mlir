@@ -137,17 +137,20 @@ func.func @rows(%x: !aten.tensor<4096x64xf32, device = "cuda:0">, %y: !aten.tens
 
 // CHECK-LABEL: func.func @columns
 // CHECK-NEXT: %[[M:.*]], %[[Q:.*]] = loop.generate (i0 in 64) {
-// CHECK-NEXT: %[[A:.*]], %[[B:.*]], %{{.*}} = loop.reduce welford (r0 in 4096) {
-// CHECK: loop.yield %w, %{{.*}}, %{{.*}}
-// CHECK: loop.yield %[[A]], %[[B]]
+// CHECK-NEXT: %[[S:.*]], %[[A:.*]], %[[B:.*]], %[[N:.*]] = loop.reduce [sum, welford] (r0 in 4096) {
+// CHECK: loop.yield %w, %w, %{{.*}}, %{{.*}}
+// CHECK: %[[C:.*]] = arith.divf %[[S]], %[[N]]
+// CHECK-NEXT: %[[D:.*]] = arith.subf %[[C]], %[[A]]
+// CHECK: %[[T:.*]] = arith.addf %[[B]], %{{.*}}
+// CHECK-NEXT: loop.yield %[[S]], %[[T]]
 // CHECK: %m = loop.generate (i0 in 64) {
 // CHECK-NEXT: %[[L:.*]] = loop.load %[[M]][i0]
-// CHECK-NEXT: loop.yield %[[L]]
+// CHECK: %d = arith.divf %[[L]], %n
 // CHECK: %q = loop.generate (i1 in 64) {
 // CHECK-NEXT: %[[L:.*]] = loop.load %[[Q]][i1]
 // CHECK-NEXT: loop.yield %[[L]]
 // CHECK-LABEL: func.func @dynamic
-// CHECK: loop.reduce welford (r0 in s0)
+// CHECK: loop.reduce [sum, welford] (r0 in s0)
 // CHECK-NOT: loop.reduce sum
 // CHECK-LABEL: func.func @others
 // CHECK-NOT: welford
