@@ -128,7 +128,7 @@ class Block(torch.nn.Module):
 
 
 def test_backward_needs_little_more_than_its_results() -> None:
-    """A few activations beside the gradients, of which that of the table lies in memory once."""
+    """A few activations beside the gradients; that of the table is the sum of two that are there at once."""
     backend = OfflineBackend(["cuda:90"], move_to="cuda:0")
     module = Tied()
     torch._dynamo.reset()
@@ -139,5 +139,5 @@ def test_backward_needs_little_more_than_its_results() -> None:
     tangent = 8 * 4000 * 4
     assert by_marks.given == profile.given - tangent and by_marks.peak <= profile.peak
     results = sum(p.nbytes for p in module.parameters())
-    assert profile.peak <= results + 8 * 8 * 64 * 4
+    assert profile.peak <= results + module.table.weight.nbytes + 8 * 8 * 64 * 4
     assert profile.peak_blocks <= profile.peak + 2 * 512 * len(list(module.parameters())) + (1 << 20)
