@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, Ranges
-from ...passes.kernel.axes import Loop
+from ...passes.kernel.axes import Loop, loops_around
 from ...passes.kernel.cost import is_unit
 from ...passes.kernel.effects import written_buffers
 from ...passes.kernel.tiles import is_grid, is_persistent, is_tiled
@@ -61,17 +61,17 @@ def _reads_neighbours(op: Operation) -> bool:
     if not isinstance(op, kernel.LoadOp) or op.buffer.type.local:  # pyright: ignore[reportAttributeAccessIssue]
         return False
     index = op.map.data[0]
-    return any(is_tiled(loop) and loop.axis.data in index.free_symbols for loop in _around(op))
+    return any(is_tiled(loop) and loop.axis.data in index.free_symbols for loop in loops_around(op))
 
 
 def _loops_of(op: Operation) -> list[Loop]:
     """The loops around an access that a program runs itself, outermost first."""
-    return [loop for loop in _around(op) if not is_grid(loop)]
+    return [loop for loop in loops_around(op) if not is_grid(loop)]
 
 
 def _reads_whole_lines(op: kernel.LoadOp) -> bool:
     """Whether each program reads a part of its own, neighbours in memory at a time."""
-    index, loops = op.map.data[0], _around(op)
+    index, loops = op.map.data[0], loops_around(op)
     programs = {loop.axis.data for loop in loops if is_grid(loop)}
     along = (loop.axis.data for loop in loops if is_tiled(loop))
     return bool(programs) and programs <= index.free_symbols and any(_are_neighbours(index, axis) for axis in along)
@@ -82,13 +82,3 @@ def _are_neighbours(index: Expr, axis: str) -> bool:
     others = dict.fromkeys(index.free_symbols, _SIZE)
     first, second = (index.evaluate({**others, axis: place}) for place in (0, 1))
     return is_unit(index.coefficient(axis)) or second - first == 1
-
-
-def _around(op: Operation) -> list[Loop]:
-    path: list[Loop] = []
-    parent = op.parent_op()
-    while parent is not None:
-        if isinstance(parent, Loop):
-            path.insert(0, parent)
-        parent = parent.parent_op()
-    return path

@@ -19,6 +19,17 @@ def is_loop(op: Operation) -> bool:
     return isinstance(op, Loop)
 
 
+def loops_around(op: Operation) -> list[Loop]:
+    """The loops around an op, outermost first."""
+    path: list[Loop] = []
+    parent = op.parent_op()
+    while parent is not None:
+        if isinstance(parent, Loop):
+            path.insert(0, parent)
+        parent = parent.parent_op()
+    return path
+
+
 def loops_in(block: Block) -> Iterator[Loop]:
     """All loops of a block, outer before inner."""
     for op in block.ops:

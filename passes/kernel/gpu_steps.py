@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
 from ..counters import counter
-from .axes import Loop, loops_in
+from .axes import Loop, loops_around, loops_in
 from .cost import Sizes, element_bytes
 from .gpu_blocks import GpuBlocks, fill_up, fit_cache, tile_along
 from .gpu_legality import is_innermost
@@ -84,7 +84,7 @@ def bytes_read_again(function: kernel.FuncOp, sizes: Sizes, ranges: Ranges) -> i
     for op in function.walk():
         if not isinstance(op, kernel.LoadOp):
             continue
-        around = _loops_around(op)
+        around = loops_around(op)
         path, used = [loop for loop in around if not is_grid(loop)], op.map.data[0].free_symbols
         own = any(is_grid(loop) and loop.axis.data in used for loop in around)
         if own and any(not is_persistent(loop, ranges) for loop in path):
@@ -100,7 +100,7 @@ def shorten_steps(function: kernel.FuncOp, step: int, sizes: Sizes, ranges: Rang
         op
         for op in loops_in(function.body.block)
         if is_tiled(op) and not (is_grid(op) or is_persistent(op, ranges) or isinstance(op, kernel.ScanOp))
-        if not any(map(is_tiled, _loops_around(op)))
+        if not any(map(is_tiled, loops_around(op)))
     ]
     for op in rows:
         if tile_of(op) > step and counter("kernel-tile-step"):
@@ -110,7 +110,7 @@ def shorten_steps(function: kernel.FuncOp, step: int, sizes: Sizes, ranges: Rang
 
 def tiles_of_steps(function: kernel.FuncOp) -> list[int]:
     """Elements of the tile of each innermost loop of a kernel."""
-    return [prod(map(tile_of, (*_loops_around(op), op))) for op in loops_in(function.body.block) if is_innermost(op)]
+    return [prod(map(tile_of, (*loops_around(op), op))) for op in loops_in(function.body.block) if is_innermost(op)]
 
 
 def unroll_steps(function: kernel.FuncOp, count: int, ranges: Ranges) -> None:
@@ -136,14 +136,3 @@ def _loops_over_rows(function: kernel.FuncOp, ranges: Ranges) -> Iterator[Loop]:
     for op in loops_in(function.body.block):
         if is_tiled(op) and not (is_grid(op) or isinstance(op, kernel.ScanOp) or is_persistent(op, ranges)):
             yield op
-
-
-def _loops_around(op: Operation) -> list[Loop]:
-    """The loops around an op, outermost first."""
-    path: list[Loop] = []
-    parent = op.parent_op()
-    while parent is not None:
-        if isinstance(parent, Loop):
-            path.insert(0, parent)
-        parent = parent.parent_op()
-    return path
