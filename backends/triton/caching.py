@@ -51,8 +51,8 @@ def eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str]
     if found:
         found |= {op: DROP for op, path in loops.items() if isinstance(op, kernel.StoreOp) and path}
     if function.streams is not None:
-        rest = {op for op, path in loops.items() if all(is_persistent(loop, ranges) for loop in path)}
-        found = {op: KEEP for op in rest if _reads_neighbours(op) and op.operands[0] not in written} | found
+        once = (op for op, path in loops.items() if all(is_persistent(loop, ranges) for loop in path))
+        found = {op: KEEP for op in once if _reads_neighbours(op) and op.operands[0] not in written} | found
     return streamed | found
 
 

@@ -17,8 +17,7 @@ from ...dialects.effects import is_pure
 from ...dialects.raw import operands_of
 from ...dialects.sym import SymIntOp
 from ..counters import counter
-from ..kernel.effects import written_buffers
-from ..kernel.launches import hinted_sizes
+from ..kernel.launches import hinted_sizes, written_by
 from ..remarks import remark
 from ._schedule import Schedule, Step, lower_peak
 from ._take_over import LiveBytes
@@ -63,10 +62,10 @@ class HostOrder(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Order every host function on a GPU."""
-        written = _Written(op)
+        kernels = _Kernels(op)
         for function in op.body.block.ops:
             if isinstance(function, host.FuncOp) and _is_on_gpu(function):
-                _order(function, written, self.least)
+                _order(function, kernels, self.least)
 
 
 def _is_on_gpu(function: host.FuncOp) -> bool:
@@ -75,31 +74,26 @@ def _is_on_gpu(function: host.FuncOp) -> bool:
     return any(type_of(value).device != "cpu" for value in values)
 
 
-class _Written:
-    """Which of its buffers each kernel writes, and whether it may report an error; one that is not here may do both."""
+class _Kernels:
+    """What launches write, and whether they may report an error; those of a kernel that is not here may do both."""
 
     def __init__(self, module: ModuleOp) -> None:
-        self.kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, kernel.FuncOp)}
-        self._known: dict[str, frozenset[int]] = {}
+        self.by_name = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, kernel.FuncOp)}
 
-    def buffers(self, launch: host.LaunchOp) -> list[SSAValue]:
-        name = launch.kernel.root_reference.data
-        function = self.kernels.get(name)
-        if function is None:
-            return list(launch.buffers)
-        if name not in self._known:
-            stored = written_buffers(function.body.block)
-            self._known[name] = frozenset(k for k, a in enumerate(function.body.block.args) if a in stored)
-        return [buffer for k, buffer in enumerate(launch.buffers) if k in self._known[name]]
+    def _of(self, launch: host.LaunchOp) -> kernel.FuncOp | None:
+        return self.by_name.get(launch.kernel.root_reference.data)
+
+    def written(self, launch: host.LaunchOp) -> list[SSAValue]:
+        return written_by(launch, self._of(launch))
 
     def may_fail(self, launch: host.LaunchOp) -> bool:
-        function = self.kernels.get(launch.kernel.root_reference.data)
+        function = self._of(launch)
         return function is None or (function.errors is not None and len(function.errors.data) > 0)
 
 
-def _order(function: host.FuncOp, written: _Written, least: int) -> None:
+def _order(function: host.FuncOp, kernels: _Kernels, least: int) -> None:
     block = function.body.block
-    ops, schedule = _schedule(function, written)
+    ops, schedule = _schedule(function, kernels)
     before, steps = schedule.peak, list(schedule.steps)
     if not before or (before - schedule.floor) * least < before:
         return
@@ -113,7 +107,7 @@ def _order(function: host.FuncOp, written: _Written, least: int) -> None:
     remark("passed", HostOrder.name, function, f"less is alive at once, by moves: {len(moves)}", **figures)
 
 
-def _schedule(function: host.FuncOp, written: _Written) -> tuple[list[Operation], Schedule]:
+def _schedule(function: host.FuncOp, kernels: _Kernels) -> tuple[list[Operation], Schedule]:
     """The ops that are steps, and their schedule; allocations and views belong to the steps that use them."""
     block = function.body.block
     lifetimes = Lifetimes(block)
@@ -136,8 +130,8 @@ def _schedule(function: host.FuncOp, written: _Written) -> tuple[list[Operation]
             uses = roots([*operands_of(op), *op.results])
             makes = roots(made) | (uses & fresh)
             fresh -= uses
-            writes = makes | (roots(written.buffers(op)) if isinstance(op, host.LaunchOp) else set())
-            steps.append(Step(frozenset(makes), frozenset(uses), frozenset(writes), _is_fixed(op, written)))
+            writes = makes | (roots(kernels.written(op)) if isinstance(op, host.LaunchOp) else set())
+            steps.append(Step(frozenset(makes), frozenset(uses), frozenset(writes), _is_fixed(op, kernels)))
             ops.append(op)
     live = LiveBytes(lifetimes, hinted_sizes(function))
     size = {numbers.setdefault(value, len(numbers)): live.of(value) for value in own}
@@ -146,10 +140,10 @@ def _schedule(function: host.FuncOp, written: _Written) -> tuple[list[Operation]
     return ops, Schedule(steps, size, frozenset(roots(operands_of(last))))
 
 
-def _is_fixed(op: Operation, written: _Written) -> bool:
+def _is_fixed(op: Operation, kernels: _Kernels) -> bool:
     """Whether an op has to stay in order with all others: what shows elsewhere, and calls of operators not ATen's."""
     if isinstance(op, host.LaunchOp):
-        return written.may_fail(op)
+        return kernels.may_fail(op)
     seen = (result for result in op.results if not is_tensor(result) and result.first_use is not None)
     return not isinstance(op, AtenOp) or not is_pure(op) or any(True for _ in seen)
 

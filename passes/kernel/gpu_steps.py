@@ -114,17 +114,11 @@ def tiles_of_steps(function: kernel.FuncOp) -> list[int]:
 
 
 def unroll_steps(function: kernel.FuncOp, count: int, ranges: Ranges) -> None:
-    """Write out `count` steps of all loops over long rows that have several times as many."""
-    for op in _loops_over_rows(function, ranges):
+    """Write out `count` steps, if more than one, of all loops over long rows that have several times as many."""
+    for op in _loops_over_rows(function, ranges) if count > 1 else ():
         trips = steps(op).as_int()
-        if trips is None or trips >= LEAST_STEPS * count:
-            set_unroll(op, count)
-
-
-def set_unroll(op: Loop, count: int) -> None:
-    """Write out some steps of a loop; with 1 it stays as it is."""
-    if count > 1 and counter("kernel-tile-unroll"):
-        op.properties["unroll"] = IntegerAttr(count, i64)
+        if (trips is None or trips >= LEAST_STEPS * count) and counter("kernel-tile-unroll"):
+            op.properties["unroll"] = IntegerAttr(count, i64)
 
 
 def _loops_over_rows(function: kernel.FuncOp, ranges: Ranges) -> Iterator[Loop]:

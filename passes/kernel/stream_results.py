@@ -54,12 +54,12 @@ class KernelStreamResults(ModulePass):
         launches: dict[str, list[tuple[host.FuncOp, host.LaunchOp]]] = defaultdict(list)
         for program, launch in launches_in(op):
             launches[launch.kernel.root_reference.data].append((program, launch))
-        orders: dict[host.FuncOp, _Order] = {}
+        orders = {program: _Order(program) for program in op.body.block.ops if isinstance(program, host.FuncOp)}
         for name, places in launches.items():
             function = kernels.get(name)
             if function is None or function.streams is not None:
                 continue
-            ends = (_ends_in(function, launch, _order(orders, program), target) for program, launch in places)
+            ends = (_ends_in(function, launch, orders[program], target) for program, launch in places)
             if all(ends) and counter(self.name):
                 function.properties["streams"] = UnitAttr()
 
@@ -70,12 +70,6 @@ class _Order:
     def __init__(self, program: host.FuncOp) -> None:
         self.sizes: Sizes = hinted_sizes(program)
         self.position: dict[Operation, int] = {op: k for k, op in enumerate(program.body.block.ops)}
-
-
-def _order(known: dict[host.FuncOp, _Order], program: host.FuncOp) -> _Order:
-    if program not in known:
-        known[program] = _Order(program)
-    return known[program]
 
 
 def _ends_in(function: kernel.FuncOp, launch: host.LaunchOp, order: _Order, target: GpuTarget) -> bool:
