@@ -14,16 +14,18 @@ class Step:
     uses:       all memory that it reads, writes or makes
     writes:     what of that it writes or makes
     is_fixed:   whether nothing may move past it
+    is_random:  whether it may draw random numbers: all that do stay in order, others may move past
     """
 
     makes: frozenset[int]
     uses: frozenset[int]
     writes: frozenset[int]
     is_fixed: bool = False
+    is_random: bool = False
 
     def may_swap(self, other: Step) -> bool:
         """Whether the two may run in either order."""
-        if self.is_fixed or other.is_fixed:
+        if self.is_fixed or other.is_fixed or (self.is_random and other.is_random):
             return False
         return self.writes.isdisjoint(other.uses) and self.uses.isdisjoint(other.writes)
 

@@ -13,7 +13,6 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.aten import AtenOp
-from ...dialects.effects import is_pure
 from ...dialects.raw import operands_of
 from ...dialects.sym import SymIntOp
 from ..counters import counter
@@ -131,7 +130,8 @@ def _schedule(function: host.FuncOp, kernels: _Kernels) -> tuple[list[Operation]
             makes = roots(made) | (uses & fresh)
             fresh -= uses
             writes = makes | (roots(kernels.written(op)) if isinstance(op, host.LaunchOp) else set())
-            steps.append(Step(frozenset(makes), frozenset(uses), frozenset(writes), _is_fixed(op, kernels)))
+            fixed, draws = _is_fixed(op, kernels), isinstance(op, AtenOp) and op.schema.is_random
+            steps.append(Step(frozenset(makes), frozenset(uses), frozenset(writes), fixed, draws))
             ops.append(op)
     live = LiveBytes(lifetimes, hinted_sizes(function))
     size = {numbers.setdefault(value, len(numbers)): live.of(value) for value in own}
@@ -141,11 +141,15 @@ def _schedule(function: host.FuncOp, kernels: _Kernels) -> tuple[list[Operation]
 
 
 def _is_fixed(op: Operation, kernels: _Kernels) -> bool:
-    """Whether an op has to stay in order with all others: what shows elsewhere, and calls of operators not ATen's."""
+    """Whether an op has to stay in order with all others: what shows elsewhere, and calls of operators not ATen's.
+
+    Random numbers are drawn in order among themselves only: on a GPU the backward of attention counts as random.
+    """
     if isinstance(op, host.LaunchOp):
         return kernels.may_fail(op)
-    seen = (result for result in op.results if not is_tensor(result) and result.first_use is not None)
-    return not isinstance(op, AtenOp) or not is_pure(op) or any(True for _ in seen)
+    if not isinstance(op, AtenOp) or op.schema.is_mutable or not op.schema.returns or "binds" in op.properties:
+        return True
+    return any(not is_tensor(result) and result.first_use is not None for result in op.results)
 
 
 def _arrange(block: Block, steps: list[Operation]) -> None:

@@ -22,7 +22,8 @@ def random_schedule(seed: int) -> Schedule:
         if draw.random() < 0.7:
             size[len(size)] = draw.choice([1, 4, 16, 64]) * 1000
             makes = {len(size) - 1}
-        steps.append(Step(frozenset(makes), frozenset(uses | makes), frozenset(writes | makes), draw.random() < 0.1))
+        fixed, is_random = draw.random() < 0.1, draw.random() < 0.3
+        steps.append(Step(frozenset(makes), frozenset(uses | makes), frozenset(writes | makes), fixed, is_random))
     returned = frozenset(draw.sample(sorted(size), len(size) // 3))
     return Schedule(steps, size, returned)
 
