@@ -35,7 +35,7 @@ def _split(op: kernel.ForOp) -> None:
     lo, hi, tile = op.lo.data.as_int(), op.hi.data.as_int(), op.tile
     if lo is None or hi is None or tile is None:
         return
-    conditions = [c for inner in op.body.block.ops if (c := _condition(inner, op)) is not None]
+    conditions = [c for inner in op.body.block.ops if (c := condition_on(inner, op)) is not None]
     bounds = sorted({lo, hi, *(cut for cut, _ in conditions if lo < cut < hi)})
     # A part that does not fill its lanes would be slower than masks.
     short = any(end - start < tile.value.data for start, end in pairwise(bounds))
@@ -48,10 +48,10 @@ def _split(op: kernel.ForOp) -> None:
         if part is not op:
             block.insert_op_before(part, op)
         set_range(part, (op.axis.data, as_expr(start), as_expr(end)))
-        _resolve(part, start)
+        resolve_conditions(part.body.block, part, start)
 
 
-def _condition(op: Operation, loop: Loop) -> Condition | None:
+def condition_on(op: Operation, loop: Loop) -> Condition | None:
     """Where a comparison changes along an axis, and whether it is true below; None if something else decides too."""
     if not isinstance(op, CmpiOp) or op.predicate.value.data not in _ORDERED:
         return None
@@ -74,11 +74,10 @@ def _index(value: SSAValue) -> Expr | None:
     return owner.expr.data if isinstance(owner, kernel.IndexOp) and not owner.dynamic else None
 
 
-def _resolve(loop: kernel.ForOp, start: int) -> None:
-    """Drop the masks and selections of a part in which conditions have the values that they have at `start`."""
-    block = loop.body.block
+def resolve_conditions(block: Block, loop: Loop, start: int) -> None:
+    """Drop the masks and selections of a block where the conditions on an axis are as they are at `start`."""
     for op in list(block.ops):
-        condition = _condition(op, loop)
+        condition = condition_on(op, loop)
         if condition is not None:
             _take(block, op.results[0], (start < condition[0]) == condition[1])
     remove_dead(block)

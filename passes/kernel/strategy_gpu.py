@@ -18,6 +18,7 @@ from ...dialects.sym import ZERO, Ranges
 from ..counters import counter
 from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit
+from .fold_lanes import fold_lanes
 from .gpu_blocks import TOLERATED_WASTE, GpuBlocks, power_above, power_below, tile_along, waste
 from .gpu_legality import independent_nests, is_innermost, must_be_serial, relax_order, sink_between_loops
 from .gpu_steps import Share, settle_steps
@@ -46,6 +47,8 @@ SECTOR = 32
 SHARED = 0.05
 #: most elements of a loop that each lane runs for itself, element by element
 SHORT = 16
+#: elements of a part of an axis at least, for a lane to compute an element of each part
+SHORTEST_PART = 32
 #: rows that one program reduces along a strided axis, side by side
 COLUMNS_BYTES = 128
 #: bytes on their way that a thread has no registers for, for each result that it gathers for each of its elements
@@ -131,6 +134,8 @@ class _GpuSchedule:
     # elementwise
 
     def _elementwise(self) -> None:
+        if fold_lanes(self.function, self.chain, SHORTEST_PART):
+            self.nest = Nest.of(self.chain[0])
         inner = max(self.chain, key=lambda loop: (self._unit_bytes(loop), self.chain.index(loop)))
         across = self._across(inner)
         total = prod(self.sizes.trips(loop) for loop in self.chain)
