@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Block, Operation
 
 from ...dialects import kernel
-from ...dialects.sym import Expr, Ranges, bounds
+from ...dialects.sym import Expr, Ranges, bounds, smin
+from ...errors import UnsupportedError
 from ...passes.kernel.axes import Loop
 from ...passes.kernel.effects import written_buffers
 from ...passes.kernel.recompute import carrying_loops, locals_of
@@ -59,6 +60,7 @@ class _KernelEmitter:
         self.reductions = Reductions(self.context, self.axes, self.body, self.custom)
         self.scans = Scans(self.context, self.axes, self.body, self.custom)
         self.functions: list[str] = []
+        self.most = None if function.programs is None else function.programs.value.data
         self._location: Attribute | None = None
 
     def run(self) -> TritonKernel:
@@ -73,18 +75,19 @@ class _KernelEmitter:
         self._widen_symbols()
         programs = programs_of(function.body.block)
         self._programs(programs)
+        count = programs.count if self.most is None else smin(programs.count, self.most)
         constants = dict(self.axes.constexprs)
         signature |= dict.fromkeys(constants, "constexpr")
         if context.width == "INDEX":
             signature["INDEX"] = "constexpr"
         warps = _WARPS if function.num_warps is None else function.num_warps.value.data
-        head = comment(f"grid {programs.count}, num_warps {warps}")
+        head = comment(f"grid {count}, num_warps {warps}")
         return TritonKernel(
             name=name,
             source="\n\n\n".join([*self.functions, "\n".join([head, *self._function(name, signature)])]),
             signature=signature,
             constexprs=constants,
-            grid=programs.count,
+            grid=count,
             symbols=tuple(s.data for s in function.symbols),
             buffers=len(function.body.block.args),
             errors=errors,
@@ -126,8 +129,12 @@ class _KernelEmitter:
     def _programs(self, programs: Programs) -> None:
         """Emit the top level: one piece of code for all programs, or a branch for each nest."""
         block = self.function.body.block
+        nest = programs.nests[0] if programs.nests else ()
+        if self.most is not None:
+            self._in_turns(programs, nest, self.most)
+            return
         if programs.is_single:
-            self.axes.decompose_program_id(programs.nests[0] if programs.nests else (), self.axes.program_id)
+            self.axes.decompose_program_id(nest, self.axes.program_id)
             self.statements(block.ops)
             return
         self.statements(programs.shared)
@@ -144,6 +151,17 @@ class _KernelEmitter:
             context.out.line("else:")
             with context.scope():
                 self.statements(programs.rest)
+
+    def _in_turns(self, programs: Programs, nest: tuple[kernel.ForOp, ...], most: int) -> None:
+        """Emit one nest whose iterations so many programs take in turns."""
+        if not (programs.is_single and nest):
+            raise UnsupportedError("`programs` needs one nest on the grid, and nothing beside it")
+        context = self.context
+        pid = context.names.fresh("pid")
+        context.out.line(f"for {pid} in range({self.axes.program_id}, {self.axes.count(nest).text}, {most}):")
+        with context.scope():
+            self.axes.decompose_program_id(nest, pid)
+            self.statements(self.function.body.block.ops)
 
     def body(self, block: Block) -> None:
         """Emit the ops of a block, in order, without its terminator."""

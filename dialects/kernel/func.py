@@ -29,8 +29,9 @@ class FuncOp(IRDLOperation):
 
     `symbols` are integer parameters that index expressions use. `errors` lists what `kernel.assert` codes mean.
     `target` names the machine that the mapping was chosen for ("cpp", "cuda:90", ...); absent before tiling. On a GPU
-    `num_warps 8` behind it is a part of the schedule: the warps that run one program. `streams` says that a launch
-    touches more than a cache holds and nobody reads its results soon.
+    `num_warps 8` behind it is a part of the schedule: the warps that run one program. So is `programs 264`: as many
+    programs at most, which take the iterations of the grid in turns. `streams` says that a launch touches more than a
+    cache holds and nobody reads its results soon.
     Which buffers are written follows from the stores. Buffers do not overlap, except that one buffer may be both
     read and written.
     """
@@ -41,6 +42,7 @@ class FuncOp(IRDLOperation):
     errors = opt_prop_def(ArrayAttr[StringAttr])
     target = opt_prop_def(StringAttr)
     num_warps = opt_prop_def(IntegerAttr)
+    programs = opt_prop_def(IntegerAttr)
     streams = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     traits = traits_def(Isolated(), SymbolOpInterface())
@@ -66,16 +68,18 @@ class FuncOp(IRDLOperation):
         return FuncOp.create(properties=properties, regions=(body,), location=location)
 
     def verify_(self) -> None:
-        """Check that parameters are buffers that are not local, and that the number of warps is a power of two."""
+        """Check that parameters are buffers that are not local, and the numbers of warps and of programs."""
         if self.num_warps is not None and (w := self.num_warps.value.data) & (w - 1) | (w < 1):
             raise VerifyException(f"a program has 1, 2, 4, ... warps, not {w}")
+        if self.programs is not None and self.programs.value.data < 1:
+            raise VerifyException(f"a kernel has 1 program or more, not {self.programs.value.data}")
         for argument in self.body.block.args:
             if not isinstance(argument.type, BufferType) or argument.type.local:
                 raise VerifyException(f"a kernel takes buffers, not {argument.type}")
 
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:
-        """Parse `@name(%x: T, ...) symbols (s0) errors [...] target "..." num_warps 4 streams { ... }`."""
+        """Parse `@name(%x: T, ...) symbols (s0) errors [...] target "..." num_warps 4 programs 264 streams { ... }`."""
         sym_name = parser.parse_symbol_name().data
         arguments = parse_parameters(parser)
         symbols: list[str] = []
@@ -86,11 +90,14 @@ class FuncOp(IRDLOperation):
             errors = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
         target = parser.parse_str_literal() if parser.parse_optional_keyword("target") is not None else None
         warps = parser.parse_integer() if parser.parse_optional_keyword("num_warps") is not None else None
+        programs = parser.parse_integer() if parser.parse_optional_keyword("programs") is not None else None
         streams = parser.parse_optional_keyword("streams") is not None
         body = parser.parse_region(arguments)
         function = FuncOp.of(sym_name, symbols, body, errors, target)
         if warps is not None:
             function.properties["num_warps"] = IntegerAttr(warps, i64)
+        if programs is not None:
+            function.properties["programs"] = IntegerAttr(programs, i64)
         if streams:
             function.properties["streams"] = UnitAttr()
         return function
@@ -113,6 +120,8 @@ class FuncOp(IRDLOperation):
             printer.print_string_literal(self.target.data)
         if self.num_warps is not None:
             printer.print_string(f" num_warps {self.num_warps.value.data}")
+        if self.programs is not None:
+            printer.print_string(f" programs {self.programs.value.data}")
         if self.streams is not None:
             printer.print_string(" streams")
         printer.print_string(" ")

@@ -86,6 +86,14 @@ def fit_cache(warps: int, most: int, programs: int, again: int, target: GpuTarge
     return wanted if fits(wanted) else warps
 
 
+def programs_in_cache(again: int, target: GpuTarget) -> int:
+    """The most programs, equally many for each processor, that find `again` bytes each in the cache.
+
+    Half of it is for what they read, the rest for what they write.
+    """
+    return target.cache_bytes // (2 * target.processors * again) * target.processors
+
+
 def power_above(count: int) -> int:
     """The smallest power of two that is at least `count`."""
     return 1 << max(count - 1, 0).bit_length()

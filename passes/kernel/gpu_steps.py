@@ -17,7 +17,7 @@ from ...dialects.sym import Ranges
 from ..counters import counter
 from .axes import Loop, loops_around, loops_in
 from .cost import Sizes, element_bytes
-from .gpu_blocks import GpuBlocks, fill_up, fit_cache, tile_along
+from .gpu_blocks import GpuBlocks, fill_up, fit_cache, programs_in_cache, tile_along
 from .gpu_legality import is_innermost
 from .targets import GpuTarget
 from .tiles import is_grid, is_persistent, is_tiled, steps, tile_of
@@ -47,28 +47,45 @@ class Share:
 
 def settle_steps(
     function: kernel.FuncOp, share: Share, target: GpuTarget, blocks: GpuBlocks, sizes: Sizes, ranges: Ranges
-) -> int:
-    """Choose steps for the loops over long rows of a tiled kernel, in place; returns the warps of a program.
+) -> None:
+    """Choose steps for the loops over long rows of a tiled kernel, and the warps of a program, in place.
 
-    Loops over rows that are read again take equal steps.
+    Loops over rows that are read again take equal steps, and as few programs run at once as find theirs in the cache.
     """
     again = bytes_read_again(function, sizes, ranges)
     step = min(tiles_of_steps(function)) if again else blocks.step_for(share.programs, target)
     if blocks.least_step <= step < blocks.step and shorten_steps(function, step, sizes, ranges):
         share = Share(max(tiles_of_steps(function)), share.per_thread if again else blocks.per_thread, share.programs)
-    warps = blocks.warps or _warps(function, share, again, target, blocks)
+    warps, programs = _warps(function, share, again, target, blocks)
     unroll = blocks.unroll or (1 if again or waits_for_rows(function) else AHEAD)
     unroll_steps(function, unroll, ranges)
-    return min(warps, target.warps)
+    function.properties["num_warps"] = IntegerAttr(min(warps, target.warps), i64)
+    if programs is not None and counter("kernel-tile-programs"):
+        function.properties["programs"] = IntegerAttr(programs, i64)
 
 
-def _warps(function: kernel.FuncOp, share: Share, again: int, target: GpuTarget, blocks: GpuBlocks) -> int:
-    """Warps of a program that reads `again` bytes again."""
+def _warps(
+    function: kernel.FuncOp, share: Share, again: int, target: GpuTarget, blocks: GpuBlocks
+) -> tuple[int, int | None]:
+    """Warps of a program that reads `again` bytes again, and how many programs there are if not one for each row."""
+    if blocks.warps:
+        return blocks.warps, None
     warps = blocks.warps_for(share.elements, share.per_thread, target)
     least = blocks.per_thread if waits_for_rows(function) else blocks.least_per_thread
     most = blocks.warps_for(share.elements, least, target)
     warps = fill_up(warps, most, share.programs, target)
-    return fit_cache(warps, min(2 * most, target.warps), share.programs, again, target) if again else warps
+    if not again:
+        return warps, None
+    at_once = programs_in_cache(again, target)
+    threads = at_once * most * target.warp
+    several = 2 * target.processors <= at_once < share.programs
+    if several and target.room <= 2 * threads < 2 * target.room and _is_one_nest(function):
+        return most, at_once  # half of the room is enough where each thread has a whole vector on its way
+    return fit_cache(warps, min(2 * most, target.warps), share.programs, again, target), None
+
+
+def _is_one_nest(function: kernel.FuncOp) -> bool:
+    return sum(isinstance(op, Loop) for op in function.body.block.ops) == 1
 
 
 def waits_for_rows(function: kernel.FuncOp) -> bool:

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from xdsl.dialects.builtin import IntegerAttr, i64
-
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Ranges
 from ..counters import counter
@@ -111,8 +109,7 @@ class _GpuSchedule:
         load_early(self.function.body.block)
         per_thread = self.per_thread or self.blocks.per_thread
         share = Share(self.elements, per_thread, self.programs)
-        warps = settle_steps(self.function, share, self.target, self.blocks, self.sizes, self.ranges)
-        self.function.properties["num_warps"] = IntegerAttr(warps, i64)
+        settle_steps(self.function, share, self.target, self.blocks, self.sizes, self.ranges)
 
     def _programs(self, op: kernel.ForOp) -> None:
         """Spread a nest over programs."""

@@ -17,7 +17,8 @@ from .structure import Sites
 
 #: properties that an op is complete without
 OPTIONAL = (
-    "tile", "target", "num_warps", "on", "unique", "deterministic", "in_place", "atomic", "ordered", "errors",
+    "tile", "target", "num_warps", "programs", "streams", "on", "unique", "deterministic", "in_place", "atomic",
+    "ordered", "errors",
 )  # fmt: skip
 
 

@@ -240,7 +240,8 @@ kernel.func @waste(%x: !kernel.buffer<bf16, 51380224>, %y: !kernel.buffer<f32, 2
 
 // -----
 
-// Loops that read a row again take equal steps, here the smaller one of whole pieces.
+// Loops that read a row again take equal steps, here the smaller one of whole pieces. As many programs run as find
+// their 80 KiB in the cache, two for each processor.
 
 kernel.func @group(%x: !kernel.buffer<bf16, 20971520>, %w: !kernel.buffer<f32, 320>, %y: !kernel.buffer<f32, 20971520>) {
   kernel.for i0 in 0 to 16 {
@@ -270,7 +271,7 @@ kernel.func @group(%x: !kernel.buffer<bf16, 20971520>, %w: !kernel.buffer<f32, 3
 }
 
 // CHECK-LABEL: kernel.func @group
-// CHECK-SAME: num_warps 32
+// CHECK-SAME: num_warps 16 programs 264
 // CHECK: kernel.reduce sum r0 in 0 to 40960 map vector tile 4096 {
 // CHECK: kernel.for i2 in 0 to 10 {
 // CHECK-NEXT: kernel.for i3 in 0 to 4096 map vector tile 4096 {
