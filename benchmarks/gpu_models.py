@@ -126,10 +126,19 @@ def interleaved(calls: dict[str, Callable[[], Any]], repeat: int, device: str) -
     return {backend: statistics.median(spent) for backend, spent in times.items()}
 
 
-def peak_mib(call: Callable[[], Any]) -> float:
-    """MiB that a call allocates at most, beyond what was allocated before it."""
+def peak_mib(call: Callable[[], Any], reset: Callable[[], Any] = lambda: None) -> float:
+    """MiB that a call allocates at most, beyond what was allocated before it; `reset` drops what calls leave behind.
+
+    The allocator's free blocks are those of such calls: others leave blocks that fit worse, and are counted whole.
+    """
     import torch
 
+    reset()
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    for _ in range(2):
+        call()
+        reset()
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()

@@ -63,8 +63,7 @@ def measure(name: str, args: argparse.Namespace) -> list[dict[str, Any]]:
     for backend, call in calls.items():
         rows[backend]["saved"] = model.saved_bytes(forwards[backend]) / 2**20
         if args.device != "cpu":
-            model.module.zero_grad(set_to_none=True)
-            rows[backend]["peak"] = peak_mib(call)
+            rows[backend]["peak"] = peak_mib(call, model.module.zero_grad)
             rows[backend]["device"], rows[backend]["launches"], _ = device_time(call)
     return list(rows.values())
 
