@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
@@ -141,7 +141,7 @@ class Aligner:
         left, right = self.left.reads, self.right.reads
         for source in right if len(right) < len(left) else left:
             if source in left and source in right:
-                pair = left[source][-1], right[source][-1]
+                pair = _comparable(left[source], right[source])
                 if not any(access_of(read.load).dynamic for _, read in pair):
                     yield pair
 
@@ -157,6 +157,19 @@ class Aligner:
                     if l not in self.taken and sizes[l] is sizes[r] and wanted in (None, kinds):
                         self._pair(l, r)
                         break
+
+
+def _comparable(
+    left: Sequence[tuple[Node, Read]], right: Sequence[tuple[Node, Read]]
+) -> tuple[tuple[Node, Read], tuple[Node, Read]]:
+    """A read on either side: those whose place in each dimension is that of an axis, if both have one, else the last.
+
+    Of neighbours (`x[i]`, `x[i + 1]`) it is the first that another nest reads as well.
+    """
+    plain = [next((each for each in reversed(reads) if NO_AXIS not in each[1].index), None) for reads in (left, right)]
+    if plain[0] is None or plain[1] is None:
+        return left[-1], right[-1]
+    return plain[0], plain[1]
 
 
 def _match_linear(left: Expr, left_read: Read, right: Expr, right_read: Read) -> list[tuple[int, int]] | None:

@@ -15,7 +15,7 @@ from xdsl.rewriter import Rewriter
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, ScatterOp, ViewOp, YieldOp
-from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, Ranges, prove_le
+from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, Ranges, prove_le, symbol
 from ..common.estimates import Estimates
 from ..common.functions import elsewhere, functions, is_handed_in, is_handing_over, symbol_ranges
 from ..common.memory import NESTS, Mutations
@@ -43,10 +43,12 @@ class Inline(ModulePass):
         reduction moves only to the top of the body of a generate or scatter. The last step of rows, made of results
         of reductions that take no less memory than its own, does not move into a reduction (`_reduced_sources.py`);
       - it is cheap (at most `cheap` weighted operations, no reduction, `_cost.py`), nothing but loads uses it, what it
-        reads is in memory anyway (else the readers' kernels would make its sources live in memory), and recomputing
+        reads is in memory anyway or small (else the readers' kernels would make its sources live in memory: a number
+        for each row may live there, and does not where the readers are fused with what makes it), and recomputing
         moves less: with n sites and r elements read for one, n*r < r + 1 + n, which is what computing, writing and
         reading it n times costs. A site that evaluates elements repeatedly (broadcast, gather, inside a reduction
-        that it does not depend on, overlapping windows) allows r <= 1 and, if anything is read, half of the operations;
+        that it does not depend on, overlapping windows) allows r <= 1 and, if anything is read, half of the operations.
+        Lanes without an element (a piece beside others) read nothing, and compute in vain what is cheap;
       - its sites together evaluate no more points than it has elements (pieces of it), without a reduction, and what it
         reads is in memory anyway: then nothing is computed again;
       - it reads nothing (constants, index arithmetic) and is cheap: then also when it is needed in memory anyway.
@@ -79,6 +81,10 @@ class Inline(ModulePass):
         """Run on every function of the module."""
         for function, block in functions(op):
             _Inliner(self, block, symbol_ranges(function), Estimates(function)).run()
+
+
+#: elements of a producer for each of a source that may go to memory for its sake
+SMALL = 16
 
 
 @dataclass
@@ -160,6 +166,13 @@ class _Inliner:
         stored = all(is_stored(load.operands[0]) for load in loads_in(producer))
         return points <= elements and not cost.has_reduce and stored
 
+    def may_be_stored(self, source: SSAValue, producer: GenerateOp) -> bool:
+        """Whether a source is in memory anyway, or costs next to nothing there, as a number for each row does."""
+        if is_stored(source):
+            return True
+        elements = self.estimates.product(cast(AxesAttr, producer.properties["axes"]).sizes)
+        return self.estimates.product(cast(TensorType, source.type).shape) * SMALL <= elements
+
     def points(self, axes: Iterable[tuple[str, Expr]]) -> int:
         """Estimated points of a domain."""
         return self.estimates.product(size for _, size in axes)
@@ -179,13 +192,13 @@ class _Inliner:
         if uses.escapes:
             return None if cheap and cost.loads == 0 else "it is needed in memory"
         repeated = any(self.repeats(producer, site) for site in uses.sites)
-        if len(uses.sites) == 1 and not repeated:
+        if len(uses.sites) == 1 and not repeated and (cheap or not self.idles(producer, uses.sites[0])):
             return self.misplaced(producer, uses.sites[0], cost)
         if self.is_pieces(producer, cost, sum(self.points(axes_around(site.block)) for site in uses.sites)):
             return None
         if not cheap or (repeated and cost.loads and arithmetic * 2 > self.options.cheap):
             return "too expensive to compute more than once"
-        if not all(is_stored(load.operands[0]) for load in loads_in(producer)):
+        if not all(self.may_be_stored(load.operands[0], producer) for load in loads_in(producer)):
             return "its sources would have to be in memory"
         n, r = len(uses.sites), cost.reads
         return None if n * r < r + 1 + n and (r <= 1 or not repeated) else "recomputing would read more memory"
@@ -230,8 +243,16 @@ class _Inliner:
         seen = frozenset().union(*(e.free_symbols for e in site.index))
         if any(name not in seen and size is not ONE for name, size in around):
             return True
+        return self.is_beyond(producer, site) and not _is_shifted(site)
+
+    def idles(self, producer: GenerateOp, site: Site) -> bool:
+        """Whether a site computes an element at one point at most, but at many points none: lanes are masked there."""
+        return site.access.mask is not None and self.is_beyond(producer, site)
+
+    def is_beyond(self, producer: GenerateOp, site: Site) -> bool:
+        """Whether a site has many more points than the producer has elements."""
         elements = self.estimates.product(cast(AxesAttr, producer.properties["axes"]).sizes)
-        return self.estimates.product(size for _, size in around) * 4 > elements * 5
+        return self.points(axes_around(site.block)) * 4 > elements * 5
 
     def inline(self, producer: GenerateOp, cost: BodyCost, uses: _Uses) -> None:
         last = len(uses.sites) - 1
@@ -327,6 +348,19 @@ def covers(producer: GenerateOp, site: Site) -> bool:
         and len(set(names)) == len(names) == len(sizes)
         and all(sizes.get(name) is size for name, size in zip(names, own, strict=True))
     )
+
+
+def _is_shifted(site: Site) -> bool:
+    """Whether a site reads at its axes, each in one dimension with a constant added: no two points the same element."""
+    names: list[str] = []
+    for expr in site.index:
+        symbols = expr.free_symbols
+        if symbols:
+            name = next(iter(symbols))
+            if len(symbols) > 1 or (expr - symbol(name)).as_int() is None:
+                return False
+            names.append(name)
+    return len(set(names)) == len(names)
 
 
 def _is_within(around: list[tuple[str, Expr]], producer: GenerateOp, ranges: Ranges) -> bool:
