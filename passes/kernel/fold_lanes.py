@@ -27,7 +27,8 @@ def fold_lanes(function: kernel.FuncOp, chain: Sequence[kernel.ForOp], least: in
     The iterations of the nest must not depend on each other, and its innermost block holds no loops.
     """
     ops = list(chain[-1].body.block.ops)
-    for loop in chain:
+    bounds = {name for loop in chain for bound in (loop.lo, loop.hi) for name in bound.data.free_symbols}
+    for loop in (each for each in chain if each.axis.data not in bounds):
         parts = _parts(loop, ops)
         if parts and parts.step >= least and _shares(loop, ops, parts) and counter("kernel-tile-fold-lanes"):
             _fold(loop, chain[-1], parts)
@@ -45,8 +46,10 @@ def _parts(loop: kernel.ForOp, ops: Sequence[Operation]) -> range | None:
         return None
     cuts = {found[0] for op in ops if (found := condition_on(op, loop)) is not None and 0 < found[0] < length}
     count = len(cuts) + 1
+    if not 1 < count <= PARTS or length % count:
+        return None
     parts = range(0, length + 1, length // count)
-    return parts if 1 < count <= PARTS and cuts == set(parts[1:-1]) else None
+    return parts if cuts == set(parts[1:-1]) else None
 
 
 def _shares(loop: kernel.ForOp, ops: Sequence[Operation], parts: range) -> bool:

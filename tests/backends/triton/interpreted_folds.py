@@ -67,3 +67,15 @@ def test_equals_eager(case: str, dynamic: bool) -> None:
             assert torch.equal(one.nan_to_num(7.0), other.nan_to_num(7.0))
             assert torch.equal(one.signbit() & (one == 0), other.signbit() & (other == 0))
     assert re.search(rf"kernel\.for \w+ in 0 to {extent} map grid", backend.text), "no axis was folded"
+
+
+def test_parts_that_leave_an_element() -> None:
+    torch._dynamo.reset()
+    backend = Interpreted()
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x + torch.cat((x[:, 33:], -x[:, :33]), 1)
+
+    x = torch.randn(80, 65, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(torch.compile(function, backend=backend)(x), function(x))
+    assert re.search(r"kernel\.for \w+ in 0 to 65 map grid", backend.text)
