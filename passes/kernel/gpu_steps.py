@@ -85,7 +85,9 @@ def _warps(
 
 
 def _is_one_nest(function: kernel.FuncOp) -> bool:
-    return sum(isinstance(op, Loop) for op in function.body.block.ops) == 1
+    """Whether nothing beside one nest wants a program of its own: a loop, a store or a check."""
+    apart = (op for op in function.body.block.ops if isinstance(op, Loop | kernel.StoreOp | kernel.AssertOp))
+    return [isinstance(op, Loop) for op in apart] == [True]
 
 
 def waits_for_rows(function: kernel.FuncOp) -> bool:

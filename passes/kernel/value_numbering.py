@@ -23,7 +23,8 @@ def kernel_key(function: kernel.FuncOp) -> Key:
     """Equal for two kernels exactly if one is the other with other names of symbols, axes and values."""
     numbering = _Numbering([s.data for s in function.symbols])
     buffers = tuple(numbering.buffer(argument) for argument in function.body.block.args)
-    return function.target, function.errors, buffers, numbering.block(function.body.block)
+    schedule = function.target, function.num_warps, function.programs, function.streams
+    return *schedule, function.errors, buffers, numbering.block(function.body.block)
 
 
 def region_key(region: Region) -> Key:

@@ -80,3 +80,63 @@ kernel.func @max(%x: !kernel.buffer<f32, 8>, %z: !kernel.buffer<f32, 1>) {
 // CHECK: kernel.func @minus_zero
 // CHECK: kernel.func @sum
 // CHECK: kernel.func @max
+
+// -----
+
+// So do the parts of a schedule that stand in front of the body.
+
+kernel.func @plain(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) target "cuda:90" num_warps 4 {
+  kernel.for i0 in 0 to 8 map grid {
+    %v = kernel.load %x[i0]
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @more_warps(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) target "cuda:90" num_warps 8 {
+  kernel.for i0 in 0 to 8 map grid {
+    %v = kernel.load %x[i0]
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @turns(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) target "cuda:90" num_warps 4 programs 2 {
+  kernel.for i0 in 0 to 8 map grid {
+    %v = kernel.load %x[i0]
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @more_turns(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) target "cuda:90" num_warps 4 programs 4 {
+  kernel.for i0 in 0 to 8 map grid {
+    %v = kernel.load %x[i0]
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @streams(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) target "cuda:90" num_warps 4 streams {
+  kernel.for i0 in 0 to 8 map grid {
+    %v = kernel.load %x[i0]
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @again(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) target "cuda:90" num_warps 4 programs 2 {
+  kernel.for i0 in 0 to 8 map grid {
+    %v = kernel.load %x[i0]
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK:     kernel.func @plain
+// CHECK:     kernel.func @more_warps
+// CHECK:     kernel.func @turns
+// CHECK:     kernel.func @more_turns
+// CHECK:     kernel.func @streams
+// CHECK-NOT: kernel.func

@@ -298,3 +298,41 @@ kernel.func @one_by_one(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<f
 
 // CHECK-LABEL: kernel.func @one_by_one
 // CHECK-SAME: num_warps 8
+
+// -----
+
+// What stands beside the nest has a program of its own: those of the nest are one for each row.
+
+kernel.func @group_and_check(%x: !kernel.buffer<bf16, 20971520>, %w: !kernel.buffer<f32, 320>, %y: !kernel.buffer<f32, 20971520>) errors ["ValueError: no"] {
+  %one = kernel.load %w[0]
+  %fine = arith.cmpf oeq, %one, %one : f32
+  kernel.assert %fine, 1
+  kernel.for i0 in 0 to 16 {
+    kernel.for i1 in 0 to 32 {
+      %s = kernel.reduce sum r0 in 0 to 40960 {
+        %v = kernel.load %x[1310720*i0 + 40960*i1 + r0]
+        %f = scalar.widen %v : bf16 to f32
+        kernel.yield %f
+      }
+      kernel.for i2 in 0 to 10 {
+        kernel.for i3 in 0 to 4096 {
+          %v = kernel.load %x[1310720*i0 + 40960*i1 + 4096*i2 + i3]
+          %f = scalar.widen %v : bf16 to f32
+          %d = arith.divf %f, %s : f32
+          %k = kernel.load %w[10*i1 + i2]
+          %o = arith.mulf %d, %k : f32
+          kernel.store %o, %y[1310720*i0 + 40960*i1 + 4096*i2 + i3]
+          kernel.yield
+        }
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @group_and_check
+// CHECK-SAME: num_warps 32 {
+// CHECK-NEXT: %one = kernel.load
