@@ -38,7 +38,8 @@ class HostOrder(ModulePass):
     Guarantee: the same launches and calls, each behind all that it depends on. The most bytes that are alive at once,
     the arguments that the function is `given` among them, are less or the order is as before: a launch that turns a
     large value into a larger one waits until other memory is free, or goes first where it turns it into a smaller one.
-    What has an effect stays where it is. A function on the CPU is left alone, where what was just made is in the cache.
+    What has an effect stays where it is, and what draws random numbers behind all that drew some before, though others
+    may pass it. A function on the CPU is left alone, where what was just made is in the cache.
 
         %g = aten.mm(%t, %x) : !aten.tensor<768x3072xbf16>     // more and more of them, while little of %s is free
         %w = host.empty : !aten.tensor<768x3072xf32>

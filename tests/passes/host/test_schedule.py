@@ -59,6 +59,9 @@ def test_what_depends_stays_behind_and_the_peak_falls(seed: int) -> None:
     for position, step in enumerate(steps):
         for other in steps[position + 1 :]:
             assert step.may_swap(other) or place[id(step)] < place[id(other)]
+    assert [step for step in schedule.steps if step.is_random] == [step for step in steps if step.is_random]
+    for step in (each for each in steps if each.is_fixed):
+        assert set(schedule.steps[: place[id(step)]]) == set(steps[: steps.index(step)])
 
 
 def test_the_step_at_the_peak_moves_no_farther_than_it_helps() -> None:

@@ -153,3 +153,71 @@ host.func @view(%t: !aten.tensor<4x8xf32, device = "cuda:0">) -> (!aten.tensor<8
 // CHECK-LABEL: host.func @view
 // CHECK-NEXT:  %v = host.view %t
 // CHECK-NEXT:  host.return %v
+
+// -----
+
+// Launches and other calls pass those that draw random numbers, which stay in the order in which eager draws them, though
+// less would be alive if %l came first.
+
+kernel.func @widen(%x: !kernel.buffer<bf16, 4096>, %y: !kernel.buffer<f32, 4096>) {
+  kernel.for i0 in 0 to 4096 {
+    %v = kernel.load %x[i0]
+    %w = scalar.widen %v : bf16 to f32
+    kernel.store %w, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @random(%t: !aten.tensor<64x64xbf16, device = "cuda:0">, %s: !aten.tensor<128x64xf32, device = "cuda:0">) -> (!aten.tensor<64x64xf32, device = "cuda:0">, !aten.tensor<64x64xf32, device = "cuda:0">, !aten.tensor<128x64xbf16, device = "cuda:0">) given [1] {
+  %g = aten.mm(%t, %t) : !aten.tensor<64x64xbf16, device = "cuda:0">
+  %w = host.empty : !aten.tensor<64x64xf32, device = "cuda:0">
+  host.launch @widen(%g, %w)
+  %r = aten.rand_like(%g, dtype = torch.float32) : !aten.tensor<64x64xf32, device = "cuda:0">
+  %l = aten.rand_like(%s, dtype = torch.bfloat16) : !aten.tensor<128x64xbf16, device = "cuda:0">
+  host.return %w, %r, %l
+}
+
+// CHECK-LABEL: host.func @random
+// CHECK:       %r = aten.rand_like(%g
+// CHECK-NEXT:  %l = aten.rand_like(%s
+// CHECK-NEXT:  %w = host.empty
+// CHECK-NEXT:  host.launch @widen(%g, %w)
+
+// -----
+
+// Nothing passes a call that writes an argument, or one that checks it.
+
+kernel.func @widen(%x: !kernel.buffer<bf16, 4096>, %y: !kernel.buffer<f32, 4096>) {
+  kernel.for i0 in 0 to 4096 {
+    %v = kernel.load %x[i0]
+    %w = scalar.widen %v : bf16 to f32
+    kernel.store %w, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @writes(%t: !aten.tensor<64x64xbf16, device = "cuda:0">, %s: !aten.tensor<128x64xf32, device = "cuda:0">, %q: !aten.tensor<4xf32, device = "cuda:0">) -> (!aten.tensor<64x64xf32, device = "cuda:0">, !aten.tensor<128x64xbf16, device = "cuda:0">) given [1] {
+  %g = aten.mm(%t, %t) : !aten.tensor<64x64xbf16, device = "cuda:0">
+  %w = host.empty : !aten.tensor<64x64xf32, device = "cuda:0">
+  host.launch @widen(%g, %w)
+  %u = aten.normal_(%q) : !aten.tensor<4xf32, device = "cuda:0">
+  %l = aten.rand_like(%s, dtype = torch.bfloat16) : !aten.tensor<128x64xbf16, device = "cuda:0">
+  host.return %w, %l
+}
+host.func @checks(%t: !aten.tensor<64x64xbf16, device = "cuda:0">, %s: !aten.tensor<128x64xf32, device = "cuda:0">, %q: !aten.tensor<1xf32, device = "cuda:0">) -> (!aten.tensor<64x64xf32, device = "cuda:0">, !aten.tensor<128x64xbf16, device = "cuda:0">) given [1] {
+  %g = aten.mm(%t, %t) : !aten.tensor<64x64xbf16, device = "cuda:0">
+  %w = host.empty : !aten.tensor<64x64xf32, device = "cuda:0">
+  host.launch @widen(%g, %w)
+  aten._assert_async(%q)
+  %l = aten.rand_like(%s, dtype = torch.bfloat16) : !aten.tensor<128x64xbf16, device = "cuda:0">
+  host.return %w, %l
+}
+
+// CHECK-LABEL: host.func @writes
+// CHECK:       host.launch @widen(%g, %w)
+// CHECK-NEXT:  %u = aten.normal_(%q)
+// CHECK-NEXT:  %l = aten.rand_like
+// CHECK-LABEL: host.func @checks
+// CHECK:       host.launch @widen(%g, %w)
+// CHECK-NEXT:  aten._assert_async(%q)
+// CHECK-NEXT:  %l = aten.rand_like
