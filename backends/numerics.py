@@ -176,7 +176,10 @@ class NumericCheck(Instrumentation):
         self._answers: Answers | None = None
 
     def before_run(self, module: ModuleOp) -> None:
-        """Make inputs and keep what the module does to them."""
+        """Make inputs and keep what the module does to them. UserError when there is nothing to run."""
+        if not entries(module):
+            problem = "the module has no function to run, so that there are no answers to compare"
+            raise UserError(problem, "add a host.func that launches its kernels, or leave the comparison out")
         self._answers = Answers(module, *self._arguments)
 
     def after_pass(self, done: int, module_pass: ModulePass, module: ModuleOp, seconds: float) -> None:

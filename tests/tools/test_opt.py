@@ -105,6 +105,14 @@ def test_numerics_names_pass_op_and_values(tmp_path: Path, add: Path) -> None:
     assert opt(add, *flags, "-p", passes, "--verify-each=numerics", "--debug-counter=swap-sub-count=0").status == 0
 
 
+def test_numerics_want_something_to_run(tmp_path: Path) -> None:
+    file = write(tmp_path, "kernel.mlir", "kernel.func @k(%x: !kernel.buffer<f32, 1>) {\n  kernel.yield\n}")
+    done = opt(file, "-p", "kernel-cse", "--verify-each=numerics")
+    assert done.status == 1
+    assert "error: the module has no function to run, so that there are no answers to compare" in done.err
+    assert opt(file, "-p", "kernel-cse", "--verify-each=ir").status == 0
+
+
 def test_numerics_on_given_inputs(tmp_path: Path, add: Path) -> None:
     import numpy
 

@@ -35,6 +35,10 @@ kernel.func @heads(%i: !kernel.buffer<i64, 64>, %x: !kernel.buffer<f32, 65536>) 
   }
   kernel.yield
 }
+host.func @run_heads(%i: !aten.tensor<64xi64, device = "cuda:0">, %x: !aten.tensor<65536xf32, device = "cuda:0">) -> (!aten.tensor<65536xf32, device = "cuda:0">) {
+  host.launch @heads(%i, %x)
+  host.return %x
+}
 
 // CHECK-LABEL: @heads(%i: !kernel.buffer<i64, 64>, %x: !kernel.buffer<f32, 65536>) errors
 // CHECK: kernel.for i1 in 0 to 8 {
@@ -78,6 +82,10 @@ kernel.func @between(%i: !kernel.buffer<i64, 64>, %x: !kernel.buffer<f32, 65536>
     kernel.yield
   }
   kernel.yield
+}
+host.func @run_between(%i: !aten.tensor<64xi64, device = "cuda:0">, %x: !aten.tensor<65536xf32, device = "cuda:0">) -> (!aten.tensor<65536xf32, device = "cuda:0">) {
+  host.launch @between(%i, %x)
+  host.return %x
 }
 
 // CHECK-LABEL: @between(%i: !kernel.buffer<i64, 64>, %x: !kernel.buffer<f32, 65536>, %row: !kernel.buffer<f32, 65536>)
