@@ -93,6 +93,8 @@ class Aligner:
         """A scatter may continue in a tensor that others of the kernel have written elsewhere."""
         if type(producer.op) is not ScatterOp or type(node.op) is not ScatterOp:
             raise MisalignedError("it writes into a tensor that the other one produces")
+        if not node.op.dest.has_one_use() or node.op.dest.type != node.op.out.type:
+            raise MisalignedError("what it continues is needed as it was")  # a kernel copies no tensor in between
         for before in chain_before(node.op):
             known = self.groups.graph.producer[before.out]
             if self.groups.group(known.position) is not self.groups.group(producer.position):
