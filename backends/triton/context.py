@@ -15,6 +15,7 @@ from ...errors import UnsupportedError
 from .dtypes import is_plain_literal, typed_constant
 from .index import Code, IndexPrinter
 from .names import Names
+from .pairs import Pairs
 from .values import Dims, Value, union
 from .writer import Writer
 
@@ -48,6 +49,10 @@ class Context:
     width: str | None = None
     nvidia: bool = False
     """Whether the kernel runs on a GPU of NVIDIA, so that it may call `nvidia.py`."""
+    pairs: Pairs = field(default_factory=dict)
+    """Accesses of neighbours that are one: see `pairs.py`."""
+    half_stored: set[Operation] = field(default_factory=set)
+    """Stores of pairs that were reached; the second of two stores both."""
     eviction: Mapping[Operation, str] = field(default_factory=dict)
     """Accesses with a policy for the lines of the cache: see `caching.py`."""
     status: str = ""

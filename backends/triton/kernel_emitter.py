@@ -24,6 +24,7 @@ from .custom import combine_function
 from .dtypes import pointer_name
 from .kernel import MAX_INDEX, TritonKernel
 from .names import comment
+from .pairs import pairs_of
 from .programs import Programs, programs_of
 from .reductions import Reductions
 from .scans import Scans
@@ -52,6 +53,7 @@ class _KernelEmitter:
             ranges,
             _index_width(self.extents, ranges),
             nvidia=nvidia,
+            pairs=pairs_of(function),
             eviction=eviction(function, ranges) if nvidia else {},
             written=frozenset(written_buffers(block)),
             carried=frozenset(op.buffer for op in locals_of(function) if carrying_loops(op)),

@@ -16,6 +16,7 @@ from .context import Context
 from .dtypes import dtype_name, is_float, typed_constant
 from .index import Code
 from .monoids import STORE_MONOIDS, identity, reduce_text
+from .pairs import Access
 from .values import Dims, Value, union
 
 
@@ -25,6 +26,9 @@ def load(context: Context, op: kernel.LoadOp) -> None:
     other = None if op.other is None else context.value(op.other)
     if op.buffer.type.local:  # pyright: ignore[reportAttributeAccessIssue]
         context.values[op.value] = _load_row(context, op, mask, other)
+        return
+    if op in context.pairs:
+        _load_pair(context, *context.pairs[op])
         return
     dtype = dtype_name(op.buffer.type.element)  # pyright: ignore[reportAttributeAccessIssue]
     place = _index(context, op.map.data[0], op.dynamic)
@@ -39,18 +43,63 @@ def load(context: Context, op: kernel.LoadOp) -> None:
     if op in context.eviction:
         arguments.append(f'eviction_policy="{context.eviction[op]}"')
     text = f"tl.load({', '.join(arguments)})"
+    _bind(context, op, text, dtype, dims)
+
+
+def _bind(context: Context, op: kernel.LoadOp, text: str, dtype: str, dims: Dims) -> None:
+    """Give what was loaded a name."""
     widen = op.value.get_user_of_unique_use()
+    result = op.value
     if isinstance(widen, scalar.WidenOp):
         dtype = dtype_name(widen.target_element)
         text += f".to(tl.{dtype})"
         result = widen.results[0]
-    else:
-        result = op.value
     pure = op.buffer not in context.written
     value = context.define(text, dtype, dims, _hint(result, context.buffers[op.buffer]), pure)
     context.values[op.value] = value
     if result is not op.value:
         context.values[result] = value
+
+
+def _load_pair(context: Context, low: Access, high: Access) -> None:
+    """Load two neighbours at once, where the first of them is wanted."""
+    if low.results[0] in context.values:
+        return
+    place = _index(context, low.map.data[0], ())
+    names = [context.names.fresh(f"{context.buffers[low.buffer]}_{word}") for word in ("even", "odd")]
+    pointer, rest = _of_pair(context, low, place, place.dims)
+    context.out.line(f"{', '.join(names)} = tl.split(tl.load({pointer}{rest}))")
+    dtype = dtype_name(low.buffer.type.element)  # pyright: ignore[reportAttributeAccessIssue]
+    for name, op in zip(names, (low, high), strict=True):
+        assert isinstance(op, kernel.LoadOp)
+        _bind(context, op, name, dtype, place.dims)
+
+
+def _store_pair(context: Context, op: kernel.StoreOp, low: Access, high: Access) -> None:
+    """Store two neighbours at once, where the second of them is known."""
+    context.half_stored.add(op)
+    if not {low, high} <= context.half_stored:
+        return
+    assert isinstance(low, kernel.StoreOp) and isinstance(high, kernel.StoreOp)
+    element = dtype_name(op.buffer.type.element)  # pyright: ignore[reportAttributeAccessIssue]
+    values = [_as(context, context.value(value), element) for value in (low.value, high.value)]
+    place = _index(context, low.map.data[0], ())
+    dims = union(place.dims, *values)
+    halves = (
+        text if value.dims == dims else f"tl.broadcast_to({text}, {context.shape(dims)})"
+        for value, text in zip(values, map(context.typed, values), strict=True)
+    )
+    pointer, rest = _of_pair(context, low, place, dims)
+    context.out.line(f"tl.store({pointer}, tl.join({', '.join(halves)}){rest})")
+    context.dirty.add(op.buffer)
+
+
+def _of_pair(context: Context, low: Access, place: Code, dims: Dims) -> tuple[str, str]:
+    """Pointer to two neighbours, along one more dimension, and what else an access of them says."""
+    pointer = f"tl.expand_dims({_pointer(context, low.buffer, place, dims)}, {context.rank}) + tl.arange(0, 2)"
+    inside = context.mask(dims, None)
+    mask = "" if inside is None else f", mask=tl.expand_dims({inside}, {context.rank})"
+    return pointer, mask + (f', eviction_policy="{context.eviction[low]}"' if low in context.eviction else "")
 
 
 def _hint(value: SSAValue, buffer: str) -> str:
@@ -95,6 +144,9 @@ def store(context: Context, op: kernel.StoreOp) -> None:
     mask = None if op.mask is None else context.value(op.mask)
     if op.buffer.type.local:  # pyright: ignore[reportAttributeAccessIssue]
         _store_row(context, op, value, mask)
+        return
+    if op in context.pairs:
+        _store_pair(context, op, *context.pairs[op])
         return
     place = _index(context, op.map.data[0], op.dynamic)
     kind = op.kind.data

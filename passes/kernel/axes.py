@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation
@@ -63,6 +63,11 @@ def axes_between(op: Operation, outer: Loop) -> dict[str, Bound]:
         axes[parent.axis.data] = parent.lo.data, parent.hi.data
         parent = parent.parent_op()
     return axes
+
+
+def named_in_bounds(loops: Iterable[Loop]) -> set[str]:
+    """The axes and symbols that bounds of loops mention."""
+    return {name for op in loops for bound in (op.lo, op.hi) for name in bound.data.free_symbols}
 
 
 def kernel_names(function: kernel.FuncOp) -> set[str]:

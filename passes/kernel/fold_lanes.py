@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from xdsl.dialects.arith import CmpiOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, as_expr, symbol
 from ..counters import counter
-from .axes import substitute_axes
+from .axes import is_loop, named_in_bounds, substitute_axes
 from .simplify_block import BlockSimplifier, remove_dead
 from .split_lanes import PARTS, condition_on, resolve_conditions
 from .transforms import set_range
@@ -27,7 +27,7 @@ def fold_lanes(function: kernel.FuncOp, chain: Sequence[kernel.ForOp], least: in
     The iterations of the nest must not depend on each other, and its innermost block holds no loops.
     """
     ops = list(chain[-1].body.block.ops)
-    bounds = {name for loop in chain for bound in (loop.lo, loop.hi) for name in bound.data.free_symbols}
+    bounds = named_in_bounds(chain)
     for loop in (each for each in chain if each.axis.data not in bounds):
         parts = _parts(loop, ops)
         if parts and parts.step >= least and _shares(loop, ops, parts) and counter("kernel-tile-fold-lanes"):
@@ -37,6 +37,21 @@ def fold_lanes(function: kernel.FuncOp, chain: Sequence[kernel.ForOp], least: in
             remove_dead(chain[-1].body.block)
             return True
     return False
+
+
+def fold_rows(function: kernel.FuncOp, block: Block, least: int) -> None:
+    """Fold loops of a block that work on a row each, if all that they read is only read, and they keep nothing."""
+    written = {op.buffer for op in function.walk() if isinstance(op, kernel.StoreOp)}
+    for loop in [op for op in block.ops if isinstance(op, kernel.ForOp)]:
+        ops = list(loop.body.block.ops)
+        reads = (op.buffer for op in ops if isinstance(op, kernel.LoadOp))
+        keeps = any(isinstance(op, kernel.StoreOp) and _is_local(op.buffer) for op in ops)
+        if not (keeps or any(map(is_loop, ops)) or any(buffer in written for buffer in reads)):
+            fold_lanes(function, [loop], least)
+
+
+def _is_local(buffer: SSAValue) -> bool:
+    return isinstance(buffer.type, kernel.BufferType) and buffer.type.local
 
 
 def _parts(loop: kernel.ForOp, ops: Sequence[Operation]) -> range | None:

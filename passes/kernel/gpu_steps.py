@@ -55,7 +55,8 @@ def settle_steps(
     again = bytes_read_again(function, sizes, ranges)
     step = min(tiles_of_steps(function)) if again else blocks.step_for(share.programs, target)
     if blocks.least_step <= step < blocks.step and shorten_steps(function, step, sizes, ranges):
-        share = Share(max(tiles_of_steps(function)), share.per_thread if again else blocks.per_thread, share.programs)
+        per_thread = share.per_thread if again else min(share.per_thread, blocks.per_thread)
+        share = Share(max(tiles_of_steps(function)), per_thread, share.programs)
     warps, programs = _warps(function, share, again, target, blocks)
     unroll = blocks.unroll or (1 if again or waits_for_rows(function) else AHEAD)
     unroll_steps(function, unroll, ranges)

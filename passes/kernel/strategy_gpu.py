@@ -12,14 +12,16 @@ from dataclasses import dataclass, field
 from math import prod
 
 from ...dialects import kernel
+from ...dialects.loop import MONOIDS
 from ...dialects.sym import ZERO, Ranges
 from ..counters import counter
 from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit
-from .fold_lanes import fold_lanes
+from .fold_lanes import fold_lanes, fold_rows
 from .gpu_blocks import TOLERATED_WASTE, GpuBlocks, power_above, power_below, tile_along, waste
 from .gpu_legality import independent_nests, is_innermost, must_be_serial, relax_order, sink_between_loops
 from .gpu_steps import Share, settle_steps
+from .interleave_lanes import interleave_lanes
 from .launch_facts import ranges_of
 from .load_early import load_early
 from .narrow_locals import narrow_locals
@@ -45,10 +47,15 @@ SECTOR = 32
 SHARED = 0.05
 #: most elements of a loop that each lane runs for itself, element by element
 SHORT = 16
+#: lanes that run for each one that is needed, at most, before axes are divided anew in each lane
+WASTEFUL = 1.25
 #: elements of a part of an axis at least, for a lane to compute an element of each part
 SHORTEST_PART = 32
 #: rows that one program reduces along a strided axis, side by side
 COLUMNS_BYTES = 128
+#: elements of a tile whose columns a program keeps that one thread works on: with fewer, more threads wait for each
+#: other at each reduction. Softmax over 128 rows of 1024 columns takes 0.037 ms on an H200, 0.090 with 16 elements
+ROWS_IN_COLUMNS = 64
 #: bytes on their way that a thread has no registers for, for each result that it gathers for each of its elements
 ACCUMULATOR_BYTES = 2
 #: most iterations of a loop that is written out
@@ -77,6 +84,8 @@ class _GpuSchedule:
     """The loops whose iterations are spread over programs, outermost first."""
     joined: kernel.ReduceOp | None = None
     """A reduction of which nothing is kept."""
+    step: int = 0
+    """Elements of the tiles of such a reduction, if they are not as long as a row."""
 
     def run(self) -> None:
         """Map everything, then see to the local buffers."""
@@ -131,7 +140,7 @@ class _GpuSchedule:
     # elementwise
 
     def _elementwise(self) -> None:
-        if fold_lanes(self.function, self.chain, SHORTEST_PART):
+        if fold_lanes(self.function, self.chain, SHORTEST_PART) or interleave_lanes(self.chain):
             self.nest = Nest.of(self.chain[0])
         inner = max(self.chain, key=lambda loop: (self._unit_bytes(loop), self.chain.index(loop)))
         across = self._across(inner)
@@ -148,12 +157,30 @@ class _GpuSchedule:
         elif counter("kernel-tile-lanes"):
             tiles[inner] = tile_along(self.sizes.trips(inner), budget)
         self._fill(tiles, budget)
+        if across is None and self._may_join_axes() and self._idle(tiles) > WASTEFUL and counter("kernel-tile-join"):
+            tiles = {self._join_axes(): budget}
         if self.elements == 1:
             least, most = self.blocks.least_per_thread, self.blocks.per_thread
             plain = across is None and self.nest.shares_only_numbers([loop.axis.data for loop in self.chain])
             most = max(least, VECTOR_BYTES // self._widest()) if plain else most
             self.per_thread = self.blocks.elements_per_thread(self._bytes_of_elements(), least, most)
         self._spread(tiles)
+
+    def _idle(self, tiles: dict[kernel.ForOp, int]) -> float:
+        """Lanes that run for each one that is needed."""
+        return prod(waste(self.sizes.trips(loop), tile) for loop, tile in tiles.items())
+
+    def _may_join_axes(self) -> bool:
+        divisors = (loop.hi.data for loop in self.chain[1:])
+        return len(self.chain) > 1 and all(size.is_constant for size in divisors)
+
+    def _join_axes(self) -> kernel.ForOp:
+        """One axis over all iterations, of which tiles waste next to nothing."""
+        joined, values = linearise([range_of(loop) for loop in self.chain], kernel_names(self.function))
+        self.chain = rebuild_chain(self.chain, [joined])
+        substitute_axes(self.chain[0].body.block, values)
+        self.nest = Nest.of(self.chain[0])
+        return self.chain[0]
 
     def _bytes_of_elements(self) -> int:
         """Bytes that each element takes of buffers that hold one for it alone; what programs share is in the cache."""
@@ -235,12 +262,17 @@ class _GpuSchedule:
 
     def _row_programs(self) -> None:
         """Lanes along the inner axes; short rows share a program."""
+        fold_rows(self.function, self.chain[-1].body.block, SHORTEST_PART)
         size = self._bytes_of_rows()
         self._join_sums()
         if self.elements == 1:  # the first nest of a kernel decides
             held = ACCUMULATOR_BYTES * self._accumulators()
             least = self.blocks.least_per_thread if held else self.blocks.per_thread
             self.per_thread = self.blocks.elements_per_thread(size + held, least)
+        if self._only_adds_up():
+            self.step = self.blocks.least_step
+            few = self.sizes.trips(self._innermost()[0]) <= 2 * self.step
+            self.per_thread = self.blocks.per_thread if few else self.blocks.least_per_thread
         longest = max(self._row_tile(op) for op in self._innermost())
         rows = max(self.blocks.elements // longest, 1)
         tiles: dict[kernel.ForOp, int] = {}
@@ -250,6 +282,23 @@ class _GpuSchedule:
             if isinstance(op, Loop):
                 self._rows(op, self.nest, prod(tiles.values()))
         self._spread(tiles)
+
+    def _only_adds_up(self) -> bool:
+        """Whether each program reads one long row of 16 bits an element and keeps a number of it.
+
+        Steps, the next one on its way while one is added up, are faster than all of a row in registers: the means of
+        8192 rows of 8192 elements take 0.035 ms on an H200 instead of 0.039, the sums of 4096 elements 0.036.
+        """
+        inner = self._innermost()
+        op = inner[0]
+        alone = len(inner) == 1 and op is not self.joined and isinstance(op, kernel.ReduceOp)
+        if not alone or op.parent_op() is not self.chain[-1] or self.elements > 1:
+            return False
+        named = op.combine is None and all(MONOIDS[name.data].arity == 1 for name in op.combiners)
+        loads = [a for a in self.nest.accesses if isinstance(a.op, kernel.LoadOp) and a.loops[-1] is op]
+        length = self.sizes.trips(op)
+        long = 2 * self.blocks.least_step <= length <= self.blocks.longest_row
+        return named and long and len(loads) == 1 and loads[0].bytes == 2
 
     def _decides_bounds(self, loop: kernel.ForOp) -> bool:
         """Whether bounds of loops inside depend on an axis: its iterations then take turns of their own."""
@@ -285,6 +334,8 @@ class _GpuSchedule:
     def _row_tile(self, op: Loop) -> int:
         """The tile of an inner loop that runs along lanes."""
         length = self.sizes.trips(op)
+        if self.step:
+            return tile_along(length, self.step)
         if (
             op is not self.joined
             and length <= self.blocks.longest_row
@@ -353,6 +404,14 @@ class _GpuSchedule:
                 self._column_steps(op, width)
         self._spread(tiles)
 
+    def _crowd(self, op: Loop) -> int:
+        """How many times as many registers an element of a loop over columns takes as one input and one result."""
+        held = sum(MONOIDS[name.data].arity for name in op.combiners) if isinstance(op, kernel.ReduceOp) else 0
+        own = [loop.axis.data for loop in (*self.chain, op) if self.sizes.trips(loop) > 1]
+        loads = (a for a in self.nest.accesses if isinstance(a.op, kernel.LoadOp) and a.loops[-1] is op)
+        inputs = {a.op.buffer for a in loads if all(a.stride(axis) is not ZERO for axis in own)}
+        return power_above(-(-(held + len(inputs)) // 2) or 1)
+
     def _narrowest(self) -> int:
         return min((a.bytes for a in self.nest.accesses), default=4)
 
@@ -367,10 +426,11 @@ class _GpuSchedule:
         if not _may_tile(op) or isinstance(op, kernel.ScanOp):
             return
         length = self.sizes.trips(op)
-        most = max(self.blocks.column_step // width, 1)
+        most = max(self.blocks.column_step // (width * self._crowd(op)), 1)
         has_rows = any(isinstance(o, kernel.LocalOp) for o in self.function.walk())
         if has_rows and covers(extent_of(op), self.blocks.longest_row // width, self.ranges):
             tile = power_above(length)
+            self.per_thread = ROWS_IN_COLUMNS
         else:
             tile = min(most, power_above(length))
         if tile > 1 and counter("kernel-tile-lanes"):

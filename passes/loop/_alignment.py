@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import SSAValue
 
 from ...dialects.loop import ScatterOp
-from ...dialects.sym import Expr
+from ...dialects.sym import Expr, symbol
 from ._accesses import access_of, map_of
 from ._dependences import NO_AXIS, Node, Read
 from ._groups import Group, Groups
@@ -175,9 +175,14 @@ def _comparable(
 
 
 def _match_linear(left: Expr, left_read: Read, right: Expr, right_read: Read) -> list[tuple[int, int]] | None:
-    """Axes of two linear indices with equal coefficients, the rest being equal too; None where they differ."""
+    """Axes of two linear indices with equal coefficients, the rest being equal too; None where they differ.
+
+    Others, such as `i floordiv 4`, must be the same but for the name of the one axis.
+    """
     left_parts, right_parts = left.split(left_read.scope), right.split(right_read.scope)
-    if left_parts is None or right_parts is None or left_parts[1] is not right_parts[1]:
+    if left_parts is None or right_parts is None:
+        return _match_renamed(left, left_read, right, right_read)
+    if left_parts[1] is not right_parts[1]:
         return None
     by_coefficient = {coefficient: name for name, coefficient in left_parts[0].items()}
     if len(by_coefficient) != len(left_parts[0]) or len(left_parts[0]) != len(right_parts[0]):
@@ -189,3 +194,12 @@ def _match_linear(left: Expr, left_read: Read, right: Expr, right_read: Read) ->
             return None
         pairs.append((left_read.scope[partner], right_read.scope[name]))
     return pairs
+
+
+def _match_renamed(left: Expr, left_read: Read, right: Expr, right_read: Read) -> list[tuple[int, int]] | None:
+    left_axes = left.free_symbols & left_read.scope.keys()
+    right_axes = right.free_symbols & right_read.scope.keys()
+    if len(left_axes) != 1 or len(right_axes) != 1:
+        return None
+    (mine,), (other,) = left_axes, right_axes
+    return [(left_read.scope[mine], right_read.scope[other])] if left.subs({mine: symbol(other)}) is right else None

@@ -1,4 +1,4 @@
-"""Lanes that compute an element of each part of an axis, in Triton's interpreter, against eager bit by bit."""
+"""Axes that lanes take in parts, side by side, or all as one, in Triton's interpreter, against eager bit by bit."""
 
 from __future__ import annotations
 
@@ -36,21 +36,35 @@ def _updated(x: torch.Tensor) -> torch.Tensor:
     return y
 
 
-#: name -> function, and the extents that the folded axis may have
+def _normalised(x: torch.Tensor) -> torch.Tensor:
+    return _positions(x / x.abs().amax(-1, keepdim=True))
+
+
+def _pairs(x: torch.Tensor) -> torch.Tensor:
+    even, odd = x[..., ::2], x[..., 1::2]
+    return torch.stack((even * 0.5 - odd, even + odd * 0.5), -1).flatten(-2)
+
+
+#: name -> function, and what the IR of its kernel then has
 CASES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], str]] = {
-    "halves": (_positions, "64"),
-    "quarters": (_quarters, "32"),
-    "rows": (lambda x: x + torch.cat((x[:, 40:], -x[:, :40]), 1), "40"),
-    "in place": (_in_place, "64"),
-    "half of a copy": (_updated, "64"),
-    "two results": (lambda x: torch.stack((_positions(x), _rotate(x) - x)), "64"),
+    "halves": (_positions, "in 0 to 64 map"),
+    "quarters": (_quarters, "in 0 to 32 map"),
+    "rows": (lambda x: x + torch.cat((x[:, 40:], -x[:, :40]), 1), "in 0 to 40 map"),
+    "in place": (_in_place, "in 0 to 64 map"),
+    "normalised": (_normalised, "in 0 to 64 map"),
+    "pairs": (_pairs, r"store .*2\*i\d+ \+ 1"),
+    "pairs behind": (lambda x: torch.stack((x, -x), -1), r"store .*2\*i\d+ \+ 1"),
+    "triples": (lambda x: torch.stack((x, -x, x + 1), -1), r"index i\d+ mod 3"),
+    "padded": (lambda x: torch.nn.functional.pad(x[..., :33], (1, 1)) * 2, r"index i\d+ mod 35"),
+    "half of a copy": (_updated, "in 0 to 64 map"),
+    "two results": (lambda x: torch.stack((_positions(x), _rotate(x) - x)), "in 0 to 64 map"),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_equals_eager(case: str, dynamic: bool) -> None:
-    function, extent = CASES[case]
+    function, shown = CASES[case]
     torch._dynamo.reset()
     backend = Interpreted()
     compiled = torch.compile(function, backend=backend, dynamic=dynamic)
@@ -66,7 +80,7 @@ def test_equals_eager(case: str, dynamic: bool) -> None:
             assert torch.equal(one.isnan(), other.isnan())
             assert torch.equal(one.nan_to_num(7.0), other.nan_to_num(7.0))
             assert torch.equal(one.signbit() & (one == 0), other.signbit() & (other == 0))
-    assert re.search(rf"kernel\.for \w+ in 0 to {extent} map grid", backend.text), "no axis was folded"
+    assert re.search(shown, backend.text), "no such axis"
 
 
 def test_parts_that_leave_an_element() -> None:
@@ -78,4 +92,4 @@ def test_parts_that_leave_an_element() -> None:
 
     x = torch.randn(80, 65, generator=torch.Generator().manual_seed(0))
     assert torch.equal(torch.compile(function, backend=backend)(x), function(x))
-    assert re.search(r"kernel\.for \w+ in 0 to 65 map grid", backend.text)
+    assert re.search(r"kernel\.for \w+ in 0 to 5200 map grid", backend.text)

@@ -233,7 +233,7 @@ kernel.func @sums(%x: !kernel.buffer<f32, 4096>, %i: !kernel.buffer<i64, 4096>, 
 
 // -----
 
-// Two bytes of a row for each element: a thread takes 32 of them, so that as much is on its way as of two such rows.
+// Of a long row nothing is kept but a number: steps of 2048 elements, the next one on its way while one is added up.
 
 kernel.func @narrow(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<f32, 8192>) {
   kernel.for i0 in 0 to 8192 {
@@ -250,7 +250,7 @@ kernel.func @narrow(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<f32, 
 
 // CHECK-LABEL: kernel.func @narrow
 // CHECK-SAME: warps 4
-// CHECK: kernel.reduce sum i1 in 0 to 4096 map vector tile 4096
+// CHECK: kernel.reduce sum i1 in 0 to 4096 map vector tile 2048 {
 
 // -----
 

@@ -239,7 +239,7 @@ host.func @run_below_diagonal(%x: !aten.tensor<16384xf32, device = "cuda:0">, %y
 }
 
 // CHECK-LABEL: kernel.func @odd
-// CHECK:         kernel.for i1 in 0 to 65 map grid
+// CHECK:         kernel.for i2 in 0 to 4160 map grid
 // CHECK-LABEL: kernel.func @none
 // CHECK:         kernel.for i1 in 0 to 0 map grid
 // CHECK-LABEL: kernel.func @below_diagonal

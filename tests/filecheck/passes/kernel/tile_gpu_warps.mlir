@@ -336,3 +336,52 @@ kernel.func @group_and_check(%x: !kernel.buffer<bf16, 20971520>, %w: !kernel.buf
 // CHECK-LABEL: kernel.func @group_and_check
 // CHECK-SAME: num_warps 32 {
 // CHECK-NEXT: %one = kernel.load
+
+// -----
+
+// The columns that a program keeps are few threads' matter, and what gathers four numbers of each takes smaller steps.
+
+kernel.func @columns(%x: !kernel.buffer<f32, 33554432>, %y: !kernel.buffer<f32, 33554432>) {
+  kernel.for i0 in 0 to 256 {
+    kernel.for i1 in 0 to 1024 {
+      %l = kernel.local : !kernel.buffer<f32, 128, local>
+      %s = kernel.reduce sum r0 in 0 to 128 {
+        %v = kernel.load %x[131072*i0 + 1024*r0 + i1]
+        %e = math.exp %v : f32
+        kernel.store %e, %l[r0]
+        kernel.yield %e
+      }
+      kernel.for i2 in 0 to 128 {
+        %e = kernel.load %l[i2]
+        %q = arith.divf %e, %s : f32
+        kernel.store %q, %y[131072*i0 + 1024*i2 + i1]
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @moments(%x: !kernel.buffer<f32, 12845056>, %y: !kernel.buffer<f32, 32768>, %z: !kernel.buffer<f32, 32768>) {
+  kernel.for i0 in 0 to 128 {
+    kernel.for i1 in 0 to 256 {
+      %s, %m, %q, %c = kernel.reduce [sum, welford] r0 in 0 to 392 {
+        %v = kernel.load %x[100352*i0 + 256*r0 + i1]
+        %zero = arith.constant 0.0 : f32
+        %one = arith.constant 1.0 : f32
+        kernel.yield %v, %v, %zero, %one
+      }
+      kernel.store %s, %y[256*i0 + i1]
+      kernel.store %q, %z[256*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @columns
+// CHECK-SAME: num_warps 2
+// CHECK-LABEL: kernel.func @moments
+// CHECK: map vector tile 32 unroll 2 {

@@ -1,0 +1,25 @@
+// RUN: inductile-opt %s -t 'triton{target="cuda:90"}' | filecheck %s
+
+// Neighbours are read and stored as pairs, also where a tile is not full; a place read alone is read alone.
+
+kernel.func @rotate(%x: !kernel.buffer<bf16, 800>, %c: !kernel.buffer<f32, 99>, %y: !kernel.buffer<bf16, 800>) target "cuda:90" num_warps 4 {
+  kernel.for i0 in 0 to 8 map grid tile 4 {
+    kernel.for i1 in 0 to 50 map grid tile 64 {
+      %a = kernel.load %x[100*i0 + 2*i1]
+      %b = kernel.load %x[100*i0 + 2*i1 + 1]
+      %k = kernel.load %c[2*i1]
+      %n = scalar.narrow %k : f32 to bf16
+      %s = arith.mulf %b, %n : bf16
+      kernel.store %s, %y[100*i0 + 2*i1 + 1]
+      kernel.store %a, %y[100*i0 + 2*i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: def rotate
+// CHECK:         x_even, x_odd = tl.split(tl.load(tl.expand_dims(x + (100 * i0 + 2 * i1), 2) + tl.arange(0, 2), mask=tl.expand_dims(i1_mask, 2)))
+// CHECK:         tl.load(c + 2 * i1
+// CHECK:         tl.store(tl.expand_dims(y + (100 * i0 + 2 * i1), 2) + tl.arange(0, 2), tl.join(a, s), mask=tl.expand_dims(i1_mask, 2))
