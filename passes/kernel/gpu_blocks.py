@@ -24,7 +24,7 @@ class GpuBlocks:
     per_thread:       elements that one thread works on at a time
     least_per_thread: and at least: as many as one instruction loads, of 16 bits
     bytes_per_thread: bytes of rows that one thread has on their way at a time
-    edge_bytes:       edge of the square tile of a transpose: a full cache line of the GPU
+    edge_bytes:       edge of the tile of a transpose, unless an axis is shorter: a full cache line of the GPU
     warps:            warps of every program; 0: as many as suit its tile
     """
 
@@ -49,6 +49,16 @@ class GpuBlocks:
         """Elements for one thread; `bytes_per_element` are read for each from memory."""
         fitting = power_below(self.bytes_per_thread // max(bytes_per_element, 1))
         return max(min(fitting, 2 * self.per_thread if most is None else most), least)
+
+    def transposed(self, inner: int, across: int, item_bytes: int, elements: int) -> tuple[int, int]:
+        """The tile of a transpose along its two axes, given their lengths: whole cache lines both ways.
+
+        Where one axis is shorter, the other takes more, up to so many elements.
+        """
+        edge = max(self.edge_bytes // item_bytes, 16)
+        height = min(edge, power_above(across))
+        width = min(max(edge, elements // height), power_above(inner))
+        return width, min(max(edge, elements // width), power_above(across))
 
     def step_for(self, programs: int, target: GpuTarget) -> int:
         """Elements of a tile in a loop over a long row: few where not even small programs run all at once.

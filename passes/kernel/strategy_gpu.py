@@ -49,6 +49,8 @@ SHARED = 0.05
 SHORT = 16
 #: lanes that run for each one that is needed, at most, before axes are divided anew in each lane
 WASTEFUL = 1.25
+#: shortest side of the tile of a transpose: a weight's 3x3 points; of float32, elements so far apart share no sector
+SHORTEST_SIDE = 8
 #: elements of a part of an axis at least, for a lane to compute an element of each part
 SHORTEST_PART = 32
 #: rows that one program reduces along a strided axis, side by side
@@ -150,10 +152,8 @@ class _GpuSchedule:
         )
         tiles: dict[kernel.ForOp, int] = {}
         if across is not None and counter("kernel-tile-block"):
-            edge = max(self.blocks.edge_bytes // self._widest(), 16)
-            for loop in (inner, across):
-                tiles[loop] = min(edge, power_above(self.sizes.trips(loop)))
-            budget = max(budget, edge * edge)
+            sides = self.blocks.transposed(self.sizes.trips(inner), self.sizes.trips(across), self._widest(), budget)
+            tiles = dict(zip((inner, across), sides, strict=True))
         elif counter("kernel-tile-lanes"):
             tiles[inner] = tile_along(self.sizes.trips(inner), budget)
         self._fill(tiles, budget)
@@ -206,8 +206,10 @@ class _GpuSchedule:
         largest = max((self._footprint(a) for a in self.nest.accesses), default=0)
         far = [a for a in apart if self._footprint(a) * SHORT > largest]
         for loop in reversed(self.chain):
-            long = loop is not inner and min(self.sizes.trips(loop), self.sizes.trips(inner)) >= SHORT
-            if long and any(is_unit(a.stride(loop.axis.data)) for a in far):
+            shorter, longer = sorted((self.sizes.trips(loop), self.sizes.trips(inner)))
+            if loop is inner or shorter < SHORTEST_SIDE or longer < SHORT:
+                continue
+            if any(is_unit(a.stride(loop.axis.data)) for a in far):
                 return loop
         return None
 

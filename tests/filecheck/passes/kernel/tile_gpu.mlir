@@ -37,6 +37,47 @@ kernel.func @transpose(%x: !kernel.buffer<f32, 4194304>, %y: !kernel.buffer<f32,
 
 // -----
 
+// A weight of 3x3 points whose channels come to lie side by side: all nine points of enough channels are a tile. With an
+// axis of few elements it pays less.
+
+kernel.func @weight(%x: !kernel.buffer<f32, 589824>, %y: !kernel.buffer<f32, 589824>) {
+  kernel.for i0 in 0 to 256 {
+    kernel.for i2 in 0 to 9 {
+      kernel.for i1 in 0 to 256 {
+        %v = kernel.load %x[2304*i0 + 9*i1 + i2]
+        kernel.store %v, %y[2304*i0 + 256*i2 + i1]
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @narrow(%x: !kernel.buffer<f32, 393216>, %y: !kernel.buffer<f32, 393216>) {
+  kernel.for i0 in 0 to 256 {
+    kernel.for i2 in 0 to 3 {
+      kernel.for i1 in 0 to 512 {
+        %v = kernel.load %x[1536*i0 + 3*i1 + i2]
+        kernel.store %v, %y[1536*i0 + 512*i2 + i1]
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @weight
+// CHECK: kernel.for i0 in 0 to 256 map grid {
+// CHECK-NEXT: kernel.for i2 in 0 to 9 map grid tile 16
+// CHECK-NEXT: kernel.for i1 in 0 to 256 map grid tile 64
+// CHECK-LABEL: @narrow
+// CHECK: kernel.for i1 in 0 to 512 map grid tile 512
+
+// -----
+
 // A row that fits stays in registers: one program a row, the local buffer a register tile.
 
 kernel.func @softmax(%x: !kernel.buffer<f32, 4194304>, %y: !kernel.buffer<f32, 4194304>) {
