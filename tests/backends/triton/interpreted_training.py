@@ -1,4 +1,4 @@
-"""Training steps with the layouts and kernels of a GPU, in Triton's interpreter, against eager.
+"""Training steps, and inference, with the layouts and kernels of a GPU, in Triton's interpreter, against eager.
 
 Convolutions run on the CPU; everything around them is what an H100 would be given.
 """
@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from xdsl.ir import SSAValue
 
 from inductile.backends.compile_graph import report_layouts
 from inductile.backends.compiled import CompiledGraph, GraphReport
@@ -22,6 +23,7 @@ from inductile.backends.torch_compile import compile_dynamo_graph
 from inductile.backends.triton.offline import move
 from inductile.dialects import host
 from inductile.dialects.aten import AtenOp, TensorType
+from inductile.dialects.sym import ONE
 from inductile.lowering.fx_import import import_graph
 from inductile.lowering.fx_private import without_modes
 
@@ -53,11 +55,18 @@ class Interpreted:
     def images(self) -> list[TensorType]:
         """The types of what convolutions read and write, weights apart."""
         found: list[TensorType] = []
-        for op in (op for program in self.programs for op in program.body.block.ops if isinstance(op, AtenOp)):
-            if op.packet.startswith("convolution"):
-                values = [*op.operands[: 1 + op.packet.endswith("backward")], op.results[0]]
-                found += [value.type for value in values if isinstance(value.type, TensorType)]
+        for op in self._convolutions():
+            values = [*op.operands[: 1 + op.packet.endswith("backward")], op.results[0]]
+            found += [value.type for value in values if isinstance(value.type, TensorType)]
         return found
+
+    def weights(self) -> list[SSAValue]:
+        """The weights that convolutions read."""
+        return [op.operands[1 + op.packet.endswith("backward")] for op in self._convolutions()]
+
+    def _convolutions(self) -> list[AtenOp]:
+        ops = [op for program in self.programs for op in program.body.block.ops]
+        return [op for op in ops if isinstance(op, AtenOp) and op.packet.startswith("convolution")]
 
 
 class Pooled(nn.Module):
@@ -102,5 +111,27 @@ def test_convolutions(training: bool, dynamic: bool) -> None:
         assert (got[name].double() - value).norm() < limit, name
     images = backend.images()
     assert len(images) == 15 and all(not type_.is_contiguous for type_ in images)
+    weights = [cast(TensorType, value.type) for value in backend.weights()]
+    assert len(weights) == 6 and all(type_.strides[1] is ONE for type_ in weights)
     # for each norm, parts and what joins them
     assert backend.text.count("kernel.reduce [sum, welford]") == (4 if training else 0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("arranged", [False, True])
+def test_weights_in_inference(arranged: bool, dtype: torch.dtype) -> None:
+    """A contiguous weight of several points is copied in front of its convolution, unless it has channels last."""
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    module = Pooled().eval().to(dtype)
+    if arranged:
+        module = module.to(memory_format=torch.channels_last)
+    x = torch.randn(4, 4, 32, 32, dtype=dtype)
+    backend = Interpreted()
+    with torch.no_grad():
+        got = torch.compile(module, backend=backend)(x)
+        expected = copy.deepcopy(module).double()(x.double())
+    assert got.dtype is dtype and (got.double() - expected).norm() < 64 * torch.finfo(dtype).eps * expected.norm()
+    made = [value for value in backend.weights() if isinstance(value.owner, host.EmptyOp)]
+    assert len(made) == (0 if arranged else 2)
+    assert all(cast(TensorType, value.type).strides[1] is ONE for value in backend.weights())

@@ -46,9 +46,15 @@ def _normed(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return F.dropout(F.silu(F.group_norm(x, 4, w, b)), 0.3) * torch.cumsum(x, -1)
 
 
+def _convolved(x: torch.Tensor, w: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Weights are rearranged forward and backward."""
+    return F.conv2d(F.relu(F.conv2d(x, w, padding=1)), v, padding=1).exp()
+
+
 CASES: dict[str, tuple[Any, tuple[torch.Tensor, ...]]] = {
     "loss": (_loss, (torch.randn(33, 64), torch.randn(64), torch.randn(64), torch.randint(0, 64, (33,)))),
     "normed": (_normed, (torch.randn(2, 8, 5, 7), torch.randn(8), torch.randn(8))),
+    "convolved": (_convolved, (torch.randn(2, 8, 9, 9), torch.randn(32, 8, 3, 3), torch.randn(8, 32, 3, 3))),
     "gather": (lambda w, i: w[i].tanh().sum(0), (torch.randn(20, 16), torch.randint(0, 20, (11,)))),
 }
 
