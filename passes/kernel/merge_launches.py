@@ -48,7 +48,7 @@ class KernelMergeLaunches(ModulePass):
 
     On a GPU each nest has programs of its own (`beside.py`), so a kernel that only one program can run is not merged
     with others; nor are kernels that reduce with those that do not. A launch does not move over an allocation where
-    that would keep more than `max_kept` bytes alive.
+    that would keep more than `max_kept` bytes alive; what the caller keeps anyway does not count.
 
         host.launch @scale_0(%x, %y)         // kernel.func @scale_0(%x, %y) { kernel.for ... }
         host.launch @scale_1(%a, %b)         // kernel.func @scale_1(%x, %y) { kernel.for ... }
@@ -86,7 +86,7 @@ class _Launch:
     used: frozenset[SSAValue]
     written: frozenset[SSAValue]
     dying: int
-    """Bytes of memory that nothing behind it uses."""
+    """Bytes of memory that nothing behind it uses, and that the program frees then."""
     kind: tuple[str, bool]
     """What launches that become one have in common: the device, and on a GPU whether they reduce."""
 
@@ -149,6 +149,8 @@ class _Merger:
         self.kernels = kernels
         self.made: dict[tuple[object, ...], kernel.FuncOp] = {}
         """Merged kernels by what they are made of."""
+        self.kept: frozenset[SSAValue] = frozenset()
+        """Arguments of the function at hand that its caller keeps."""
         self.replaced: set[kernel.FuncOp] = set()
 
     def run(self, function: host.FuncOp) -> None:
@@ -156,6 +158,7 @@ class _Merger:
         block = function.body.block
         lifetimes = Lifetimes(block)
         sizes = hinted_sizes(function)
+        self.kept = frozenset(block.args).difference(function.given_arguments)
         open_: list[_Bundle] = []
         bundles: list[_Bundle] = []
         for op in block.ops:
@@ -188,7 +191,7 @@ class _Merger:
         if function is None or function.errors is not None or function.target is not None:
             return None
         used, written = used_and_written(op, function, lifetimes)
-        last = [value for value in used if lifetimes.last[value] == lifetimes.position[op]]
+        last = [v for v in used - self.kept if lifetimes.last[v] == lifetimes.position[op]]
         dying = sum(sizes.of(bytes_of(type_of(value))) for value in last)
         device = device_of(op.buffers)
         return _Launch(op, function, used, written, dying, (device, device != "cpu" and reduces(function)))

@@ -79,7 +79,7 @@ host.func @gpu(%s: !aten.tensor<f32, device = "cuda:0">, %x: !aten.tensor<72xf32
 
 // -----
 
-// A launch whose operand dies would keep it alive over the next allocation.
+// A launch whose operand dies would keep it alive over the next allocation; an argument that is not given does not die.
 kernel.func @exp(%x: !kernel.buffer<f32, 524288>, %y: !kernel.buffer<f32, 524288>) {
   kernel.for i0 in 0 to 524288 {
     %v = kernel.load %x[i0]
@@ -89,7 +89,14 @@ kernel.func @exp(%x: !kernel.buffer<f32, 524288>, %y: !kernel.buffer<f32, 524288
   }
   kernel.yield
 }
-host.func @dying(%x: !aten.tensor<524288xf32, device = "cuda:0">, %y: !aten.tensor<524288xf32, device = "cuda:0">) {
+host.func @dying(%x: !aten.tensor<524288xf32, device = "cuda:0">, %y: !aten.tensor<524288xf32, device = "cuda:0">) given [0, 1] {
+  %a = host.empty : !aten.tensor<524288xf32, device = "cuda:0">
+  host.launch @exp(%x, %a)
+  %b = host.empty : !aten.tensor<524288xf32, device = "cuda:0">
+  host.launch @exp(%y, %b)
+  host.return %a, %b
+}
+host.func @held(%x: !aten.tensor<524288xf32, device = "cuda:0">, %y: !aten.tensor<524288xf32, device = "cuda:0">) {
   %a = host.empty : !aten.tensor<524288xf32, device = "cuda:0">
   host.launch @exp(%x, %a)
   %b = host.empty : !aten.tensor<524288xf32, device = "cuda:0">
@@ -106,5 +113,7 @@ host.func @alive(%x: !aten.tensor<524288xf32, device = "cuda:0">, %y: !aten.tens
 // CHECK-LABEL: host.func @dying
 // CHECK: host.launch @exp(%x, %a)
 // CHECK: host.launch @exp(%y, %b)
+// CHECK-LABEL: host.func @held
+// CHECK: host.launch @exp_and_1_more(%x, %a, %y, %b)
 // CHECK-LABEL: host.func @alive
 // CHECK: host.launch @exp_and_1_more(%x, %a, %y, %b)
