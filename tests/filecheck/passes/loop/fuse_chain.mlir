@@ -1,3 +1,4 @@
+// RUN: inductile-opt %s -p loop-fuse,loop-bufferize --split-input-file -o %t
 // RUN: inductile-opt %s --split-input-file --verify-each=numerics -p loop-fuse,loop-bufferize,lower-loop-to-kernel | filecheck %s
 
 // Pieces that are written elsewhere in one tensor are one kernel, and in place, where only the next piece uses it.

@@ -1,5 +1,5 @@
-// RUN: inductile-opt %s --split-input-file -p loop-inline --verify-each=numerics | filecheck %s
-// RUN: inductile-opt %s --split-input-file -p loop-inline,loop-cse,loop-fuse --verify-each=numerics | filecheck %s --check-prefix=FUSED
+// RUN: inductile-opt %s -p loop-inline --split-input-file --verify-each=numerics | filecheck %s
+// RUN: inductile-opt %s -p loop-inline,loop-cse,loop-fuse --split-input-file --verify-each=numerics | filecheck %s --check-prefix=FUSED
 
 // Rows divided by their norms, and the halves of the result, one of them negated, joined the other way round. A number
 // for each row may be in memory, so the division moves to all three readers; and lanes of the other half compute a
