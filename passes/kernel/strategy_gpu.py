@@ -396,7 +396,7 @@ class _GpuSchedule:
         width = tile_along(self.sizes.trips(column), lanes, 16)
         tiles = {column: width}
         inner = self._innermost()
-        if all(self.sizes.trips(op) <= SHORT for op in inner):
+        if all(self.sizes.trips(op) <= SHORT or self._reads_nothing_of_its_own(op, column) for op in inner):
             tiles[column] = tile_along(self.sizes.trips(column), self.blocks.elements // 2)
             self._fill(tiles, self.blocks.elements // 2)
             for op in inner:
@@ -405,6 +405,16 @@ class _GpuSchedule:
             for op in inner:
                 self._column_steps(op, width)
         self._spread(tiles)
+
+    def _reads_nothing_of_its_own(self, op: Loop, column: kernel.ForOp) -> bool:
+        """Whether lanes along a column fill the GPU and read the same in an inner loop: a search in a table.
+
+        Such a loop waits for no memory, and takes no threads that have to add up what each has found.
+        """
+        if prod(self.sizes.trips(loop) for loop in self.chain) < self.target.room:
+            return False
+        loads = (a for a in self.nest.accesses if isinstance(a.op, kernel.LoadOp) and op in a.loops)
+        return all(ZERO in (a.stride(column.axis.data), a.stride(op.axis.data)) for a in loads)
 
     def _crowd(self, op: Loop) -> int:
         """How many times as many registers an element of a loop over columns takes as one input and one result."""

@@ -385,3 +385,42 @@ kernel.func @moments(%x: !kernel.buffer<f32, 12845056>, %y: !kernel.buffer<f32, 
 // CHECK-SAME: num_warps 2
 // CHECK-LABEL: kernel.func @moments
 // CHECK: map vector tile 32 unroll 2 {
+
+// -----
+
+// Where enough lanes look up the same table, each goes through it for itself; where there are few, many share one.
+
+kernel.func @search(%x: !kernel.buffer<f32, 1048576>, %t: !kernel.buffer<f32, 64>, %y: !kernel.buffer<i64, 1048576>) {
+  kernel.for i0 in 0 to 1048576 {
+    %v = kernel.load %x[i0]
+    %s = kernel.reduce sum r0 in 0 to 64 {
+      %b = kernel.load %t[r0]
+      %c = arith.cmpf olt, %b, %v : f32
+      %n = arith.extui %c : i1 to i64
+      kernel.yield %n
+    }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @few_searches(%x: !kernel.buffer<f32, 4096>, %t: !kernel.buffer<f32, 64>, %y: !kernel.buffer<i64, 4096>) {
+  kernel.for i0 in 0 to 4096 {
+    %v = kernel.load %x[i0]
+    %s = kernel.reduce sum r0 in 0 to 64 {
+      %b = kernel.load %t[r0]
+      %c = arith.cmpf olt, %b, %v : f32
+      %n = arith.extui %c : i1 to i64
+      kernel.yield %n
+    }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @search
+// CHECK: kernel.for i0 in 0 to 1048576 map grid tile 512
+// CHECK: kernel.reduce sum r0 in 0 to 64 {
+// CHECK-LABEL: kernel.func @few_searches
+// CHECK: kernel.reduce sum r0 in 0 to 64 map vector tile 64 {
