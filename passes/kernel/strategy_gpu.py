@@ -293,14 +293,14 @@ class _GpuSchedule:
         """
         inner = self._innermost()
         op = inner[0]
-        alone = len(inner) == 1 and op is not self.joined and isinstance(op, kernel.ReduceOp)
-        if not alone or op.parent_op() is not self.chain[-1] or self.elements > 1:
+        if len(inner) > 1 or op is self.joined or op.parent_op() is not self.chain[-1] or self.elements > 1:
             return False
-        named = op.combine is None and all(MONOIDS[name.data].arity == 1 for name in op.combiners)
+        if not isinstance(op, kernel.ReduceOp) or op.combine is not None:
+            return False
         loads = [a for a in self.nest.accesses if isinstance(a.op, kernel.LoadOp) and a.loops[-1] is op]
-        length = self.sizes.trips(op)
-        long = 2 * self.blocks.least_step <= length <= self.blocks.longest_row
-        return named and long and len(loads) == 1 and loads[0].bytes == 2
+        long = 2 * self.blocks.least_step <= self.sizes.trips(op) <= self.blocks.longest_row
+        numbers = all(MONOIDS[name.data].arity == 1 for name in op.combiners)
+        return numbers and long and len(loads) == 1 and loads[0].bytes == 2
 
     def _decides_bounds(self, loop: kernel.ForOp) -> bool:
         """Whether bounds of loops inside depend on an axis: its iterations then take turns of their own."""

@@ -73,8 +73,8 @@ def test_equals_eager(case: str, dynamic: bool) -> None:
         x[0, :, ::7], x[1, :, ::5] = float("nan"), -0.0
         y = x.clone()
         if dynamic:
-            torch._dynamo.mark_static(x, 1), torch._dynamo.mark_static(x, 2)
-            torch._dynamo.mark_static(y, 1), torch._dynamo.mark_static(y, 2)
+            for tensor, dim in ((x, 1), (x, 2), (y, 1), (y, 2)):
+                torch._dynamo.mark_static(tensor, dim)
         got, expected = compiled(x), function(y)
         for one, other in ((got, expected), (x, y)):
             assert torch.equal(one.isnan(), other.isnan())
