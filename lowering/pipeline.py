@@ -68,9 +68,10 @@ DEFAULT: tuple[Phase, ...] = (
     Phase(
         "kernel",
         "kernel: equal kernels once, loops merged and collapsed, memory reused, small launches as one, tiles",
-        "host-inline,kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,kernel-reorder,"
-        "kernel-collapse,kernel-join-columns{target={target}},host-reuse,kernel-merge-launches{target={target}},"
-        "kernel-approximate{target={target}},kernel-stream-results{target={target}},kernel-tile{target={target}}",
+        "host-inline,kernel-deduplicate,kernel-merge-loops{target={target}},kernel-elide-casts,kernel-cse,"
+        "kernel-reorder,kernel-collapse,kernel-join-columns{target={target}},host-reuse,"
+        "kernel-merge-launches{target={target}},kernel-approximate{target={target}},"
+        "kernel-stream-results{target={target}},kernel-tile{target={target}}",
     ),
     Phase(
         "host",

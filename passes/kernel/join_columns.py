@@ -232,7 +232,7 @@ class _Joiner:
         location = merged(f.location for f in functions)
         name = free_name(f"{functions[0].sym_name.data}_and_columns", self.kernels)
         result = kernel.FuncOp.of(name, symbols, Region(block), location=location)
-        _clean(result)
+        _clean(result, self.target)
         self.module.body.block.insert_op_before(result, functions[0])
         self.kernels[result.sym_name.data] = result
         self.replaced.update(functions)
@@ -265,10 +265,10 @@ class _Joiner:
         return touched, touched if effect_of(op) is Effect.WRITE else frozenset()
 
 
-def _clean(function: kernel.FuncOp) -> None:
+def _clean(function: kernel.FuncOp, target: GpuTarget) -> None:
     """Loads of a row that is at hand, and loops over it, once."""
     block = function.body.block
-    merge_loops(function)
+    merge_loops(function, target)
     BlockSimplifier(written_buffers(block)).run(block)
     while remove_dead(block):
         pass

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ..counters import counter
-from .axes import fresh_axis, kernel_names, nested_axes, rename_axes
+from .axes import Loop, fresh_axis, is_loop, kernel_names, nested_axes, rename_axes
+from .cost import Sizes, work_of_block
 from .effects import Effects, conflicts, effects_of, same_iterations, written_buffers
 from .locations import merged
 from .simplify_block import BlockSimplifier, remove_dead
+from .targets import CpuTarget, Target, target_named
+
+#: work of a loop's body up to which a CPU runs it element by element beside a scan, whose elements wait for each other
+BESIDE_SCAN = 6.0
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,9 @@ class KernelMergeLoops(ModulePass):
     Precondition: loops are as `lower-loop-to-kernel` makes them, without mapping and tiles.
     Guarantee: loops of one block over the same range that touch a common buffer are one loop where no value has to
     flow from the end of one to the start of another. A `for` merged with a `reduce` is a `reduce` that stores, two
-    reduces are one with several combiners. What a merged loop stored for itself to read is a scalar now.
+    reduces, or two scans, are one with several combiners. A `for` in front of a `scan` is part of its body, one behind
+    it part of `then`; on a CPU only where it is little work, because lanes run it faster than the steps of a scan do.
+    What a merged loop stored for itself to read is a scalar now.
 
         %m = kernel.reduce max i1 in 0 to 8 { %v = kernel.load %x[i1]  kernel.yield %v }
         kernel.for i1 in 0 to 8 { ... kernel.store %e, %row[i1]  kernel.yield }
@@ -36,39 +45,46 @@ class KernelMergeLoops(ModulePass):
     becomes
         %m = kernel.reduce max i1 in 0 to 8 { %v = kernel.load %x[i1]  kernel.yield %v }
         %s = kernel.reduce sum i1 in 0 to 8 { ... kernel.yield %e }
+
+        kernel.scan sum i1 in 0 to 8 { ... } then { ^bb0(%c: f32): kernel.store %c, %row[i1]  kernel.yield }
+        kernel.for i1 in 0 to 8 { %v = kernel.load %row[i1]  %n = scalar.narrow %v : f32 to bf16  kernel.store ... }
+    becomes
+        kernel.scan sum i1 in 0 to 8 { ... } then { ^bb0(%c: f32): %n = scalar.narrow %c : f32 to bf16  ... }
     """
 
     name = "kernel-merge-loops"
     level: ClassVar[str] = "kernel"
+    target: str = "cpp"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Merge loops in every kernel."""
+        target = target_named(self.target)
         for function in op.body.block.ops:
             if isinstance(function, kernel.FuncOp):
-                merge_loops(function)
+                merge_loops(function, target)
 
 
-def merge_loops(function: kernel.FuncOp) -> None:
+def merge_loops(function: kernel.FuncOp, target: Target) -> None:
     """Merge loops in one kernel, outermost blocks first, and clean up behind."""
     block = function.body.block
-    names = kernel_names(function)
-    if _merge_block(block, names):
+    most = BESIDE_SCAN if isinstance(target, CpuTarget) else inf
+    if _merge_block(block, kernel_names(function), most):
         BlockSimplifier(written_buffers(block)).run(block)
         while remove_dead(block):
             pass
 
 
-def _merge_block(block: Block, names: set[str]) -> bool:
+def _merge_block(block: Block, names: set[str], beside_scan: float) -> bool:
     changed = False
     ops = list(block.ops)
-    if sum(isinstance(op, kernel.ForOp | kernel.ReduceOp) for op in ops) > 1:
-        grouping = _Grouping(ops[:-1])
+    if sum(isinstance(op, Loop) for op in ops) > 1:
+        grouping = _Grouping(ops[:-1], beside_scan)
         changed = grouping.merges
         if changed:
             _rebuild(block, grouping, names)
     for op in block.ops:
         for region in op.regions:
-            changed |= _merge_block(region.block, names)
+            changed |= _merge_block(region.block, names, beside_scan)
     return changed
 
 
@@ -83,9 +99,13 @@ class _Group:
 
 @dataclass
 class _Grouping:
-    """Decides which ops of a block are merged, from the dependences between them."""
+    """Decides which ops of a block are merged, from the dependences between them.
+
+    beside_scan: most work of a body that runs as part of a scan
+    """
 
     ops: list[Operation]
+    beside_scan: float
     groups: list[_Group] = field(default_factory=list)
     merges: bool = False
 
@@ -136,7 +156,7 @@ class _Grouping:
             return False
         if not any(_common(self.effects[k], self.effects[item]) for k in group.items):
             return False
-        if not _combinable([*loops, self.ops[item]]):
+        if not _combinable([*loops, self.ops[item]]) or not self._may_scan(group, item, edges):
             return False
         for earlier, fusable in edges.items():
             other = self.groups[self.group_of[earlier]]
@@ -145,6 +165,26 @@ class _Grouping:
             if other is not group and other.before >> group.number & 1:
                 return False
         return True
+
+    def _may_scan(self, group: _Group, item: int, edges: dict[int, bool]) -> bool:
+        """Whether a group and one more loop can be one scan, if any of them scans.
+
+        All elements that are combined must be there before the first running value is, and a scan has no results.
+        """
+        ops = [self.ops[k] for k in (*group.items, item)]
+        scans = [k for k in (*group.items, item) if isinstance(self.ops[k], kernel.ScanOp)]
+        if not scans:
+            return True
+        if any(isinstance(op, kernel.ReduceOp) or not self._is_step(op) for op in ops):
+            return False
+        return scans[-1] != item or not any(k in edges for k in group.items if k >= scans[0])
+
+    def _is_step(self, op: Operation) -> bool:
+        """Whether a loop may be run step by step beside a scan."""
+        bodies = [region.block for region in op.regions]
+        if any(is_loop(inner) for body in bodies for inner in body.ops):
+            return False
+        return isinstance(op, kernel.ScanOp) or work_of_block(bodies[0], Sizes()) <= self.beside_scan
 
     def in_order(self) -> list[_Group]:
         """Groups such that each comes behind those it depends on, else in the order of their first op."""
@@ -160,8 +200,8 @@ class _Grouping:
 
 def _same_range(first: Operation, second: Operation) -> bool:
     return (
-        isinstance(first, kernel.ForOp | kernel.ReduceOp)
-        and isinstance(second, kernel.ForOp | kernel.ReduceOp)
+        isinstance(first, Loop)
+        and isinstance(second, Loop)
         and (first.lo, first.hi, first.mapping, first.tile) == (second.lo, second.hi, second.mapping, second.tile)
     )
 
@@ -171,8 +211,8 @@ def _common(first: Effects, second: Effects) -> bool:
 
 
 def _combinable(loops: list[Operation]) -> bool:
-    """Whether the reductions among the loops can share one op: one that has its own combination stands alone."""
-    reduces = [op for op in loops if isinstance(op, kernel.ReduceOp)]
+    """Whether what the loops combine can share one op: a combination of its own stands alone."""
+    reduces = [op for op in loops if isinstance(op, kernel.ReduceOp | kernel.ScanOp)]
     return len(reduces) < 2 or all(op.combine is None for op in reduces)
 
 
@@ -189,46 +229,76 @@ def _rebuild(block: Block, grouping: _Grouping, names: set[str]) -> None:
 def _merge(loops: list[Operation], names: set[str]) -> Operation:
     """One loop with the bodies of all, in order."""
     first = loops[0]
-    assert isinstance(first, kernel.ForOp | kernel.ReduceOp)
-    axis = first.axis.data
-    body = Block()
-    values: list[SSAValue] = []
+    assert isinstance(first, Loop)
+    joint = _Joint()
     for op in loops:
-        assert isinstance(op, kernel.ForOp | kernel.ReduceOp)
-        _adopt_axis(op, axis, names)
-        values.extend(yielded(op.body))
-        block = op.body.block
-        for inner in list(block.ops)[:-1]:
-            block.detach_op(inner)
-            body.add_op(inner)
-    body.add_op(kernel.YieldOp.create(operands=values))
-    location = merged([op.location for op in loops])
-    reduces = [op for op in loops if isinstance(op, kernel.ReduceOp)]
-    if reduces:
-        new = kernel.ReduceOp.of(
-            axis, first.lo.data, first.hi.data, [c.data for op in reduces for c in op.combiners], Region(body),
-            init=tuple(v for op in reduces for v in op.init),
-            combine=_combine_region(reduces), location=location,
-        )  # fmt: skip
-        results = iter(new.results)
-        for op in reduces:
-            for old in op.results:
-                old.replace_all_uses_with(next(results))
-    else:
-        new = kernel.ForOp.of(axis, first.lo.data, first.hi.data, Region(body), location=location)
+        assert isinstance(op, Loop)
+        _adopt_axis(op, first.axis.data, names)
+        joint.add(op)
+    new = joint.build(first, merged([op.location for op in loops]))
+    results = iter(new.results)
     for op in loops:
+        for old in op.results:
+            old.replace_all_uses_with(next(results))
         op.erase()
     return new
 
 
-def _combine_region(reduces: list[kernel.ReduceOp]) -> Region | None:
-    region = reduces[0].combine
+@dataclass
+class _Joint:
+    """The parts of the loop that several become."""
+
+    body: Block = field(default_factory=Block)
+    then: Block = field(default_factory=Block)
+    values: list[SSAValue] = field(default_factory=list)
+    combining: list[kernel.ReduceOp | kernel.ScanOp] = field(default_factory=list)
+
+    def add(self, op: Loop) -> None:
+        """Take over what a loop does: behind a scan, a `for` is done where the running values are."""
+        scanned = any(isinstance(each, kernel.ScanOp) for each in self.combining)
+        self.values.extend(yielded(op.body))
+        _move(op.body.block, self.then if scanned and isinstance(op, kernel.ForOp) else self.body)
+        if not isinstance(op, kernel.ForOp):
+            self.combining.append(op)
+        if isinstance(op, kernel.ScanOp):
+            for old in op.then.block.args:
+                new = self.then.insert_arg(old.type, len(self.then.args))
+                new.name_hint = old.name_hint
+                old.replace_all_uses_with(new)
+            _move(op.then.block, self.then)
+
+    def build(self, first: Loop, location: LocationAttr) -> Loop:
+        """The loop, over the range of the first."""
+        axis, lo, hi = first.axis.data, first.lo.data, first.hi.data
+        self.body.add_op(kernel.YieldOp.create(operands=self.values))
+        body = Region(self.body)
+        if not self.combining:
+            return kernel.ForOp.of(axis, lo, hi, body, location=location)
+        combiners = [c.data for op in self.combining for c in op.combiners]
+        init, combine = tuple(v for op in self.combining for v in op.init), _combine_region(self.combining)
+        if isinstance(self.combining[0], kernel.ReduceOp):
+            return kernel.ReduceOp.of(axis, lo, hi, combiners, body, init=init, combine=combine, location=location)
+        self.then.add_op(kernel.YieldOp.create())
+        return kernel.ScanOp.of(
+            axis, lo, hi, combiners, body, Region(self.then), init=init, combine=combine, location=location
+        )
+
+
+def _move(block: Block, into: Block) -> None:
+    """Move all ops but the last one."""
+    for inner in list(block.ops)[:-1]:
+        block.detach_op(inner)
+        into.add_op(inner)
+
+
+def _combine_region(combining: Sequence[kernel.ReduceOp | kernel.ScanOp]) -> Region | None:
+    region = combining[0].combine
     if region is not None:
-        reduces[0].detach_region(region)
+        combining[0].detach_region(region)
     return region
 
 
-def _adopt_axis(op: kernel.ForOp | kernel.ReduceOp, axis: str, names: set[str]) -> None:
+def _adopt_axis(op: Loop, axis: str, names: set[str]) -> None:
     """Let a loop run the given axis; a loop inside that has this name already takes a new one."""
     if op.axis.data == axis:
         return

@@ -53,7 +53,15 @@ def fits_registers(op: kernel.LocalOp, ranges: Ranges) -> bool:
     if all(is_persistent(loop, ranges) or loop in carrying for around in loops.values() for loop in around):
         return all(_aligned(stores, load, carrying) for load in _users(op, kernel.LoadOp))
     return len(stores) == 1 and all(
-        load.parent is stores[0].parent and load.map == stores[0].map for load in _users(op, kernel.LoadOp)
+        _same_step(stores[0], load) and load.map == stores[0].map for load in _users(op, kernel.LoadOp)
+    )
+
+
+def _same_step(store: kernel.StoreOp, load: kernel.LoadOp) -> bool:
+    """Whether a load is in the block of a store, or in what a scan does with running values while its body stores."""
+    scan = load.parent_op()
+    return load.parent is store.parent or (
+        isinstance(scan, kernel.ScanOp) and load.parent is scan.then.block and store.parent is scan.body.block
     )
 
 

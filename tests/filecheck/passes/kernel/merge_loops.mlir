@@ -1,4 +1,5 @@
 // RUN: inductile-opt %s --split-input-file --verify-each -p kernel-merge-loops | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each -p 'kernel-merge-loops{target="cuda:90"}' | filecheck %s --check-prefix=GPU
 
 // Softmax: the exponentials and their sum are one loop; the maximum has to be known before, the sum before the division.
 
@@ -276,3 +277,134 @@ kernel.func @nests(%x: !kernel.buffer<f32, 32>, %y: !kernel.buffer<f32, 1>) {
 // CHECK-NEXT:     kernel.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
+
+// -----
+
+// What is in front of a running sum is part of its body, the rounding behind it is done where the running value is.
+
+kernel.func @running_sum(%x: !kernel.buffer<bf16, 8*s0>, %y: !kernel.buffer<bf16, 8*s0>, %z: !kernel.buffer<bf16, 8*s0>) symbols (s0) {
+  kernel.for i0 in 0 to s0 {
+    %doubled = kernel.local : !kernel.buffer<f32, 8, local>
+    %row = kernel.local : !kernel.buffer<f32, 8, local>
+    kernel.for i1 in 0 to 8 {
+      %v = kernel.load %x[8*i0 + i1]
+      %w = scalar.widen %v : bf16 to f32
+      %d = arith.addf %w, %w : f32
+      %n = scalar.narrow %d : f32 to bf16
+      kernel.store %n, %y[8*i0 + i1]
+      kernel.store %d, %doubled[i1]
+      kernel.yield
+    }
+    kernel.scan sum i2 in 0 to 8 {
+      %v = kernel.load %doubled[i2]
+      kernel.yield %v
+    } then {
+    ^bb0(%c: f32):
+      kernel.store %c, %row[i2]
+      kernel.yield
+    }
+    kernel.for i3 in 0 to 8 {
+      %c = kernel.load %row[i3]
+      %n = scalar.narrow %c : f32 to bf16
+      kernel.store %n, %z[8*i0 + i3]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @running_sum
+// CHECK-NEXT: kernel.for i0 in 0 to s0 {
+// CHECK-NEXT: kernel.scan sum i1 in 0 to 8 {
+// CHECK: kernel.store %n, %y[8*i0 + i1]
+// CHECK-NEXT: kernel.yield %d
+// CHECK-NEXT: } then {
+// CHECK-NEXT: ^bb{{[0-9]+}}(%c: f32):
+// CHECK-NEXT: %n_1 = scalar.narrow %c : f32 to bf16
+// CHECK-NEXT: kernel.store %n_1, %z[8*i0 + i1]
+// CHECK-NEXT: kernel.yield
+// CHECK-NEXT: }
+// CHECK-NOT: kernel.for
+
+// -----
+
+// Two scans are one with two combiners; the maximum needs all running values. A function is left to the lanes of a CPU.
+
+kernel.func @functions(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>, %m: !kernel.buffer<f32, 1>) {
+  %a = kernel.local : !kernel.buffer<f32, 8, local>
+  %b = kernel.local : !kernel.buffer<f32, 8, local>
+  kernel.scan sum i0 in 0 to 8 {
+    %v = kernel.load %x[i0]
+    kernel.yield %v
+  } then {
+  ^bb0(%c: f32):
+    kernel.store %c, %a[i0]
+    kernel.yield
+  }
+  kernel.scan prod i0 in 0 to 8 {
+    %v = kernel.load %x[i0]
+    kernel.yield %v
+  } then {
+  ^bb0(%c: f32):
+    kernel.store %c, %b[i0]
+    kernel.yield
+  }
+  kernel.for i0 in 0 to 8 {
+    %v = kernel.load %a[i0]
+    %w = kernel.load %b[i0]
+    %e = math.exp %v : f32
+    %s = arith.addf %e, %w : f32
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  %r = kernel.reduce max i0 in 0 to 8 {
+    %v = kernel.load %y[i0]
+    kernel.yield %v
+  }
+  kernel.store %r, %m[0]
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @functions
+// CHECK: kernel.scan [sum, prod] i0 in 0 to 8 {
+// CHECK-NOT: math.exp
+// CHECK: kernel.reduce max i0 in 0 to 8 {
+// CHECK: math.exp
+// GPU-LABEL: kernel.func @functions
+// GPU: kernel.scan [sum, prod] i0 in 0 to 8 {
+// GPU: ^bb{{[0-9]+}}(%c: f32, %c_1: f32):
+// GPU-NEXT: %e = math.exp %c : f32
+// GPU-NEXT: %s = arith.addf %e, %c_1 : f32
+// GPU-NEXT: kernel.store %s, %y[i0]
+// GPU: kernel.reduce max i0 in 0 to 8 {
+// GPU-NOT: kernel.for
+
+// -----
+
+// A scan of running values comes after the scan that they come from.
+
+kernel.func @chain(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) {
+  %row = kernel.local : !kernel.buffer<f32, 8, local>
+  kernel.scan sum i0 in 0 to 8 {
+    %v = kernel.load %x[i0]
+    kernel.yield %v
+  } then {
+  ^bb0(%c: f32):
+    kernel.store %c, %row[i0]
+    kernel.yield
+  }
+  kernel.scan sum i0 in 0 to 8 {
+    %v = kernel.load %row[i0]
+    kernel.yield %v
+  } then {
+  ^bb0(%c: f32):
+    kernel.store %c, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// GPU-LABEL: kernel.func @chain
+// GPU: kernel.scan sum
+// GPU: kernel.scan sum
