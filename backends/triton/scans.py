@@ -82,7 +82,7 @@ class Scans(Combining):
         last = context.define(f"{lane} == {block} - 1", "int1", (dim,), "last")
         for value, target in zip(running, carries, strict=True):
             name, zero = ("any", "False") if value.dtype == "int1" else ("sum", "0")
-            neutral = Value(zero if value.dtype[0] in "iu" else "0.0", value.dtype, (), True)
+            neutral = Value(zero if value.dtype[0] in "iu" else "-0.0", value.dtype, (), True)  # 0.0 + -0.0 is 0.0
             text = f"tl.where({last}, {value}, {context.tensor(neutral)})"
             picked = Value(text, value.dtype, value.dims)
             whole = self.reduced_dim(dim, target.dims)

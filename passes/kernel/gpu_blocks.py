@@ -9,6 +9,10 @@ from .targets import GpuTarget
 
 #: a larger tile may waste so many times the lanes that the best one wastes
 TOLERATED_WASTE = 1.1
+#: bytes that one memory transaction moves
+SECTOR = 32
+#: columns that one program takes along a strided axis, side by side
+COLUMNS_BYTES = 128
 
 
 @dataclass(frozen=True)
@@ -126,3 +130,14 @@ def tile_along(length: int, most: int, least: int = 32) -> int:
         candidates.append(candidates[-1] // 2)
     best = min(waste(length, tile) for tile in candidates)
     return next(tile for tile in candidates if waste(length, tile) <= best * TOLERATED_WASTE)
+
+
+def columns_side_by_side(columns: int, bytes_each: int, scanned: int | None, target: GpuTarget) -> int:
+    """Columns of one program; as few as fill a sector where few are scanned, which nothing cuts into parts.
+
+    scanned: how many times so many columns are scanned, if they are
+    """
+    lanes = max(COLUMNS_BYTES // bytes_each, target.warp)
+    if scanned is not None:
+        lanes = max(min(lanes, power_below(columns * scanned // (2 * target.processors))), SECTOR // bytes_each)
+    return tile_along(columns, lanes, 16)

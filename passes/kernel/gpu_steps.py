@@ -13,10 +13,11 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from ...dialects import kernel
-from ...dialects.sym import Ranges
+from ...dialects.loop import yielded
+from ...dialects.sym import Expr, Ranges
 from ..counters import counter
 from .axes import Loop, loops_around, loops_in
-from .cost import Sizes, element_bytes
+from .cost import Sizes, element_bytes, is_unit
 from .gpu_blocks import GpuBlocks, fill_up, fit_cache, programs_in_cache, tile_along
 from .gpu_legality import is_innermost
 from .targets import GpuTarget
@@ -71,9 +72,10 @@ def _warps(
     """Warps of a program that reads `again` bytes again, and how many programs there are if not one for each row."""
     if blocks.warps:
         return blocks.warps, None
-    warps = blocks.warps_for(share.elements, share.per_thread, target)
+    scanned = least_scanned(function, blocks)
+    warps = blocks.warps_for(share.elements, max(share.per_thread, scanned), target)
     least = blocks.per_thread if waits_for_rows(function) else blocks.least_per_thread
-    most = blocks.warps_for(share.elements, least, target)
+    most = blocks.warps_for(share.elements, max(least, scanned), target)
     warps = fill_up(warps, most, share.programs, target)
     if not again:
         return warps, None
@@ -95,6 +97,24 @@ def waits_for_rows(function: kernel.FuncOp) -> bool:
     """Whether a program takes rows one after the other and its warps wait for each other at the end of each."""
     reductions = (op for op in loops_in(function.body.block) if isinstance(op, kernel.ReduceOp) and is_tiled(op))
     return any(isinstance(around := op.parent_op(), kernel.ForOp) and not is_grid(around) for op in reductions)
+
+
+def least_scanned(function: kernel.FuncOp, blocks: GpuBlocks) -> int:
+    """Elements that one thread scans at least, since each thread adds up what all warps in front of it have found.
+
+    Twice as many of columns, of which neighbours along the scan lie in different lanes, but for pairs, which would fill
+    the registers. 0 where nothing is scanned.
+    """
+    scans = [op for op in loops_in(function.body.block) if isinstance(op, kernel.ScanOp) and is_tiled(op)]
+    twice = any(len(yielded(op.body)) == 1 and not any(map(is_unit, _strides(op))) for op in scans)
+    return blocks.per_thread * (2 if twice else 1) if scans else 0
+
+
+def _strides(op: kernel.ScanOp) -> Iterator[Expr | None]:
+    """Distances of neighbours along a scan's axis in the memory that it accesses."""
+    for access in op.walk():
+        if isinstance(access, kernel.LoadOp | kernel.StoreOp) and not isinstance(access.buffer.owner, kernel.LocalOp):
+            yield access.map.data[0].coefficient(op.axis.data)
 
 
 def bytes_read_again(function: kernel.FuncOp, sizes: Sizes, ranges: Ranges) -> int:

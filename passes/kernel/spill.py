@@ -12,8 +12,11 @@ from ...dialects.sym import ONE, ZERO, Expr, MapAttr, as_expr, symbol
 from .axes import Loop
 
 
-def spill_local(function: kernel.FuncOp, op: kernel.LocalOp) -> None:
-    """Move a local buffer into a new last parameter of its kernel; every launch passes a fresh tensor for it."""
+def spill_local(function: kernel.FuncOp, op: kernel.LocalOp, side_by_side: bool = False) -> None:
+    """Move a local buffer into a new last parameter of its kernel; every launch passes a fresh tensor for it.
+
+    side_by_side: whether equal elements of the iterations around are neighbours, for lanes that are these iterations
+    """
     type_ = op.buffer.type
     assert isinstance(type_, BufferType)
     base, pieces = _place_of_iteration(op)
@@ -24,7 +27,8 @@ def spill_local(function: kernel.FuncOp, op: kernel.LocalOp) -> None:
     for use in list(op.buffer.uses):
         user = use.operation
         assert isinstance(user, kernel.LoadOp | kernel.StoreOp)
-        user.properties["map"] = MapAttr.of(base * type_.extent + user.map.data[0])
+        place = user.map.data[0]
+        user.properties["map"] = MapAttr.of(place * pieces + base if side_by_side else base * type_.extent + place)
     op.buffer.replace_all_uses_with(argument)
     parent = op.parent
     assert parent is not None

@@ -26,6 +26,7 @@ from inductile.dialects.aten import AtenOp, TensorType
 from inductile.dialects.sym import ONE
 from inductile.lowering.fx_import import import_graph
 from inductile.lowering.fx_private import without_modes
+from inductile.passes.kernel.gpu_blocks import GpuBlocks
 
 from .joined import lowered
 
@@ -33,7 +34,8 @@ from .joined import lowered
 class Interpreted:
     """A Dynamo backend for a GPU that is not there; `programs` are those of forward and backward, `text` all IR."""
 
-    def __init__(self) -> None:
+    def __init__(self, blocks: GpuBlocks | None = None) -> None:
+        self.blocks = blocks
         self.programs: list[host.FuncOp] = []
         self.text = ""
 
@@ -43,7 +45,7 @@ class Interpreted:
     def _compile(self, kind: str, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> CompiledGraph:
         imported = import_graph(graph, inputs)
         move(imported.module, "cuda:0")
-        imported.module = lowered(imported.module)
+        imported.module = lowered(imported.module, blocks=self.blocks)
         self.text += str(imported.module)
         self.programs += [op for op in imported.module.ops if isinstance(op, host.FuncOp)]
         with without_modes():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,6 +16,8 @@ from inductile.dialects import host, kernel
 from inductile.dialects.context import new_context
 from inductile.lowering.fx_import import import_graph
 from inductile.lowering.pipeline import named_passes
+from inductile.passes.kernel.gpu_blocks import GpuBlocks
+from inductile.passes.kernel.tile import KernelTile
 from inductile.passes.manager import PassManager
 
 from .support import parse
@@ -101,9 +104,12 @@ def captured(
     return backend, gradients  # pyright: ignore[reportReturnType]
 
 
-def lowered(module: ModuleOp, stop_after: str | None = None) -> ModuleOp:
+def lowered(module: ModuleOp, stop_after: str | None = None, blocks: GpuBlocks | None = None) -> ModuleOp:
     """A module as it comes out of the pipeline for an H100, with the types of tensors on the CPU."""
-    PassManager(named_passes("default", "cuda:90", stop_after=stop_after)).run(new_context(), module)
+    passes = named_passes("default", "cuda:90", stop_after=stop_after)
+    if blocks is not None:
+        passes = [replace(p, **vars(blocks)) if isinstance(p, KernelTile) else p for p in passes]
+    PassManager(passes).run(new_context(), module)
     module.verify()
     return parse(str(module).replace(GPU, "").replace('device = "cuda:0"', 'device = "cpu"'))
 

@@ -371,3 +371,63 @@ kernel.func @moved(%x: !kernel.buffer<f32, 560>, %y: !kernel.buffer<f32, 560>) {
 // CHECK: kernel.for i1 in 0 to 2 map grid
 // CHECK-NEXT: kernel.reduce sum i3 in 0 to 70
 // CHECK-NEXT: kernel.load %x[70*i0 + i3]
+
+// -----
+
+// Running sums of columns: a program has as few columns as fill a sector, so that there are enough programs, and walks
+// down in tiles of many steps.
+
+kernel.func @running_sums(%x: !kernel.buffer<bf16, 16777216>, %y: !kernel.buffer<bf16, 16777216>) {
+  kernel.for i0 in 0 to 4096 {
+    kernel.scan sum i1 in 0 to 4096 {
+      %v = kernel.load %x[4096*i1 + i0]
+      %w = scalar.widen %v : bf16 to f32
+      kernel.yield %w
+    } then {
+    ^bb0(%c: f32):
+      %n = scalar.narrow %c : f32 to bf16
+      kernel.store %n, %y[4096*i1 + i0]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @running_sums
+// CHECK-SAME: num_warps 4
+// CHECK-NEXT: kernel.for i0 in 0 to 4096 map grid tile 16 {
+// CHECK-NEXT: kernel.scan sum i1 in 0 to 4096 map vector tile 256 {
+
+// -----
+
+// A scan of a scan goes through memory, in which columns lie side by side as well.
+
+kernel.func @twice(%x: !kernel.buffer<f32, 16777216>, %y: !kernel.buffer<f32, 16777216>) {
+  kernel.for i0 in 0 to 4096 {
+    %row = kernel.local : !kernel.buffer<f32, 4096, local>
+    kernel.scan sum i1 in 0 to 4096 {
+      %v = kernel.load %x[4096*i1 + i0]
+      kernel.yield %v
+    } then {
+    ^bb0(%c: f32):
+      kernel.store %c, %row[i1]
+      kernel.yield
+    }
+    kernel.scan sum i1 in 0 to 4096 {
+      %v = kernel.load %row[i1]
+      kernel.yield %v
+    } then {
+    ^bb0(%c: f32):
+      kernel.store %c, %y[4096*i1 + i0]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @twice
+// CHECK-SAME: %row: !kernel.buffer<f32, 16777216>
+// CHECK: kernel.store %c, %row[4096*i1 + i0]
+// CHECK: kernel.load %row[4096*i1 + i0]
