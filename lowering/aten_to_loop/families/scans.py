@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....dialects.sym import Expr
-from ..dtypes import I64, computation_type
+from ..dtypes import I64, LOW_PRECISION, computation_type
 from ..nests import LoopBuilder, normalize_dim, row_major, shape_of
 from ..pointwise import operand_as
 from ..rules import Call, Replacement, add_rule
 from ..scalar import Scalar
-from .reductions import ordered, ordered_type, reject_wide_unsigned
+from .reductions import ordered, ordered_type, reject_wide_unsigned, size_of
+
+#: elements of one row above which ATen, whose programs share a row, scans it faster than one program of a GPU
+LONG_ROW = 65536
+
+
+def _reject_one_long_row(call: Call) -> str | None:
+    """Programs of a GPU scan rows beside each other. ATen rounds halves in each step, so that they stay here."""
+    shape = call.type.shape
+    length = size_of(shape, list(range(len(shape)))).as_int()
+    if call.type.device == "cpu" or call.type.element in LOW_PRECISION or length is None or length < LONG_ROW:
+        return None
+    return "a scan of one long row" if shape[normalize_dim(call["dim"], len(shape))].as_int() == length else None
 
 
 def _cumulative(combiner: str) -> Callable[[LoopBuilder, Call], Replacement]:
@@ -72,8 +84,8 @@ def _logcumsumexp(b: LoopBuilder, call: Call) -> Replacement:
     return b.pointwise(lambda m, t: m + s.log(t), type_, most, total)
 
 
-add_rule("cumsum", _cumulative("sum"))
-add_rule("cumprod", _cumulative("prod"))
+add_rule("cumsum", _cumulative("sum"), _reject_one_long_row)
+add_rule("cumprod", _cumulative("prod"), _reject_one_long_row)
 add_rule("cummax", _running_extremum("argmax"), reject_wide_unsigned)
 add_rule("cummin", _running_extremum("argmin"), reject_wide_unsigned)
-add_rule("logcumsumexp", _logcumsumexp)
+add_rule("logcumsumexp", _logcumsumexp, _reject_one_long_row)

@@ -112,3 +112,28 @@ func.func @embed(%w: !aten.tensor<100x8xf32>, %i: !aten.tensor<5xi64>) -> !aten.
 // CHECK:         [[CAT:%.*]] = loop.scatter set (i0 in 5, i1 in 8) into [[FIRST]][i0 + 5, i1] unique {
 // CHECK:         [[T:%.*]] = loop.view [[CAT]][i1, i0]
 // CHECK-NEXT:    aten.mm([[CAT]], [[T]])
+
+// -----
+
+// A scan of one long row is ATen's on a GPU, whose programs scan rows beside each other; not of halves, which ATen rounds
+// in each step.
+
+func.func @scans(
+  %x: !aten.tensor<1x100000xf32, device = "cuda:0">, %h: !aten.tensor<100000xbf16, device = "cuda:0">,
+  %y: !aten.tensor<2x100000xf32, device = "cuda:0">, %c: !aten.tensor<100000xf32>
+) -> (
+  !aten.tensor<1x100000xf32, device = "cuda:0">, !aten.tensor<100000xbf16, device = "cuda:0">,
+  !aten.tensor<2x100000xf32, device = "cuda:0">, !aten.tensor<100000xf32>
+) {
+  %0 = aten.cumsum(%x, dim = 1) : !aten.tensor<1x100000xf32, device = "cuda:0">
+  %1 = aten.cumsum(%h, dim = 0) : !aten.tensor<100000xbf16, device = "cuda:0">
+  %2 = aten.cumsum(%y, dim = 1) : !aten.tensor<2x100000xf32, device = "cuda:0">
+  %3 = aten.cumsum(%c, dim = 0) : !aten.tensor<100000xf32>
+  func.return %0, %1, %2, %3 : !aten.tensor<1x100000xf32, device = "cuda:0">, !aten.tensor<100000xbf16, device = "cuda:0">, !aten.tensor<2x100000xf32, device = "cuda:0">, !aten.tensor<100000xf32>
+}
+
+// CHECK:       func.func @scans
+// CHECK:         aten.cumsum(%x, dim = 1)
+// CHECK:         loop.scan sum
+// CHECK:         loop.scan sum
+// CHECK:         loop.scan sum
