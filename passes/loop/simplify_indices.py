@@ -12,13 +12,16 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i1, i64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ...dialects import scalar
 from ...dialects.access import compact_dynamic, dynamic_name
 from ...dialects.loop import AssertOp, FusionOp, IndexOp, LoadOp, ReduceOp, ScatterOp, ViewOp, yielded
-from ...dialects.sym import AxesAttr, Expr, MapAttr, Ranges, SymAttr, const, simplify
+from ...dialects.sym import AxesAttr, Expr, MapAttr, Ranges, SymAttr, const, simplify, symbol
 from ..common.functions import functions, symbol_ranges
 from ..common.memory import NESTS
 from ..counters import counter
 from ._accesses import access_of, body_ops, map_of, set_access
+from ._axis_tables import AxisTables
+from ._digital_lines import line_through
 from ._integer_folding import ARITHMETIC, decide, is_small
 
 #: debug counter, asked for each change of an op; that of the pass, which other passes share that simplify a nest
@@ -34,6 +37,11 @@ class SimplifyIndices(ModulePass):
     guarantee:     maps and `loop.index` are simplified for the points of their domain. Integer arithmetic on indices
                    and constants is a `loop.index`; comparisons that ranges decide are constants; so are `select`s,
                    masks and asserts on them. A dynamic index that is an expression is part of the map.
+                   An integer converted from what is computed of one axis with few points, in floating point too, is
+                   the expression `(a*i + b) floordiv c`, clamped, that has its values at all points
+                   (`_axis_tables.py`, `_digital_lines.py`); comparisons that are the same at all points are
+                   constants; a float op with a constant that changes no bit at any point goes (x * 1, x + 0 where no
+                   x is -0.0).
 
         %i = loop.index i0
         %zero = arith.constant 0 : i64
@@ -41,6 +49,13 @@ class SimplifyIndices(ModulePass):
         %v = loop.load %x[d0, i1 mod 4] (d0 = %i) if %inside else %other    // i1 in 4
     becomes
         %v = loop.load %x[i0, i1]
+
+        %f = scalar.cast %i : i64 to f32
+        %g = arith.mulf %f, %half : f32
+        %k = scalar.cast %g : f32 to i64
+        %v = loop.load %x[d0] (d0 = %k)
+    becomes
+        %v = loop.load %x[i0 floordiv 2]
     """
 
     name = "loop-simplify-indices"
@@ -76,6 +91,7 @@ class _Body:
     def __init__(self, ranges: Ranges) -> None:
         self.ranges = ranges
         self.known: dict[SSAValue, Expr] = {}
+        self.tables = AxisTables(self.known)
 
     def run(self, nest: Operation) -> None:
         """Simplify the bodies of a nest, then the map of a scatter."""
@@ -134,12 +150,42 @@ class _Body:
 
     def compare(self, op: Operation) -> None:
         x, y = (self.known.get(v) for v in op.operands)
-        if x is None or y is None or op.operands[0].type != i64:
+        if x is None or y is None:
+            self.compare_points(op)
+            return
+        if op.operands[0].type != i64:
             return
         predicate = cast(IntegerAttr, op.properties["predicate"]).value.data
         truth = decide(predicate, x, y, self.ranges)
         if truth is not None:
             self.replace(op, const(truth))
+
+    def compare_points(self, op: Operation) -> None:
+        """A comparison with the same result at all points of an axis."""
+        table = self.tables.table(op.results[0], self.ranges)
+        if table is not None and (table == table[0]).all():
+            self.replace(op, const(int(table[0])))
+
+    def convert(self, op: Operation) -> None:
+        """An integer that is computed of one axis in another type."""
+        if op.properties["to"] != i64:
+            return
+        axis, table = (of(op.results[0], self.ranges) for of in (self.tables.axis, self.tables.table))
+        if axis is None or table is None:
+            return
+        expr = line_through(table, symbol(axis.name)) if axis.name else const(int(table[0]))
+        if expr is not None:
+            self.replace(op, simplify(expr, self.ranges))
+
+    def float_arithmetic(self, op: Operation) -> None:
+        """`x op constant` that has the bits of x at all points of an axis."""
+        for k, value in enumerate(op.operands):
+            if type(value.owner) is arith.ConstantOp:
+                x = op.operands[1 - k]
+                before, after = (self.tables.table(v, self.ranges) for v in (x, op.results[0]))
+                if before is not None and after is not None and before.tobytes() == after.tobytes():
+                    self.forward(op, x)
+                    return
 
     def select(self, op: Operation) -> None:
         condition, x, y = op.operands
@@ -241,6 +287,8 @@ def _erase(op: Operation) -> None:
 _RULES: dict[type[Operation], Callable[[_Body, Operation], None]] = {
     arith.ConstantOp: _Body.constant,
     arith.CmpiOp: _Body.compare,
+    arith.CmpfOp: _Body.compare_points,
+    scalar.CastOp: _Body.convert,
     arith.SelectOp: _Body.select,
     arith.AndIOp: _Body.logic,
     arith.OrIOp: _Body.logic,
@@ -249,4 +297,5 @@ _RULES: dict[type[Operation], Callable[[_Body, Operation], None]] = {
     LoadOp: _Body.load,
     ReduceOp: _Body.reduce,
     **dict.fromkeys(ARITHMETIC, _Body.arithmetic),
+    **dict.fromkeys((arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp), _Body.float_arithmetic),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.nn import functional as F
 
 from .catalogue import Case, Cases, check, parametrized, tensors
 
@@ -103,6 +104,15 @@ CASES: Cases = {
         lambda w, i: torch.nn.functional.embedding(i, w), tensors([[1.0], [2.0]], [0, 5])
     ),
     "write out of range raises": Case(lambda x, i: x.index_put((i,), x[:1]), tensors([1.0, 2.0], [-3])),
+    "indices computed in floating point": Case(
+        lambda x: (
+            F.interpolate(x, scale_factor=2), F.interpolate(x, size=(5, 13)), F.adaptive_max_pool2d(x, 3),
+            F.interpolate(x, scale_factor=1.5, mode="nearest-exact"), F.interpolate(x, scale_factor=3, mode="bilinear"),
+            x[..., (torch.arange(8) * 0.5).long()], x[..., (torch.arange(4) * -0.9).long()],
+            x.index_put((torch.zeros(4).long(), (torch.arange(4) * 0.5).long()), x[0, 0, 0, 0] * 2),
+        ),
+        lambda: (torch.randn(2, 3, 4, 7, generator=torch.Generator().manual_seed(0)),),
+    ),
     "the order of writes": Case(
         lambda x, i, v: (x.index_put((i,), v), x.scatter(0, i, v), x.index_copy(0, i, v)),
         tensors([0.0, 0.0, 0.0], [1, 1, 1, 0], [1.0, 2.0, 3.0, 4.0]),
