@@ -30,10 +30,12 @@ from .gpu_blocks import (
 from .gpu_legality import independent_nests, is_innermost, must_be_serial, relax_order, sink_between_loops
 from .gpu_steps import Share, settle_steps
 from .interleave_lanes import interleave_lanes
+from .lane_order import hides_order
 from .launch_facts import ranges_of
 from .load_early import load_early
 from .narrow_locals import narrow_locals
 from .online_softmax import join_max_and_sum
+from .pair_lanes import pair_lanes
 from .recompute import recompute_locals
 from .spill import spill_local
 from .store_late import store_late
@@ -147,7 +149,8 @@ class _GpuSchedule:
     # elementwise
 
     def _elementwise(self) -> None:
-        if fold_lanes(self.function, self.chain, SHORTEST_PART) or interleave_lanes(self.chain):
+        regrouped = fold_lanes(self.function, self.chain, SHORTEST_PART) or interleave_lanes(self.chain)
+        if regrouped or pair_lanes(self.function, self.chain):
             self.nest = Nest.of(self.chain[0])
         inner = max(self.chain, key=lambda loop: (self._unit_bytes(loop), self.chain.index(loop)))
         across = self._across(inner)
@@ -162,7 +165,8 @@ class _GpuSchedule:
         elif counter("kernel-tile-lanes"):
             tiles[inner] = tile_along(self.sizes.trips(inner), budget)
         self._fill(tiles, budget)
-        if across is None and self._may_join_axes() and self._idle(tiles) > WASTEFUL and counter("kernel-tile-join"):
+        unsuited = self._idle(tiles) > WASTEFUL or hides_order(tiles, self.nest.accesses)
+        if across is None and self._may_join_axes() and unsuited and counter("kernel-tile-join"):
             tiles = {self._join_axes(): budget}
         if self.elements == 1:
             least, most = self.blocks.least_per_thread, self.blocks.per_thread

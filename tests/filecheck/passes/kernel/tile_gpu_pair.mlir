@@ -1,0 +1,86 @@
+// RUN: inductile-opt %s --split-input-file --verify-each=numerics -p 'kernel-tile{target="cuda:90"}' | filecheck %s
+
+// Two neighbours read one place: half as many lanes read it once, and store both. Triton sees no order in stores of
+// every other place along a tile of two axes, so that the tile has one.
+
+kernel.func @twice(%x: !kernel.buffer<f32, 2048>, %y: !kernel.buffer<f32, 8192>) {
+  kernel.for i0 in 0 to 64 {
+    kernel.for i1 in 0 to 128 {
+      %a = kernel.load %x[64*(i0 floordiv 2) + i1 floordiv 2]
+      %n = arith.negf %a : f32
+      kernel.store %n, %y[128*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @run(%x: !aten.tensor<2048xf32, device = "cuda:0">) -> (!aten.tensor<8192xf32, device = "cuda:0">) {
+  %y = host.empty : !aten.tensor<8192xf32, device = "cuda:0">
+  host.launch @twice(%x, %y)
+  host.return %y
+}
+
+// CHECK-LABEL: kernel.func @twice
+// CHECK:         kernel.for [[I:i[0-9]+]] in 0 to 4096 map grid tile 128 {
+// CHECK-NEXT:      kernel.load %x[64*([[I]] floordiv 128) + [[I]] mod 64]
+// CHECK-NEXT:      arith.negf
+// CHECK-NEXT:      kernel.store %{{.*}}, %y[2*[[I]]]
+// CHECK-NEXT:      kernel.store %{{.*}}, %y[2*[[I]] + 1]
+// CHECK-NOT:       kernel.load
+
+// -----
+
+// Three neighbours, and an odd number of places: as they are.
+
+kernel.func @thrice(%x: !kernel.buffer<f32, 64>, %y: !kernel.buffer<f32, 192>, %z: !kernel.buffer<f32, 129>) {
+  kernel.for i0 in 0 to 192 {
+    %a = kernel.load %x[i0 floordiv 3]
+    kernel.store %a, %y[i0]
+    kernel.yield
+  }
+  kernel.for i0 in 0 to 129 {
+    %b = kernel.load %x[(i0 floordiv 2) mod 64]
+    kernel.store %b, %z[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @run(%x: !aten.tensor<64xf32, device = "cuda:0">) -> (!aten.tensor<192xf32, device = "cuda:0">, !aten.tensor<129xf32, device = "cuda:0">) {
+  %y = host.empty : !aten.tensor<192xf32, device = "cuda:0">
+  %z = host.empty : !aten.tensor<129xf32, device = "cuda:0">
+  host.launch @thrice(%x, %y, %z)
+  host.return %y, %z
+}
+
+// CHECK-LABEL: kernel.func @thrice
+// CHECK:         kernel.load %x[i0 floordiv 3]
+// CHECK:         kernel.load %x[(i0 floordiv 2) mod 64]
+
+// -----
+
+// A row of a table for each of several columns: lanes lie along the columns in either case, the tile has two axes.
+
+kernel.func @rows(%x: !kernel.buffer<f32, 2048>, %j: !kernel.buffer<i64, 64>, %y: !kernel.buffer<f32, 2048>) {
+  kernel.for i0 in 0 to 64 {
+    kernel.for i1 in 0 to 32 {
+      %k = kernel.load %j[i0]
+      %a = kernel.load %x[32*(i0 floordiv 2) + i1]
+      %f = arith.sitofp %k : i64 to f32
+      %b = arith.addf %a, %f : f32
+      kernel.store %b, %y[32*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @run(%x: !aten.tensor<2048xf32, device = "cuda:0">, %j: !aten.tensor<64xi64, device = "cuda:0">) -> (!aten.tensor<2048xf32, device = "cuda:0">) {
+  %y = host.empty : !aten.tensor<2048xf32, device = "cuda:0">
+  host.launch @rows(%x, %j, %y)
+  host.return %y
+}
+
+// CHECK-LABEL: kernel.func @rows
+// CHECK:         kernel.for i0 in 0 to 64 map grid tile 4 {
+// CHECK:           kernel.for i1 in 0 to 32 map grid tile 32 {
