@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from itertools import product
 
 from ....dialects.sym import Expr
@@ -22,22 +20,6 @@ def _scales(call: Call, dims: int) -> list[float | None]:
     return [call[name] for name in names]
 
 
-def _rounded(value: float) -> float:
-    """A number in float32."""
-    return struct.unpack("f", struct.pack("f", value))[0]
-
-
-@lru_cache(maxsize=256)
-def whole_factor(size: int, result: int, scale: float, offset: float) -> int | None:
-    """The integer k for which the source of each output i is i floordiv k; float32 rounding included."""
-    if size == 0 or result % size:
-        return None
-    factor = result // size
-    step = _rounded(scale)
-    exact = all(min(int(_rounded(_rounded(i + offset) * step)), size - 1) == i // factor for i in range(result))
-    return factor if exact else None
-
-
 def _ratio(b: LoopBuilder, size: Expr, result: Expr, given: float | None) -> Scalar | float:
     """How far the source moves for one output element, in float32."""
     if given is not None and given > 0:
@@ -51,16 +33,10 @@ def _ratio(b: LoopBuilder, size: Expr, result: Expr, given: float | None) -> Sca
 def _nearest_place(b: LoopBuilder, axis: Expr, size: Expr, result: Expr, given: float | None, offset: float) -> Index:
     """floor((i + offset) * ratio), at most the last element."""
     s = b.s
-    ratio = _ratio(b, size, result, given)
-    known, parts = size.as_int(), result.as_int()
-    if isinstance(ratio, float) and known is not None and parts is not None and parts <= 8192:
-        factor = whole_factor(known, parts, ratio, offset)
-        if factor is not None:
-            return axis // factor
     position = s.index(axis).to(F32)
     if offset:
         position = position + offset
-    return s.min((position * ratio).to(I64), s.index(size - 1))
+    return s.min((position * _ratio(b, size, result, given)).to(I64), s.index(size - 1))
 
 
 def _nearest(dims: int, offset: float) -> Callable[[LoopBuilder, Call], Replacement]:
