@@ -43,10 +43,12 @@ class Forward:
     """One pattern: the calls of its backends and what is compared."""
 
     def __init__(self, name: str, rows: int, device: str, dtype: Any) -> None:
+        import more_patterns
         import patterns
 
         self.name, self.device = name, device
-        self.function, self.inputs = patterns.build(name, rows, dtype, device)
+        module = more_patterns if name in more_patterns.CASES else patterns
+        self.function, self.inputs = module.build(name, rows, dtype, device)
         self.runs: dict[str, Callable[..., Any]] = {}
         self.made: dict[str, made.Made] = {}
         self.first: dict[str, float] = {}
@@ -331,11 +333,12 @@ def main() -> None:
     """Command line."""
     sys.path.insert(0, str(HERE))
     make_importable()
+    import more_patterns
     import patterns
 
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--out", default="gpu-patterns.jsonl", help="file of results, read and added to")
-    p.add_argument("--patterns", nargs="*", default=list(patterns.PATTERNS))
+    p.add_argument("--patterns", nargs="*", default=list(patterns.PATTERNS), help="`more`: those of more_patterns.py")
     p.add_argument("--backends", nargs="*", default=list(BACKENDS), choices=(*BACKENDS, "handwritten"))
     p.add_argument("--backward", action="store_true")
     p.add_argument("--rows", type=int, default=8192)
@@ -346,6 +349,7 @@ def main() -> None:
     p.add_argument("--deadline", type=float, default=0, help="seconds after which nothing is begun; 0: no limit")
     p.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
     args = p.parse_args()
+    args.patterns = list(more_patterns.CASES) if args.patterns == ["more"] else args.patterns
     if args.worker:
         print(json.dumps(work(args)))
         return
