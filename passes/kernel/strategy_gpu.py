@@ -14,7 +14,7 @@ from ...dialects import kernel
 from ...dialects.loop import MONOIDS, yielded
 from ...dialects.sym import ZERO, Ranges
 from ..counters import counter
-from .axes import Loop, kernel_names, loops_in, substitute_axes
+from .axes import Loop, kernel_names, loops_in, named_in_bounds, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit
 from .fold_lanes import fold_lanes, fold_rows
 from .gpu_blocks import (
@@ -134,7 +134,8 @@ class _GpuSchedule:
         sink_between_loops(op, self.sizes)
         self.chain = perfect_chain(op)
         self.nest = Nest.of(op)
-        if any(loop.lo.data is not ZERO for loop in self.chain):
+        is_box = named_in_bounds(self.chain).isdisjoint(loop.axis.data for loop in self.chain)
+        if not is_box or any(loop.lo.data is not ZERO for loop in self.chain):
             self.chain = [op]
         body = self.chain[-1].body.block
         if not any(True for _ in loops_in(body)):
