@@ -1,7 +1,8 @@
-"""Searching in short lists: membership and buckets, by comparing with every element."""
+"""Searching in lists: membership and buckets, in short ones by comparing with every element."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from xdsl.ir import SSAValue
@@ -12,10 +13,13 @@ from ..nests import LoopBuilder, shape_of, type_of
 from ..pointwise import operand_as
 from ..rules import Call, Replacement, lowers
 from ..scalar import Scalar
+from ..scalar_builder import Index, ScalarBuilder
 from .reductions import size_of
 
 #: the longest list that comparing with every element still beats ATen's search on
 LONGEST = 128
+#: boundaries from which on, and up to which, a GPU searches by halves: each thread would look at all of a list
+HALVED, MOST_HALVED = 16, 1 << 16
 
 
 def _count(tensor: SSAValue) -> int | None:
@@ -27,8 +31,10 @@ def _reject_long(name: str) -> Any:
     def reject(call: Call) -> str | None:
         value = call.argument(name)
         count = _count(value) if isinstance(value, SSAValue) else 1
-        if count is None or count > LONGEST:
-            return f"a search in more than {LONGEST} elements"
+        on_gpu = name == "boundaries" and call.type.device != "cpu"
+        longest = MOST_HALVED if on_gpu else LONGEST
+        if count is None or count > longest:
+            return f"a search in more than {longest} elements"
         return None
 
     return reject
@@ -78,16 +84,26 @@ def _bucketize(b: LoopBuilder, call: Call) -> Replacement:
     s = b.s
     source, boundaries = call.tensor("self"), call.tensor("boundaries")
     common = common_type((type_of(source), type_of(boundaries)))
-    right = call["right"]
+    right, count = call["right"], _count(boundaries) or 0
+
+    def is_behind(value: Scalar, place: Index) -> Scalar:
+        boundary = operand_as(s, s.load(boundaries, (place,)), common)
+        return ~(boundary > value if right else boundary >= value)
 
     def body(index: tuple[Expr, ...]) -> Scalar:
         value = _promoted(b, source, index, common)
-
-        def behind(inner: tuple[Expr, ...]) -> Scalar:
-            boundary = _promoted(b, boundaries, inner, common)
-            before = boundary > value if right else boundary >= value
-            return (~before).to(I64)
-
-        return s.reduce(["sum"], shape_of(boundaries), behind)[0]
+        if call.type.device != "cpu" and count >= HALVED:
+            return _by_halves(s, count, lambda place: is_behind(value, place))
+        return s.reduce(["sum"], shape_of(boundaries), lambda inner: is_behind(value, inner[0]).to(I64))[0]
 
     return b.generate(body, call.type)
+
+
+def _by_halves(s: ScalarBuilder, count: int, is_behind: Callable[[Scalar], Scalar]) -> Scalar:
+    """How many of so many places in order are behind something: those of every power of two that still fits."""
+    found = s.number(0, I64)
+    for step in (1 << k for k in reversed(range(count.bit_length()))):
+        place = found + (step - 1)
+        inside = place < count
+        found = s.where(inside & is_behind(s.where(inside, place, count - 1)), found + step, found)
+    return found
