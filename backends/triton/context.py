@@ -13,7 +13,7 @@ from ...dialects.access import dynamic_name
 from ...dialects.sym import Expr, Ranges
 from ...errors import UnsupportedError
 from .dtypes import is_plain_literal, typed_constant
-from .index import Code, IndexPrinter
+from .index import Code, IndexPrinter, may_overflow, surely_overflows
 from .names import Names
 from .pairs import Pairs
 from .values import Dims, Value, union
@@ -47,6 +47,8 @@ class Context:
     rank: int
     ranges: Ranges
     width: str | None = None
+    extents: tuple[Expr, ...] = ()
+    """Lengths of the buffers."""
     nvidia: bool = False
     """Whether the kernel runs on a GPU of NVIDIA, so that it may call `nvidia.py`."""
     pairs: Pairs = field(default_factory=dict)
@@ -153,12 +155,20 @@ class Context:
         """Text of a value that is a tensor in any case."""
         return typed_constant(value.text, value.dtype) if value.literal else value.text
 
-    def index(self, expr: Expr, dynamic: Sequence[SSAValue] = ()) -> Code:
-        """An index expression; `d0, d1, ...` are the values `dynamic`."""
+    def index(self, expr: Expr, dynamic: Sequence[SSAValue] = (), is_offset: bool = True) -> Code:
+        """An index expression; `d0, d1, ...` are the values `dynamic`.
+
+        is_offset: it is an offset into a buffer, which `width` has room for; any other value has 64 bits if need be
+        """
         names = {dynamic_name(k): self.values[v] for k, v in enumerate(dynamic)}
+        overflows = surely_overflows(expr, self.ranges) if is_offset else may_overflow(expr, self.ranges, self.extents)
+        widens = overflows and self.width != "tl.int64"
 
         def lookup(name: str) -> Value:
-            return names[name] if name in names else self.symbols[name]
+            value = names[name] if name in names else self.symbols[name]
+            if not widens or name in names or value.literal:
+                return value
+            return Value(f"tl.cast({value}, tl.int64)", "int64", value.dims)
 
         return IndexPrinter(lookup, self.ranges).print(expr)
 

@@ -3,14 +3,45 @@ operand is negative."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...dialects.sym import Expr, Ranges, bounds, prove_nonneg
+from ...dialects.sym import Expr, Ranges, bounds, prove_nonneg, symbol
 from ...dialects.sym.expr import Atom
+from .kernel import MAX_INDEX
 from .values import Dims, Value, union
 
 _ATOM, _PRODUCT, _SUM = 0, 1, 2
+
+
+def may_overflow(expr: Expr, ranges: Ranges, extents: Sequence[Expr]) -> bool:
+    """Whether a value, or what it divides or compares, may need more bits than offsets into buffers of such extents.
+
+    Sums and products wrap, so that what they are made of need not fit.
+    """
+    if any(expr is symbol(name) for name in expr.free_symbols):
+        return False
+    least, most = bounds(expr, ranges)
+    for limit, value in ((most, expr), (None if least is None else -least, -expr)):
+        fits = limit is not None and limit <= MAX_INDEX
+        if not fits and not any(prove_nonneg(extent - value, ranges) for extent in extents):
+            return True
+    return any(may_overflow(arg, ranges, extents) for arg in _arguments(expr))
+
+
+def surely_overflows(expr: Expr, ranges: Ranges) -> bool:
+    """Whether what an offset divides or compares needs more than 32 bits by constant bounds; the offset itself fits."""
+    for arg in _arguments(expr):
+        least, most = bounds(arg, ranges)
+        if (least is not None and least < -MAX_INDEX) or (most is not None and most > MAX_INDEX):
+            return True
+        if surely_overflows(arg, ranges):
+            return True
+    return False
+
+
+def _arguments(expr: Expr) -> list[Expr]:
+    return [arg for monomial, _ in expr.terms for atom in monomial if atom.kind != "symbol" for arg in atom.args]
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,7 @@ class _KernelEmitter:
             rank,
             ranges,
             _index_width(self.extents, ranges),
+            self.extents,
             nvidia=nvidia,
             pairs=pairs_of(function),
             eviction=eviction(function, ranges) if nvidia else {},

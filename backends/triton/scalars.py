@@ -179,8 +179,8 @@ def _convert(context: Context, op: Operation) -> None:
 
 
 def _index(context: Context, op: kernel.IndexOp) -> None:
-    """An index as int64; it is computed in the kernel's index type."""
-    code = context.index(op.expr.data, op.dynamic)
+    """An index as int64; it is computed in the kernel's index type where that has room for it."""
+    code = context.index(op.expr.data, op.dynamic, is_offset=False)
     value = op.expr.data.as_int()
     if value is not None:
         context.values[op.value] = Value(str(value), "int64", (), True)
