@@ -32,7 +32,9 @@ def pairs_of(function: kernel.FuncOp) -> Pairs:
                 places.setdefault((op.buffer, op.map.data[0]), op)
         for (buffer, place), low in places.items():
             high = places.get((buffer, place + 1))
-            if high is not None and low not in found and high not in found and _starts_pair(low, place):
+            if high is None or low in found or high in found or not _starts_pair(low, place):
+                continue
+            if isinstance(low, kernel.LoadOp) or not _stored_between(low, high):
                 found[low] = found[high] = (low, high)
     return found
 
@@ -42,6 +44,22 @@ def _blocks(block: Block) -> Iterator[Block]:
     for op in block.ops:
         for region in op.regions:
             yield from _blocks(region.block)
+
+
+def _stored_between(one: Access, other: Access) -> bool:
+    """Whether either place may be stored to in between; the first store of a pair is done where the second one is."""
+    block = one.parent_block()
+    assert block is not None
+    ops = list(block.ops)
+    first, last = sorted((ops.index(one), ops.index(other)))
+    stores = [op for outer in ops[first + 1 : last] for op in outer.walk() if isinstance(op, kernel.StoreOp)]
+    same = [op for op in stores if op.buffer is one.buffer]
+    return any(_may_meet(op, half) for op in same for half in (one, other))
+
+
+def _may_meet(op: kernel.StoreOp, half: Access) -> bool:
+    difference = (op.map.data[0] - half.map.data[0]).as_int()
+    return bool(op.dynamic) or difference is None or difference == 0
 
 
 def _is_plain(op: Access) -> bool:
