@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import kernel
 from ...dialects.sym import Expr
 from ...passes.kernel.axes import loops_around
+from ...passes.kernel.effects import is_plain_store
 from ...passes.kernel.tiles import is_tiled
 
 Access = kernel.LoadOp | kernel.StoreOp
@@ -63,9 +64,7 @@ def _may_meet(op: kernel.StoreOp, half: Access) -> bool:
 
 
 def _is_plain(op: Access) -> bool:
-    if isinstance(op, kernel.StoreOp) and (op.kind.data != "set" or op.atomic is not None or op.ordered is not None):
-        return False
-    return op.mask is None and not op.dynamic
+    return is_plain_store(op) if isinstance(op, kernel.StoreOp) else op.mask is None and not op.dynamic
 
 
 def _starts_pair(op: Access, place: Expr) -> bool:

@@ -45,6 +45,12 @@ def _collect(op: Operation, effects: Effects) -> None:
             _collect(inner, effects)
 
 
+def is_plain_store(op: kernel.StoreOp) -> bool:
+    """Whether a store sets a place that no other iteration stores to, under no mask and at no dynamic index."""
+    may_meet = op.atomic is not None or op.ordered is not None
+    return op.mask is None and not op.dynamic and op.kind.data == "set" and not may_meet
+
+
 def written_buffers(block: Block) -> set[SSAValue]:
     """Buffers that some store in a block, or nested in it, writes."""
     found: set[SSAValue] = set()

@@ -16,9 +16,10 @@ from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, as_expr, symbol
 from ..counters import counter
 from .axes import is_loop, named_in_bounds, substitute_axes
+from .effects import written_buffers
 from .simplify_block import BlockSimplifier, remove_dead
 from .split_lanes import PARTS, condition_on, resolve_conditions
-from .transforms import set_range
+from .transforms import append_body, set_range
 
 
 def fold_lanes(function: kernel.FuncOp, chain: Sequence[kernel.ForOp], least: int) -> bool:
@@ -32,8 +33,7 @@ def fold_lanes(function: kernel.FuncOp, chain: Sequence[kernel.ForOp], least: in
         parts = _parts(loop, ops)
         if parts and parts.step >= least and _shares(loop, ops, parts) and counter("kernel-tile-fold-lanes"):
             _fold(loop, chain[-1], parts)
-            stores = (op for op in function.walk() if isinstance(op, kernel.StoreOp))
-            BlockSimplifier({op.buffer for op in stores}).run(chain[-1].body.block)
+            BlockSimplifier(written_buffers(function.body.block)).run(chain[-1].body.block)
             remove_dead(chain[-1].body.block)
             return True
     return False
@@ -41,7 +41,7 @@ def fold_lanes(function: kernel.FuncOp, chain: Sequence[kernel.ForOp], least: in
 
 def fold_rows(function: kernel.FuncOp, block: Block, least: int) -> None:
     """Fold loops of a block that work on a row each, if all that they read is only read, and they keep nothing."""
-    written = {op.buffer for op in function.walk() if isinstance(op, kernel.StoreOp)}
+    written = written_buffers(function.body.block)
     for loop in [op for op in block.ops if isinstance(op, kernel.ForOp)]:
         ops = list(loop.body.block.ops)
         reads = (op.buffer for op in ops if isinstance(op, kernel.LoadOp))
@@ -93,17 +93,12 @@ def _is_read(op: kernel.LoadOp, loop: kernel.ForOp, start: int) -> bool:
 
 
 def _fold(loop: kernel.ForOp, innermost: kernel.ForOp, parts: range) -> None:
-    body = innermost.body.block
-    last, axis = body.last_op, loop.axis.data
-    assert last is not None
+    axis = loop.axis.data
     copies = [innermost.clone() for _ in parts[1:-1]]
     for start, part in zip(parts, (innermost, *copies), strict=False):
         block = part.body.block
         resolve_conditions(block, loop, start)
         if part is not innermost:
             substitute_axes(block, {axis: symbol(axis) + as_expr(start)})
-            for op in list(block.ops):
-                if op is not block.last_op:
-                    op.detach()
-                    body.insert_op_before(op, last)
+            append_body(innermost.body.block, block)
     set_range(loop, (axis, ZERO, as_expr(parts.step)))

@@ -17,6 +17,7 @@ from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, MapAttr, SymAttr, as_expr, symbol
 from ..counters import counter
 from .axes import is_loop, named_in_bounds, substitute_axes
+from .effects import is_plain_store
 from .transforms import set_range
 
 #: places that one iteration stores, side by side; two are stored as one word
@@ -43,8 +44,7 @@ def interleave_lanes(chain: Sequence[kernel.ForOp]) -> bool:
 
 def _is_plain(op: kernel.StoreOp) -> bool:
     is_read = any(isinstance(use.operation, kernel.LoadOp) for use in op.buffer.uses)
-    may_meet = op.atomic is not None or op.ordered is not None
-    return op.mask is None and not op.dynamic and op.kind.data == "set" and not (may_meet or is_read)
+    return is_plain_store(op) and not is_read
 
 
 def _prevents(op: Operation) -> bool:

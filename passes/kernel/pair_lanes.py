@@ -16,8 +16,9 @@ from ...dialects.sym import ZERO, as_expr, symbol
 from ..counters import counter
 from .axes import is_loop, named_in_bounds, substitute_axes
 from .cost import is_unit
+from .effects import is_plain_store, written_buffers
 from .simplify_block import BlockSimplifier, remove_dead
-from .transforms import set_range
+from .transforms import append_body, set_range
 
 
 def pair_lanes(function: kernel.FuncOp, chain: Sequence[kernel.ForOp]) -> bool:
@@ -30,8 +31,7 @@ def pair_lanes(function: kernel.FuncOp, chain: Sequence[kernel.ForOp]) -> bool:
     for loop in (each for each in chain if each.axis.data not in bounds):
         if _may_pair(loop, ops) and counter("kernel-tile-pair-lanes"):
             _pair(loop, chain[-1].body.block)
-            stores = (op for op in function.walk() if isinstance(op, kernel.StoreOp))
-            BlockSimplifier({op.buffer for op in stores}).run(chain[-1].body.block)
+            BlockSimplifier(written_buffers(function.body.block)).run(chain[-1].body.block)
             remove_dead(chain[-1].body.block)
             return True
     return False
@@ -46,7 +46,7 @@ def _may_pair(loop: kernel.ForOp, ops: Sequence[Operation]) -> bool:
     for op in ops:
         if is_loop(op) or isinstance(op, kernel.AssertOp | kernel.LocalOp):
             return False
-        if isinstance(op, kernel.StoreOp) and not _is_plain(op, axis):
+        if isinstance(op, kernel.StoreOp) and not (is_plain_store(op) and is_unit(op.map.data[0].coefficient(axis))):
             return False
         if isinstance(op, kernel.LoadOp):
             if op.dynamic or any(not isinstance(use.operation, kernel.LoadOp) for use in op.buffer.uses):
@@ -59,11 +59,6 @@ def _may_pair(loop: kernel.ForOp, ops: Sequence[Operation]) -> bool:
     return shared
 
 
-def _is_plain(op: kernel.StoreOp, axis: str) -> bool:
-    plain = op.mask is None and not op.dynamic and op.kind.data == "set" and op.atomic is None and op.ordered is None
-    return plain and is_unit(op.map.data[0].coefficient(axis))
-
-
 def _reads_one_place(op: kernel.LoadOp, axis: str) -> bool:
     index, lane = op.map.data[0], symbol(axis)
     return index.subs({axis: lane * 2}) is index.subs({axis: lane * 2 + 1})
@@ -71,16 +66,12 @@ def _reads_one_place(op: kernel.LoadOp, axis: str) -> bool:
 
 def _pair(loop: kernel.ForOp, body: Block) -> None:
     """Replace each iteration `i` by what `2*i` and `2*i + 1` do."""
-    axis, last = loop.axis.data, body.last_op
-    assert last is not None and loop.hi.data.as_int() is not None
+    axis = loop.axis.data
     lane = symbol(axis)
     innermost = body.parent_op()
     assert isinstance(innermost, kernel.ForOp)
     second = innermost.clone().body.block
     substitute_axes(body, {axis: lane * 2})
     substitute_axes(second, {axis: lane * 2 + 1})
-    for op in list(second.ops):
-        if op is not second.last_op:
-            op.detach()
-            body.insert_op_before(op, last)
+    append_body(body, second)
     set_range(loop, (axis, ZERO, as_expr(loop.hi.data // 2)))

@@ -94,6 +94,16 @@ def rebuild_chain(chain: Sequence[kernel.ForOp], ranges: Sequence[Range]) -> lis
     return loops
 
 
+def append_body(body: Block, other: Block) -> None:
+    """Move what one block does behind what another does, in front of its terminator."""
+    last = body.last_op
+    assert last is not None
+    for op in list(other.ops):
+        if op is not other.last_op:
+            op.detach()
+            body.insert_op_before(op, last)
+
+
 def block_range(axis: Range, size: int, names: set[str]) -> tuple[Range, Range]:
     """Split a range into blocks: (range of the blocks, range within a block). The last block may be shorter."""
     name, lo, hi = axis
