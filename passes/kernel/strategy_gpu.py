@@ -281,8 +281,8 @@ class _GpuSchedule:
             held = ACCUMULATOR_BYTES * self._accumulators()
             least = self.blocks.least_per_thread if held else self.blocks.per_thread
             self.per_thread = self.blocks.elements_per_thread(size + held, least)
-        if self._only_adds_up():
-            self.step = self.blocks.least_step
+        self.step = self.blocks.least_step if self._only_adds_up() else 0
+        if self.step:
             few = self.sizes.trips(self._innermost()[0]) <= 2 * self.step
             self.per_thread = self.blocks.per_thread if few else self.blocks.least_per_thread
         longest = max(self._row_tile(op) for op in self._innermost())

@@ -424,3 +424,41 @@ kernel.func @few_searches(%x: !kernel.buffer<f32, 4096>, %t: !kernel.buffer<f32,
 // CHECK: kernel.reduce sum r0 in 0 to 64 {
 // CHECK-LABEL: kernel.func @few_searches
 // CHECK: kernel.reduce sum r0 in 0 to 64 map vector tile 64 {
+
+// -----
+
+// A row that the second nest keeps is one tile, whatever the steps of the sums in the first one.
+
+kernel.func @sums_and_shares(%x: !kernel.buffer<bf16, 33554432>, %s: !kernel.buffer<f32, 8192>, %y: !kernel.buffer<f32, 33554432>) {
+  kernel.for i0 in 0 to 8192 {
+    %t = kernel.reduce sum r0 in 0 to 4096 {
+      %v = kernel.load %x[4096*i0 + r0]
+      %w = scalar.widen %v : bf16 to f32
+      kernel.yield %w
+    }
+    kernel.store %t, %s[i0]
+    kernel.yield
+  }
+  kernel.for i1 in 0 to 8192 {
+    %t = kernel.reduce sum r0 in 0 to 4096 {
+      %v = kernel.load %x[4096*i1 + r0]
+      %w = scalar.widen %v : bf16 to f32
+      %e = math.exp %w : f32
+      kernel.yield %e
+    }
+    kernel.for i2 in 0 to 4096 {
+      %v = kernel.load %x[4096*i1 + i2]
+      %w = scalar.widen %v : bf16 to f32
+      %q = arith.divf %w, %t : f32
+      kernel.store %q, %y[4096*i1 + i2]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @sums_and_shares
+// CHECK: kernel.reduce sum r0 in 0 to 4096 map vector tile 2048 {
+// CHECK: kernel.reduce sum r0 in 0 to 4096 map vector tile 4096 {
+// CHECK: kernel.for i2 in 0 to 4096 map vector tile 4096 {
