@@ -63,7 +63,8 @@ def show_what_was_built() -> None:
 
 def replay(trace: str) -> None:
     """Take the dumped IR of the graph through the command lines."""
-    folder = next(p for p in sorted(Path(trace).iterdir()) if p.is_dir())
+    # beside the graphs' folders lie those of Dynamo's graphs, which hold no IR
+    folder = min(Path(trace).glob("*/00-input.mlir")).parent
     print(f"\nthe same graph from its files, {len(list(folder.glob('*.mlir')))} stages of IR in the trace folder:")
     tools = Path(sys.executable).parent
     source = str(folder / "00-input.mlir")
