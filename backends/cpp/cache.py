@@ -30,14 +30,24 @@ def cache_dir(part: str) -> Path:
     return _checked(os.environ.get(_VARIABLE) or os.path.join("~", ".cache", "inductile"), part)
 
 
-@cache
 def private_dir(part: str) -> Path:
-    """A folder `part` that only this process uses and that is removed when it ends."""
+    """A folder `part` that only this process uses and that is removed when it ends; a fork gets its own."""
+    return _private_dir(part, os.getpid())
+
+
+@cache
+def _private_dir(part: str, process: int) -> Path:
     root = Path(tempfile.mkdtemp(prefix="inductile-"))
-    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    atexit.register(_remove, root, process)
     folder = root / part
     folder.mkdir()
     return folder
+
+
+def _remove(root: Path, process: int) -> None:
+    """Remove a private folder at the end of its process; a fork inherits the call, but not the folder."""
+    if os.getpid() == process:
+        shutil.rmtree(root, ignore_errors=True)
 
 
 @cache

@@ -6,6 +6,7 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -29,6 +30,8 @@ FLAGS = (
 LIBRARIES = ("-lm",)
 #: characters of the compiler's messages in an error
 _SHOWN = 4000
+#: seconds that one run of the compiler may take, unless this variable says otherwise
+_LIMIT, _LIMIT_VARIABLE = 600.0, "INDUCTILE_COMPILE_TIMEOUT"
 
 
 class KernelCompileError(InductileError):
@@ -110,17 +113,49 @@ def compile_sources(compiler: Compiler, sources: Sequence[str], folder: Path, pr
 
     On failure the source stays there for the KernelCompileError.
     """
+    limit = _time_limit()
     workplace = Path(tempfile.mkdtemp(prefix="build-", dir=folder))
 
     def build(number: int, text: str) -> Path:
         source, output = workplace / f"kernels{number}.cpp", workplace / f"kernels{number}.so"
         source.write_text(text)
         arguments = compiler.arguments(source, output)
-        result = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        if result.returncode or not output.is_file():
-            raise KernelCompileError(str(source), shlex.join(arguments), result.stdout[:_SHOWN])
+        status, messages = _run(arguments, limit)
+        if status or not output.is_file():
+            raise KernelCompileError(str(source), shlex.join(arguments), messages[:_SHOWN])
         return output
 
     # threads that wait for processes
     with ThreadPoolExecutor(min(processes or len(sources), len(sources))) as pool:
         return list(pool.map(build, range(len(sources)), sources))
+
+
+def _time_limit() -> float:
+    text = os.environ.get(_LIMIT_VARIABLE, "")
+    try:
+        limit = float(text) if text else _LIMIT
+    except ValueError:
+        limit = 0.0
+    if not 0 < limit < float("inf"):
+        raise UserError(f"{_LIMIT_VARIABLE} is {text!r}", "it takes a number of seconds above 0")
+    return limit
+
+
+def _run(arguments: Sequence[str], limit: float) -> tuple[int, str]:
+    """Exit status and messages of a compiler, in which bytes that are not UTF-8 are escaped.
+
+    UserError when it takes longer than `limit` seconds; it is then stopped with the processes that it started, which
+    would keep the pipe open.
+    """
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=limit)
+    except BaseException as error:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        if isinstance(error, subprocess.TimeoutExpired):
+            problem = f"the C++ compiler was stopped after {limit:g} s: {shlex.join(arguments)}"
+            raise UserError(problem, f"set {_LIMIT_VARIABLE} to more seconds, or CXX to another compiler") from None
+        raise
+    ended = f"ended by signal {-process.returncode}\n" if process.returncode < 0 else ""
+    return process.returncode, ended + output.decode(errors="backslashreplace")

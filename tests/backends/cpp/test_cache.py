@@ -197,6 +197,50 @@ def test_rejected_code_leaves_what_is_needed_to_repeat_it(folder: Path) -> None:
     assert caught.value.source in caught.value.command
 
 
+def _compiler(path: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo fake && exit\n{script}\n')
+    path.chmod(0o755)
+    monkeypatch.setenv("CXX", str(path))
+
+
+def test_a_compiler_that_hangs_is_stopped(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _compiler(tmp_path / "hangs", "sleep 60; true", monkeypatch)  # a child of the compiler holds the pipe
+    monkeypatch.setenv("INDUCTILE_COMPILE_TIMEOUT", "0.5")
+    with pytest.raises(UserError, match=r"stopped after 0\.5 s.*INDUCTILE_COMPILE_TIMEOUT"):
+        check(16.0)
+    monkeypatch.setenv("INDUCTILE_COMPILE_TIMEOUT", "soon")
+    with pytest.raises(UserError, match="INDUCTILE_COMPILE_TIMEOUT is 'soon'"):
+        check(16.0)
+
+
+@pytest.mark.parametrize(
+    ("script", "shown"),
+    [
+        ("printf 'caf\\351'; exit 1", r"caf\\xe9"),
+        ("kill -SEGV $$", "ended by signal 11"),
+        ("head -c 5000000 /dev/zero; exit 1", "\0"),
+    ],
+    ids=["no UTF-8", "signal", "megabytes"],
+)
+def test_a_compiler_that_fails_is_told_of(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, shown: str
+) -> None:
+    _compiler(tmp_path / "fails", script, monkeypatch)
+    with pytest.raises(toolchain.KernelCompileError, match=shown) as caught:
+        check(17.0)
+    assert len(caught.value.messages) <= 4000
+
+
+def test_a_fork_leaves_the_private_folder_to_its_parent() -> None:
+    script = (
+        "import os, sys\nfrom inductile.backends.cpp.cache import private_dir\nown = private_dir('cpp')\n"
+        "if os.fork() == 0:\n    assert private_dir('cpp') != own\n    sys.exit()\n"
+        "assert os.wait()[1] == 0\nassert own.is_dir()\nprint(own.parent)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert not Path(done.stdout.strip()).exists()
+
+
 def test_without_the_cache_nothing_is_kept(folder: Path) -> None:
     compile_kernels([emit(SCALE.format(14.0))], keep=False)
     assert not folder.exists()
