@@ -123,6 +123,12 @@ def find_entry(folder: Path, key: str, trusted: set[Path]) -> tuple[Path, str] |
         reason = f"{library.name} is damaged"
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = f"{type(error).__name__}: {error}"
-    path.unlink(missing_ok=True)
-    warnings.warn(f"compile cache entry {path.name} is built anew ({reason})", stacklevel=4)
+    drop_entry(folder, key, reason)
     return None
+
+
+def drop_entry(folder: Path, key: str, reason: str) -> None:
+    """Remove a damaged entry and warn of it."""
+    path = folder / f"{key}.json"
+    path.unlink(missing_ok=True)
+    warnings.warn(f"compile cache entry {path.name} is built anew ({reason})", stacklevel=5)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cache import cache_dir, digest, find_entry, private_dir, store_library, write_entry
+from .cache import cache_dir, digest, drop_entry, find_entry, private_dir, store_library, write_entry
 from .emit import KernelSource
 from .prelude import prelude_text
 from .toolchain import Compiler, compile_sources, find_compiler
@@ -40,11 +40,25 @@ def compile_kernels(sources: Sequence[KernelSource], processes: int = 0, keep: b
     compiler = find_compiler()
     folder = cache_dir("cpp") if keep else private_dir("cpp")
     keys = [_key(source, compiler) for source in sources]
-    found = {key: find_entry(folder, key, _CHECKED) for key in dict.fromkeys(keys)}
+    found = {key: _find(folder, key) for key in dict.fromkeys(keys)}
     missing = {key: source for key, source in zip(keys, sources, strict=True) if found[key] is None}
     if missing:
         found.update(_build(missing, compiler, folder, processes or os.cpu_count() or 1))
     return [_load(source, found[key]) for key, source in zip(keys, sources, strict=True)]
+
+
+def _find(folder: Path, key: str) -> tuple[Path, str] | None:
+    """Library and C name of a kernel in the cache. One that does not load is damage, and None: it is built anew."""
+    place = find_entry(folder, key, _CHECKED)
+    if place is None:
+        return None
+    path, symbol = place
+    try:
+        getattr(_library(path), symbol)
+    except (OSError, AttributeError) as error:
+        drop_entry(folder, key, f"{path.name} does not load: {error}")
+        return None
+    return place
 
 
 def _key(source: KernelSource, compiler: Compiler) -> str:
@@ -62,6 +76,7 @@ def _build(
     found: dict[str, tuple[Path, str] | None] = {}
     for group, output in zip(groups, outputs, strict=True):
         library = store_library(folder, output)
+        _library(library)  # what does not load is not recorded
         _CHECKED.add(library)
         for key in group:
             symbol = entry_name(missing[key])
@@ -118,9 +133,14 @@ def _entry(source: KernelSource) -> str:
 def _load(source: KernelSource, place: tuple[Path, str] | None) -> LoadedKernel:
     assert place is not None
     path, symbol = place
+    address = ctypes.cast(getattr(_library(path), symbol), ctypes.c_void_p).value
+    assert address is not None
+    return LoadedKernel(source, address)
+
+
+def _library(path: Path) -> ctypes.CDLL:
+    """A library, loaded once. OSError when it cannot be."""
     library = _LIBRARIES.get(path)
     if library is None:
         library = _LIBRARIES[path] = ctypes.CDLL(str(path))
-    address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
-    assert address is not None
-    return LoadedKernel(source, address)
+    return library

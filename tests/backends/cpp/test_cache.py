@@ -93,6 +93,23 @@ def test_damage_is_found_and_repaired(folder: Path, damage: str) -> None:
     check(6.0)
 
 
+@pytest.mark.parametrize("damage", ["no library", "no symbol"])
+def test_what_does_not_load_is_built_anew(folder: Path, damage: str) -> None:
+    check(18.0)
+    (entry,) = (p for p in folder.glob("*.json") if "scale" in p.read_text())
+    record = json.loads(entry.read_text())
+    if damage == "no library":
+        data = b"whole, but no library of this machine"
+        record["library"] = f"{cache.digest(data)}.so"
+        (folder / record["library"]).write_bytes(data)
+    else:
+        record["symbol"] = "elsewhere__entry"
+    entry.write_text(json.dumps(record))
+    with pytest.warns(UserWarning, match="does not load.*" if damage == "no library" else "elsewhere__entry"):
+        check(18.0)
+    assert json.loads(entry.read_text())["symbol"] == "scale__entry"
+
+
 def test_an_entry_cannot_name_a_library_elsewhere(folder: Path, tmp_path: Path) -> None:
     check(7.0)
     (entry,) = (p for p in folder.glob("*.json") if "scale" in p.read_text())
