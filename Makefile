@@ -9,7 +9,7 @@ export OMP_WAIT_POLICY ?= passive
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint format types test demo docs clean
+.PHONY: help venv lint format types check test demo docs clean
 
 help: ## list these targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
@@ -37,6 +37,9 @@ types: venv ## check types
 
 test: lint types ## lint, types, and all tests; ARGS='...' is passed to pytest
 	$(BIN)/python -m pytest -n $(WORKERS) --import-mode=importlib $(ARGS)
+
+check: lint types ## the quick part: lint, types, and the tests that start no training and no other process
+	$(BIN)/python -m pytest -n $(WORKERS) --import-mode=importlib -m "not slow and not gpu" tests/dialects tests/filecheck tests/lowering tests/passes/loop tests/*.py $(ARGS)
 
 demo: venv ## compile a small model and show its stages
 	$(BIN)/python examples/demo.py

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import re
 import shutil
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from .cache import cache_dir, digest, drop_entry, find_entry, private_dir, store_library, write_entry
 from .emit import KernelSource
 from .prelude import prelude_text
-from .toolchain import Compiler, compile_sources, find_compiler
+from .toolchain import Compiler, KernelCompileError, compile_sources, find_compiler
 
 _COMMENT = re.compile(r"^\s*//.*\n", re.M)
+_REFUSALS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM})
 _LIBRARIES: dict[Path, ctypes.CDLL] = {}
 _CHECKED: set[Path] = set()
 
@@ -43,7 +47,7 @@ def compile_kernels(sources: Sequence[KernelSource], processes: int = 0, keep: b
     found = {key: _find(folder, key) for key in dict.fromkeys(keys)}
     missing = {key: source for key, source in zip(keys, sources, strict=True) if found[key] is None}
     if missing:
-        found.update(_build(missing, compiler, folder, processes or os.cpu_count() or 1))
+        found.update(_build_somewhere(missing, compiler, folder, processes or os.cpu_count() or 1))
     return [_load(source, found[key]) for key, source in zip(keys, sources, strict=True)]
 
 
@@ -65,6 +69,33 @@ def _key(source: KernelSource, compiler: Compiler) -> str:
     """Comments do not count, so equal code from other lines of a program is found."""
     code = _COMMENT.sub("", source.text)
     return digest("\n".join((compiler.identity, prelude_text(source.sections), code)).encode())
+
+
+def _build_somewhere(
+    missing: dict[str, KernelSource], compiler: Compiler, folder: Path, processes: int
+) -> dict[str, tuple[Path, str] | None]:
+    """Build in the cache, or in a private folder, with a warning, where the disk of the cache takes no more."""
+    try:
+        return _build(missing, compiler, folder, processes)
+    except (OSError, KernelCompileError) as error:
+        if not is_refusal(error) or folder == private_dir("cpp"):
+            raise
+        warn_of_refusal(folder, str(error.strerror if isinstance(error, OSError) else "no space left on the disk"))
+    return _build(missing, compiler, private_dir("cpp"), processes)
+
+
+def is_refusal(error: OSError | KernelCompileError) -> bool:
+    """Whether a disk took no more: it is full, or it may only be read."""
+    if isinstance(error, KernelCompileError):
+        return os.strerror(errno.ENOSPC) in error.messages
+    return error.errno in _REFUSALS
+
+
+@cache
+def warn_of_refusal(folder: Path, reason: str) -> None:
+    """Warn once that a folder of the cache takes nothing."""
+    text = f"kernels are not kept: {folder}: {reason}; set INDUCTILE_CACHE_DIR to a folder that can be written"
+    warnings.warn(text, stacklevel=2)
 
 
 def _build(

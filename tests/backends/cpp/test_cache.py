@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -108,6 +109,24 @@ def test_what_does_not_load_is_built_anew(folder: Path, damage: str) -> None:
     with pytest.warns(UserWarning, match="does not load.*" if damage == "no library" else "elsewhere__entry"):
         check(18.0)
     assert json.loads(entry.read_text())["symbol"] == "scale__entry"
+
+
+@pytest.mark.parametrize("place", ["compile_sources", "store_library", "write_entry"])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS], ids=errno.errorcode.get)
+def test_a_disk_that_takes_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch, place: str, code: int) -> None:
+    real = getattr(library, place)
+
+    def refuse(*args: object) -> object:
+        if any(isinstance(each, Path) and folder in (each, *each.parents) for each in args):
+            raise OSError(code, os.strerror(code))
+        return real(*args)
+
+    monkeypatch.setattr(library, place, refuse)
+    library.warn_of_refusal.cache_clear()
+    with pytest.warns(UserWarning, match=f"kernels are not kept.*{os.strerror(code)}") as caught:
+        check(19.0)
+        check(20.0)
+    assert len(caught) == 1
 
 
 def test_an_entry_cannot_name_a_library_elsewhere(folder: Path, tmp_path: Path) -> None:
