@@ -29,6 +29,7 @@ from ..lowering.pipeline import pipeline_string, pipelines
 from ..lowering.registry import parse_passes, pass_class
 from ..passes.manager import Instrumentation, PassManager
 from ..passes.printing import module_text
+from ..passes.remarks import remark
 from ..passes.watching import Watch, parse_flags
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
@@ -58,8 +59,9 @@ def compile_graph(
 ) -> Callable[[list[Any]], Any]:
     """Compile one functional graph. `kind` is forward, backward or inference and only names things.
 
-    Returns a callable that takes one list of inputs and clears it. With `on_error="eager"` a failure of ours becomes
-    a warning and the graph runs through torch.
+    Returns a callable that takes one list of inputs and clears it. A graph with values that the aten level has no type
+    for (sparse or nested tensors) runs through torch, with a warning and a remark; with `on_error="eager"` so does one
+    on which a pass of ours failed.
     """
     try:
         with no_garbage_collection():
@@ -67,10 +69,21 @@ def compile_graph(
     except UserError:
         raise
     except Exception as error:
-        if config.on_error == "raise":
+        reason = reason_to_leave_it(error, config)
+        if reason is None:
             raise
-        warnings.warn(f"inductile runs a graph in eager: {error}", stacklevel=2)
+        warnings.warn(f"inductile runs a graph in eager: {reason}", stacklevel=2)
+        remark("missed", "import", None, f"the graph runs in eager: {reason}")
         return eager_callable(graph, inputs)
+
+
+def reason_to_leave_it(error: Exception, config: Config) -> str | None:
+    """Why torch may take over where we failed, None for a bug of ours that has to show."""
+    if isinstance(error, UnsupportedError):
+        return str(error)
+    if isinstance(error, PassError) and isinstance(error.__cause__, UnsupportedError):
+        return str(error.__cause__)
+    return str(error) if config.on_error == "eager" else None
 
 
 def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str) -> BoxedFunction:

@@ -12,7 +12,7 @@ from typing import Any
 from torch.fx import GraphModule
 from xdsl.passes import ModulePass
 
-from ..errors import PassError, UnsupportedError, UserError
+from ..errors import UserError
 from ..lowering.fx_joint import JointGraph, import_joint
 from ..lowering.fx_layouts import mark_saved
 from ..lowering.fx_private import memory_budget, torch_partition
@@ -20,7 +20,7 @@ from ..lowering.pipeline import pipeline_string
 from ..lowering.registry import parse_passes
 from ..passes.graph.partition import Partition
 from ..passes.remarks import remark
-from .compile_graph import configured, is_joint, no_garbage_collection, run_passes
+from .compile_graph import configured, is_joint, no_garbage_collection, reason_to_leave_it, run_passes
 from .compiled import GraphReport
 from .config import Config
 from .insertion import insert_passes
@@ -57,21 +57,12 @@ def _split(
         except UserError:
             raise
         except Exception as error:
-            reason = _reason_to_leave_it(error, config)
+            reason = reason_to_leave_it(error, config)
             if reason is None:
                 raise
             warnings.warn(f"torch splits a graph into forward and backward: {reason}", stacklevel=2)
             remark("missed", Partition.name, None, f"torch splits the graph: {reason}")
     return torch_partition()(graph, inputs, num_fwd_outputs=num_fwd_outputs, static_lifetime_input_indices=static)
-
-
-def _reason_to_leave_it(error: Exception, config: Config) -> str | None:
-    """Why torch's partitioner may take over, None for a bug of ours that has to show."""
-    if isinstance(error, UnsupportedError):
-        return str(error)
-    if isinstance(error, PassError) and isinstance(error.__cause__, UnsupportedError):
-        return str(error.__cause__)
-    return str(error) if config.on_error == "eager" else None
 
 
 def _partition(

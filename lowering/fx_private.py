@@ -213,14 +213,19 @@ def symbol_facts(shape_env: Any, symbol: Any) -> SymbolFacts:
     if hint is None:
         hint = getattr(shape_env, "var_to_hint_override", {}).get(symbol)
     divisor = math.lcm(*_divisors(shape_env, symbol))
-    return SymbolFacts(lower, upper, divisor, None if hint is None else int(hint))
+    return SymbolFacts(lower, upper, divisor, _hint(hint))
 
 
 def expression_facts(number: Any) -> SymbolFacts:
     """The facts of a SymInt as a whole. Uses `ShapeEnv.bound_sympy` and `SymNode.has_hint`."""
     bounds = number.node.shape_env.bound_sympy(number.node.expr)
     hint = number.node.hint if number.node.has_hint() else None
-    return SymbolFacts(_bound(bounds.lower), _bound(bounds.upper), hint=None if hint is None else int(hint))
+    return SymbolFacts(_bound(bounds.lower), _bound(bounds.upper), hint=_hint(hint))
+
+
+def _hint(value: Any) -> int | None:
+    """A traced value as an int; the size of a ragged dimension has a symbol of its own instead of one."""
+    return int(value) if isinstance(value, int) or getattr(value, "is_Integer", False) else None
 
 
 def _bound(value: Any) -> int | None:

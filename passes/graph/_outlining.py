@@ -36,12 +36,13 @@ class Outliner:
         results = _results(bodies[0], segments[0])
         arguments = [list(_bases(segment.inputs)) for segment in segments]
         symbols = _symbols(self.function, bodies[0], arguments[0])
+        _check_uses(bodies, segments)
         calls = [self._call(body, given, results) for body, given in zip(bodies, arguments, strict=True)]
         kept: list[Operation] = []
         for call, body, segment in zip(calls, bodies, segments, strict=True):
             kept += [call, *self._redirect(call, body, segment, results)]
         self._define(bodies[0], segments[0], arguments[0], results, symbols)
-        for body in bodies[1:]:
+        for body in reversed(bodies[1:]):  # a layer may read constants that stand in the one before it
             for op in reversed(body):
                 self.block.erase_op(op)
         self.made += 1
@@ -79,7 +80,8 @@ class Outliner:
             self.block.insert_op_after(view, place)
             place = view
             yield view
-        for k, n in segment.escaping:
+        # what a view that escapes is a view of may be read by the next call, which makes the view itself
+        for k, n in dict.fromkeys((*segment.escaping, *results)):
             old = body[k].results[n]
             old.replace_uses_with_if(values[old], lambda use: id(use.operation) not in inside)
 
@@ -112,6 +114,17 @@ class Outliner:
         module = self.function.parent
         assert module is not None and module.last_op is not None
         module.insert_op_after(function, module.last_op)
+
+
+def _check_uses(bodies: Sequence[Sequence[Operation]], segments: Sequence[Segment]) -> None:
+    """Raise OutliningError where something that stays reads a value that no call would give."""
+    removed = {id(op) for body in bodies for op in body}
+    for body, segment in zip(bodies, segments, strict=True):
+        given = {id(body[k].results[n]) for k, n in segment.escaping}
+        for op in body:
+            for result in op.results:
+                if id(result) not in given and any(id(use.operation) not in removed for use in result.uses):
+                    raise OutliningError(f"a value of {op.name} is read behind it and is no result of the layer")
 
 
 def _bases(values: Sequence[SSAValue]) -> dict[SSAValue, None]:

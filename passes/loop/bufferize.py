@@ -196,7 +196,7 @@ def write_to(fusion: FusionOp, number: int, target: SSAValue) -> FusionOp:
     inner = last.operands[number]
     member = inner.owner
     assert isinstance(member, GenerateOp | ScanOp)
-    if isinstance(member, GenerateOp) and len(member.results) == 1 and inner.has_one_use():
+    if len(member.results) == 1 and inner.has_one_use() and _may_be_last(member):
         block.detach_op(member)
         body = member.detach_region(0)
     else:
@@ -211,6 +211,19 @@ def write_to(fusion: FusionOp, number: int, target: SSAValue) -> FusionOp:
     block.insert_op_before(scatter, last)
     last.operands[number] = scatter.out
     return _rebuilt(fusion)
+
+
+def _may_be_last(member: GenerateOp | ScanOp) -> bool:
+    """Whether a member may be computed behind all others: none of them writes in place what it reads."""
+    if not isinstance(member, GenerateOp):
+        return False
+    read = {root for load in loads_in(member) for root in roots(load.source)}
+    behind = member.next_op
+    while behind is not None:
+        if type(behind) is ScatterOp and behind.in_place is not None and not read.isdisjoint(roots(behind.dest)):
+            return False
+        behind = behind.next_op
+    return True
 
 
 def _rebuilt(fusion: FusionOp) -> FusionOp:
