@@ -38,7 +38,7 @@ types: venv ## check types
 test: lint types ## lint, types, and all tests; ARGS='...' is passed to pytest
 	$(BIN)/python -m pytest -n $(WORKERS) --import-mode=importlib $(ARGS)
 
-check: lint types ## the quick part: lint, types, and the tests that start no training and no other process
+check: lint types ## the quick part: lint, types, and the tests of dialects, lowering and loop passes
 	$(BIN)/python -m pytest -n $(WORKERS) --import-mode=importlib -m "not slow and not gpu" tests/dialects tests/filecheck tests/lowering tests/passes/loop tests/*.py $(ARGS)
 
 demo: venv ## compile a small model and show its stages

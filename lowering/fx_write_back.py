@@ -76,15 +76,19 @@ def put_in_order(graph: Graph) -> None:
     """Move nodes that stand behind a reader in front of it; the others stay where they are.
 
     A size that was read of a value early may now be read of its replacement, which stands where it was needed first.
-    Raises UnsupportedError where a node with an effect would have to move.
+    Raises UnsupportedError where a node with an effect would have to move, and where nodes read one another.
     """
     placed: set[Node] = set()
+    opened: set[Node] = set()
     for reader in list(graph.nodes):
         waiting = [reader]
         while waiting:
             node = waiting[-1]
             missing = [each for each in node.all_input_nodes if each not in placed]
             if missing and node not in placed:
+                if node in opened:
+                    raise UnsupportedError(f"a pass made {node.name} of a joint graph read itself")
+                opened.add(node)
                 waiting += missing
                 continue
             waiting.pop()
@@ -131,6 +135,10 @@ class _Writer(GraphExporter):
                 self.nodes[old] = self.nodes[new]
         self._drop_dead()
         put_in_order(self.graph)
+        try:
+            self.graph.lint()
+        except RuntimeError as error:
+            raise UnsupportedError(f"a pass left a joint graph malformed: {error}") from error
         assert isinstance(self.root, GraphModule)
         self.root.recompile()
         return self.nodes

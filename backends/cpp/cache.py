@@ -27,7 +27,8 @@ def cache_dir(part: str) -> Path:
     Code is loaded from there, so the folder must belong to this user and be writable by nobody else; UserError
     otherwise. Where none can be made, a private temporary folder serves this process.
     """
-    return _checked(os.environ.get(_VARIABLE) or os.path.join("~", ".cache", "inductile"), part)
+    root = os.environ.get(_VARIABLE) or os.path.join("~", ".cache", "inductile")
+    return _checked(root, part) or private_dir(part)  # not kept: a fork has a private folder of its own
 
 
 def private_dir(part: str) -> Path:
@@ -51,13 +52,14 @@ def _remove(root: Path, process: int) -> None:
 
 
 @cache
-def _checked(root: str, part: str) -> Path:
+def _checked(root: str, part: str) -> Path | None:
+    """The folder, None with a warning where it cannot be made. UserError for one that is not safe."""
     folder = Path(root).expanduser() / part
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         warnings.warn(f"no compile cache: {error}; set {_VARIABLE} to a folder that can be written", stacklevel=3)
-        return private_dir(part)
+        return None
     for each in (folder, folder.parent):
         _check_owner(each)
     return folder

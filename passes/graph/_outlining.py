@@ -36,7 +36,7 @@ class Outliner:
         results = _results(bodies[0], segments[0])
         arguments = [list(_bases(segment.inputs)) for segment in segments]
         symbols = _symbols(self.function, bodies[0], arguments[0])
-        _check_uses(bodies, segments)
+        _check_uses(bodies, segments, arguments, results)
         calls = [self._call(body, given, results) for body, given in zip(bodies, arguments, strict=True)]
         kept: list[Operation] = []
         for call, body, segment in zip(calls, bodies, segments, strict=True):
@@ -116,15 +116,20 @@ class Outliner:
         module.insert_op_after(function, module.last_op)
 
 
-def _check_uses(bodies: Sequence[Sequence[Operation]], segments: Sequence[Segment]) -> None:
-    """Raise OutliningError where something that stays reads a value that no call would give."""
+def _check_uses(
+    bodies: Sequence[Sequence[Operation]],
+    segments: Sequence[Segment],
+    arguments: Sequence[Sequence[SSAValue]],
+    results: Sequence[Place],
+) -> None:
+    """Raise OutliningError where something that stays, or a call, reads a value that no call would give."""
     removed = {id(op) for body in bodies for op in body}
+    passed = {id(value) for values in arguments for value in values}
     for body, segment in zip(bodies, segments, strict=True):
-        given = {id(body[k].results[n]) for k, n in segment.escaping}
-        for op in body:
-            for result in op.results:
-                if id(result) not in given and any(id(use.operation) not in removed for use in result.uses):
-                    raise OutliningError(f"a value of {op.name} is read behind it and is no result of the layer")
+        given = {id(body[k].results[n]) for k, n in (*segment.escaping, *results)}
+        for result in (result for op in body for result in op.results if id(result) not in given):
+            if id(result) in passed or any(id(use.operation) not in removed for use in result.uses):
+                raise OutliningError(f"a value of {result.op.name} is read behind it and is no result of the layer")
 
 
 def _bases(values: Sequence[SSAValue]) -> dict[SSAValue, None]:

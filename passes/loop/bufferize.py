@@ -196,7 +196,8 @@ def write_to(fusion: FusionOp, number: int, target: SSAValue) -> FusionOp:
     inner = last.operands[number]
     member = inner.owner
     assert isinstance(member, GenerateOp | ScanOp)
-    if len(member.results) == 1 and inner.has_one_use() and _may_be_last(member):
+    single = len(member.results) == 1 and inner.has_one_use()
+    if isinstance(member, GenerateOp) and single and _may_be_last(member, fusion):
         block.detach_op(member)
         body = member.detach_region(0)
     else:
@@ -213,17 +214,13 @@ def write_to(fusion: FusionOp, number: int, target: SSAValue) -> FusionOp:
     return _rebuilt(fusion)
 
 
-def _may_be_last(member: GenerateOp | ScanOp) -> bool:
-    """Whether a member may be computed behind all others: none of them writes in place what it reads."""
-    if not isinstance(member, GenerateOp):
-        return False
+def _may_be_last(member: GenerateOp, fusion: FusionOp) -> bool:
+    """Whether a member may be computed behind all others: none behind it writes in place what it reads."""
     read = {root for load in loads_in(member) for root in roots(load.source)}
-    behind = member.next_op
-    while behind is not None:
-        if type(behind) is ScatterOp and behind.in_place is not None and not read.isdisjoint(roots(behind.dest)):
-            return False
-        behind = behind.next_op
-    return True
+    members = fusion.members
+    behind = members[members.index(member) + 1 :]
+    in_place = (op for op in behind if type(op) is ScatterOp and op.in_place is not None)
+    return all(read.isdisjoint(roots(scatter.dest)) for scatter in in_place)
 
 
 def _rebuilt(fusion: FusionOp) -> FusionOp:

@@ -32,3 +32,14 @@ def test_what_has_an_effect_is_not_moved() -> None:
     early.args = (late,)
     with pytest.raises(UnsupportedError, match="has an effect"):
         put_in_order(graph)
+
+
+def test_nodes_that_read_one_another_have_no_order() -> None:
+    graph = Graph()
+    x = graph.placeholder("x")
+    size = graph.call_function(aten.sym_size.int, (x, 0))
+    view = graph.call_function(aten.view.default, (x, [size]))
+    graph.output(view)
+    size.args = (view, 0)
+    with pytest.raises(UnsupportedError, match="read itself"):
+        put_in_order(graph)

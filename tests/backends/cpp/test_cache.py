@@ -277,6 +277,16 @@ def test_a_fork_leaves_the_private_folder_to_its_parent() -> None:
     assert not Path(done.stdout.strip()).exists()
 
 
+def test_a_fork_without_a_cache_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    script = (
+        "import os, sys\nfrom inductile.backends.cpp.cache import cache_dir\nown = cache_dir('cpp')\n"
+        "if os.fork() == 0:\n    assert cache_dir('cpp') != own\n    os._exit(0)\nassert os.wait()[1] == 0\n"
+    )
+    environment = {**os.environ, "INDUCTILE_CACHE_DIR": str(tmp_path / "file")}
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script], env=environment, check=True)
+
+
 def test_without_the_cache_nothing_is_kept(folder: Path) -> None:
     compile_kernels([emit(SCALE.format(14.0))], keep=False)
     assert not folder.exists()
