@@ -259,6 +259,8 @@ def measure(row: Row, mode_name: str, device: str, threads: int, backend: str = 
     except Exception as error:
         return result | {"status": "eager", "problem": short(error)}
     ours = compile_and_compare(case, inputs, references, mode, device, backend, threads)
+    in_eager = [warning for warning in ours.warnings if "runs a graph in eager" in warning]
+    ours.error = ours.error or "; ".join(in_eager)
     status = "error" if ours.error else "values" if ours.faults else "pass"
     result |= {"status": status, "problem": ours.error or "; ".join(ours.faults[:3]), "fault_count": len(ours.faults)}
     result |= {name: value for name, value in dataclasses.asdict(ours).items() if name not in ("faults", "error")}

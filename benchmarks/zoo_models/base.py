@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -61,11 +60,6 @@ def attribute(package: str, name: str) -> Any:
     if found is None:
         raise MissingError(f"{package} has no {name}")
     return found
-
-
-def accepted(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that a function takes by name."""
-    return {k: v for k, v in options.items() if k in inspect.signature(function).parameters}
 
 
 _RANDOM = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout)
