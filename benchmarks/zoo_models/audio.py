@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .base import BATCHES, LENGTHS, Case, Inputs, Maker, Row, attribute, integers, noise, numbers
+from .base import BATCHES, LENGTHS, Case, Inputs, Maker, Row, attribute, noise, numbers
 
 
 def build(name: str, inputs: Maker, options: dict[str, Any]) -> Case:
@@ -29,14 +29,6 @@ def frames(width: int, factor: int = 1) -> Callable[[int], Inputs]:
         return {"0": noise(2, length, width, seed=size), "1": torch.tensor([length, length - 4])}
 
     return make
-
-
-def _tacotron(size: int) -> Inputs:
-    length = LENGTHS[size]
-    return {
-        "0": integers(20, 2, length, seed=size), "1": torch.tensor([length, length - 2]),
-        "2": noise(2, 8, 6, seed=size), "3": torch.tensor([6, 5]),
-    }  # fmt: skip
 
 
 _CONFORMER = {"input_dim": 16, "num_heads": 2, "ffn_dim": 32, "num_layers": 2, "depthwise_conv_kernel_size": 7}
@@ -64,9 +56,4 @@ ROWS: tuple[Row, ...] = (
     row("wavernn", "WaveRNN", lambda size: {"0": noise(BATCHES[size], 1, 24, seed=size), "1": noise(
         BATCHES[size], 1, 8, 10, seed=size)}, upsample_scales=[2, 2], n_classes=8, hop_length=4, n_res_block=1,
         n_rnn=16, n_fc=16, kernel_size=5, n_freq=8, n_hidden=16, n_output=16),
-    row("tacotron2", "Tacotron2", _tacotron, n_mels=8, n_symbol=20, symbol_embedding_dim=16,
-        encoder_embedding_dim=16, encoder_n_convolution=1, encoder_kernel_size=5, decoder_rnn_dim=16,
-        prenet_dim=16, attention_rnn_dim=16, attention_hidden_dim=16, attention_location_n_filter=4,
-        attention_location_kernel_size=7, postnet_n_convolution=2, postnet_embedding_dim=16,
-        skip={"": "drops out in evaluation too"}),
 )  # fmt: skip

@@ -58,7 +58,7 @@ ROWS: tuple[Row, ...] = (
         sample_size=16, cross_attention_dim=32, attention_head_dim=8, down_block_types=(
             "CrossAttnDownBlock2D", "DownBlock2D"), up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"), **_BLOCKS),
     row("unet_1d", "UNet", "UNet1DModel", denoised(2, 32), sample_size=32, in_channels=2, out_channels=2,
-        extra_in_channels=16, down_block_types=("DownBlock1DNoSkip", "DownBlock1D"),
+        extra_in_channels=32, down_block_types=("DownBlock1DNoSkip", "DownBlock1D"),
         up_block_types=("UpBlock1D", "UpBlock1DNoSkip"), block_out_channels=(16, 32)),
     row("controlnet", "UNet", "ControlNetModel", denoised(4, 16, 16, encoder_hidden_states=_text(8, 32),
         controlnet_cond=lambda size: noise(BATCHES[size], 3, 64, 64, seed=9)), cross_attention_dim=32,

@@ -9,17 +9,29 @@ from .base import Case, Row, attribute, numbers
 
 
 def build(model: str, size: int, options: dict[str, Any]) -> Case:
-    """A model of timm by its name, without pretrained weights, with 10 classes."""
-    module = attribute("timm", "create_model")(model, pretrained=False, num_classes=10, **options)
-    return Case(module, numbers("0", 0, 3, size, size))
+    """A model of timm, by its name or as `module:Class`, without pretrained weights, with 10 classes."""
+    given = {name: _resolved(value) for name, value in options.items()}
+    module, _, made = model.partition(":")
+    if made:
+        built = attribute(f"timm.models.{module}", made)(num_classes=10, **given)
+    else:
+        built = attribute("timm", "create_model")(model, pretrained=False, num_classes=10, **given)
+    return Case(built, numbers("0", 0, 3, size, size))
 
 
-def row(model: str, size: int = 64, **options: Any) -> Row:
+def _resolved(value: Any) -> Any:
+    """The class that `module:Class` names."""
+    module, _, name = value.partition(":") if isinstance(value, str) else ("", "", "")
+    return attribute(f"timm.models.{module}", name) if name else value
+
+
+def row(model: str, size: int = 64, name: str = "", **options: Any) -> Row:
     """A row of the zoo."""
     skip = options.pop("skip", {})
-    return Row(f"timm_{model}", "timm", "timm", partial(build, model, size, options), skip)
+    return Row(f"timm_{name or model}", "timm", "timm", partial(build, model, size, options), skip)
 
 
+_MIXER = {"img_size": 64, "num_blocks": 2, "embed_dim": 32}
 _FOUR = {"depths": (1, 1, 1, 1)}
 
 ROWS: tuple[Row, ...] = (
@@ -52,20 +64,21 @@ ROWS: tuple[Row, ...] = (
     row("efficientnet_lite0"),
     row("lcnet_035"),
     row("ghostnet_050"),
-    row("vgg11", size=32),
+    row("vgg11", size=32, num_features=64),
     row("densenet121", block_config=(2, 2, 2, 2)),
     row("dla34"),
     row("darknet17"),
     row("ese_vovnet19b_slim"),
     row("xception41", size=96, skip={"training": "over a hundred layers, which no option makes fewer"}),
-    row("convmixer_768_32", dim=32, depth=2),
-    row("mixer_s32_224", img_size=64, num_blocks=2),
-    row("gmlp_ti16_224", img_size=64, num_blocks=2),
-    row("resmlp_12_224", img_size=64, num_blocks=2),
+    row("convmixer:ConvMixer", name="convmixer", dim=32, depth=2, kernel_size=5, patch_size=4),
+    row("mlp_mixer:MlpMixer", name="mlp_mixer", **_MIXER),
+    row("mlp_mixer:MlpMixer", name="gmlp", block_layer="mlp_mixer:SpatialGatingBlock", mlp_layer="mlp_mixer:GatedMlp",
+        **_MIXER),
+    row("mlp_mixer:MlpMixer", name="resmlp", block_layer="mlp_mixer:ResBlock", norm_layer="mlp_mixer:Affine", **_MIXER),
     row("deit_tiny_patch16_224", img_size=64, depth=2),
     row("deit3_small_patch16_224", img_size=64, depth=2, embed_dim=48, num_heads=3),
     row("beit_base_patch16_224", img_size=64, depth=2, embed_dim=48, num_heads=3),
-    row("eva02_tiny_patch14_224", img_size=56, depth=2),
+    row("eva02_tiny_patch14_224", size=56, img_size=56, depth=2),
     row("cait_xxs24_224", img_size=64, depth=2, depth_token_only=1),
     row("xcit_nano_12_p16_224", img_size=64, depth=2),
     row("convit_tiny", img_size=64, depth=2, local_up_to_layer=1),
@@ -77,11 +90,12 @@ ROWS: tuple[Row, ...] = (
     row("coatnet_pico_rw_224", size=64, img_size=64, depths=(1, 1, 1, 1)),
     row("pvt_v2_b0", **_FOUR),
     row("twins_svt_small", img_size=224, size=224, depths=(1, 1, 1, 1)),
-    row("poolformer_s12", depths=(1, 1, 1, 1), embed_dims=(16, 32, 48, 64)),
+    row("metaformer:MetaFormer", name="metaformer", depths=(1, 1, 1, 1), dims=(16, 32, 48, 64)),
     row("edgenext_xx_small", **_FOUR),
     row("mobilevit_xxs"),
     row("visformer_tiny", img_size=64, depth=(1, 1, 1)),
-    row("gcvit_xxtiny", size=224, depths=(1, 1, 1, 1)),
+    row("gcvit:GlobalContextVit", name="gcvit", size=224, img_size=224, depths=(1, 1, 1, 1), embed_dim=16,
+        num_heads=(2, 2, 4, 4)),
     row("davit_tiny", depths=(1, 1, 1, 1), embed_dims=(24, 48, 96, 192)),
     row("hrnet_w18_small", skip={"training": "hundreds of layers", "dynamic": "hundreds of layers"}),
     row("fastvit_t8", layers=(1, 1, 1, 1)),

@@ -15,7 +15,9 @@ from .base import BATCHES, Case, Inputs, Maker, Row, attribute, noise, numbers
 def build(path: str, inputs: Maker, options: dict[str, Any]) -> Case:
     """A model of torchvision by the place of its function."""
     package, _, name = f"torchvision.models.{path}".rpartition(".")
-    return Case(attribute(package, name)(weights=None, **options), inputs)
+    if name.islower():  # a function, not a class
+        options = {"weights": None} | options
+    return Case(attribute(package, name)(**options), inputs)
 
 
 def row(name: str, family: str, path: str, inputs: Maker, skip: dict[str, str] | None = None, **options: Any) -> Row:
@@ -45,7 +47,7 @@ def _image(size: int) -> Inputs:
 
 def detector(path: str, options: dict[str, Any]) -> Case:
     """A detector with images of 64 pixels, which draws no samples of boxes: all of them count in training."""
-    case = build(f"detection.{path}", _image, {"weights_backbone": None, "min_size": 64, "max_size": 96} | options)
+    case = build(f"detection.{path}", _image, {"weights_backbone": None} | options)
     return Case(Detector(case.module), _image)
 
 
@@ -57,6 +59,7 @@ def detection(name: str, path: str, **options: Any) -> Row:
     return Row(f"tv_{name}", "torchvision, detection", "torchvision", make, {} if keep else skip)
 
 
+_SMALL = {"min_size": 64, "max_size": 96}
 _IMAGES = numbers("0", 0, 3, 64, 64)
 _NO_BACKBONE = {"weights_backbone": None, "num_classes": 5}
 
@@ -78,12 +81,12 @@ ROWS: tuple[Row, ...] = (
     row("fcn", "segmentation", "segmentation.fcn_resnet50", _IMAGES, **_NO_BACKBONE),
     row("lraspp", "segmentation", "segmentation.lraspp_mobilenet_v3_large", _IMAGES, **_NO_BACKBONE),
     row("deeplabv3", "segmentation", "segmentation.deeplabv3_mobilenet_v3_large", _IMAGES, **_NO_BACKBONE),
-    detection("ssdlite", "ssdlite320_mobilenet_v3_large", num_classes=3, min_size=320, max_size=320),
-    detection("fasterrcnn", "fasterrcnn_mobilenet_v3_large_320_fpn", num_classes=3, rpn_pre_nms_top_n_test=32,
+    detection("ssdlite", "ssdlite320_mobilenet_v3_large", num_classes=3),
+    detection("fasterrcnn", "fasterrcnn_mobilenet_v3_large_320_fpn", num_classes=3, **_SMALL, rpn_pre_nms_top_n_test=32,
               box_detections_per_img=8),
-    detection("retinanet", "retinanet_resnet50_fpn", num_classes=3),
-    detection("fcos", "fcos_resnet50_fpn", num_classes=3),
-    detection("maskrcnn", "maskrcnn_resnet50_fpn", num_classes=3, rpn_pre_nms_top_n_test=32, box_detections_per_img=8),
+    detection("retinanet", "retinanet_resnet50_fpn", num_classes=3, **_SMALL),
+    detection("fcos", "fcos_resnet50_fpn", num_classes=3, **_SMALL),
+    detection("maskrcnn", "maskrcnn_resnet50_fpn", num_classes=3, **_SMALL, rpn_pre_nms_top_n_test=32, box_detections_per_img=8),
     row("r3d", "video", "video.r3d_18", numbers("0", 0, 3, 4, 32, 32), num_classes=10),
     row("raft", "optical flow", "optical_flow.raft_small", _flow),
 )  # fmt: skip
