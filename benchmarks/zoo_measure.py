@@ -275,7 +275,9 @@ def measure(row: Row, mode_name: str, device: str, threads: int, backend: str = 
         other = compile_and_compare(case, inputs, references, mode, device, "aot_eager", threads)
         result["aot_eager"] = other.error or "; ".join(other.faults[:3]) or "pass"
         result["aot_eager_recompiles"] = other.recompiles
-        result["shared"] = bool(other.error) if ours.error else bool(ours.faults) and set(places(ours)) <= set(places(other))
+        result["shared"] = (
+            bool(other.error) if ours.error else bool(ours.faults) and set(places(ours)) <= set(places(other))
+        )
     return result
 
 
@@ -334,7 +336,9 @@ def compile_and_compare(
     for report in reports:
         aten.update(report.aten_calls)
     found.aten = dict(aten)
-    found.warnings = sorted({str(w.message).splitlines()[0][:200] for w in caught if "inductile" in f"{w.filename}{w.message}"})
+    found.warnings = sorted(
+        {str(w.message).splitlines()[0][:200] for w in caught if "inductile" in f"{w.filename}{w.message}"}
+    )
     return found
 
 

@@ -8,7 +8,5 @@ from .base import Case, MissingError, Row
 __all__ = ["MODELS", "Case", "MissingError", "Row"]
 
 MODELS: dict[str, Row] = {
-    row.name: row
-    for family in (hugging_face, timm_models, vision, diffusion, audio, of_torch)
-    for row in family.ROWS
+    row.name: row for family in (hugging_face, timm_models, vision, diffusion, audio, of_torch) for row in family.ROWS
 }

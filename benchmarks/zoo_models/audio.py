@@ -31,8 +31,14 @@ def frames(width: int, factor: int = 1) -> Callable[[int], Inputs]:
     return make
 
 
-_CONFORMER = {"input_dim": 16, "num_heads": 2, "ffn_dim": 32, "num_layers": 2, "depthwise_conv_kernel_size": 7}
-_ENCODER = {
+_CONFORMER: dict[str, Any] = {
+    "input_dim": 16,
+    "num_heads": 2,
+    "ffn_dim": 32,
+    "num_layers": 2,
+    "depthwise_conv_kernel_size": 7,
+}
+_ENCODER: dict[str, Any] = {
     "extractor_mode": "group_norm", "extractor_conv_layer_config": [(16, 10, 5), (16, 8, 4)],
     "extractor_conv_bias": False, "encoder_embed_dim": 32, "encoder_projection_dropout": 0.0,
     "encoder_pos_conv_kernel": 8, "encoder_pos_conv_groups": 2, "encoder_num_layers": 2, "encoder_num_heads": 4,

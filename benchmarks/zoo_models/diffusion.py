@@ -48,8 +48,12 @@ def _flux(size: int) -> Inputs:
     )(size) | {"timestep": noise(BATCHES[size]).sigmoid()}  # fmt: skip
 
 
-_BLOCKS = {"block_out_channels": (16, 32), "layers_per_block": 1, "norm_num_groups": 8}
-_VAE = {"down_block_types": ("DownEncoderBlock2D",) * 2, "up_block_types": ("UpDecoderBlock2D",) * 2, **_BLOCKS}
+_BLOCKS: dict[str, Any] = {"block_out_channels": (16, 32), "layers_per_block": 1, "norm_num_groups": 8}
+_VAE: dict[str, Any] = {
+    "down_block_types": ("DownEncoderBlock2D",) * 2,
+    "up_block_types": ("UpDecoderBlock2D",) * 2,
+    **_BLOCKS,
+}
 
 ROWS: tuple[Row, ...] = (
     row("unet", "UNet", "UNet2DModel", denoised(3, 16, 16), sample_size=16, down_block_types=(

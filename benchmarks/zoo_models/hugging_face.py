@@ -68,13 +68,13 @@ def row(name: str, family: str, model: str, inputs: Maker, tiny: bool = True, **
 
 _TEXT = tokens()
 _PAIR = sequences_to_sequences()
-_STATE = {"n_groups": 1, "state_size": 8, "num_heads": 8, "head_dim": 8, "chunk_size": 8}
-_CONVOLUTIONS = {
+_STATE: dict[str, Any] = {"n_groups": 1, "state_size": 8, "num_heads": 8, "head_dim": 8, "chunk_size": 8}
+_CONVOLUTIONS: dict[str, Any] = {
     "conv_dim": (16, 16), "conv_stride": (5, 4), "conv_kernel": (10, 8), "num_feat_extract_layers": 2,
     "num_conv_pos_embeddings": 8, "num_conv_pos_embedding_groups": 2,
 }  # fmt: skip
-_STAGES = {"hidden_sizes": [8, 16], "depths": [1, 1]}
-_WINDOWS = {"embed_dim": 16, "depths": [1, 2], "num_heads": [2, 2], "window_size": 4, "patch_size": 4}
+_STAGES: dict[str, Any] = {"hidden_sizes": [8, 16], "depths": [1, 1]}
+_WINDOWS: dict[str, Any] = {"embed_dim": 16, "depths": [1, 2], "num_heads": [2, 2], "window_size": 4, "patch_size": 4}
 
 
 def _mel(bins: int, length: int, name: str = "input_features") -> Maker:
@@ -94,8 +94,8 @@ def _series(size: int) -> Inputs:
     }
 
 
-_TIMES = {"prediction_length": 8, "context_length": 24, "num_time_features": 2, "d_model": 16}
-_CLIP = {
+_TIMES: dict[str, Any] = {"prediction_length": 8, "context_length": 24, "num_time_features": 2, "d_model": 16}
+_CLIP: dict[str, Any] = {
     "text_config": {"vocab_size": 99, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
                     "num_attention_heads": 4, "max_position_embeddings": 32, "eos_token_id": 2},
     "vision_config": {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -126,7 +126,7 @@ ROWS: tuple[Row, ...] = (
         d_inner=64),
     row("esm", "encoder", "EsmModel", tokens(vocabulary=33), vocab_size=33, mask_token_id=32,
         position_embedding_type="rotary"),
-    row("canine", "encoder", "CanineModel", tokens(factor=2), local_transformer_stride=16, num_hash_buckets=32,
+    row("canine", "encoder", "CanineModel", tokens(factor=2), local_transformer_stride=16, num_hash_buckets=64,
         max_position_embeddings=128, downsampling_rate=4),
     row("gpt2", "decoder", "GPT2LMHeadModel", _TEXT, n_embd=32, n_layer=2, n_head=4, n_positions=64),
     row("gpt_neox", "decoder", "GPTNeoXForCausalLM", _TEXT),
@@ -208,7 +208,8 @@ ROWS: tuple[Row, ...] = (
         waves(4000), decoder_input_ids=lambda size: integers(99, 2, (8, 10, 13)[size], low=3)),
         encoder_num_hidden_layers=2, decoder_num_hidden_layers=2, encoder_num_attention_heads=4,
         decoder_num_attention_heads=4, encoder_num_key_value_heads=4, decoder_num_key_value_heads=4),
-    row("encodec", "audio", "EncodecModel", numbers("input_values", 2, 1, 0, axis=2, sizes=(1600, 1920, 2240)), tiny=False, num_filters=4, hidden_size=16,
+    row("encodec", "audio", "EncodecModel", numbers(
+        "input_values", 2, 1, 0, axis=2, sizes=(1600, 1920, 2240)), tiny=False, num_filters=4, hidden_size=16,
         codebook_dim=16, upsampling_ratios=[8, 5], num_lstm_layers=1),
     row("mixtral", "mixture of experts", "MixtralForCausalLM", _TEXT),
     row("qwen2_moe", "mixture of experts", "Qwen2MoeForCausalLM", _TEXT),
@@ -219,8 +220,8 @@ ROWS: tuple[Row, ...] = (
         num_key_value_heads=4, first_k_dense_replace=1),
     row("gpt_oss", "mixture of experts", "GptOssForCausalLM", _TEXT, sliding_window=8),
     row("granite_moe", "mixture of experts", "GraniteMoeForCausalLM", _TEXT),
-    row("switch", "mixture of experts", "SwitchTransformersForConditionalGeneration", _PAIR, num_sparse_encoder_layers=1,
-        num_sparse_decoder_layers=1),
+    row("switch", "mixture of experts", "SwitchTransformersForConditionalGeneration", _PAIR,
+        num_sparse_encoder_layers=1, num_sparse_decoder_layers=1),
     row("mamba", "state space", "MambaForCausalLM", tokens(mask=False), state_size=8, time_step_rank=4),
     row("mamba2", "state space", "Mamba2ForCausalLM", tokens(mask=False), **_STATE),
     row("falcon_mamba", "state space", "FalconMambaForCausalLM", tokens(mask=False), state_size=8, time_step_rank=4),

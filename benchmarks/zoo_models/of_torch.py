@@ -26,6 +26,7 @@ class DLRM(nn.Module):
         self.bottom = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, width), nn.ReLU())
         pairs = (tables + 1) * tables // 2
         self.top = nn.Sequential(nn.Linear(width + pairs, 16), nn.ReLU(), nn.Linear(16, 1), nn.Sigmoid())
+        self.pairs: torch.Tensor
         self.register_buffer("pairs", torch.tril_indices(tables + 1, tables + 1, -1))
 
     def forward(self, dense: torch.Tensor, sparse: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
@@ -155,13 +156,13 @@ class PerSampleGradients(nn.Module):
 
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """x: (n, 6); y: (n,) classes."""
-        weights = dict(self.network.named_parameters())
+        weights: dict[str, torch.Tensor] = dict(self.network.named_parameters())
 
         def loss(weights: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
             return F.cross_entropy(torch.func.functional_call(self.network, weights, (x[None],)), y[None])
 
         gradients = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(weights, x, y)
-        norms = sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
+        norms = torch.stack([g.flatten(1).square().sum(1) for g in gradients.values()]).sum(0).sqrt()
         scale = (1.0 / norms).clamp_max(1.0)
         return tuple(torch.einsum("n,n...->...", scale, g) for g in gradients.values())
 

@@ -31,8 +31,8 @@ def row(model: str, size: int = 64, name: str = "", **options: Any) -> Row:
     return Row(f"timm_{name or model}", "timm", "timm", partial(build, model, size, options), skip)
 
 
-_MIXER = {"img_size": 64, "num_blocks": 2, "embed_dim": 32}
-_FOUR = {"depths": (1, 1, 1, 1)}
+_MIXER: dict[str, Any] = {"img_size": 64, "num_blocks": 2, "embed_dim": 32}
+_FOUR: dict[str, Any] = {"depths": (1, 1, 1, 1)}
 
 ROWS: tuple[Row, ...] = (
     row("test_byobnet"),
@@ -64,7 +64,7 @@ ROWS: tuple[Row, ...] = (
     row("efficientnet_lite0"),
     row("lcnet_035"),
     row("ghostnet_050"),
-    row("vgg11", size=32, num_features=64),
+    row("vgg:VGG", name="vgg", size=32, cfg=[8, "M", 16, "M", 32, 32, "M"]),
     row("densenet121", block_config=(2, 2, 2, 2)),
     row("dla34"),
     row("darknet17"),
@@ -73,8 +73,9 @@ ROWS: tuple[Row, ...] = (
     row("convmixer:ConvMixer", name="convmixer", dim=32, depth=2, kernel_size=5, patch_size=4),
     row("mlp_mixer:MlpMixer", name="mlp_mixer", **_MIXER),
     row("mlp_mixer:MlpMixer", name="gmlp", block_layer="mlp_mixer:SpatialGatingBlock", mlp_layer="mlp_mixer:GatedMlp",
-        **_MIXER),
-    row("mlp_mixer:MlpMixer", name="resmlp", block_layer="mlp_mixer:ResBlock", norm_layer="mlp_mixer:Affine", **_MIXER),
+        mlp_ratio=6, **_MIXER),
+    row("mlp_mixer:MlpMixer", name="resmlp", block_layer="mlp_mixer:ResBlock", norm_layer="mlp_mixer:Affine",
+        mlp_ratio=4, **_MIXER),
     row("deit_tiny_patch16_224", img_size=64, depth=2),
     row("deit3_small_patch16_224", img_size=64, depth=2, embed_dim=48, num_heads=3),
     row("beit_base_patch16_224", img_size=64, depth=2, embed_dim=48, num_heads=3),

@@ -59,9 +59,9 @@ def detection(name: str, path: str, **options: Any) -> Row:
     return Row(f"tv_{name}", "torchvision, detection", "torchvision", make, {} if keep else skip)
 
 
-_SMALL = {"min_size": 64, "max_size": 96}
+_SMALL: dict[str, Any] = {"min_size": 64, "max_size": 96}
 _IMAGES = numbers("0", 0, 3, 64, 64)
-_NO_BACKBONE = {"weights_backbone": None, "num_classes": 5}
+_NO_BACKBONE: dict[str, Any] = {"weights_backbone": None, "num_classes": 5}
 
 
 def _flow(size: int) -> Inputs:
@@ -86,7 +86,8 @@ ROWS: tuple[Row, ...] = (
               box_detections_per_img=8),
     detection("retinanet", "retinanet_resnet50_fpn", num_classes=3, **_SMALL),
     detection("fcos", "fcos_resnet50_fpn", num_classes=3, **_SMALL),
-    detection("maskrcnn", "maskrcnn_resnet50_fpn", num_classes=3, **_SMALL, rpn_pre_nms_top_n_test=32, box_detections_per_img=8),
+    detection("maskrcnn", "maskrcnn_resnet50_fpn", num_classes=3, **_SMALL, rpn_pre_nms_top_n_test=32,
+              box_detections_per_img=8),
     row("r3d", "video", "video.r3d_18", numbers("0", 0, 3, 4, 32, 32), num_classes=10),
     row("raft", "optical flow", "optical_flow.raft_small", _flow),
 )  # fmt: skip
