@@ -247,7 +247,8 @@ class Compiled:
 
 def measure(row: Row, mode_name: str, device: str, threads: int, backend: str = "inductile") -> dict[str, Any]:
     """A row of results; what fails is run under aot_eager too, which says whose failure it is."""
-    mode, result = MODES[mode_name], {"model": row.name, "family": row.family, "mode": mode_name, "device": device}
+    mode = MODES[mode_name]
+    result: dict[str, Any] = {"model": row.name, "family": row.family, "mode": mode_name, "device": device}
     reason = row.without.get(mode_name)
     if reason is not None:
         return result | {"status": "none", "problem": reason}
@@ -309,7 +310,7 @@ def compile_and_compare(
     reports = _reports()
     reports.clear()
     found = Compiled()
-    options = {"options": {"compile_threads": threads}} if backend == "inductile" else {}
+    options: dict[str, Any] = {"options": {"compile_threads": threads}} if backend == "inductile" else {}
     module = copy.deepcopy(case.module)
     before = copy.deepcopy(module.state_dict())
     run: Any = torch.compile(module, backend=backend, dynamic=mode.dynamic, **options)
