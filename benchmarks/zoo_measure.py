@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import nn
 from torch._prims_common import check_significant_strides
+from torch.utils._python_dispatch import TorchDispatchMode
 from zoo_models import Case, MissingError, Row
 
 #: what a call gives: name -> outputs, and gradients and buffers behind a step of training
@@ -109,6 +110,8 @@ def call(module: nn.Module, run: Any, inputs: Mapping[str, Any], mode: Mode, dev
         stack.enter_context(torch.set_grad_enabled(mode.train))
         if mode.autocast and not wide:
             stack.enter_context(torch.autocast(device.partition(":")[0], torch.bfloat16))
+        if wide:
+            stack.enter_context(in_float64())
         outputs = dict(named(run(*args, **kwargs)))
     if not outputs:
         raise ValueError("the model gave no tensor")
@@ -119,6 +122,31 @@ def call(module: nn.Module, run: Any, inputs: Mapping[str, Any], mode: Mode, dev
         found |= {f"grad.{n}": p.grad.detach().clone() for n, p in module.named_parameters() if p.grad is not None}
         found |= {f"buffer.{n}": b.detach().clone() for n, b in module.named_buffers()}
     return found
+
+
+class Widening(TorchDispatchMode):
+    """All that a model asks for in a float type is in float64: many convert to float32 in places, and where they do a
+    reference would round as eager does, which no other order of operations can."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operator, with another dtype if it is given one."""
+        del types
+        given = dict(kwargs or {})
+        if isinstance(given.get("dtype"), torch.dtype) and given["dtype"].is_floating_point:
+            given["dtype"] = torch.float64
+        return func(*args, **given)
+
+
+@contextlib.contextmanager
+def in_float64() -> Iterator[None]:
+    """Have a model run in float64 whatever it says."""
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with Widening():
+            yield
+    finally:
+        torch.set_default_dtype(usual)
 
 
 def _cotangent(output: torch.Tensor) -> torch.Tensor:
