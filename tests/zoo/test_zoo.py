@@ -23,9 +23,7 @@ SLOW = ("canine", "funnel", "longformer", "big_bird", "prophetnet")
 #: of each, how many a commit takes
 TAKEN = (3, 4, 5)
 #: (model, mode) -> why it fails at present
-KNOWN: dict[tuple[str, str], str] = {
-    ("pinn", "training"): "where one item of a list is a 0-d tensor, writing back the joint graph indexes it",
-}
+KNOWN: dict[tuple[str, str], str] = {}
 
 
 def quick() -> list[str]:
