@@ -110,8 +110,7 @@ class GraphExporter:
             else:
                 args.append(value)
         node = self.call(resolve(f"aten::{op.schema.name}"), args, kwargs)
-        returns = op.schema.returns
-        if len(returns) == 1 and not returns[0].is_list:
+        if op.schema.has_one_tensor_result:
             self.nodes[op.results[0]] = node
         else:
             self._unpack(op, node)

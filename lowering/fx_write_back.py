@@ -151,7 +151,11 @@ class _Writer(GraphExporter):
                 self.graph.erase_node(node)
 
     def _read_results(self, now: dict[Operation, tuple[SSAValue, ...]]) -> None:
-        """Give results a node that are read now and were not before: their op took the place of an equal one."""
+        """Give results a node that are read now and were not before: their op took the place of an equal one.
+
+        Only of several results is the op's node known to have them; an op with one result that is not its node's value
+        was made on the way to that value, and gets a node of its own.
+        """
         for value in (value for operands in now.values() for value in operands):
             op = value.owner
             node = self.before.made_for.get(op) if isinstance(op, AtenOp) and value not in self.nodes else None
@@ -159,8 +163,12 @@ class _Writer(GraphExporter):
                 continue
             assert isinstance(op, AtenOp)
             known, self.origin = dict(self.nodes), node
-            with self.graph.inserting_before(node.next):
-                self._unpack(op, node)
+            if op.schema.has_one_tensor_result:
+                with self.graph.inserting_before(node):
+                    self.export_op(op)
+            else:
+                with self.graph.inserting_before(node.next):
+                    self._unpack(op, node)
             self.nodes.update(known)
 
     def _replacements(self, now: dict[Operation, tuple[SSAValue, ...]]) -> Iterator[tuple[SSAValue, SSAValue]]:

@@ -145,6 +145,11 @@ class Schema:
         return any(result.alias and not result.writes for result in self.returns)
 
     @cached_property
+    def has_one_tensor_result(self) -> bool:
+        """Whether a call gives the result itself, not a tuple or a list of results."""
+        return len(self.returns) == 1 and not self.returns[0].is_list
+
+    @cached_property
     def has_result_groups(self) -> bool:
         """Whether a list is one of several results, so that the number of results does not say which is whose."""
         return len(self.returns) > 1 and any(result.is_list for result in self.returns)

@@ -229,3 +229,21 @@ def test_torch_takes_over_visibly() -> None:
 
 def test_a_result_that_an_equal_op_alone_reads() -> None:
     _split(lambda w: w.argsort(0) * w.sin() + w.sort(0).values, (5, 3), inputs=())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64])
+def test_a_number_that_was_made_on_the_way_to_another_value(dtype: torch.dtype) -> None:
+    """Under vmap a number is a tensor that is converted; the conversion folds, and what it read is read by others."""
+    given = (torch.randn(5, 2).to(dtype),)
+    _split(lambda w, x: torch.func.vmap(lambda p: (w.to(dtype) @ p).tanh().sum() * 0.003)(x).float(), (3, 2),
+           inputs=given)  # fmt: skip
+
+
+def test_derivatives_inside_a_step_of_training() -> None:
+    """A second derivative by torch.func, times a number."""
+
+    def residual(w: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        first = torch.func.grad(lambda p: torch.tanh(w @ p).sum())
+        return torch.func.vmap(lambda p: first(p)[0] - 0.003 * torch.func.jacrev(first)(p)[1, 1])(x)
+
+    _split(residual, (3, 2), inputs=(torch.randn(5, 2),))

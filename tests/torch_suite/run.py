@@ -1,0 +1,150 @@
+"""Inductor's own tests with inductile in Inductor's place; the tests come from a checkout of torch.
+
+    python tests/torch_suite/run.py --checkout ~/pytorch --out suite.jsonl --jobs 8
+    python tests/torch_suite/run.py --checkout ~/pytorch --out suite.jsonl --backend aot_eager --failures
+    python tests/torch_suite/run.py --out suite.jsonl --report
+
+The checkout has to be of the installed version of torch: its tests import private names. One JSON line a test and
+backend; a test that the file has is not run again, and one that kills its process is a failure. A failure is not owed
+where the test asks for Inductor's insides (`not_owed.py` has the rules), or where `aot_eager` fails too (`--failures`
+runs what failed, with that backend). Exits with 1 when a failure is owed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1] / "opinfo"))
+
+Result = dict[str, Any]
+MORE = 75
+
+
+def read(paths: list[Path], backend: str) -> dict[str, Result]:
+    """Test -> its last result with a backend."""
+    found: dict[str, Result] = {}
+    for path in paths:
+        for line in path.read_text().splitlines() if path.exists() else ():
+            result = json.loads(line)
+            if result["backend"] == backend:
+                found[result["test"]] = result
+    return found
+
+
+def files(out: Path) -> list[Path]:
+    """A file of results and those of the processes that share the work."""
+    return [out, *sorted(p for p in out.parent.glob(f"{out.name}.*") if p.suffix[1:].isdigit())]
+
+
+def work(args: argparse.Namespace) -> int:
+    """Run this process's share of the tests."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    import harness
+    import torch
+
+    torch.set_num_threads(args.threads)
+    number, total = (int(x) for x in args.shard.split("/"))
+    own, running = Path(f"{args.out}.{number}"), Path(f"{args.out}.{number}.running")
+    if running.exists():  # the last process died in it
+        died = {"test": running.read_text(), "backend": args.backend, "status": "fail", "problem": "the process died"}
+        with own.open("a") as out:
+            out.write(json.dumps(died) + "\n")
+        running.unlink()
+    with harness.in_place_of_inductor(args.backend):
+        module = harness.load(Path(args.file) if args.file else Path(args.checkout) / args.path)
+        tests = harness.tests_of(module, args.classes, args.only)
+        if args.failures:
+            wrong = {n for n, r in read(files(Path(args.out)), "inductile").items() if r["status"] == "fail"}
+            tests = {name: test for name, test in tests.items() if name in wrong}
+        done = read(files(Path(args.out)), args.backend)
+        mine = [name for k, name in enumerate(tests) if k % total == number and name not in done]
+        print(f"{len(tests)} tests, {len(mine)} of them left for process {number}", file=sys.stderr, flush=True)
+        for count, name in enumerate(mine):
+            if count == args.count or (args.until and time.time() > args.until):
+                return MORE if count == args.count else 0
+            running.write_text(name)
+            result = harness.run_test(name, tests[name], args.device, args.limit)
+            with own.open("a") as out:
+                out.write(json.dumps(result | {"backend": args.backend}) + "\n")
+            running.unlink()
+    return 0
+
+
+def report(out: Path) -> tuple[str, int]:
+    """A table of counts and the failures, and how many are owed."""
+    results, shared = read(files(out), "inductile"), read(files(out), "aot_eager")
+    for name, result in results.items():
+        if result["status"] == "fail" and shared.get(name, {}).get("status") in ("fail", "not owed"):
+            result |= {"status": "not owed", "problem": f"aot_eager fails too ({result['problem']})"}
+    counts = Counter(r["status"] for r in results.values())
+    reasons = Counter(r["problem"].partition(" (")[0] for r in results.values() if r["status"] == "not owed")
+    lines = ["| result | tests |", "|---|---|"]
+    lines += [f"| {status} | {counts[status]} |" for status in ("pass", "fail", "not owed", "skipped")]
+    lines += ["", "| not owed because it | tests |", "|---|---|", *(f"| {w} | {n} |" for w, n in reasons.most_common())]
+    wrong = [f"- {n}: {r['problem'][:200]}" for n, r in sorted(results.items()) if r["status"] == "fail"]
+    return "\n".join([*lines, "", *wrong]), len(wrong)
+
+
+def main() -> int:
+    """Command line."""
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--checkout", help="folder of a checkout of torch, of the installed version")
+    p.add_argument("--path", default="test/inductor/test_torchinductor.py", help="the test module in it")
+    p.add_argument("--file", help="a test module anywhere, instead")
+    p.add_argument("--out", default="torch-suite.jsonl", help="file of results, read and added to")
+    p.add_argument("--classes", default="", help="pattern of names of test classes")
+    p.add_argument("--only", default="", help="pattern of names of tests")
+    p.add_argument("--device", default="cpu", help="suffix of the names of tests")
+    p.add_argument("--backend", default="inductile")
+    p.add_argument("--failures", action="store_true", help="only what failed with inductile")
+    p.add_argument("--jobs", type=int, default=1)
+    p.add_argument("--threads", type=int, default=1, help="threads of torch in each process")
+    p.add_argument("--limit", type=int, default=120, help="seconds for a test")
+    p.add_argument("--count", type=int, default=200, help="tests of a process before a fresh one takes over")
+    p.add_argument("--seconds", type=float, default=0, help="stop after that; 0: never")
+    p.add_argument("--report", action="store_true", help="print the counts, run nothing")
+    p.add_argument("--shard", help=argparse.SUPPRESS)
+    p.add_argument("--until", type=float, default=0, help=argparse.SUPPRESS)
+    args = p.parse_args()
+    if args.shard:
+        return work(args)
+    if not args.report:
+        module = Path(args.file) if args.file else Path(args.checkout or ".") / args.path
+        if not module.is_file():
+            p.error(f"there is no {module}: give --checkout the folder of a checkout of torch")
+        run_all(args)
+    text, wrong = report(Path(args.out))
+    print(text)
+    return 1 if wrong else 0
+
+
+def run_all(args: argparse.Namespace) -> None:
+    """Run the tests in processes, each started again while it has tests left."""
+    until_done: Any = importlib.import_module("shards").until_done
+
+    deadline = time.time() + (args.seconds or 10**8)
+
+    def share(number: int) -> None:
+        own = ["--shard", f"{number}/{args.jobs}", "--until", str(deadline)]
+        command = [sys.executable, __file__, *sys.argv[1:], *own]
+        until_done(lambda: command, f"{args.out}.{number}", args.limit + 60, deadline)
+
+    threads = [threading.Thread(target=share, args=(number,)) for number in range(args.jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""The harness for Inductor's tests, on a small module of the same shape."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def run(out: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(HERE / "run.py"), "--file", str(HERE / "small_suite.py"), "--out", str(out), *more]
+    environment = os.environ | {"SMALL_SUITE_DIES": "1"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+
+
+def test_counts_failures_and_what_is_not_owed(tmp_path: Path) -> None:
+    """What passes, fails, is not owed, is skipped, and kills its process; a second run has nothing left to do."""
+    out = tmp_path / "suite.jsonl"
+    done = run(out)
+    assert done.returncode == 1, done.stderr
+    lines = [json.loads(line) for line in (tmp_path / "suite.jsonl.0").read_text().splitlines()]
+    status = {line["test"].removeprefix("CpuTests.test_").removesuffix("_cpu"): line["status"] for line in lines}
+    assert status == {"sum": "pass", "default_backend": "pass", "wrong": "fail", "metrics": "not owed",
+                      "skips": "skipped", "dies": "fail"}  # fmt: skip
+    assert "| pass | 2 |" in done.stdout and "| fail | 2 |" in done.stdout
+    assert "counts what Inductor did | 1 |" in done.stdout
+    before = (tmp_path / "suite.jsonl.0").read_text()
+    assert "| pass | 2 |" in run(out, "--report").stdout
+    assert (tmp_path / "suite.jsonl.0").read_text() == before
+
+
+def test_says_what_is_missing(tmp_path: Path) -> None:
+    """No checkout: one line that says what to give."""
+    command = [sys.executable, str(HERE / "run.py"), "--checkout", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "--checkout" in done.stderr and "Traceback" not in done.stderr
