@@ -53,7 +53,7 @@ def difference(expected: Any, got: Any, values: bool = True, reference: Any = No
     for name in ("dtype", "shape", "layout", "device"):
         if getattr(expected, name) != getattr(got, name):
             return f"{name} {getattr(expected, name)} -> {getattr(got, name)}"
-    if expected.layout == torch.strided and not check_significant_strides(expected, got)[0]:
+    if expected.layout == torch.strided and not check_significant_strides(expected, got, only_cuda=False)[0]:
         return f"stride {expected.stride()} -> {got.stride()}"
     if not values:
         return None

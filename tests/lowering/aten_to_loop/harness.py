@@ -81,7 +81,7 @@ def differences(expected: Any, got: Any, exact_strides: bool = True) -> list[str
         return [f"dtype {expected.dtype} -> {got.dtype}"]
     if expected.shape != got.shape:
         return [f"shape {tuple(expected.shape)} -> {tuple(got.shape)}"]
-    if exact_strides and not check_significant_strides(expected, got)[0]:
+    if exact_strides and not check_significant_strides(expected, got, only_cuda=False)[0]:
         return [f"stride {expected.stride()} -> {got.stride()}"]
     try:
         torch.testing.assert_close(got, expected, equal_nan=True, check_stride=False)
