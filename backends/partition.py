@@ -10,15 +10,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from torch.fx import GraphModule
+from xdsl.context import Context
 from xdsl.passes import ModulePass
 
-from ..errors import UserError
+from ..errors import UnsupportedError, UserError
 from ..lowering.fx_joint import JointGraph, import_joint
 from ..lowering.fx_layouts import mark_saved
 from ..lowering.fx_private import memory_budget, torch_partition
 from ..lowering.pipeline import pipeline_string
 from ..lowering.registry import parse_passes
 from ..passes.graph.partition import Partition
+from ..passes.graph.round_decisions import RoundDecisions
 from ..passes.remarks import remark
 from .compile_graph import configured, is_joint, no_garbage_collection, reason_to_leave_it, run_passes
 from .compiled import GraphReport
@@ -62,7 +64,18 @@ def _split(
                 raise
             warnings.warn(f"torch splits a graph into forward and backward: {reason}", stacklevel=2)
             remark("missed", Partition.name, None, f"torch splits the graph: {reason}")
+    _mark_rounded(graph, inputs, num_fwd_outputs)
     return torch_partition()(graph, inputs, num_fwd_outputs=num_fwd_outputs, static_lifetime_input_indices=static)
+
+
+def _mark_rounded(graph: GraphModule, inputs: Sequence[Any], forward_outputs: int) -> None:
+    """Mark what has to be rounded alike in forward and backward, in a joint graph that torch splits."""
+    try:
+        joint = import_joint(graph, inputs, forward_outputs)
+    except UnsupportedError:
+        return
+    RoundDecisions().apply(Context(), joint.imported.module)
+    joint.mark_rounded()
 
 
 def _partition(

@@ -7,7 +7,7 @@ forward, backward = joint.split()
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ..dialects.aten.values import SSA_CLASSES
 from ..dialects.effects import is_pure
 from ..dialects.sym import Expr
+from ..passes.common.rounding import is_rounded
 from ..passes.graph import _joint as marks
 from .fx_import import GraphImporter, ImportedGraph, ResultSlot
+from .fx_ops import mark_rounded
 from .fx_order import order_backward
 from .fx_private import (
     checkpoint_region,
@@ -51,6 +53,7 @@ class JointGraph:
         cannot express.
         """
         nodes = write_back(self.graph, self.imported, self.snapshot)
+        self.mark_rounded(nodes)
         saved = [nodes[value] for value in self._saved_values()]
         numbers = numbers_to_save(self.graph, saved, self.forward_outputs)
         position = {node: k for k, node in enumerate(self.graph.graph.nodes)}
@@ -59,8 +62,20 @@ class JointGraph:
         order_backward(backward)
         return forward, backward
 
+    def mark_rounded(self, nodes: Mapping[SSAValue, Node] | None = None) -> None:
+        """Let nodes say which of their ops are marked `rounded`; the graphs that they go to keep it."""
+        nodes = self.snapshot.values if nodes is None else nodes
+        for op in self._function.body.block.ops:
+            for result in op.results if is_rounded(op) else ():
+                if result in nodes:
+                    mark_rounded(nodes[result])
+
+    @property
+    def _function(self) -> FuncOp:
+        return next(op for op in self.imported.module.ops if isinstance(op, FuncOp))
+
     def _saved_values(self) -> list[SSAValue]:
-        function = next(op for op in self.imported.module.ops if isinstance(op, FuncOp))
+        function = self._function
         block = function.body.block
         arguments = zip(block.args, marks.argument_marks(function), strict=True)
         found: list[SSAValue] = [value for value, marked in arguments if marks.SAVED in marked]

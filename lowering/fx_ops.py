@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ from ..dialects.aten import (
 )
 from ..dialects.aten.values import SSA_CLASSES
 from ..dialects.sym import Expr
+from ..passes.common.rounding import ROUNDED, UNIT
 from .fx_scalars import scalar_overload
 from .fx_sym import UnsupportedSymbol
 from .fx_symbols import SymbolTable
@@ -49,6 +51,8 @@ _CONVERT: dict[type, Callable[[Any], Value]] = {
 _SYNONYMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "prims::convert_element_type": ("aten._to_copy", ("self", "dtype")),
 }
+#: metadata of nodes of which an op was marked `rounded` in the joint graph
+_ROUNDED_NODE = "inductile_rounded"
 _Overload = tuple[type[AtenOp], tuple[str, ...]] | None
 _OVERLOADS: dict[Any, _Overload] = {}
 
@@ -83,6 +87,13 @@ def _lacks_tensor(cls: type[AtenOp], node: Node) -> bool:
     return any(arg is None and declared.is_tensor and not declared.optional for declared, arg in pairs)
 
 
+def mark_rounded(node: Node) -> None:
+    """Let the op that is imported for a node, or for the call that it is a result of, be marked `rounded`."""
+    call = node.args[0] if node.target is operator.getitem else node
+    assert isinstance(call, Node)
+    call.meta[_ROUNDED_NODE] = True
+
+
 class NodeImporter:
     """Turns call nodes into ops, appended to `ops`, and remembers what each node stands for in `values`."""
 
@@ -112,6 +123,8 @@ class NodeImporter:
             op = self._aten_op(*found, node, types, location, binds)
         else:
             op = self._call_op(node, types, location, binds)
+        if _ROUNDED_NODE in node.meta:
+            op.attributes[ROUNDED] = UNIT
         self.ops.append(op)
         for result in op.results:
             result.name_hint = node.name

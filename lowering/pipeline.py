@@ -40,13 +40,14 @@ DEFAULT: tuple[Phase, ...] = (
         "joint",
         "aten: no duplicates in forward and backward together; what backward gets and what it computes again",
         "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce,graph-split-log-softmax,"
-        "graph-partition",
+        "graph-partition,graph-round-decisions",
         graph="joint",
     ),
     Phase(
         "post-grad",
         "aten: canonical form, no duplicates, known combinations of ops as one op, nothing dead, equal layers once",
-        "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce,graph-outline-repeats",
+        "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce,graph-round-decisions,"
+        "graph-outline-repeats",
     ),
     Phase("lower-to-loop", "aten -> loop: every op as scalar bodies over named axes", "lower-aten-to-loop"),
     Phase(

@@ -19,6 +19,7 @@ from ...dialects.aten.types import TensorType
 from ...dialects.sym import Ranges
 from ...passes.common.functions import symbol_ranges
 from ...passes.common.numbering import AttributeTokens
+from ...passes.common.rounding import ROUNDED, is_rounded
 from ...passes.counters import counter
 from ...passes.remarks import remark
 from . import families  # noqa: F401 - fills the table of rules
@@ -167,7 +168,7 @@ class _Templates:
 
 def _lower(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]) -> Sequence[SSAValue]:
     """Append what the op lowers to; the values of its results."""
-    builder.s.start(op.location)
+    builder.s.start(op.location, is_rounded(op))
     if isinstance(op, CallOp):
         result = CALLS[op.target](builder, op, values)
     else:
@@ -189,6 +190,7 @@ def _replace(op: Operation, replacements: Sequence[SSAValue], values: dict[SSAVa
 
 def _keep(block: Block, op: Operation, values: dict[SSAValue, SSAValue]) -> None:
     """Append the op itself, with replaced operands, also inside its regions."""
+    op.attributes.pop(ROUNDED, None)  # what a call gives is rounded
     for each in op.walk():
         if any(operand in values for operand in each.operands):
             each.operands = [values.get(operand, operand) for operand in each.operands]

@@ -70,12 +70,17 @@ class ScalarBuilder:
         self.location: LocationAttr | None = None
         self.device = "cpu"
         self.emulate_precision_casts = emulate_precision_casts
+        self._rounds = emulate_precision_casts
         self._constants: dict[tuple[str, Attribute], Scalar] = {}
         self._reduce_axes = 0
 
-    def start(self, location: LocationAttr) -> None:
-        """Begin with another ATen op. Equal ones get equal axes, which is what passes and the verifier know again."""
+    def start(self, location: LocationAttr, rounded: bool = False) -> None:
+        """Begin with another ATen op, whose results are rounded for good if it is marked `rounded`.
+
+        Equal ones get equal axes, which is what passes and the verifier know again.
+        """
         self.location = location
+        self._rounds = self.emulate_precision_casts or rounded
         self._reduce_axes = 0
 
     def make(
@@ -148,7 +153,7 @@ class ScalarBuilder:
         """Into the element type of the result: narrows low precision, casts anything else."""
         if value.element == element:
             return value
-        if element in LOW_PRECISION and value.element == F32 and not self.emulate_precision_casts:
+        if element in LOW_PRECISION and value.element == F32 and not self._rounds:
             return self._convert(scalar.NarrowOp, value, element)
         return self.cast(value, element)
 
