@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.parser import Parser
 from xdsl.passes import ModulePass
 
 from ..dialects.context import new_context
+from ..dialects.reading import Reader
 from ..errors import UserError
 from ..passes.counters import Counter, counting
 from ..passes.printing import module_text
@@ -173,7 +173,7 @@ class Bisection:
         return Attempt(left, problem, counters, remarks)
 
     def _parse(self, text: str) -> ModuleOp:
-        return Parser(self._context, text, self._name).parse_module()
+        return Reader(self._context, text, self._name).parse_module()
 
 
 def _common(before: Sequence[Remark], behind: Sequence[Remark]) -> int:

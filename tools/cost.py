@@ -124,7 +124,7 @@ def _run(argv: Sequence[str] | None) -> int:
     args = build_parser().parse_args(argv)
     machine, values = machine_named(args.machine), _values(args.symbol)
     text, name = read_input(args.file)
-    module = parse_file(new_context(), text, name)
+    module = parse_file(new_context(), text, name, args.allow_effects)
     if args.eager and args.memory:
         raise UserError("--memory is that of a lowered program", "leave --eager out")
     if args.eager:
