@@ -88,7 +88,7 @@ class Lexer(MLIRLexer):
             return _token(MLIRTokenKind.EOF, start, start, self.input)
         character = self.input.content[start]
         if character == '"' or self.input.content.startswith('@"', start):
-            problem = "a string is not closed on its line, or has an escape other than \\n, \\t, \\\\, \\\" and two hexadecimal digits"
+            problem = 'a string is not closed on its line, or has an escape that is none of \\n \\t \\\\ \\" \\41'
         else:
             problem = f"unexpected character {character!r}"
         raise ParseError(Span(start, start + 1, self.input), problem)

@@ -75,14 +75,22 @@ class Bisection:
     """Bisects a pipeline over a module. `make_oracle` gets the module as it is in front of all passes."""
 
     def __init__(
-        self, text: str, name: str, passes: Sequence[ModulePass], make_oracle: Callable[[ModuleOp], Oracle]
+        self,
+        text: str,
+        name: str,
+        passes: Sequence[ModulePass],
+        make_oracle: Callable[[ModuleOp], Oracle],
+        allow_effects: bool = False,
     ) -> None:
         self._passes = passes
         self._name = name
         self._context: Context = new_context()
         self._texts: dict[int, str] = {0: text}
         self._problems: dict[int, str | None] = {}
-        self._oracle = make_oracle(Source(text, name).parse(self._context))
+        source = Source(text, name, allow_effects=allow_effects)
+        module = source.parse(self._context)
+        source.verify(module)
+        self._oracle = make_oracle(module)
         self.runs = 0
 
     def run(self) -> Finding | None:

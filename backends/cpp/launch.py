@@ -52,6 +52,7 @@ extern "C" int launch_all(const Launch* launches, int64_t count, const int64_t* 
     rest="a + 2",
 )
 
+
 def kernel_error(text: str) -> Exception:
     """The exception of an entry of `errors`, "IndexError: index out of range"; RuntimeError when none is named."""
     kind, separator, message = text.partition(": ")

@@ -48,4 +48,3 @@ def _computes(name: str) -> bool:
     if namespace == "higher_order":
         return packet in _HIGHER_ORDER
     return namespace in _NAMESPACES and not (namespace == "aten" and _OUTSIDE.fullmatch(packet))
-
