@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -55,6 +56,8 @@ def run_pre_grad(
     """
     adapters: list[Adapter | None] = []
     for name in pre_grad_names(names):
+        if name not in _FUNCTIONS:
+            importlib.import_module(f"..{PRE_GRAD[name].module}", __package__)
         adapters.append(_FUNCTIONS[name](graph, inputs))
         after_pass(name)
     graph.graph.lint()

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from ..dialects.aten.call import is_operator_name
 from ..errors import UnsupportedError
 
 #: callables outside torch.ops that graphs hold, by the name under which IR may call them: numbers only, no effects
@@ -60,12 +61,25 @@ def resolve(name: str) -> Callable[..., Any]:
     if namespace == "inductile":
         from . import fx_random  # noqa: F401 - defines them
 
-    packet, _, overload = rest.partition(".")
-    try:
-        found = getattr(getattr(torch.ops, namespace), packet)
-        return found if namespace == "higher_order" else getattr(found, overload or "default")
-    except AttributeError as error:
-        raise UnsupportedError(f"this torch has no operator {name}") from error
+    found = _operator(namespace, *rest.split(".", 1)) if is_operator_name(name) else None
+    if found is None:
+        raise UnsupportedError(f"this torch has no operator {name}")
+    return found
+
+
+def _operator(namespace: str, packet: str, overload: str = "default") -> Callable[..., Any] | None:
+    """An operator that torch has registered. `torch.ops` is asked for registered names alone: other names of it load
+    libraries and import modules."""
+    if namespace == "higher_order":
+        found = getattr(torch.ops.higher_order, packet, None)
+        return found if isinstance(found, torch._ops.HigherOrderOperator) else None
+    if not torch._C._jit_get_schemas_for_operator(f"{namespace}::{packet}"):
+        return None
+    packets = getattr(getattr(torch.ops, namespace), packet, None)
+    if not isinstance(packets, torch._ops.OpOverloadPacket) or overload not in packets.overloads():
+        return None
+    found = getattr(packets, overload)
+    return found if isinstance(found, torch._ops.OpOverload) else None
 
 
 #: namespaces of the operators that talk to other processes

@@ -26,6 +26,12 @@ PRE_GRAD: dict[str, PreGradPass] = {
     for each in (
         PreGradPass("remove-identities", "Calls that return their argument itself go away: dropout in evaluation."),
         PreGradPass(
+            "prove-attention-masks",
+            "Masks of attention that no input decides are evaluated: one that hides nothing goes away, the causal one "
+            "becomes `is_causal`. Others get rows that lie side by side on a GPU, as fused kernels want them.",
+            "lowering.fx_attention_masks",
+        ),
+        PreGradPass(
             "fold-batch-norm",
             "Batch norms in evaluation become part of the weights of the convolution before them. Without gradients "
             "only. Rounds differently; a write to a parameter that torch's version counter does not see, as through "

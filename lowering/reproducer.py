@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from xdsl.parser import Parser
 from xdsl.passes import ModulePass
 
 from ..dialects.context import new_context
+from ..dialects.reading import Reader
 from ..errors import PassError, UserError
 from ..passes.manager import PassManager
 from ..passes.printing import module_text
@@ -60,7 +60,7 @@ def write_reproducer(
 def _text_behind(text: str, name: str, passes: Sequence[ModulePass]) -> str:
     """The module behind passes, run once more where nobody collects remarks."""
     context = new_context()
-    module = Parser(context, text, name).parse_module()
+    module = Reader(context, text, name).parse_module()
     ContextVars().run(PassManager(passes, verify=False).run, context, module)
     return module_text(module, locations=True)
 

@@ -27,7 +27,7 @@ from ..errors import UserError, replay_command
 from ..lowering.registry import pipeline_text
 from ..lowering.reproducer import read_reproducer, store_reproducer
 from .bisection import Bisection, Finding
-from .diagnostics import read_input, run_tool, write_output
+from .diagnostics import add_effects_flag, read_input, run_tool, write_output
 from .listing import source_file
 from .opt import add_pipeline_flags, choose_passes
 from .oracles import AnswerOracle, CommandOracle, Oracle
@@ -45,6 +45,7 @@ def build_parser() -> argparse.ArgumentParser:
     p.add_argument("file", help="IR of any level, or a Python script that uses torch.compile")
     p.add_argument("arguments", nargs="*", help="arguments of the script")
     add_pipeline_flags(p)
+    add_effects_flag(p)
     p.add_argument("--run-reproducer", action="store_true", help="FILE is a reproducer: bisect what it says")
     add_oracle_flags(p)
     p.add_argument("-o", "--output", metavar="FILE", help="where the module in front of the guilty pass goes")
@@ -109,7 +110,7 @@ def bisect_file(args: argparse.Namespace, path: str) -> int:
     if not passes:
         raise UserError("there are no passes to bisect", "name them with -p or --pipeline")
     started = time.perf_counter()
-    bisection = Bisection(text, name, passes, oracle_maker(args))
+    bisection = Bisection(text, name, passes, oracle_maker(args), args.allow_effects)
     finding = bisection.run()
     spent = f"{bisection.runs} pass runs, {time.perf_counter() - started:.1f} s"
     if finding is None:

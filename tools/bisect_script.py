@@ -99,7 +99,7 @@ def _in_graphs(args: argparse.Namespace, trace: Path) -> str | None:
         passes = parse_passes((folder / "pipeline.txt").read_text().strip())
         source = folder / "00-input.mlir"
         try:
-            finding = Bisection(source.read_text(), source.name, passes, oracle_maker(args)).run()
+            finding = Bisection(source.read_text(), source.name, passes, oracle_maker(args), True).run()
         except InductileError as error:
             print(f"{folder.name} cannot be judged in the reference backend: {error}", file=sys.stderr)
             continue
@@ -211,7 +211,7 @@ def _code_problem(folder: Path) -> str | None:
     if not inputs.is_dir() or not files:
         return None
     try:
-        module = parse_file(new_context(), files[-1].read_text(), files[-1].name)
+        module = parse_file(new_context(), files[-1].read_text(), files[-1].name, True)
         given = load_arrays([str(inputs)], module)
         expected = observe(module, given)
         own = clone_inputs(given)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.parser import Parser
 from xdsl.passes import ModulePass
 
 from ..dialects.context import new_context
+from ..dialects.reading import Reader
 from ..errors import UserError
 from ..passes.counters import Counter, counting
 from ..passes.printing import module_text
@@ -75,14 +75,22 @@ class Bisection:
     """Bisects a pipeline over a module. `make_oracle` gets the module as it is in front of all passes."""
 
     def __init__(
-        self, text: str, name: str, passes: Sequence[ModulePass], make_oracle: Callable[[ModuleOp], Oracle]
+        self,
+        text: str,
+        name: str,
+        passes: Sequence[ModulePass],
+        make_oracle: Callable[[ModuleOp], Oracle],
+        allow_effects: bool = False,
     ) -> None:
         self._passes = passes
         self._name = name
         self._context: Context = new_context()
         self._texts: dict[int, str] = {0: text}
         self._problems: dict[int, str | None] = {}
-        self._oracle = make_oracle(Source(text, name).parse(self._context))
+        source = Source(text, name, allow_effects=allow_effects)
+        module = source.parse(self._context)
+        source.verify(module)
+        self._oracle = make_oracle(module)
         self.runs = 0
 
     def run(self) -> Finding | None:
@@ -173,7 +181,7 @@ class Bisection:
         return Attempt(left, problem, counters, remarks)
 
     def _parse(self, text: str) -> ModuleOp:
-        return Parser(self._context, text, self._name).parse_module()
+        return Reader(self._context, text, self._name).parse_module()
 
 
 def _common(before: Sequence[Remark], behind: Sequence[Remark]) -> int:

@@ -27,7 +27,7 @@ from ..passes.common.costs import ProgramCost, Row, call_cost, program_costs, sy
 from ..passes.common.machines import Machine, machine_named
 from ..passes.common.memory_profile import memory_profiles
 from ..passes.manager import PassManager
-from .diagnostics import parse_file, read_input, run_tool, write_output
+from .diagnostics import add_effects_flag, parse_file, read_input, run_tool, write_output
 from .memory_table import memory_as_dict, memory_table
 
 
@@ -37,6 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
         "inductile-cost", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     p.add_argument("file", help="IR of any level, - for standard input")
+    add_effects_flag(p)
     p.add_argument("--symbol", action="append", default=[], metavar="NAME=N", help="value of a symbol; else its hint")
     p.add_argument("--machine", default="cpu-2", help="a known machine, or a .json file that describes one")
     p.add_argument("--eager", action="store_true", help="do not lower: count each ATen op as a call")
@@ -124,7 +125,7 @@ def _run(argv: Sequence[str] | None) -> int:
     args = build_parser().parse_args(argv)
     machine, values = machine_named(args.machine), _values(args.symbol)
     text, name = read_input(args.file)
-    module = parse_file(new_context(), text, name)
+    module = parse_file(new_context(), text, name, args.allow_effects)
     if args.eager and args.memory:
         raise UserError("--memory is that of a lowered program", "leave --eager out")
     if args.eager:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import traceback
@@ -21,12 +22,12 @@ from .source import Source
 EXIT_USER, EXIT_CRASH, EXIT_INTERRUPTED = 1, 70, 130
 
 
-def parse_file(context: Context, text: str, name: str) -> ModuleOp:
+def parse_file(context: Context, text: str, name: str, allow_effects: bool = False) -> ModuleOp:
     """Parse and verify a module.
 
     Raises UserError with `file:line:col` and the start of the offending line.
     """
-    source = Source(text, name)
+    source = Source(text, name, allow_effects=allow_effects)
     module = source.parse(context)
     source.verify(module)
     return module
@@ -34,13 +35,20 @@ def parse_file(context: Context, text: str, name: str) -> ModuleOp:
 
 def read_input(path: str) -> tuple[str, str]:
     """(text, name) of a file, or of standard input for `-`."""
-    if path == "-":
-        return sys.stdin.read(), "<stdin>"
     try:
-        return Path(path).read_text(), path
+        if path == "-":
+            return sys.stdin.read(), "<stdin>"
+        return Path(path).read_text(encoding="utf-8"), path
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text file"
         raise UserError(f"{path}: error: cannot read it: {reason}") from error
+
+
+def add_effects_flag(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:  # pyright: ignore
+    """Add the flag of every tool that reads a file which may be run."""
+    parser.add_argument(
+        "--allow-effects", action="store_true", help="the file may call what has effects outside its tensors"
+    )
 
 
 def write_output(path: str | None, text: str) -> None:

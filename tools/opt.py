@@ -31,7 +31,7 @@ from ..lowering.reproducer import read_reproducer, write_reproducer
 from ..passes.manager import Instrumentation, PassManager
 from ..passes.printing import module_text
 from ..passes.watching import Watch, add_flags, spell_out
-from .diagnostics import print_error, read_input, run_tool, write_output
+from .diagnostics import add_effects_flag, print_error, read_input, run_tool, write_output
 from .listing import list_passes, print_pipeline
 from .plugins import load_plugin
 from .source import Source, split_source
@@ -83,6 +83,7 @@ def _add_checking(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[re
     flag("--seed", type=int, default=0, help="of the random inputs of --verify-each=numerics")
     flag("--verify-diagnostics", action="store_true", help="check `// expected-error {{...}}` comments")
     flag("--crash-reproducer", metavar="FILE", help="where a failing pass leaves its reproducer")
+    add_effects_flag(group)
     flag("--run-reproducer", action="store_true", help="FILE is a reproducer: run what it says")
 
 
@@ -211,7 +212,9 @@ def _run(argv: Sequence[str] | None) -> int:
         passes = choose_passes(args, _target_name(args.target))
     if args.dump_pass_pipeline:
         print(pipeline_text(passes), file=sys.stderr)
-    parts = split_source(text, name, SPLIT_MARK) if args.split_input_file else [Source(text, name)]
+    allow = args.allow_effects
+    whole = [Source(text, name, allow_effects=allow)]
+    parts = split_source(text, name, SPLIT_MARK, allow) if args.split_input_file else whole
     with Watch(args, [p.name for p in passes], collect=bool(args.report)) as watch:
         return _Run(args, passes, watch).all(parts)
 

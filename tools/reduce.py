@@ -32,7 +32,7 @@ from ..lowering.reproducer import Replay, read_reproducer
 from ..passes.counters import counting, parse_counters
 from ..passes.manager import Instrumentation, PassManager
 from ..passes.printing import module_text
-from .diagnostics import EXIT_INTERRUPTED, read_input, run_tool, write_output
+from .diagnostics import EXIT_INTERRUPTED, add_effects_flag, read_input, run_tool, write_output
 from .opt import add_pipeline_flags, choose_passes
 from .oracles import run_on_text, split_command
 from .plugins import load_plugin
@@ -72,6 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     p.add_argument("file", help="IR of any level")
     add_pipeline_flags(p)
+    add_effects_flag(p)
     p.add_argument("--run-reproducer", action="store_true", help="FILE is a reproducer: its passes go wrong")
     p.add_argument("--test", metavar="COMMAND", help="command to test a module's file, instead of passes")
     p.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS", help="of one run of the command")
@@ -178,7 +179,7 @@ def _run(argv: Sequence[str] | None) -> int:
     for plugin in args.load_pass_plugin:
         load_plugin(plugin)
     text, name = read_input(args.file)
-    source = Source(text, name)
+    source = Source(text, name, allow_effects=args.allow_effects)
     module = source.parse(new_context())
     source.verify(module)
     before = Size.of(module)

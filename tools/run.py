@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.context import new_context
 from ..errors import UserError
-from .diagnostics import parse_file, read_input, run_tool
+from .diagnostics import add_effects_flag, parse_file, read_input, run_tool
 
 if TYPE_CHECKING:
     import torch
@@ -37,6 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
     p.add_argument("--random", type=int, metavar="SEED", help="make up the inputs")
     p.add_argument("--special", action="store_true", help="some made-up floats are NaN, infinite, -0.0, or very large")
     p.add_argument("--output", action="append", default=[], metavar="Y.npy", help="where results go, in order")
+    add_effects_flag(p)
     p.add_argument("--full", action="store_true", help="print all elements of the results")
     return p
 
@@ -89,7 +90,7 @@ def _show(results: list[object], full: bool) -> None:
 def _run(argv: Sequence[str] | None) -> int:
     args = build_parser().parse_args(argv)
     text, name = read_input(args.file)
-    module = parse_file(new_context(), text, name)
+    module = parse_file(new_context(), text, name, args.allow_effects)
     results = _execute(args, module, _inputs(args, module))
     if args.output:
         from ..backends.arrays import save_arrays

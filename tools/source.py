@@ -8,21 +8,22 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
 from xdsl.ir import Operation
-from xdsl.parser import Parser
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
+from ..dialects.aten.outside import outside_effect
+from ..dialects.reading import Reader
 from ..errors import UserError
 from ..passes.verification import find_violation
 
 _MAX_LINE = 160
 
 
-class _LocatingParser(Parser):
+class _LocatingParser(Reader):
     """A parser that remembers where each op starts."""
 
     def __init__(self, context: Context, text: str, name: str, starts: dict[Operation, int]) -> None:
-        super().__init__(context, text, name)
         self._starts = starts
+        super().__init__(context, text, name)
 
     def parse_operation(self) -> Operation:
         """Parse an op and remember its start."""
@@ -39,6 +40,8 @@ class Source:
     text: str
     name: str
     first_line: int = 0
+    allow_effects: bool = False
+    """Whether the file may call what has effects outside its tensors."""
     _starts: dict[Operation, int] = field(default_factory=dict, repr=False)
     _line_starts: list[int] = field(default_factory=list, repr=False)
 
@@ -50,27 +53,43 @@ class Source:
 
         Raises UserError with `file:line:col` and the start of the offending line for malformed text.
         """
-        parser = _LocatingParser(context, self.text, self.name, self._starts)
+        parser = None
         try:
+            parser = _LocatingParser(context, self.text, self.name, self._starts)
             return parser.parse_module()
         except ParseError as error:
             raise UserError(self._message(error.span.start, error.msg)) from error
         except RecursionError as error:
-            raise UserError(self._message(parser.pos, "malformed IR: nested too deeply")) from error
-        except (DiagnosticException, ValueError, KeyError, AssertionError) as error:
+            raise UserError(self._message(_position(parser), "malformed IR: nested too deeply")) from error
+        except Exception as error:  # xDSL and its dialects meet malformed text with errors of every kind
             reason = str(error).strip().splitlines()
             shown = reason[0] if reason else type(error).__name__
-            raise UserError(self._message(parser.pos, f"malformed IR: {shown}")) from error
+            if not isinstance(error, DiagnosticException | ValueError | AssertionError):
+                shown = f"{type(error).__name__}: {shown}"
+            raise UserError(self._message(_position(parser), f"malformed IR: {shown}")) from error
 
     def verify(self, module: ModuleOp) -> None:
         """Verify a module that `parse` returned. Raises UserError that names the op and the reason."""
         violation = find_violation(module)
         if violation is None:
-            return
+            return self._refuse_effects(module)
         op = violation.op
         if op is not None and op in self._starts:
             raise UserError(self._message(self._starts[op], f"'{op.name}' op {violation.reason}"))
         raise UserError(f"{self.name}: error: the module does not verify: {violation}")
+
+    def _refuse_effects(self, module: ModuleOp) -> None:
+        """Raise UserError for a call with effects outside its tensors, unless they are allowed."""
+        if self.allow_effects:
+            return
+        for op in module.walk():
+            name = outside_effect(op)
+            if name is not None:
+                text = f"'{op.name}' op calls {name}, which may have effects outside its tensors"
+                text += "; read the file, and add --allow-effects if it may"
+                place = self._starts.get(op)
+                message = f"{self.name}: error: {text}" if place is None else self._message(place, text)
+                raise UserError(message)
 
     def locate_ops(self) -> None:
         """Give ops without a location their place in the file, as MLIR's parser does, so that remarks name it."""
@@ -91,15 +110,19 @@ class Source:
         return f"{self.name}:{line}:{column}: error: {text}\n{shown}\n{' ' * (column - 1 - left)}^"
 
 
-def split_source(text: str, name: str, mark: str) -> list[Source]:
+def _position(parser: Reader | None) -> int:
+    return 0 if parser is None else parser.pos
+
+
+def split_source(text: str, name: str, mark: str, allow_effects: bool = False) -> list[Source]:
     """The parts of a file between lines that are `mark`, each knowing the line at which it starts."""
     parts: list[Source] = []
     lines: list[str] = []
     first = 0
     for number, line in enumerate(text.splitlines(keepends=True), start=1):
         if line.rstrip() == mark:
-            parts.append(Source("".join(lines), name, first))
+            parts.append(Source("".join(lines), name, first, allow_effects))
             lines, first = [], number
         else:
             lines.append(line)
-    return [*parts, Source("".join(lines), name, first)]
+    return [*parts, Source("".join(lines), name, first, allow_effects)]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...dialects import kernel
+from ...dialects.loop.body import ERRORS
 from ..host.constants import Constants
 from ..host.launchers import Launch, Launcher
 from .emit import KernelSource, emit_kernel
@@ -51,15 +52,11 @@ extern "C" int launch_all(const Launch* launches, int64_t count, const int64_t* 
     rest="a + 2",
 )
 
-_EXCEPTIONS = frozenset(
-    {"IndexError", "RuntimeError", "ZeroDivisionError", "ValueError", "TypeError", "AssertionError", "OverflowError"}
-)
-
 
 def kernel_error(text: str) -> Exception:
     """The exception of an entry of `errors`, "IndexError: index out of range"; RuntimeError when none is named."""
     kind, separator, message = text.partition(": ")
-    if separator and kind in _EXCEPTIONS:
+    if separator and kind in ERRORS:
         return getattr(builtins, kind)(message)
     return RuntimeError(text)
 

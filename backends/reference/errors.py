@@ -9,6 +9,7 @@ import torch
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
+from ...dialects.loop.body import ERRORS
 from ...errors import InductileError, UserError
 
 
@@ -60,6 +61,4 @@ def position_text(symbols: Mapping[str, int | torch.Tensor], shape: tuple[int, .
 
 def exception(name: str, message: str) -> Exception:
     """The built-in exception called `name`, which a program raises by an assert; RuntimeError for other names."""
-    found = getattr(builtins, name, None)
-    kind = found if isinstance(found, type) and issubclass(found, Exception) else RuntimeError
-    return kind(message)
+    return getattr(builtins, name)(message) if name in ERRORS else RuntimeError(message)

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import (
@@ -26,7 +27,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from .attributes import OperandAttr, TupleAttr
+from .attributes import OperandAttr, OperatorAttr, TupleAttr
 from .op_syntax import parse_binds
 from .ops import names_attr
 from .syntax import parse_arguments, parse_value, print_value
@@ -102,6 +103,12 @@ class CallOp(IRDLOperation):
 
     def verify_(self) -> None:
         """Check that operand references match the operands, and the types of results."""
+        for name in (self.callee.data, *operators_in(self.positional), *operators_in(self.named)):
+            if not is_operator_name(name):
+                raise VerifyException(f"calls {name!r}, which is not the name of an operator")
+        wrong = next((name for name in self.named.data if not name.isidentifier()), None)
+        if wrong is not None:
+            raise VerifyException(f"{wrong!r} is not the name of an argument")
         referenced = sorted([*_references(self.positional), *_references(self.named)])
         if referenced != list(range(len(self.operands))):
             raise VerifyException(f"arguments refer to operands {referenced}, there are {len(self.operands)}")
@@ -159,6 +166,30 @@ class CallOp(IRDLOperation):
 def _print_named(printer: Printer, item: tuple[str, Attribute], dynamic: Sequence[SSAValue]) -> None:
     printer.print_string(f"{item[0]} = ")
     print_value(printer, item[1], dynamic)
+
+
+_OPERATOR_NAME = re.compile(r"(?P<namespace>[A-Za-z_]\w*)::(?P<packet>[A-Za-z_]\w*)(?:\.(?P<overload>\w+))?", re.ASCII)
+
+
+def is_operator_name(name: str) -> bool:
+    """Whether a text is `namespace::name.overload`. No part is a special method of Python, but for ATen's own."""
+    match = _OPERATOR_NAME.fullmatch(name)
+    if match is None:
+        return False
+    special = [part.startswith("__") for part in match.groups("")]
+    return not any((special[0], special[1] and match["namespace"] != "aten", special[2]))
+
+
+def operators_in(attribute: Attribute) -> list[str]:
+    """Names of the operators that an argument holds."""
+    if isinstance(attribute, OperatorAttr):
+        return [attribute.data]
+    if isinstance(attribute, TupleAttr):
+        return operators_in(attribute.data)
+    if isinstance(attribute, ArrayAttr | DictionaryAttr):
+        items = attribute.data if isinstance(attribute, ArrayAttr) else attribute.data.values()
+        return [name for item in items for name in operators_in(item)]
+    return []
 
 
 def _references(attribute: Attribute) -> list[int]:

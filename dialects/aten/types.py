@@ -83,6 +83,10 @@ ITEM_SIZES: dict[str, int] = {
 }  # fmt: skip
 
 
+#: a tensor and a buffer have fewer bytes
+MAX_BYTES = 1 << 63
+
+
 def element_type(torch_name: str) -> Attribute:
     """Element type of a torch dtype given by name ("float32"); an opaque one for dtypes only ATen knows."""
     return ELEMENT_TYPES.get(torch_name) or OpaqueDtype(torch_name)
@@ -217,6 +221,9 @@ class TensorType(Data[TensorData], TypeAttribute):
                     device = parser.parse_str_literal()
         if strides is not None and len(strides) != len(shape):
             parser.raise_error(f"{len(strides)} strides for {len(shape)} dimensions")
+        problem = _size_problem(shape, element, strides)
+        if problem is not None:
+            parser.raise_error(problem)
         return TensorType.get(shape, element, strides, device).data
 
     def print_parameter(self, printer: Printer) -> None:
@@ -231,6 +238,25 @@ class TensorType(Data[TensorData], TypeAttribute):
             if self.data.device != "cpu":
                 printer.print_string(", device = ")
                 printer.print_string_literal(self.data.device)
+
+
+def _size_problem(shape: tuple[Expr, ...], element: Attribute, strides: tuple[Expr, ...] | None) -> str | None:
+    """What is wrong with sizes that are known: each of them, and the bytes from the first to the last element."""
+    sizes = [size.as_int() for size in shape]
+    if any(size is not None and size < 0 for size in sizes):
+        return f"a tensor has no negative size: {', '.join(map(str, shape))}"
+    steps = [step.as_int() for step in (contiguous_strides(shape) if strides is None else strides)]
+    if any(step is not None and step < 0 for step in steps):
+        return "a tensor has no negative stride"
+    item = ITEM_SIZES.get(TORCH_NAMES.get(element, ""), 1)
+    known = [(size, step) for size, step in zip(sizes, steps, strict=True) if size is not None and step is not None]
+    reach = 1 + sum(max(size - 1, 0) * step for size, step in known)
+    count = 1
+    for size in sizes:
+        count *= 1 if size is None else size
+    if 0 not in sizes and max(reach, count) * item >= MAX_BYTES:
+        return "the tensor is too large: it takes 2^63 bytes or more"
+    return None
 
 
 def _parse_shape(parser: AttrParser) -> tuple[tuple[Expr, ...], Attribute]:

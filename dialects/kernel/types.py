@@ -10,6 +10,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from ..aten.types import MAX_BYTES
 from ..sym import Expr, parse_expr
 
 
@@ -60,6 +61,9 @@ class BufferType(Data[BufferData], TypeAttribute):
             element = parser.parse_type()
             parser.parse_punctuation(",")
             extent = parse_expr(parser)
+            count = extent.as_int()
+            if count is not None and not 0 <= count < MAX_BYTES >> 3:
+                parser.raise_error(f"a buffer has no {count} elements")
             local = parser.parse_optional_punctuation(",") is not None
             if local:
                 parser.parse_keyword("local")

@@ -140,6 +140,13 @@ class IndexOp(IRDLOperation):
         print_dynamic(printer, self.dynamic)
 
 
+#: what `loop.assert` may raise
+ERRORS = (
+    "AssertionError", "IndexError", "NotImplementedError", "OverflowError", "RuntimeError", "TypeError", "ValueError",
+    "ZeroDivisionError",
+)  # fmt: skip
+
+
 @irdl_op_definition
 class AssertOp(IRDLOperation):
     """Report an error of the kernel, as eager would raise it, when a condition is false for any element:
@@ -160,6 +167,11 @@ class AssertOp(IRDLOperation):
         return AssertOp.create(
             operands=(condition,), properties={"message": StringAttr(message), "error": StringAttr(error)}
         )
+
+    def verify_(self) -> None:
+        """Check that the error is one that a kernel can raise."""
+        if self.error.data not in ERRORS:
+            raise VerifyException(f"cannot raise {self.error.data}; known: {', '.join(ERRORS)}")
 
     @classmethod
     def parse(cls, parser: Parser) -> AssertOp:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from xdsl.parser import BaseParser, ParserState
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input
-from xdsl.utils.mlir_lexer import MLIRLexer
 
+from ..reading import Lexer
 from .division import ceildiv
 from .errors import SymError
 from .extremum import smax, smin
@@ -51,7 +51,7 @@ def parse_text(text: str) -> Expr:
     if len(text) > MAX_LENGTH:
         raise SymError(f"symbolic expression has {len(text)} characters; the limit is {MAX_LENGTH}")
     try:
-        parser = BaseParser(ParserState(MLIRLexer(Input(text, "<expression>"))))
+        parser = BaseParser(ParserState(Lexer(Input(text, "<expression>"))))
         expr = parse_expr(parser)
         if parser.pos < len(text.rstrip()):
             parser.raise_error("expected an operator or the end of the expression")

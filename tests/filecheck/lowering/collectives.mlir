@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --pipeline default --verify-each | filecheck %s
+// RUN: inductile-opt --allow-effects %s --pipeline default --verify-each | filecheck %s
 
 // Collectives stay, once each and in the order of the program, whatever is fused around them: other processes take
 // part in them. Two equal ones are two, and one whose result nobody reads is still run.

@@ -1,5 +1,5 @@
-// RUN: inductile-opt %s | filecheck %s
-// RUN: inductile-opt %s --print-op-generic | inductile-opt | filecheck %s
+// RUN: inductile-opt --allow-effects %s | filecheck %s
+// RUN: inductile-opt --allow-effects %s --print-op-generic | inductile-opt --allow-effects | filecheck %s
 
 // What is printed reads back, in the custom and in the generic form; defaults are not printed.
 func.func @arguments(%x: !aten.tensor<(s0)x8xf32>, %i: !aten.tensor<4xi64>, %n: index) -> !aten.tensor<(s0)x4xf32>

@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each -p host-plan-memory | filecheck %s
+// RUN: inductile-opt --allow-effects %s --split-input-file --verify-each -p host-plan-memory | filecheck %s
 
 kernel.func @k(%x: !kernel.buffer<f32, 100>, %y: !kernel.buffer<f32, 100>) {
   kernel.yield

@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --verify-each -p host-reuse | filecheck %s
+// RUN: inductile-opt --allow-effects %s --verify-each -p host-reuse | filecheck %s
 
 // What a collective was given may not be written before it is waited for, although the last op that names it is past:
 // the result of `neg` may not lie in it, neither as a buffer written over nor as an allocation taken over.

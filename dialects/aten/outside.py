@@ -1,0 +1,50 @@
+"""Ops with effects outside their tensors: what a file may not call unless its reader allows it.
+
+A file is data. It may call operators that compute tensors from tensors; what writes files, prints, talks to other
+processes, or changes what a tensor or the process is, it may not. The rule allows: operators of `aten` and `prims`
+but for those named here, functions of numbers, and higher-order operators that run graphs of the program.
+"""
+
+from __future__ import annotations
+
+import re
+
+from xdsl.ir import Operation
+
+from .call import CallOp, operators_in
+from .ops import AtenOp
+
+#: namespaces whose operators compute numbers and tensors, but for those below
+_NAMESPACES = frozenset({"aten", "prims", "operator", "math", "torch", "builtins", "inductile"})
+#: higher-order operators that run graphs of the program, and nothing else
+_HIGHER_ORDER = frozenset({
+    "associative_scan", "cond", "flex_attention", "flex_attention_backward", "invoke_subgraph", "map_impl", "out_dtype",
+    "run_and_save_rng_state", "run_with_rng_state", "scan", "while_loop",
+})  # fmt: skip
+#: ops of `aten` that reach outside their tensors, change what a tensor is, or build one without checks
+_OUTSIDE = re.compile(
+    r"from_file|_print|save|load|set_data|set|set_|resize|resize_|resize_as_?|_resize_output_?|resize_as_sparse_?"
+    r"|record_stream|retain_grad|requires_grad_|rename_?|_backward|_pin_memory|pin_memory|is_pinned|data"
+    r"|_propagate_xla_data|_test_\w+|_cuda_\w+|_cufft_\w+|_cudnn_init_dropout_state|fbgemm_\w+|_fbgemm_\w+|_cslt_\w+"
+    r"|\w+_unsafe|_nested_view_from_\w+|_validate_\w+|_unsafe_set_\w+|_share_memory_?|_amp_update_scale_?"
+)
+
+
+def outside_effect(op: Operation) -> str | None:
+    """What an op calls that has effects outside its tensors; None for one that has none."""
+    if isinstance(op, AtenOp):
+        return op.name if _OUTSIDE.fullmatch(op.packet) else None
+    if not isinstance(op, CallOp):
+        return None
+    for name in (op.callee.data, *operators_in(op.positional), *operators_in(op.named)):
+        if not _computes(name):
+            return name
+    return None
+
+
+def _computes(name: str) -> bool:
+    namespace, _, rest = name.partition("::")
+    packet = rest.partition(".")[0]
+    if namespace == "higher_order":
+        return packet in _HIGHER_ORDER
+    return namespace in _NAMESPACES and not (namespace == "aten" and _OUTSIDE.fullmatch(packet))

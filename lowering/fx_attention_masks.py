@@ -1,0 +1,224 @@
+"""Masks of attention that are known before anything runs: the pass `prove-attention-masks` on Dynamo's graph.
+
+Models build masks of positions: `arange`, comparisons, `expand`. Where no input takes part in one, it is evaluated at
+compile time. The kernels of torch that fuse attention take no mask, the causal one, or one that is laid out in rows;
+for any other torch computes the scores op by op, in float32.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch.fx import GraphModule, Node
+from torch.fx.node import map_arg
+
+from ..passes.counters import counter
+from ..passes.remarks import remark
+from .fx_pre_grad import pre_grad_pass
+from .fx_private import known_true, without_modes
+
+_NAME = "prove-attention-masks"
+
+_MOST_ELEMENTS = 2**24
+"""Larger masks are not evaluated."""
+
+_OPERATORS = (
+    "getitem and_ or_ xor invert neg add sub mul floordiv mod lt le gt ge eq ne",
+    "arange full ones zeros ones_like zeros_like full_like tril triu where logical_and logical_or logical_not abs lt "
+    "le gt ge eq ne add sub mul minimum maximum unsqueeze squeeze reshape transpose permute",
+    "abs add bool clone contiguous div eq expand expand_as float ge gt int le logical_and logical_not logical_or long "
+    "lt masked_fill mul ne new_full new_ones new_zeros permute repeat reshape squeeze sub to transpose tril triu type "
+    "unsqueeze view",
+)
+"""Names of what masks are made by: Python's operators, functions of torch, methods of tensors."""
+
+_FUNCTIONS: frozenset[Callable[..., Any]] = frozenset(
+    getattr(module, name)
+    for module, names in zip((operator, torch), _OPERATORS, strict=False)
+    for name in names.split()
+)
+_METHODS = frozenset(_OPERATORS[2].split())
+_PARAMETERS = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
+"""Those of `scaled_dot_product_attention` that may be given by position."""
+
+_SETTERS = frozenset(
+    getattr(operator, name) for name in ("setitem", "iadd", "isub", "imul", "iand", "ior", "ixor", "itruediv")
+)
+
+
+@pre_grad_pass(_NAME)
+def prove_attention_masks(graph: GraphModule, inputs: Sequence[Any]) -> None:
+    """Tell `scaled_dot_product_attention` what its mask is.
+
+    A mask under which everything is visible goes away, the causal one of a square becomes `is_causal`, and on a GPU
+    any other gets rows that lie side by side.
+
+        m = torch.ones(4, 4, dtype=torch.bool).tril()
+        y = scaled_dot_product_attention(q, k, v, attn_mask=m)
+    becomes
+        y = scaled_dot_product_attention(q, k, v, is_causal=True)
+    """
+    calls = [node for node in graph.graph.nodes if node.target is F.scaled_dot_product_attention]
+    if not calls:
+        return
+    written = _ancestors(_written(graph))
+    known: dict[Node, torch.Tensor | str] = {}
+    for node in calls:
+        arguments = dict(zip(_PARAMETERS, node.args, strict=False)) | node.kwargs
+        mask = arguments.get("attn_mask")
+        if not isinstance(mask, Node) or arguments.get("is_causal"):
+            continue
+        if mask not in known:
+            known[mask] = _evaluate(mask, written)
+        value = known[mask]
+        if isinstance(value, str):
+            remark("missed", _NAME, None, f"{node.name} keeps its mask: {value}")
+        elif proved := _meaning(value):
+            if counter("prove-attention-masks"):
+                remark("passed", _NAME, None, f"the mask of {node.name}: {proved}")
+                arguments |= {"attn_mask": None, "is_causal": proved == "causal"}
+                _set_arguments(node, arguments)
+            continue
+        _lay_out(graph, node, mask, arguments)
+    for mask in known:
+        _drop(graph, mask)
+
+
+def _drop(graph: GraphModule, node: Node) -> None:
+    """Erase a call that nothing reads any more, and what only it read."""
+    if node.users or not _is_pure(node):
+        return
+    read = list(node.all_input_nodes)
+    graph.graph.erase_node(node)
+    for each in read:
+        _drop(graph, each)
+
+
+def _set_arguments(node: Node, arguments: dict[str, Any]) -> None:
+    node.args = ()
+    node.kwargs = arguments
+
+
+def _meaning(mask: torch.Tensor) -> str | None:
+    """ "visible" or "causal", None for anything else. Of floats 0 means visible and -inf hidden."""
+    if mask.dtype.is_floating_point:
+        visible = mask == 0
+        if not bool((visible | (mask == -torch.inf)).all()):
+            return None
+    elif mask.dtype == torch.bool:
+        visible = mask
+    else:
+        return None
+    if bool(visible.all()):
+        return "visible"
+    rows, columns = visible.shape[-2:]
+    square = rows == columns and bool((visible == torch.ones(rows, columns, dtype=torch.bool).tril()).all())
+    return "causal" if square else None
+
+
+def _evaluate(mask: Node, written: set[Node]) -> torch.Tensor | str:
+    """The elements of a mask, or why they are not known."""
+    shape = mask.meta["example_value"].shape
+    if len(shape) < 2 or any(not isinstance(size, int) for size in shape):
+        return "its sizes are not constant"
+    if shape.numel() > _MOST_ELEMENTS or shape.numel() == 0:
+        return f"it has {shape.numel()} elements"
+    values: dict[Node, Any] = {}
+    needed = _ancestors([mask])
+    with without_modes(), torch.no_grad():
+        for node in mask.graph.nodes:
+            if node not in needed:
+                continue
+            if node in written:
+                return f"{node.name} is written in place"
+            if not _is_pure(node):
+                return f"it depends on {node.name}"
+            args, kwargs = map_arg((node.args, dict(node.kwargs)), values.__getitem__)
+            values[node] = _run(node, _on_cpu(args), _on_cpu(kwargs))
+    value = values[mask]
+    same = isinstance(value, torch.Tensor) and value.shape == shape
+    return value if same and value.dtype == mask.meta["example_value"].dtype else "it is no tensor of its type"
+
+
+def _run(node: Node, args: Any, kwargs: Any) -> Any:
+    if callable(node.target):
+        return node.target(*args, **kwargs)
+    return getattr(args[0], node.target)(*args[1:], **kwargs)
+
+
+def _on_cpu(value: Any) -> Any:
+    """Arguments with devices replaced by the CPU."""
+    if isinstance(value, torch.device):
+        return torch.device("cpu")
+    if isinstance(value, dict):
+        return {key: torch.device("cpu") if key == "device" else _on_cpu(each) for key, each in value.items()}
+    if isinstance(value, slice):
+        return value
+    return type(value)(map(_on_cpu, value)) if type(value) in (tuple, list) else value
+
+
+def _is_pure(node: Node) -> bool:
+    """Whether a call gives the same in every run, of arguments that are values of the graph alone."""
+    if isinstance(node.meta.get("example_value"), torch.SymInt) or "out" in node.kwargs:
+        return False
+    if node.op == "call_function":
+        return node.target in _FUNCTIONS
+    return node.op == "call_method" and node.target in _METHODS
+
+
+def _written(graph: GraphModule) -> list[Node]:
+    """Values that a call may write to."""
+    found: list[Node] = []
+    for node in graph.graph.nodes:
+        target = node.target
+        name = target if isinstance(target, str) else getattr(target, "__name__", "")
+        overload = isinstance(target, torch._ops.OpOverload | torch._ops.OpOverloadPacket)
+        opaque = node.op == "call_module" or isinstance(target, torch._ops.HigherOrderOperator)
+        if opaque or (overload and node.is_impure()) or "out" in node.kwargs or node.kwargs.get("inplace"):
+            found += node.all_input_nodes
+        elif node.op in ("call_method", "call_function") and (
+            target in _SETTERS or (name.endswith("_") and not name.endswith("__") and target not in _FUNCTIONS)
+        ):
+            found += node.all_input_nodes[:1]
+    return found
+
+
+def _ancestors(nodes: Iterable[Node]) -> set[Node]:
+    found: set[Node] = set()
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += node.all_input_nodes
+    return found
+
+
+def _lay_out(graph: GraphModule, node: Node, mask: Node, arguments: dict[str, Any]) -> None:
+    """Give the rows of a mask on a GPU elements side by side; what repeats over batch and heads still does."""
+    value = mask.meta["example_value"]
+    if value.device.type == "cpu" or value.dim() < 2 or known_true(value.stride(-1) == 1) or value.requires_grad:
+        return
+    if not counter("prove-attention-masks"):
+        return
+    remark("passed", _NAME, None, f"the mask of {node.name} is laid out in rows")
+    with graph.graph.inserting_before(node):
+        row = mask
+        for dim in range(value.dim() - 2):
+            if known_true(value.stride(dim) == 0):
+                row = _call(graph, row, "narrow", dim, 0, 1)
+        row = _call(graph, row, "contiguous")
+        row = _call(graph, row, "expand_as", mask)
+    _set_arguments(node, arguments | {"attn_mask": row})
+
+
+def _call(graph: GraphModule, on: Node, method: str, *args: Any) -> Node:
+    node = graph.graph.call_method(method, (on, *args))
+    fake = map_arg(args, lambda each: each.meta["example_value"])
+    with on.meta["example_value"].fake_mode:
+        node.meta["example_value"] = getattr(on.meta["example_value"], method)(*fake)
+    return node
