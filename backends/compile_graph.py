@@ -32,6 +32,7 @@ from ..passes.printing import module_text
 from ..passes.watching import Watch, parse_flags
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
+from .graphs.recording import Recording
 from .host.lazy_bits import carrying_now
 from .host.products import faster_library
 from .insertion import insert_passes
@@ -54,16 +55,18 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 def compile_graph(
-    graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str
+    graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str, recording: Recording | None = None
 ) -> Callable[[list[Any]], Any]:
-    """Compile one functional graph. `kind` is forward, backward or inference and only names things.
+    """Compile one functional graph, of the kind forward, backward or inference.
+
+    `recording` is what forward and backward graph of one function share, where they may be recorded for replays.
 
     Returns a callable that takes one list of inputs and clears it. With `on_error="eager"` a failure of ours becomes
     a warning and the graph runs through torch.
     """
     try:
         with no_garbage_collection():
-            return _compile(graph, inputs, config, kind)
+            return _compile(graph, inputs, config, kind, recording)
     except UserError:
         raise
     except Exception as error:
@@ -73,7 +76,9 @@ def compile_graph(
         return eager_callable(graph, inputs)
 
 
-def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str) -> BoxedFunction:
+def _compile(
+    graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str, recording: Recording | None
+) -> BoxedFunction:
     config = with_torch_flags(config)
     report = GraphReport(kind)
     started = time.perf_counter()
@@ -97,9 +102,11 @@ def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config,
         trace.add_program(imported.module, program.sources)
     keep_report(report)
     log.info("compiled %s", report)
-    compiled = CompiledGraph(program, imported, report)
+    compiled: BoxedFunction = CompiledGraph(program, imported, report)
     if kind == "forward":
         report_layouts(imported, inputs)
+    if recording is not None:
+        compiled = recording.wrap(compiled, program, imported, graph, kind)
     return compiled if trace is None else trace.watch_calls(compiled, imported.constants)
 
 
@@ -162,7 +169,7 @@ def is_joint(place: str) -> bool:
     return name in joint - functional
 
 
-_OF_PASSES = ("emulate_precision_casts", "deterministic", "memory_pool", "patterns", "products")
+_OF_PASSES = ("emulate_precision_casts", "deterministic", "memory_pool", "patterns", "products", "fallback_by_default")
 """Options that passes have under the same name."""
 
 
