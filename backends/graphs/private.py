@@ -7,6 +7,7 @@ alive and where inputs lie, and records again when that changes.
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -14,6 +15,13 @@ from typing import Any
 import torch
 
 Boxed = Callable[[list[Any]], Any]
+
+
+def hint_logger(name: str) -> logging.Logger:
+    """The logger of a module for torch's artifact `perf_hints`. Uses `torch._logging.getArtifactLogger`."""
+    from torch._logging._internal import getArtifactLogger
+
+    return getArtifactLogger(name, "perf_hints")
 
 
 def record_in_tree(model: Boxed, inputs: Sequence[Any], static: Sequence[int], **facts: Any) -> Boxed:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 #: torch's channel for what keeps a program from being fast: TORCH_LOGS=perf_hints
-hints = torch._logging.getArtifactLogger(__name__, "perf_hints")
+hints = private.hint_logger(__name__)
 
 PASS = "cudagraphs"
 """The name under which remarks are made."""
