@@ -33,6 +33,7 @@ from ..passes.remarks import remark
 from ..passes.watching import Watch, parse_flags
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
+from .graphs.recording import Recording
 from .host.lazy_bits import carrying_now
 from .host.products import faster_library
 from .insertion import insert_passes
@@ -55,9 +56,11 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 def compile_graph(
-    graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str
+    graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str, recording: Recording | None = None
 ) -> Callable[[list[Any]], Any]:
-    """Compile one functional graph. `kind` is forward, backward or inference and only names things.
+    """Compile one functional graph, of the kind forward, backward or inference.
+
+    `recording` is what forward and backward graph of one function share, where they may be recorded for replays.
 
     Returns a callable that takes one list of inputs and clears it. A graph with values that the aten level has no type
     for (sparse or nested tensors) runs through torch, with a warning and a remark; with `on_error="eager"` so does one
@@ -65,7 +68,7 @@ def compile_graph(
     """
     try:
         with no_garbage_collection():
-            return _compile(graph, inputs, config, kind)
+            return _compile(graph, inputs, config, kind, recording)
     except UserError:
         raise
     except Exception as error:
@@ -86,7 +89,9 @@ def reason_to_leave_it(error: Exception, config: Config) -> str | None:
     return str(error) if config.on_error == "eager" else None
 
 
-def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str) -> BoxedFunction:
+def _compile(
+    graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str, recording: Recording | None
+) -> BoxedFunction:
     config = with_torch_flags(config)
     report = GraphReport(kind)
     started = time.perf_counter()
@@ -110,9 +115,11 @@ def _compile(graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config,
         trace.add_program(imported.module, program.sources)
     keep_report(report)
     log.info("compiled %s", report)
-    compiled = CompiledGraph(program, imported, report)
+    compiled: BoxedFunction = CompiledGraph(program, imported, report)
     if kind == "forward":
         report_layouts(imported, inputs)
+    if recording is not None:
+        compiled = recording.wrap(compiled, program, imported, graph, kind)
     return compiled if trace is None else trace.watch_calls(compiled, imported.constants)
 
 
@@ -175,7 +182,7 @@ def is_joint(place: str) -> bool:
     return name in joint - functional
 
 
-_OF_PASSES = ("emulate_precision_casts", "deterministic", "memory_pool", "patterns", "products")
+_OF_PASSES = ("emulate_precision_casts", "deterministic", "memory_pool", "patterns", "products", "fallback_by_default")
 """Options that passes have under the same name."""
 
 

@@ -10,9 +10,18 @@ from typing import Any
 from ..errors import UserError
 from ..lowering.registry import nearest
 
+_TRITON = "triton."
+"""In front of the names of options that have it in TorchInductor; both spellings are taken."""
 
-def _option(default: Any, doc: str, choices: tuple[Any, ...] = (), limits: tuple[float, float] | None = None) -> Any:
-    metadata = {"doc": doc, "choices": choices, "limits": limits}
+
+def _option(
+    default: Any,
+    doc: str,
+    choices: tuple[Any, ...] = (),
+    limits: tuple[float, float] | None = None,
+    group: str = "",
+) -> Any:
+    metadata = {"doc": doc, "choices": choices, "limits": limits, "group": group}
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -80,6 +89,37 @@ class Config:
         "",
         "flags of inductile-opt that watch passes, e.g. '--print-ir-after-change --timing'; INDUCTILE_WATCH when empty",
     )
+    max_autotune: bool = _option(False, "choose among implementations by timing them, where there are several")
+    coordinate_descent_tuning: bool = _option(False, "tune sizes of tiles by timing them, where there is a choice")
+    fallback_by_default: bool = _option(False, "call ATen for every op instead of generating kernels")
+    cudagraphs: bool = _option(
+        False, "on a CUDA device, record what a graph launches and replay it in later calls", group=_TRITON
+    )
+    cudagraph_trees: bool = _option(True, "let recorded graphs share one pool of memory", group=_TRITON)
+    cudagraph_skip_dynamic_graphs: bool = _option(False, "do not record graphs with dynamic sizes", group=_TRITON)
+    cudagraph_capture_sizes: tuple[Any, ...] | None = _option(
+        None, "record for these values of the dynamic sizes alone", group=_TRITON
+    )
+    cudagraph_dynamic_shape_warn_limit: int | None = _option(
+        8, "warn when a graph is recorded for more sizes than this; None: never", group=_TRITON
+    )
+    cudagraph_dynamic_shape_limit: int | None = _option(
+        64, "record a graph for so many sizes, and launch kernel by kernel for others; None: no limit", group=_TRITON
+    )
+    cudagraph_unexpected_rerecord_limit: int = _option(
+        128, "record again so often because an address changed that was taken as fixed", group=_TRITON
+    )
+    cudagraph_support_input_mutation: bool = _option(
+        True,
+        "record graphs that write to their inputs, where these are fixed or made by recorded graphs",
+        group=_TRITON,
+    )
+    cudagraph_or_error: bool = _option(False, "raise an error where a graph cannot be recorded", group=_TRITON)
+    force_cudagraph_sync: bool = _option(False, "wait for the device after each replay", group=_TRITON)
+    force_cudagraphs_warmup: bool = _option(False, "never record, only prepare for it", group=_TRITON)
+    skip_cudagraph_warmup: bool = _option(False, "record in the first call", group=_TRITON)
+    slow_path_cudagraph_asserts: bool = _option(True, "check memory while recording", group=_TRITON)
+    fast_path_cudagraph_asserts: bool = _option(False, "check memory in each replay", group=_TRITON)
     trace: str = _option("", "folder for IR, sources and timings of each graph; INDUCTILE_TRACE when empty")
 
     @staticmethod
@@ -88,10 +128,10 @@ class Config:
 
         Raises UserError for an unknown mode or option (naming the nearest), a wrong type or a wrong choice.
         """
-        values = dict(list_mode_options(mode or "default"))
+        values = {field_name(name): value for name, value in list_mode_options(mode or "default").items()}
         fields = {f.name: f for f in dataclasses.fields(Config)}
         for raw, value in (options or {}).items():
-            name = raw.replace("-", "_")
+            name = field_name(raw)
             if name not in fields:
                 raise UserError(f"unknown option {raw!r}", nearest(name, fields) or f"known: {', '.join(fields)}")
             values[name] = _checked(fields[name], value)
@@ -105,11 +145,25 @@ class Config:
         return repr(sorted(shown.items()))
 
 
-_TYPES = {"str": str, "bool": bool, "int": int, "float": float, "dict[str, str]": dict}
+def field_name(option: str) -> str:
+    """The field of Config for the name of an option; those of TorchInductor's group `triton` have no prefix here."""
+    name = option.replace("-", "_")
+    bare = name.removeprefix(_TRITON)
+    grouped = {f.name for f in dataclasses.fields(Config) if f.metadata["group"] == _TRITON}
+    return bare if bare in grouped else name
+
+
+_TYPES = {"str": str, "bool": bool, "int": int, "float": float, "dict[str, str]": dict, "tuple[Any, ...]": tuple}
+_OR_NONE = " | None"
 
 
 def _checked(option: dataclasses.Field[Any], value: Any) -> Any:
-    wanted = _TYPES[str(option.type)]
+    kind = str(option.type)
+    if value is None and kind.endswith(_OR_NONE):
+        return None
+    wanted = _TYPES[kind.removesuffix(_OR_NONE)]
+    if wanted is tuple and isinstance(value, list):
+        value = tuple(value)
     if wanted is float and type(value) is int:
         value = float(value)
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
@@ -123,20 +177,18 @@ def _checked(option: dataclasses.Field[Any], value: Any) -> Any:
     return value
 
 
-#: modes of torch.compile -> options they set
+#: modes of torch.compile -> options they set, under TorchInductor's names
 MODES: dict[str, dict[str, Any]] = {
     "default": {},
-    "reduce-overhead": {},
-    "max-autotune": {},
-    "max-autotune-no-cudagraphs": {},
+    "lite": {"fallback_by_default": True},
+    "reduce-overhead": {"triton.cudagraphs": True},
+    "max-autotune-no-cudagraphs": {"max_autotune": True, "coordinate_descent_tuning": True},
+    "max-autotune": {"max_autotune": True, "triton.cudagraphs": True, "coordinate_descent_tuning": True},
 }
 
 
 def list_mode_options(mode: str | None = None) -> dict[str, Any]:
-    """Options that a mode sets; for None a dictionary of all modes.
-
-    Modes whose dictionary is empty are accepted and compile as "default" does.
-    """
+    """Options that a mode sets; for None a dictionary of all modes. UserError for an unknown mode."""
     if mode is None:
         return {name: dict(values) for name, values in MODES.items()}
     if mode not in MODES:
@@ -151,5 +203,5 @@ def list_options() -> dict[str, str]:
         default = option.default if option.default is not dataclasses.MISSING else {}
         choices = option.metadata["choices"]
         among = f", one of {', '.join(map(repr, choices))}" if choices else ""
-        shown[option.name] = f"{option.metadata['doc']} (default {default!r}{among})"
+        shown[option.metadata["group"] + option.name] = f"{option.metadata['doc']} (default {default!r}{among})"
     return shown

@@ -13,7 +13,7 @@ from torch.fx import GraphModule
 from xdsl.context import Context
 from xdsl.passes import ModulePass
 
-from ..errors import UnsupportedError, UserError
+from ..errors import UserError
 from ..lowering.fx_joint import JointGraph, import_joint
 from ..lowering.fx_layouts import mark_saved
 from ..lowering.fx_private import memory_budget, torch_partition
@@ -64,15 +64,17 @@ def _split(
                 raise
             warnings.warn(f"torch splits a graph into forward and backward: {reason}", stacklevel=2)
             remark("missed", Partition.name, None, f"torch splits the graph: {reason}")
-    _mark_rounded(graph, inputs, num_fwd_outputs)
+    _mark_rounded(graph, inputs, config, num_fwd_outputs)
     return torch_partition()(graph, inputs, num_fwd_outputs=num_fwd_outputs, static_lifetime_input_indices=static)
 
 
-def _mark_rounded(graph: GraphModule, inputs: Sequence[Any], forward_outputs: int) -> None:
+def _mark_rounded(graph: GraphModule, inputs: Sequence[Any], config: Config, forward_outputs: int) -> None:
     """Mark what has to be rounded alike in forward and backward, in a joint graph that torch splits."""
     try:
         joint = import_joint(graph, inputs, forward_outputs)
-    except UnsupportedError:
+    except Exception as error:
+        if reason_to_leave_it(error, config) is None:
+            raise
         return
     RoundDecisions().apply(Context(), joint.imported.module)
     joint.mark_rounded()

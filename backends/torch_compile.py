@@ -13,6 +13,7 @@ from ..lowering.fx_pre_grad import with_adapters
 from ..lowering.fx_private import aot_backend
 from .compile_graph import compile_graph, no_garbage_collection
 from .config import Config
+from .graphs.recording import Recording, hint_of_tuning, reset_recordings
 from .host.gpu import is_gpu
 from .partition import partition_joint
 from .pre_grad import watched_pre_grad
@@ -45,13 +46,19 @@ class InductileBackend:
             from .triton.prepare import prepare
 
             prepare(example_inputs)
+        recording = Recording(config) if config.cudagraphs else None
+        hint_of_tuning(config)
         with no_garbage_collection():
             return compile_dynamo_graph(
-                graph, example_inputs, config, lambda kind, gm, inputs: compile_graph(gm, inputs, config, kind)
+                graph,
+                example_inputs,
+                config,
+                lambda kind, gm, inputs: compile_graph(gm, inputs, config, kind, recording),
             )
 
     def reset(self) -> None:
-        """Called by `torch._dynamo.reset()`; nothing is kept between compiles but the disk cache."""
+        """Called by `torch._dynamo.reset()`: drops recorded graphs. The disk cache stays."""
+        reset_recordings()
 
 
 def compile_dynamo_graph(
@@ -74,6 +81,8 @@ def compile_dynamo_graph(
 
 def chosen_decompositions(config: Config) -> dict[Any, CompiledFunction]:
     """The table of decompositions for a configuration."""
+    if config.fallback_by_default:
+        return {}
     chosen = decompositions()
     if not config.fallback_random:
         from ..lowering.fx_random import random_decompositions

@@ -28,6 +28,9 @@ from processes import MeasurementError, in_fresh_process
 from turns import in_turns, wait_for_turn
 
 BACKENDS = ("eager", "inductor", "inductile")
+#: a backend with a mode behind a colon, "inductile:reduce-overhead", is measured too
+MODES = ("reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+CHOICES = (*BACKENDS, *(f"{backend}:{mode}" for backend in BACKENDS[1:] for mode in MODES))
 #: title, key and format of a column
 Column: TypeAlias = tuple[str, str, str]
 COLUMNS: tuple[Column, ...] = (
@@ -51,12 +54,20 @@ def first_call(name: str, backend: str, args: argparse.Namespace) -> dict[str, A
         import torch._inductor.compile_fx
     elif backend == "inductile":
         import inductile.backends.torch_compile  # noqa: F401
-    call = function if backend == "eager" else torch.compile(function, backend=backend)
+    call = compiled(function, backend)
     synchronize(args.device)
     start = time.perf_counter()
     call(*inputs)
     synchronize(args.device)
     return _row(name, backend, args) | {"cold": time.perf_counter() - start}
+
+
+def compiled(function: Callable[..., Any], backend: str) -> Callable[..., Any]:
+    """A function under a backend, with the mode that stands behind a colon."""
+    import torch
+
+    name, _, mode = backend.partition(":")
+    return function if name == "eager" else torch.compile(function, backend=name, mode=mode or None)
 
 
 def synchronize(device: str) -> None:
@@ -86,11 +97,12 @@ def measure(name: str, args: argparse.Namespace) -> list[dict[str, Any]]:
     rows = {backend: _row(name, backend, args) for backend in args.backends}
     found: dict[str, made.Made] = {}
     for backend in args.backends:
-        run = function if backend == "eager" else torch.compile(function, backend=backend)
+        run = compiled(function, backend)
         try:
-            with made.watched(backend) as found[backend]:
+            with made.watched(backend.partition(":")[0]) as found[backend]:
                 run(*inputs)
-            run(*inputs)
+            for _ in range(3):  # with graphs: prepare, record, replay
+                run(*inputs)
             calls[backend] = lambda run=run: run(*inputs)
         except Exception as error:
             rows[backend]["problem"] = f"{type(error).__name__}: {error}"[-600:]
@@ -103,7 +115,7 @@ def measure(name: str, args: argparse.Namespace) -> list[dict[str, Any]]:
         if args.device != "cpu":
             row["peak"] = peak_mib(call)
             row["device"], row["launches"], generated = device_time(call)
-            if backend == "inductor":
+            if backend.startswith("inductor"):
                 found[backend].kernels, found[backend].calls = generated, row["launches"] - generated
         if backend != "eager":
             row |= found[backend].row()
@@ -241,7 +253,7 @@ def arguments(models: Sequence[str]) -> argparse.Namespace:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--out", default="gpu-models.jsonl", help="file of results, read and added to")
     p.add_argument("--models", nargs="*", default=list(models))
-    p.add_argument("--backends", nargs="*", default=list(BACKENDS), choices=BACKENDS)
+    p.add_argument("--backends", nargs="*", default=list(BACKENDS), choices=CHOICES, metavar="BACKEND[:MODE]")
     p.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
     p.add_argument("--jobs", type=int, default=1, help="processes that compile side by side")
     p.add_argument("--cold", action="store_true", help="first calls instead, one after the other")

@@ -64,7 +64,7 @@ def run_on_copies(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp]) -
 
     kernels: those of the program by name
     """
-    written = frozenset(_written_arguments(function, kernels))
+    written = frozenset(written_arguments(function, kernels))
     name, told = function.sym_name.data, False
 
     def run_resolved(run: Run, args: list[Any]) -> list[Any]:
@@ -119,7 +119,7 @@ def resolved(tensor: torch.Tensor) -> torch.Tensor:
     return torch.as_strided(copy, tensor.shape, tensor.stride(), 0)
 
 
-def _written_arguments(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp]) -> Iterator[int]:
+def written_arguments(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp]) -> Iterator[int]:
     """Positions of the arguments that the program writes to, through views too."""
     for op in function.body.block.ops:
         for value in _written(op, kernels):

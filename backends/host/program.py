@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -26,10 +26,18 @@ class HostProgram:
     source:  the Python text of the program
     sources: file name -> text, of the program and of its kernels
     run:     the generated function itself, which saves callers that are called often a frame
+    checks:  what raises errors that kernels on a GPU have reported since, without waiting for it
     """
 
-    def __init__(self, source: str, namespace: dict[str, Any], sources: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        source: str,
+        namespace: dict[str, Any],
+        sources: Mapping[str, str],
+        checks: Sequence[Callable[[], None]] = (),
+    ) -> None:
         self.source = source
+        self.checks = tuple(checks)
         self.sources = {"program.py": source, **sources}
         filename = f"<inductile program {next(_NUMBERS)}>"
         # tracebacks and debuggers show the generated lines
@@ -61,7 +69,8 @@ def build(
     emitter = emitter_of(functions[0], module, config, references or {}, carriers)
     source = emitter.source()
     sources = {name: text for launcher in emitter.launchers.values() for name, text in launcher.sources.items()}
-    return HostProgram(source, emitter.constants.namespace, sources)
+    checks = [check for launcher in emitter.launchers.values() for check in getattr(launcher, "checks", ())]
+    return HostProgram(source, emitter.constants.namespace, sources, checks)
 
 
 def emitter_of(

@@ -70,6 +70,11 @@ class TritonLauncher:
         """All kernels as one Python file."""
         return {"kernels.py": file_text(bound.source for bound in self._kernels.values())}
 
+    @property
+    def checks(self) -> list[Callable[[], None]]:
+        """Of each kernel that may report an error, what raises the one that it has reported so far."""
+        return [bound.check for bound in self._kernels.values() if bound.source.errors]
+
     def write(self, launches: Sequence[Launch], constants: Constants) -> list[str]:
         """One line a launch, and more around it where tensors have to be moved."""
         return [line for launch in launches for line in self._lines(launch, constants)]

@@ -58,12 +58,14 @@ class LowerAtenToLoop(ModulePass):
     deterministic: bool = False
     """Leave to ATen what writes or adds at indices that may be equal, on other devices than the CPU: there the order
     is the hardware's, while ATen has deterministic kernels, or says that it has none."""
+    fallback_by_default: bool = False
+    """Leave every ATen op to ATen."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lower every function of the module in place."""
         add_extensions()
         for function in op.body.block.ops:
-            if isinstance(function, FuncOp):
+            if isinstance(function, FuncOp) and not self.fallback_by_default:
                 ranges = symbol_ranges(function)
                 for block in function.body.blocks:
                     lower_block(block, ranges, self.emulate_precision_casts, self.deterministic)

@@ -1,0 +1,1 @@
+"""Recording what compiled graphs launch on a CUDA device, and replaying it in later calls."""

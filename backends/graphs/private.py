@@ -1,0 +1,104 @@
+"""What recording needs of torch beyond its public API, in one place; read in torch 2.11 to 2.14.
+
+The machinery is torch's: `torch._inductor.cudagraph_trees` owns the pool of memory, warms up, records, checks what is
+alive and where inputs lie, and records again when that changes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+
+Boxed = Callable[[list[Any]], Any]
+
+
+def hint_logger(name: str) -> logging.Logger:
+    """The logger of a module for torch's artifact `perf_hints`. Uses `torch._logging.getArtifactLogger`."""
+    from torch._logging._internal import getArtifactLogger
+
+    return getArtifactLogger(name, "perf_hints")
+
+
+def record_in_tree(model: Boxed, inputs: Sequence[Any], static: Sequence[int], **facts: Any) -> Boxed:
+    """A callable that records `model` and replays it. `facts` that this torch does not know are left out.
+
+    Uses `torch._inductor.cudagraph_trees.cudagraphify_impl` and the signature of `cudagraphify` behind it.
+    """
+    from torch._inductor import cudagraph_trees
+
+    known = inspect.signature(cudagraph_trees.cudagraphify).parameters
+    given = {name: value for name, value in facts.items() if name in known}
+    return cudagraph_trees.cudagraphify_impl(model, list(inputs), static, **given)
+
+
+def record_alone(model: Boxed, inputs: Sequence[Any], static: Sequence[int]) -> Boxed:
+    """The same with a pool of its own. Uses `torch._inductor.compile_fx.cudagraphify_impl`."""
+    from torch._inductor.compile_fx import cudagraphify_impl
+
+    return cudagraphify_impl(model, list(inputs), static)  # pyright: ignore[reportArgumentType]
+
+
+def announce_backward(device: int) -> None:
+    """Say that a backward graph runs, recorded or not, behind a recorded forward graph on a device.
+
+    Uses `torch._inductor.cudagraph_trees.get_manager`.
+    """
+    from torch._inductor.cudagraph_trees import get_manager
+
+    manager = get_manager(device, create_if_none_exists=False)
+    if manager is not None:
+        manager.set_to_running_backward()
+
+
+def reset_trees() -> None:
+    """Drop all recordings. Uses `torch._inductor.cudagraph_trees.reset_cudagraph_trees`."""
+    from torch._inductor.cudagraph_trees import reset_cudagraph_trees
+
+    reset_cudagraph_trees()
+
+
+def settings(changed: Mapping[str, Any]) -> AbstractContextManager[Any]:
+    """A context in which torch's machinery has other options of the group `triton`, as far as it has them.
+
+    Uses `torch._inductor.config`.
+    """
+    from torch._inductor import config
+
+    known = {f"triton.{name}": value for name, value in changed.items() if hasattr(config.triton, name)}
+    return config.patch(known)
+
+
+def static_inputs(graph: torch.fx.GraphModule, kind: str) -> list[int]:
+    """Positions of the inputs that keep their address: parameters, buffers, what `mark_static_address` names.
+
+    Of a backward graph what a recorded forward graph saved, which lies where that was recorded. Uses
+    `torch._guards.TracingContext.fw_metadata.static_input_indices` and the names of AOTAutograd.
+    """
+    placeholders = graph.graph.find_nodes(op="placeholder")
+    if kind == "backward":
+        from ...lowering.fx_private import is_tangent
+
+        return [k for k, node in enumerate(placeholders) if not is_tangent(node) and "bwd_rng_state" not in node.name]
+    from torch._guards import TracingContext
+
+    metadata = getattr(TracingContext.try_get(), "fw_metadata", None)
+    return [k for k in getattr(metadata, "static_input_indices", None) or () if k < len(placeholders)]
+
+
+def placeholder_facts(graph: torch.fx.GraphModule) -> Sequence[Any]:
+    """What torch's messages say of inputs. Uses `torch._inductor.cudagraph_utils.get_placeholder_info`."""
+    from torch._inductor.cudagraph_utils import get_placeholder_info
+
+    return get_placeholder_info(graph.graph)
+
+
+def output_traces(graph: torch.fx.GraphModule) -> list[str | None]:
+    """Where each output was made, for torch's message about one that a later call has overwritten."""
+    (output,) = graph.graph.find_nodes(op="output")
+    values = output.args[0] if isinstance(output.args[0], tuple | list) else output.args
+    return [value.stack_trace if isinstance(value, torch.fx.Node) else None for value in values]

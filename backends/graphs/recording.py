@@ -1,0 +1,235 @@
+"""Compiled graphs that are recorded once and replayed: the options `triton.cudagraphs` and its relatives."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._dynamo.utils import counters
+
+from ...dialects import host, kernel
+from ...dialects.aten import TensorType
+from ...errors import UserError
+from ...passes.host._capturable import obstacles
+from ...passes.remarks import format_location, remark
+from ..config import Config
+from ..host.emit import main_device
+from ..host.lazy_bits import written_arguments
+from . import private
+
+if TYPE_CHECKING:
+    from ...lowering.fx_import import ImportedGraph
+    from ..targets import Program
+
+log = logging.getLogger(__name__)
+#: torch's channel for what keeps a program from being fast: TORCH_LOGS=perf_hints
+hints = private.hint_logger(__name__)
+
+PASS = "cudagraphs"
+"""The name under which remarks are made."""
+#: options that torch's machinery reads when it records or replays
+_OF_TORCH = (
+    "cudagraph_unexpected_rerecord_limit", "cudagraph_support_input_mutation", "cudagraph_dynamic_shape_warn_limit",
+    "cudagraph_capture_sizes", "force_cudagraph_sync", "force_cudagraphs_warmup", "skip_cudagraph_warmup",
+    "slow_path_cudagraph_asserts", "fast_path_cudagraph_asserts",
+)  # fmt: skip
+
+
+class Recording:
+    """What the forward and the backward graph of one function share: whether they are recorded, and on what device.
+
+    A backward graph is recorded only where its forward graph is: what that saved else lies elsewhere in each call.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.device: int | None = None
+        self.is_possible = True
+
+    def wrap(
+        self,
+        compiled: Callable[[list[Any]], Any],
+        program: Program,
+        imported: ImportedGraph,
+        graph: torch.fx.GraphModule,
+        kind: str,
+    ) -> Callable[[list[Any]], Any]:
+        """The compiled graph as one that is recorded, or as it is, with the reason told once.
+
+        Raises UserError instead with the option `triton.cudagraph_or_error`.
+        """
+        function = next(op for op in imported.module.ops if isinstance(op, host.FuncOp))
+        reason = self._reason(function, imported)
+        if reason is not None:
+            self.is_possible = self.is_possible and kind == "backward"
+            self._tell(kind, function, reason)
+        device = self.device
+        if reason is None and device is None:
+            device = self.device = torch.device(main_device(function)).index or 0
+        if reason is not None:
+            return compiled if kind != "backward" or device is None else _announced(compiled, device)
+        facts = {
+            "device_index": device,
+            "is_backward": kind == "backward",
+            "is_inference": kind == "inference",
+            "stack_traces": private.output_traces(graph),
+            "constants": tuple(c for c in imported.constants if c.is_cuda),
+            "placeholders": private.placeholder_facts(graph),
+            "mutated_input_idxs": sorted(_written(function, imported)),
+        }
+        remark("passed", PASS, function, f"the {kind} graph is recorded and replayed")
+        return Recorded(
+            compiled, private.static_inputs(graph, kind), facts, self.config, getattr(program, "checks", ())
+        )
+
+    def _reason(self, function: host.FuncOp, imported: ImportedGraph) -> str | None:
+        """Why a graph is not recorded."""
+        arguments = function.body.block.args
+        own = len(arguments) - len(imported.constants)
+        if not main_device(function).startswith("cuda"):
+            return "it does not run on a CUDA device"
+        if not self.is_possible:
+            return "its forward graph is not recorded"
+        dynamic = any(declared.data.arg is not None for declared in function.symbols)
+        if dynamic and (self.config.cudagraph_skip_dynamic_graphs or not self.config.cudagraph_trees):
+            return "it has dynamic sizes (options triton.cudagraph_skip_dynamic_graphs, triton.cudagraph_trees)"
+        for position, argument in enumerate(arguments[:own]):
+            kind = argument.type
+            if isinstance(kind, TensorType) and kind.device == "cpu":
+                return f"its input {position} ({argument.name_hint}) is a tensor of the CPU"
+            if not isinstance(kind, TensorType) and str(kind) != "index":
+                return f"its input {position} ({argument.name_hint}) is a number that is no integer"
+        devices = {a.type.device for a in arguments[:own] if isinstance(a.type, TensorType)}
+        if len(devices) > 1:
+            return f"its inputs are on several devices: {', '.join(sorted(devices))}"
+        if any(isinstance(o, bool | float) for o in imported.output_structure):
+            return "it returns a number that is no integer"
+        written = _written(function, imported)
+        if written and not self.config.cudagraph_trees:
+            return "it writes to its inputs (option triton.cudagraph_trees)"
+        constants = [k for k in range(own, len(arguments)) if k not in written]
+        found = next(obstacles(function, _kernels(imported), constants), None)
+        if found is None:
+            return None
+        where = format_location(found.op.location)
+        name = getattr(found.op, "target", found.op.name)
+        return f"{name}{f' at {where}' if where else ''}: {found.reason}"
+
+    def _tell(self, kind: str, function: host.FuncOp, reason: str) -> None:
+        if self.config.cudagraph_or_error:
+            raise UserError(
+                f"the {kind} graph cannot be recorded: {reason}", "change that, or leave out triton.cudagraph_or_error"
+            )
+        counters["inductile"]["graphs that are not recorded"] += 1
+        remark("missed", PASS, function, f"the {kind} graph is not recorded: {reason}")
+        hints.warning("the %s graph is not recorded as a CUDA graph: %s", kind, reason)
+
+
+def _kernels(imported: ImportedGraph) -> dict[str, kernel.FuncOp]:
+    return {op.sym_name.data: op for op in imported.module.ops if isinstance(op, kernel.FuncOp)}
+
+
+def _written(function: host.FuncOp, imported: ImportedGraph) -> set[int]:
+    return set(written_arguments(function, _kernels(imported)))
+
+
+def _announced(compiled: Callable[[list[Any]], Any], device: int) -> Callable[[list[Any]], Any]:
+    """A backward graph that is launched op by op behind a recorded forward graph."""
+
+    def run(args: list[Any]) -> Any:
+        private.announce_backward(device)
+        return compiled(args)
+
+    run._boxed_call = True  # pyright: ignore[reportFunctionMemberAccess]
+    return run
+
+
+class Recorded:
+    """A compiled graph that is recorded once for each choice of its integer inputs, and replayed.
+
+    Raises what kernels have reported in earlier calls: a replay runs none of the Python code that looks for it.
+    """
+
+    def __init__(
+        self,
+        compiled: Callable[[list[Any]], Any],
+        static: Sequence[int],
+        facts: dict[str, Any],
+        config: Config,
+        checks: Sequence[Callable[[], None]] = (),
+    ) -> None:
+        self._boxed_call = True
+        self._compiled = compiled
+        self._static = tuple(static)
+        self._facts = facts
+        self._trees = config.cudagraph_trees
+        self._limit = config.cudagraph_dynamic_shape_limit
+        default = Config()
+        self._settings = {name: v for name in _OF_TORCH if (v := getattr(config, name)) != getattr(default, name)}
+        self._checks = tuple(checks)
+        self._sizes: set[tuple[int, ...]] = set()
+        self._integers: list[int] | None = None
+        self._threads = threading.local()
+
+    def __call__(self, args: list[Any]) -> Any:
+        """Run on a list of inputs, which is cleared."""
+        for check in self._checks:
+            check()
+        if not self._admits(args):
+            return self._compiled(args)
+        run = getattr(self._threads, "run", None)
+        if run is None:
+            run = self._threads.run = self._record(args)
+        if not self._settings:
+            return run(args)
+        with private.settings(self._settings):
+            return run(args)
+
+    def _record(self, args: list[Any]) -> Callable[[list[Any]], Any]:
+        if self._trees:
+            return private.record_in_tree(self._compiled, args, self._static, **self._facts)
+        return private.record_alone(self._compiled, args, self._static)
+
+    def _admits(self, args: list[Any]) -> bool:
+        """Whether inputs of these sizes are recorded, or may still be."""
+        if self._integers is None:
+            self._integers = [k for k, each in enumerate(args) if isinstance(each, int)]
+        if not self._integers:
+            return True
+        sizes = tuple([args[k] for k in self._integers])
+        if sizes in self._sizes:
+            return True
+        if self._limit is not None and len(self._sizes) >= self._limit:
+            if self._limit >= 0 and "told" not in self.__dict__:
+                self.told = True
+                hints.warning(
+                    "a graph was recorded for %d sizes; for others it is launched kernel by kernel "
+                    "(option triton.cudagraph_dynamic_shape_limit)",
+                    len(self._sizes),
+                )
+            return False
+        self._sizes.add(sizes)
+        return True
+
+
+_told_of_tuning = False
+
+
+def hint_of_tuning(config: Config) -> None:
+    """Say once what `max_autotune` does not do yet."""
+    global _told_of_tuning
+    if config.max_autotune and not _told_of_tuning:
+        _told_of_tuning = True
+        remark("missed", "max-autotune", None, "nothing is timed: products are the library's, tiles the cost model's")
+        hints.warning("max_autotune: nothing is timed yet; products are the library's, tiles those of the cost model")
+
+
+def reset_recordings() -> None:
+    """Drop all recordings, where the machinery is in use."""
+    import sys
+
+    if "torch._inductor.cudagraph_trees" in sys.modules:
+        private.reset_trees()

@@ -1,0 +1,109 @@
+"""Modes, the options of recorded graphs, and what cannot be recorded. No GPU: torch's machinery is stood in for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from xdsl.parser import Parser
+
+from inductile.backends.config import Config, list_mode_options, list_options
+from inductile.backends.graphs import private
+from inductile.backends.graphs.recording import Recorded
+from inductile.dialects import host
+from inductile.dialects.context import new_context
+from inductile.errors import UserError
+from inductile.passes.host._capturable import obstacles
+
+T = '!aten.tensor<4xf32, device = "cuda:0">'
+
+
+def test_modes_set_what_torch_documents() -> None:
+    assert list_mode_options("reduce-overhead") == {"triton.cudagraphs": True}
+    assert Config.resolve("max-autotune").cudagraphs and Config.resolve("max-autotune").max_autotune
+    assert not Config.resolve("max-autotune-no-cudagraphs").cudagraphs
+    assert Config.resolve("lite").fallback_by_default
+    assert not Config.resolve().cudagraphs
+
+
+def test_options_have_the_incumbents_names() -> None:
+    named = Config.resolve(None, {"triton.cudagraphs": True, "triton.cudagraph_dynamic_shape_warn_limit": None})
+    assert named.cudagraphs and named.cudagraph_dynamic_shape_warn_limit is None
+    assert Config.resolve(None, {"triton.cudagraph_capture_sizes": [1, 2]}).cudagraph_capture_sizes == (1, 2)
+    assert "triton.cudagraph_or_error" in list_options()
+    with pytest.raises(UserError, match="unknown option"):
+        Config.resolve(None, {"triton.deterministic": True})
+
+
+def test_lite_calls_aten_for_every_op() -> None:
+    import inductile
+
+    explained = inductile.explain(lambda x: x.exp() + 1, options={"fallback_by_default": True})(torch.ones(3))
+    (report,) = explained.reports
+    assert not report.kernels and sum(report.aten_calls.values()) == 2
+
+
+def test_a_graph_of_the_cpu_is_not_recorded_and_says_so() -> None:
+    import inductile
+
+    explained = inductile.explain(lambda x: x + 1, options={"triton.cudagraphs": True})(torch.ones(3))
+    assert any(r.pass_name == "cudagraphs" and r.kind == "missed" for r in explained.remarks)
+    torch.compiler.reset()
+    compiled = torch.compile(
+        lambda x: x + 1, backend="inductile", options={"triton.cudagraphs": True, "triton.cudagraph_or_error": True}
+    )
+    with pytest.raises(Exception, match="cannot be recorded"):
+        compiled(torch.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (f"%1 = aten.exp(%x) : {T}", None),
+        ('%1 = aten.nonzero(%x) binds [u0] : !aten.tensor<(u0)x1xi64, device = "cuda:0">', "depend on data"),
+        (f'%1 = aten.call "mine::f"(%x) : {T}', "unknown effects"),
+        (f'%1 = aten.call pure "mine::f"(%x) : {T}', None),
+        ("%1 = host.empty : !aten.tensor<4xf32>  host.copy %x to %1", "memory of the CPU"),
+    ],
+)
+def test_what_cannot_be_recorded(line: str, reason: str | None) -> None:
+    text = f"host.func @f(%x: {T}) {{ {line}\n host.return }}"
+    module = Parser(new_context(), text).parse_module()
+    function = next(op for op in module.ops if isinstance(op, host.FuncOp))
+    found = [each.reason for each in obstacles(function, {})]
+    assert (not found) if reason is None else (reason in found[0])
+
+
+def _recorded(monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[Recorded, list[str]]:
+    log: list[str] = []
+
+    def record(model: Any, inputs: Any, static: Any, **facts: Any) -> Any:
+        def replay(args: list[Any]) -> Any:
+            log.append("replay")
+            return model(args)
+
+        return replay
+
+    def model(args: list[Any]) -> Any:
+        log.append("run")
+        taken = list(args)
+        args.clear()
+        return taken
+
+    monkeypatch.setattr(private, "record_in_tree", record)
+    return Recorded(model, (), {}, Config(cudagraphs=True, **options), [lambda: log.append("check")]), log
+
+
+def test_errors_of_kernels_are_looked_for_before_each_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded, log = _recorded(monkeypatch)
+    recorded([torch.ones(1)])
+    recorded([torch.ones(1)])
+    assert log == ["check", "replay", "run"] * 2
+
+
+def test_sizes_beyond_the_limit_are_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded, log = _recorded(monkeypatch, cudagraph_dynamic_shape_limit=2)
+    for size in (3, 4, 5, 3):
+        recorded([size, torch.ones(size)])
+    assert log.count("run") == 4 and log.count("replay") == 3

@@ -1,0 +1,100 @@
+"""Recorded graphs replay what eager computes."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+pytestmark = pytest.mark.gpu
+
+
+def compiled(function: Any, **options: Any) -> Any:
+    torch.compiler.reset()
+    return torch.compile(function, backend="inductile", options={"triton.cudagraphs": True, **options})
+
+
+@pytest.fixture(autouse=True)
+def _or_error() -> Any:
+    yield
+    torch.compiler.reset()
+
+
+def test_inference_with_changed_inputs_and_parameters() -> None:
+    model = nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.LayerNorm(64)).cuda()
+    run = compiled(model, **{"triton.cudagraph_or_error": True})
+    with torch.no_grad():
+        for step in range(6):
+            x = torch.randn(8, 64, device="cuda")
+            torch.testing.assert_close(run(x).clone(), model(x), rtol=1e-4, atol=1e-5)
+            model[0].weight.mul_(1.0 + step / 10)
+
+
+def test_training_steps_follow_eager() -> None:
+    model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 8)).cuda()
+    other = copy.deepcopy(model)
+    run = compiled(other, **{"triton.cudagraph_or_error": True})
+    pairs = [(model, model), (other, run)]
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.05, momentum=0.9) for m, _ in pairs]
+    for _ in range(8):
+        x, y = torch.randn(16, 32, device="cuda"), torch.randn(16, 8, device="cuda")
+        losses = []
+        for (_, call), optimizer in zip(pairs, optimizers, strict=True):
+            torch.compiler.cudagraph_mark_step_begin()
+            loss = nn.functional.mse_loss(call(x), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            losses.append(loss.item())
+        assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+def test_dropout_advances_and_follows_the_seed() -> None:
+    run = compiled(lambda x: nn.functional.dropout(x, 0.5, True), **{"triton.cudagraph_or_error": True})
+    x = torch.ones(1024, device="cuda")
+    for _ in range(3):
+        run(x)
+    torch.manual_seed(7)
+    first, second = run(x).clone(), run(x).clone()
+    torch.manual_seed(7)
+    assert not torch.equal(first, second) and torch.equal(run(x), first)
+
+
+class Cached(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(16, 8))
+
+    def forward(self, place: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        self.cache.index_copy_(0, place, x)
+        return self.cache.sum(0)
+
+
+def test_a_cache_is_written_in_place() -> None:
+    model, other = Cached().cuda(), Cached().cuda()
+    run = compiled(other, **{"triton.cudagraph_or_error": True})
+    address = other.cache.data_ptr()
+    with torch.no_grad():
+        for k in range(8):
+            place, x = torch.tensor([k], device="cuda"), torch.randn(1, 8, device="cuda")
+            torch.testing.assert_close(run(place, x).clone(), model(place, x))
+    assert other.cache.data_ptr() == address
+    torch.testing.assert_close(other.cache, model.cache)
+
+
+def test_each_size_has_a_graph() -> None:
+    torch.compiler.reset()
+    run = torch.compile(lambda x: (x * 2).sum(1), backend="inductile", dynamic=True, mode="reduce-overhead")
+    for size in (3, 5, 3, 7, 5, 3):
+        x = torch.randn(size, 17, device="cuda")
+        torch.testing.assert_close(run(x).clone(), (x * 2).sum(1))
+
+
+def test_a_number_of_the_cpu_is_read_anew() -> None:
+    run = compiled(lambda x, n: x * n)
+    x = torch.ones(4, device="cuda")
+    for k in range(5):
+        assert run(x, torch.tensor(float(k))).tolist() == [float(k)] * 4
