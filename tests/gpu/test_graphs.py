@@ -24,7 +24,7 @@ def _or_error() -> Any:
 
 
 def test_inference_with_changed_inputs_and_parameters() -> None:
-    model = nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.LayerNorm(64)).cuda()
+    model: Any = nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.LayerNorm(64)).cuda()
     run = compiled(model, **{"triton.cudagraph_or_error": True})
     with torch.no_grad():
         for step in range(6):
@@ -74,7 +74,8 @@ class Cached(nn.Module):
 
 
 def test_a_cache_is_written_in_place() -> None:
-    model, other = Cached().cuda(), Cached().cuda()
+    model: Any = Cached().cuda()
+    other: Any = Cached().cuda()
     run = compiled(other, **{"triton.cudagraph_or_error": True})
     address = other.cache.data_ptr()
     with torch.no_grad():
