@@ -64,6 +64,8 @@ def test_dropout_advances_and_follows_the_seed() -> None:
 
 
 class Cached(nn.Module):
+    cache: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("cache", torch.zeros(16, 8))
