@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from xdsl.dialects import arith
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
@@ -180,13 +181,30 @@ class _Recomputation:
             return False
         if not {op.axis.data for op in own}.isdisjoint(self._inner_axes(store.value)):
             return False
+        if self.load.mask is not None and not self._is_stored_everywhere(values, own):
+            return False
         self.values = values
-        value = self._copy(store.value)
-        self.load.value.replace_all_uses_with(value)
+        self._replace(self._copy(store.value))
+        return True
+
+    def _is_stored_everywhere(self, values: Mapping[str, Expr], own: tuple[Loop, ...]) -> bool:
+        """Whether the place of a masked load was stored also where the mask is false, so that it can be computed.
+
+        So it is where each axis of the store is an axis of the load over the same range.
+        """
+        axes = {symbol(op.axis.data): _range(op) for op in own}
+        return all(axes.get(values.get(op.axis.data, symbol(op.axis.data))) == _range(op) for op in self.loops)
+
+    def _replace(self, value: SSAValue) -> None:
+        """Put a value in place of the load, where its mask lets it."""
         parent = self.load.parent
         assert parent is not None
+        if self.load.mask is not None and self.load.other is not None:
+            choice = arith.SelectOp(self.load.mask, value, self.load.other)
+            parent.insert_op_before(choice, self.load)
+            value = choice.result
+        self.load.value.replace_all_uses_with(value)
         parent.erase_op(self.load)
-        return True
 
     def _is_inside(self, op: Operation) -> bool:
         block = op.parent

@@ -90,3 +90,81 @@ host.func @run_between(%i: !aten.tensor<64xi64, device = "cuda:0">, %x: !aten.te
 
 // CHECK-LABEL: @between(%i: !kernel.buffer<i64, 64>, %x: !kernel.buffer<f32, 65536>, %row: !kernel.buffer<f32, 65536>)
 // CHECK-NOT: kernel.local
+
+// -----
+
+// What a masked load reads from a row is computed again where lanes change their axis; the mask still chooses.
+
+kernel.func @interleaved(%x: !kernel.buffer<f32, 1024>, %y: !kernel.buffer<f32, 2048>) {
+  kernel.for i0 in 0 to 32 {
+    %s = kernel.reduce sum i1 in 0 to 32 {
+      %v = kernel.load %x[32*i0 + i1]
+      kernel.yield %v
+    }
+    %row = kernel.local : !kernel.buffer<f32, 32, local>
+    kernel.for i2 in 0 to 32 {
+      %v = kernel.load %x[32*i0 + i2]
+      %d = arith.subf %v, %s : f32
+      kernel.store %d, %row[i2]
+      kernel.for i3 in 0 to 2 {
+        %k = kernel.index i3
+        %zero = arith.constant 0 : i64
+        %first = arith.cmpi eq, %k, %zero : i64
+        %none = arith.constant 0.0 : f32
+        %w = kernel.load %row[i2] if %first else %none
+        kernel.store %w, %y[64*i0 + 2*i2 + i3]
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @run_interleaved(%x: !aten.tensor<1024xf32, device = "cuda:0">, %y: !aten.tensor<2048xf32, device = "cuda:0">) -> (!aten.tensor<2048xf32, device = "cuda:0">) {
+  host.launch @interleaved(%x, %y)
+  host.return %y
+}
+
+// CHECK-LABEL: @interleaved(
+// CHECK-NOT: kernel.local
+// CHECK: %[[D:.*]] = arith.subf
+// CHECK: arith.select %{{.*}}, %[[D]], %{{.*}} : f32
+
+// -----
+
+// Where the mask is false nothing was stored: the row goes through memory, and the mask stays.
+
+kernel.func @shifted(%x: !kernel.buffer<f32, 1024>, %y: !kernel.buffer<f32, 2048>) {
+  kernel.for i0 in 0 to 32 {
+    %s = kernel.reduce sum i1 in 0 to 32 {
+      %v = kernel.load %x[32*i0 + i1]
+      kernel.yield %v
+    }
+    %row = kernel.local : !kernel.buffer<f32, 32, local>
+    kernel.for i2 in 0 to 32 {
+      %v = kernel.load %x[32*i0 + i2]
+      %d = arith.subf %v, %s : f32
+      kernel.store %d, %row[i2]
+      kernel.yield
+    }
+    kernel.for i3 in 0 to 64 {
+      %k = kernel.index i3
+      %most = arith.constant 32 : i64
+      %there = arith.cmpi slt, %k, %most : i64
+      %none = arith.constant 0.0 : f32
+      %w = kernel.load %row[i3] if %there else %none
+      kernel.store %w, %y[64*i0 + i3]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @run_shifted(%x: !aten.tensor<1024xf32, device = "cuda:0">, %y: !aten.tensor<2048xf32, device = "cuda:0">) -> (!aten.tensor<2048xf32, device = "cuda:0">) {
+  host.launch @shifted(%x, %y)
+  host.return %y
+}
+
+// CHECK-LABEL: @shifted(
+// CHECK: kernel.load %row[{{.*}}] if
