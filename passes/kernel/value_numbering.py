@@ -40,6 +40,7 @@ class _Numbering:
         self.rename = {name: f"s.{position}" for position, name in enumerate(symbols)}
         self.numbers: dict[SSAValue, int] = {}
         self.pairs: tuple[tuple[str, str], ...] = tuple(self.rename.items())
+        self.axes = 0
 
     def buffer(self, argument: SSAValue) -> Key:
         type_ = argument.type
@@ -54,7 +55,9 @@ class _Numbering:
         if type(op) in _LOOPS:
             axis = op.properties["axis"]
             assert isinstance(axis, StringAttr)
-            self.rename[axis.data] = f"a.{len(self.rename)}"
+            # counted, for a later loop may reuse the name of an axis and must not share the number of another
+            self.rename[axis.data] = f"a.{self.axes}"
+            self.axes += 1
             self.pairs = tuple(self.rename.items())
         operands = tuple([self.numbers[value] for value in op.operands])
         properties = tuple(

@@ -140,3 +140,49 @@ kernel.func @again(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) targe
 // CHECK:     kernel.func @more_turns
 // CHECK:     kernel.func @streams
 // CHECK-NOT: kernel.func
+
+// -----
+
+// A second loop over axes of the same names is compared axis by axis: one kernel writes rows, the other columns.
+
+kernel.func @rows(%x: !kernel.buffer<f32, 16>, %y: !kernel.buffer<f32, 1>, %z: !kernel.buffer<f32, 16>) {
+  %s = kernel.reduce sum i0 in 0 to 4 {
+    %t = kernel.reduce sum i1 in 0 to 4 {
+      %v = kernel.load %x[4*i0 + i1]
+      kernel.yield %v
+    }
+    kernel.yield %t
+  }
+  kernel.store %s, %y[0]
+  kernel.for i0 in 0 to 4 {
+    kernel.for i1 in 0 to 4 {
+      %v = kernel.load %x[4*i0 + i1]
+      kernel.store %v, %z[4*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @columns(%x: !kernel.buffer<f32, 16>, %y: !kernel.buffer<f32, 1>, %z: !kernel.buffer<f32, 16>) {
+  %s = kernel.reduce sum i0 in 0 to 4 {
+    %t = kernel.reduce sum i1 in 0 to 4 {
+      %v = kernel.load %x[4*i0 + i1]
+      kernel.yield %v
+    }
+    kernel.yield %t
+  }
+  kernel.store %s, %y[0]
+  kernel.for i0 in 0 to 4 {
+    kernel.for i1 in 0 to 4 {
+      %v = kernel.load %x[4*i0 + i1]
+      kernel.store %v, %z[4*i1 + i0]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @rows
+// CHECK:       kernel.func @columns
