@@ -76,5 +76,10 @@ def decompositions(extra: Iterable[str] = ()) -> dict[Any, Callable[..., Any]]:
         for overload in (op for op in table if getattr(op, "overloadpacket", None) is getattr(torch.ops.aten, name)):
             table[overload] = adjust(table[overload])
     for view, computed in COMPUTED.items():
-        table[getattr(torch.ops.aten, view).default] = getattr(torch.ops.aten, computed).default
+        table[getattr(torch.ops.aten, view).default] = _of_tensors(getattr(torch.ops.aten, computed).default)
     return table
+
+
+def _of_tensors(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], Any]:
+    """The function, declining the numbers that autograd's formulas hand over: their conjugate is a constant."""
+    return lambda self: function(self) if isinstance(self, torch.Tensor) else NotImplemented

@@ -15,8 +15,10 @@ class Constants:
 
     def bind(self, prefix: str, value: Any) -> str:
         """A fresh name `prefix<k>` for an object, or the one that it has."""
+        # by their text, numbers that are equal are the same: 0.0 and -0.0 are not
+        same = repr(value) if isinstance(value, float | complex) else value
         try:
-            key = (prefix, (type(value), value))
+            key = (prefix, (type(value), same))
             known = self._names.get(key)
         except TypeError:
             key = (prefix, (type(value), id(value)))

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
+from types import MappingProxyType
 from typing import Any
 
 from xdsl.ir import Attribute, SSAValue
@@ -40,44 +41,50 @@ class Policy(Enum):
 
 
 #: arguments that stand in a tensor's place when they are numbers
-OPERANDS = frozenset({"self", "other", "exponent", "end", "value", "fill_value", "values", "x"})
+OPERANDS = frozenset({
+    "self", "other", "exponent", "end", "value", "fill_value", "values", "x", "min", "max", "min_val", "max_val",
+})  # fmt: skip
 
 #: arguments that choose between elements; each arrives as a bool, whatever its dtype
 CONDITIONS = frozenset({"condition", "mask"})
 
 
-#: devices on which a kernel keeps the digits of a number or 0-d operand, instead of rounding it to low precision
-NOWHERE, ON_CUDA, EVERYWHERE = (), ("cuda",), ("cpu", "cuda")
+#: a parameter that gets the op itself, for what depends on its types
+CALL = "call"
+
+#: device -> the operands whose digits eager's kernels of low precision keep where they are numbers or 0-d tensors of
+#: the CPU; any other is rounded to the low precision first
+Exact = Mapping[str, tuple[str, ...]]
 
 
 def add_pointwise(
     table: Mapping[str, Function],
     policy: Policy = Policy.RESULT,
     reject: Reject | None = None,
-    exact_numbers: tuple[str, ...] = NOWHERE,
+    exact_numbers: Exact = MappingProxyType({}),
 ) -> None:
     """Enter the rules of a table; a key holds overload names separated by spaces."""
     for names, function in table.items():
         code = function.__code__  # pyright: ignore[reportFunctionMemberAccess]
         parameters = code.co_varnames[1 : code.co_argcount]
-        refuse = _reject_numbers(parameters, reject)
+        refuse = _reject_numbers(tuple(name for name in parameters if name != CALL), reject)
         add_rule(names, _lowering(function, parameters, policy, exact_numbers), refuse)
 
 
 def _lowering(
-    function: Function, parameters: tuple[str, ...], policy: Policy, exact_numbers: tuple[str, ...]
+    function: Function, parameters: tuple[str, ...], policy: Policy, exact_numbers: Exact
 ) -> Callable[[LoopBuilder, Call], Replacement]:
     def lower(b: LoopBuilder, call: Call) -> Replacement:
         type_ = call.type
-        arguments = [call.argument(name) for name in parameters]
+        arguments = [call if name == CALL else call.argument(name) for name in parameters]
         element = _operand_element(policy, type_.element, parameters, arguments)
         rank = len(type_.shape)
         s = b.s
-        exact = element not in LOW_PRECISION or type_.device.partition(":")[0] in exact_numbers
+        exact = exact_numbers.get(type_.device.partition(":")[0], ()) if element in LOW_PRECISION else parameters
 
         def body(_: object) -> Scalar:
             values = [
-                _operand(s, value, name, element, rank, policy, exact)
+                _operand(s, value, name, element, rank, policy, name in exact)
                 for name, value in zip(parameters, arguments, strict=True)
             ]
             return function(s, *values)
@@ -112,11 +119,13 @@ def _operand(
         if name in CONDITIONS:
             return s.truthy(s.widen(loaded))
         if policy is Policy.MOVED:
-            return s.store(loaded, element or type_.element)
+            return s.cast(loaded, element or type_.element)
         if element is None:
             return s.widen(loaded)
-        return operand_as(s, loaded, element) if exact else s.widen(s.store(loaded, element))
-    if value is None or element is None:
+        if exact and (element not in LOW_PRECISION or type_.device == "cpu"):
+            return operand_as(s, loaded, element)
+        return s.widen(s.cast(loaded, element))  # a cast of the program: what is rounded stays so
+    if value is None or element is None or name == CALL:
         return value
     if name not in OPERANDS:  # a parameter; one known only when the kernel runs is computed with as a scalar
         return s.number(value, computation_type(element)) if isinstance(value, Expr) else value

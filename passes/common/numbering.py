@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from xdsl.dialects.builtin import FloatAttr
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.effects import is_pure
@@ -39,6 +39,8 @@ class AttributeTokens:
             value: Any = attribute
             if type(attribute) is FloatAttr:
                 value = ("float", repr(attribute.value.data), attribute.type)
+            elif isinstance(attribute, ArrayAttr):
+                value = ("array", *map(self.of, attribute.data))
             found = self._by_value.setdefault(value, len(self._by_value))
             self._by_identity[id(attribute)] = found
             self._kept_alive.append(attribute)

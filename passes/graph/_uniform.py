@@ -66,6 +66,8 @@ def uniform_of_uniforms(op: AtenOp, rewriter: Rewriter) -> SSAValue | None:
         return None
     if op.packet in _ARITHMETIC and (elements != {type_.element} or type_.element == IntegerType(1)):
         return None
+    if all(map(is_float, elements)):  # an integer has no -0.0
+        numbers = [float(number) for number in numbers if number is not None]
     value = function(*numbers)
     if not math.isfinite(value) or not holds(type_.element, value):
         return None

@@ -24,6 +24,18 @@ CASES: Cases = {
         lambda x: (x.amax(1), x.amin(1), x.max(1), x.min(1), x.argmax(1), x.argmin(1), x.cummax(1), x.aminmax(dim=1)),
         tensors([[1.0, NAN, 3.0, NAN], [5.0, 5.0, 2.0, 2.0], [-INF, -INF, -INF, -INF]]),
     ),
+    "-0.0 of constants": Case(
+        lambda x: tuple(
+            torch.copysign(x, z)
+            for zero in (torch.zeros_like(x), torch.full_like(x, 0), torch.zeros(2))
+            for z in (zero * -1, -zero, 0.0 - -zero, -zero + -zero, -zero - zero, torch.full_like(x, -0.0), zero - 0)
+        ),
+        tensors([1.0, -1.0]),
+    ),
+    "complex constants": Case(
+        lambda z: (z * complex(0.0, -0.0), z * complex(0.0, 0.0), z + complex(-0.0, 0.0)),
+        tensors([1 - 2j, complex(-0.0, 0.0)]),
+    ),
     "bounds of nan": Case(
         lambda x: (torch.clamp(x, 0, 1), torch.clamp(x, min=NAN), torch.relu(x), F.relu6(x), F.hardtanh(x)),
         tensors([NAN, -1.0, 0.5, 2.0, INF]),

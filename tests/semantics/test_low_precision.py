@@ -54,6 +54,23 @@ CASES: Cases = {
         ),
         _rows,
     ),
+    "0-d operands are rounded, but for divisors and factors": Case(
+        lambda b, s: (
+            b + s, s + b, b - s, b * s, s * b, b / s, s / b, b // s, s // b, b % s, s % b, b == s, b.fmod(s),
+            torch.div(b, s, rounding_mode="trunc"), torch.div(s, b, rounding_mode="trunc"), torch.maximum(b, s) * 3,
+            torch.where(b > 0, b, s), b.masked_fill(b > 0, s), torch.atan2(b, s), torch.nextafter(s, b),
+        ),
+        lambda: (torch.tensor([0.1, -0.1, -2.5, 2.5, 7.0, 1 / 3, NAN, INF] * 3, dtype=torch.bfloat16),
+                 torch.tensor(1 / 3)), options=ROUNDED,
+    ),
+    "numbers beside float16": Case(
+        lambda h: (
+            h**0.5, h**-0.5, h ** (1 / 3), h // 0.1, 0.1 // h, h % 0.1, torch.div(h, 0.1, rounding_mode="trunc"), h + 0.1,
+            h * 0.1, h == 0.1, h.clamp(min=1e-9), F.hardtanh(h, -1e-9, 0.1), torch.rsub(h, 0.1),
+        ),
+        lambda: (torch.tensor([-INF, -0.0, 4.0, 1.0, -1.0, 2.5, 0.1, INF, NAN] * 3, dtype=torch.float16),),
+        options=ROUNDED,
+    ),
     "casts of the program stay": Case(
         lambda b, h, w: (
             (b.float() * 1.001).bfloat16().float(), h.double().half(), (h.float() + 1e-4).half() - h,

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from ..dtypes import BOOL, F64, I32, I64, is_float, kind
-from ..pointwise import EVERYWHERE, ON_CUDA, add_pointwise
+from xdsl.ir import SSAValue
+
+from ....dialects.sym import ONE
+from ..dtypes import BOOL, F16, F64, I32, I64, LOW_PRECISION, is_float, kind
+from ..nests import type_of
+from ..pointwise import add_pointwise
+from ..rules import Call
 from ..scalar import Number, Scalar
 from ..scalar_builder import ScalarBuilder
 
@@ -14,13 +19,27 @@ def scaled(s: ScalarBuilder, value: Scalar, factor: Number) -> Scalar:
     return value if known == 1 else value * s.number(factor, value.element)
 
 
-def divide(s: ScalarBuilder, left: Scalar, right: Scalar, rounding_mode: str | None) -> Scalar:
+def divide(s: ScalarBuilder, left: Scalar, right: Scalar, rounding_mode: str | None, call: Call) -> Scalar:
     """`torch.div` in one of its three modes; both sides have the type of the result."""
     if rounding_mode is None:
         return left / right
     if not is_float(left.element):
         return s.integer_quotient(left, right, floor=rounding_mode == "floor")
-    return s.function("floordivf", left, right) if rounding_mode == "floor" else s.trunc(left / right)
+    if rounding_mode == "floor":
+        return s.function("floordivf", left, right)
+    quotient = left / right
+    return s.trunc(s.widen(s.cast(quotient, call.type.element)) if _rounds_quotient(call) else quotient)
+
+
+def _rounds_quotient(call: Call) -> bool:
+    """Whether eager rounds a quotient of low precision before it drops the fraction: by a number it does not."""
+    divisor = call["other"]
+    if call.type.element not in LOW_PRECISION or not isinstance(divisor, SSAValue):
+        return False
+    type_ = type_of(divisor)
+    if call.type.device == "cpu":
+        return any(size is not ONE for size in type_.shape)
+    return bool(type_.shape) or type_.device != "cpu"
 
 
 def remainder(s: ScalarBuilder, left: Scalar, right: Scalar) -> Scalar:
@@ -35,15 +54,15 @@ def fmod(s: ScalarBuilder, left: Scalar, right: Scalar) -> Scalar:
     return s.fmod(left, right) if is_float(left.element) else s.integer_remainder(left, right, floor=False)
 
 
-def power(s: ScalarBuilder, base: Scalar, exponent: Scalar) -> Scalar:
-    """base ** exponent. Exponents that eager's kernels treat by themselves are treated alike."""
+def power(s: ScalarBuilder, base: Scalar, exponent: Scalar, call: Call) -> Scalar:
+    """base ** exponent. Exponents that eager's kernels treat by themselves are treated alike: roots too, but for
+    those of float16 on the CPU.
+    """
     known = exponent.known
     if not is_float(base.element):
         return integer_power(s, base, exponent)
-    if known == 0.5:
-        return s.sqrt(base)
-    if known == -0.5:
-        return 1.0 / s.sqrt(base)
+    if known in (0.5, -0.5) and (call.type.element != F16 or call.type.device != "cpu"):
+        return s.sqrt(base) if known == 0.5 else 1.0 / s.sqrt(base)
     if known in (1, 2, 3):
         return _repeated_product(base, int(known))
     if known in (-1, -2):
@@ -130,22 +149,25 @@ add_pointwise({
     "add.Tensor add.Scalar": lambda s, self, other, alpha: self + scaled(s, other, alpha),
     "sub.Tensor sub.Scalar": lambda s, self, other, alpha: self - scaled(s, other, alpha),
     "rsub.Tensor rsub.Scalar": lambda s, self, other, alpha: other - scaled(s, self, alpha),
-}, exact_numbers=ON_CUDA)  # fmt: skip
+}, exact_numbers={"cuda": ("self", "other")})  # fmt: skip
 
 add_pointwise({
     "mul.Tensor mul.Scalar": lambda s, self, other: self * other,
-    "div.Tensor div.Scalar true_divide.Tensor true_divide.Scalar": lambda s, self, other: self / other,
-}, exact_numbers=EVERYWHERE)  # fmt: skip
+}, exact_numbers={"cpu": ("other",), "cuda": ("self", "other")})  # fmt: skip
 
 add_pointwise({
+    "div.Tensor div.Scalar true_divide.Tensor true_divide.Scalar": lambda s, self, other: self / other,
     "div.Tensor_mode div.Scalar_mode":
-        lambda s, self, other, rounding_mode: divide(s, self, other, rounding_mode),
-    "floor_divide floor_divide.Scalar": lambda s, self, other: divide(s, self, other, "floor"),
+        lambda s, self, other, rounding_mode, call: divide(s, self, other, rounding_mode, call),
+    "floor_divide floor_divide.Scalar": lambda s, self, other, call: divide(s, self, other, "floor", call),
+}, exact_numbers={"cpu": ("other",), "cuda": ("other",)})  # fmt: skip
+
+add_pointwise({
     "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor": lambda s, self, other: remainder(s, self, other),
     "fmod.Tensor fmod.Scalar": lambda s, self, other: fmod(s, self, other),
-    "pow.Tensor_Tensor pow.Tensor_Scalar pow.Scalar": lambda s, self, exponent: power(s, self, exponent),
+    "pow.Tensor_Tensor pow.Tensor_Scalar pow.Scalar": lambda s, self, exponent, call: power(s, self, exponent, call),
     "float_power.Tensor_Tensor float_power.Tensor_Scalar float_power.Scalar":
-        lambda s, self, exponent: power(s, self.to(F64), exponent.to(F64)),
+        lambda s, self, exponent, call: power(s, self.to(F64), exponent.to(F64), call),
     "neg": lambda s, self: -self,
     "positive": lambda s, self: self,
     "abs": lambda s, self: s.abs(self),

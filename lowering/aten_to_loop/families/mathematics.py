@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from ..dtypes import LOW_PRECISION, finite_limit, is_float
-from ..nests import LoopBuilder, type_of
+from ..nests import LoopBuilder
 from ..pointwise import add_pointwise
 from ..rules import Call, Replacement, lowers
 from ..scalar import Number, Scalar
@@ -121,7 +121,7 @@ def _nan_to_num(b: LoopBuilder, call: Call) -> Replacement:
 
 
 def _reject_low_precision(call: Call) -> str | None:
-    if type_of(call.tensor("self")).element in LOW_PRECISION:
+    if call.type.element in LOW_PRECISION:
         return "the next number in low precision is not that in float32"
     return None
 
