@@ -11,6 +11,7 @@ import torch
 from ..lowering.fx_decompositions import decompositions
 from ..lowering.fx_pre_grad import with_adapters
 from ..lowering.fx_private import aot_backend
+from ..lowering.fx_strides import eager_strides
 from .compile_graph import compile_graph, no_garbage_collection
 from .config import Config
 from .graphs.recording import Recording, hint_of_tuning, reset_recordings
@@ -69,13 +70,15 @@ def compile_dynamo_graph(
     compile_aten: called with the kind ("forward", "backward" or "inference"), a graph of ATen ops and its inputs
     """
     adapters = watched_pre_grad(graph, inputs, config)
-    compiled = aot_backend(
+    backend = aot_backend(
         forward=partial(compile_aten, "forward"),
         backward=partial(compile_aten, "backward"),
         inference=partial(compile_aten, "inference"),
         decompositions=lambda: chosen_decompositions(config),
         partition=partial(partition_joint, config=config),
-    )(graph, inputs)
+    )
+    with eager_strides(inputs):
+        compiled = backend(graph, inputs)
     return with_adapters(compiled, adapters)
 
 

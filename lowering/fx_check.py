@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,7 +11,8 @@ from torch.fx.node import map_arg
 from torch.utils._pytree import tree_leaves
 
 from ..errors import InductileError
-from .fx_private import fake_mode_of, known_true
+from .fx_private import fake_mode_of, fake_results, known_true
+from .fx_strides import corrected
 
 
 class MetaMismatchError(InductileError):
@@ -26,7 +28,7 @@ def check_result_types(graph: GraphModule) -> int:
     if mode is None:
         return 0
     compared = 0
-    with mode:
+    with fake_results(mode, partial(corrected, mode)), mode:
         for node in graph.graph.nodes:
             if isinstance(node.target, torch._ops.OpOverload) and "unbacked_bindings" not in node.meta:
                 compared += _check(node)

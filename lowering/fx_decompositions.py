@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch._decomp import get_decompositions
 
+from .fx_stride_families import looks_channels_last
+
 _WHY_BACKWARD = "the gradient is pointwise or a reduction once written out, and fuses"
 _WHY_COMPOSITE = "a composition of lowered ops; as one op it would be an ATen call"
 
@@ -58,8 +60,22 @@ def _without_negative_zero(decomposition: Callable[..., torch.Tensor]) -> Callab
     return adjusted
 
 
+def _in_format_of_input(decomposition: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """A result that is channels last where the input looks so, as eager's kernel on the CPU gives it."""
+
+    @wraps(decomposition)
+    def adjusted(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        result = decomposition(self, *args, **kwargs)
+        if self.device.type != "cpu" or not looks_channels_last(self):
+            return result
+        return result.clone(memory_format=torch.channels_last if self.dim() == 4 else torch.channels_last_3d)
+
+    return adjusted
+
+
 #: packet -> what makes torch's decomposition mean what eager computes
 ADJUSTED: dict[str, Callable[[Callable[..., torch.Tensor]], Callable[..., torch.Tensor]]] = {
+    "channel_shuffle": _in_format_of_input,
     "grid_sampler_2d": _without_negative_zero,
 }
 

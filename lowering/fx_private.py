@@ -152,6 +152,30 @@ def fake_mode_of(inputs: Iterable[Any]) -> Any:
 
 
 @contextmanager
+def fake_results(mode: Any, change: Callable[[Any, Sequence[Any], Any, Any], Any]) -> Iterator[None]:
+    """Pass each result that a FakeTensorMode computes through `change(op, args, kwargs, result)`.
+
+    Uses `FakeTensorMode.dispatch`, which an attribute of this one mode hides: other compiles see nothing of it. Results
+    that the mode caches are the unchanged ones.
+    """
+    before = mode.__dict__.get("dispatch")
+    dispatch = mode.dispatch
+
+    def changed(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        return change(func, args, kwargs, dispatch(func, types, args, kwargs))
+
+    mode.dispatch = changed
+    try:
+        yield
+    finally:
+        if before is None:
+            del mode.dispatch
+        else:
+            mode.dispatch = before
+
+
+@contextmanager
 def without_modes() -> Iterator[None]:
     """Run on real tensors inside a compile, where fake tensors are made by default. Uses
     `torch.utils._python_dispatch._disable_current_modes`."""
@@ -188,6 +212,23 @@ def known_true(condition: bool | torch.SymBool) -> bool:
     from torch.fx.experimental.symbolic_shapes import statically_known_true
 
     return statically_known_true(condition)
+
+
+def is_true(condition: bool | torch.SymBool) -> bool:
+    """Whether a condition holds for the sizes that a graph is traced with; adds a guard. False where nobody knows.
+
+    Uses `guard_or_false`.
+    """
+    if isinstance(condition, bool):
+        return condition
+    from torch.fx.experimental.symbolic_shapes import guard_or_false
+
+    return guard_or_false(condition)
+
+
+def is_decidable(number: int | torch.SymInt) -> bool:
+    """Whether a size or stride has a value while it is traced."""
+    return isinstance(number, int) or number.node.has_hint()
 
 
 @dataclass(frozen=True)
