@@ -67,10 +67,10 @@ def _inputs(args: argparse.Namespace, module: ModuleOp) -> list[torch.Tensor | i
     return list(random_inputs(module, args.random or 0, args.special, args.function))
 
 
-def _execute(args: argparse.Namespace, module: ModuleOp, inputs: list[torch.Tensor | int]) -> list[object]:
+def _execute(args: argparse.Namespace, module: ModuleOp) -> list[object]:
     """Run; what the program itself raises, as eager would, is no crash of the tool."""
     try:
-        return _results(args, module, inputs)
+        return _results(args, module, _inputs(args, module))
     except PROGRAM_ERRORS as error:
         raise UserError(f"the program raises {type(error).__name__}: {error}") from error
 
@@ -106,7 +106,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
     memory = default_memory() if args.memory_limit is None else int(args.memory_limit * (1 << 30))
     with contextlib.nullcontext() if args.unchecked else limited(memory, args.max_steps):
-        results = _execute(args, module, _inputs(args, module))
+        results = _execute(args, module)
     if args.output:
         from ..backends.arrays import save_arrays
 
