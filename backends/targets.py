@@ -81,27 +81,38 @@ def build(
     config: Config | None = None,
     references: Mapping[str, Any] | None = None,
     carriers: Collection[int] | None = None,
+    checked: bool = False,
 ) -> Program:
     """Emit, compile and link a module at kernel + host level into an executable program.
 
     `references` are the graphs and objects that its calls name; `carriers` the positions of the inputs that may carry
-    the negative or conjugate bit, None where nobody watches over that.
+    the negative or conjugate bit, None where nobody watches over that. A `checked` program checks its launches and
+    every access of its C++ kernels, so that no IR that verifies can crash the process.
     """
     from .host import build as build_program
 
-    return build_program(module, config, references, carriers)
+    return build_program(module, config, references, carriers, checked)
 
 
-def run_compiled(module: ModuleOp, inputs: Sequence[Any], function: str | None = None) -> list[Any]:
-    """Lower a module of any level the rest of the way, compile it and run one function on real inputs."""
+def run_compiled(
+    module: ModuleOp, inputs: Sequence[Any], function: str | None = None, checked: bool = True
+) -> list[Any]:
+    """Lower a module of any level the rest of the way, compile it and run one function on real inputs.
+
+    checked: whether inputs, launches and accesses are checked, as the reference backend checks them
+    """
     from ..dialects.context import new_context
     from ..lowering.pipeline import remaining_passes
     from ..passes.manager import PassManager
 
     keep_function(module, function)
+    if checked:
+        from .reference.run import check_arguments
+
+        check_arguments(module, inputs)
     passes = remaining_passes(module, target_of_device(module))
     PassManager(passes).run(new_context(), module)
-    return build(module)(list(inputs))
+    return build(module, checked=checked)(list(inputs))
 
 
 def keep_function(module: ModuleOp, name: str | None) -> None:

@@ -3,7 +3,8 @@
 xDSL 0.75 checks no dominance: an op may use a value that is defined below it, and the text of such a module does not
 parse back. It also checks each op anew at 35 microseconds, which was a third of what compiling a model cost us. What
 the verifier of nearly all ops looks at is their signature: types of operands and results, properties, and of each
-region what its block takes and ends in. A model repeats few signatures; one that has passed is remembered.
+region what its block takes and ends in. A model repeats few signatures; one that has passed is remembered, with the
+names that it uses in index expressions: those must be declared around it, by axes, by functions, or by ops before it.
 """
 
 from __future__ import annotations
@@ -25,8 +26,12 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from ..dialects import host, kernel
 from ..dialects.raw import op_behind, operands_of
+from .common.index_checks import ACCESSES, access_problem
+from .common.launch_checks import assert_problem, launch_problem
 from .common.results import result_problem
+from .common.scope import Facts, Range, declared_by, facts_of, undeclared
 from .printing import first_line
 from .remarks import format_location
 
@@ -47,7 +52,7 @@ class Violation:
 
 def find_violation(module: ModuleOp) -> Violation | None:
     """The first op that does not verify; None for a valid module."""
-    return _check_op(module) or _violation_in(module.body.blocks, set())
+    return _Walk(module).violation
 
 
 #: dialects whose verifiers look at an op's signature, but for those of the ops named below
@@ -55,8 +60,11 @@ _BY_SIGNATURE = frozenset({"arith", "math", "scalar", "sym", "aten", "loop", "ke
 _LOOK_INSIDE = frozenset({"loop.fusion"})
 #: traits that look at what is around an op or inside it
 _LOOK_AROUND = (HasAncestor, HasParent, IsolatedFromAbove, SymbolOpInterface, SymbolTable, SymbolUserOpInterface)
+#: ops that are checked against axes and kernels around them
+_LOOK_BEYOND = ACCESSES | {host.LaunchOp, kernel.AssertOp}
 _MEMO_LIMIT = 1 << 16
-_valid: set[tuple[object, ...]] = set()
+_valid: dict[tuple[object, ...], Facts] = {}
+"""signature -> what the names of such an op are"""
 
 
 @dataclass(frozen=True)
@@ -98,22 +106,24 @@ def _edges(region: Region) -> object:
     return (*[a.type for a in block.args], type(last), *[operand.type for operand in operands_of(last)])
 
 
-def _check_op(op: Operation, is_last: bool = False) -> Violation | None:
+def _check_op(op: Operation, is_last: bool = False) -> Facts | Violation:
     """Run an op's own verifier, without what is in its regions. A terminator stands last, and nothing else does."""
     kind = _kind(type(op))
     key = _signature(op) if kind.by_signature and kind.is_terminator == is_last else None
-    if key is not None and key in _valid:
-        return None
+    if key is not None and (known := _valid.get(key)) is not None:
+        return known
     try:
         (_header(op) if type(op) is FuncOp else op).verify(verify_nested_ops=False)
+        facts, problem = facts_of(op)
     except Exception as error:
         return Violation(op, _reason(error))
-    problem = result_problem(op) if type(op) is FuncOp else None
+    if problem is None and type(op) is FuncOp:
+        problem = result_problem(op)
     if problem is not None:
         return Violation(op, problem)
     if key is not None and len(_valid) < _MEMO_LIMIT:
-        _valid.add(key)
-    return None
+        _valid[key] = facts
+    return facts
 
 
 def _header(function: FuncOp) -> Operation:
@@ -136,45 +146,125 @@ def _reason(error: Exception) -> str:
     return reason if isinstance(error, VerifyException) else f"{type(error).__name__}: {reason}"
 
 
-def _violation_in(blocks: Iterable[Block], visible: set[int]) -> Violation | None:
-    listed = list(blocks)
-    if len(listed) > 1:  # control flow between blocks: none of our dialects has it
+class _Walk:
+    """One walk over a module, with what is visible at the current op."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self.visible: set[int] = set()
+        """Identities of the values that are defined before the op, in its block or around it."""
+        self.names: dict[str, Range] = {}
+        """The symbols and axes that index expressions may use, with the ranges of axes."""
+        self.empty = 0
+        """How many of the enclosing nests have no point: what is inside never runs."""
+        self.kernels: dict[str, kernel.FuncOp] | None = None
+        self.module = module
+        found = _check_op(module)
+        self.violation = found if isinstance(found, Violation) else self._in_blocks(module.body.blocks)
+
+    def _in_blocks(self, blocks: Iterable[Block]) -> Violation | None:
+        listed = list(blocks)
+        if len(listed) > 1:  # control flow between blocks: none of our dialects has it
+            for block in listed:
+                self.visible.update(map(id, block.args), *(map(id, op.results) for op in block.ops))
         for block in listed:
-            visible.update(map(id, block.args), *(map(id, op.results) for op in block.ops))
-    for block in listed:
-        found = _violation_in_block(block, visible)
-        if found is not None:
-            return found
-    return None
+            found = self._in_block(block)
+            if found is not None:
+                return found
+        return None
 
-
-def _violation_in_block(block: Block, visible: set[int]) -> Violation | None:
-    own = [*map(id, block.args)]  # of live values, so no two are equal; a hash of values is a call of Python
-    visible.update(own)
-    last = block.last_op
-    op = block.first_op
-    while op is not None:
-        for operand in operands_of(op):
-            if id(operand) not in visible:
-                return _undefined(op, operand)
-        found = _check_op(op, op is last)
-        if found is not None:
-            return found
-        if op.regions:
-            inside = set[int]() if _kind(type(op)).is_isolated else visible
-            for region in op.regions:
-                found = _violation_in(region.blocks, inside)
+    def _in_block(self, block: Block) -> Violation | None:
+        visible, names = self.visible, self.names
+        own = [*map(id, block.args)]  # of live values, so no two are equal; a hash of values is a call of Python
+        visible.update(own)
+        bound: list[str] = []
+        last = block.last_op
+        op = block.first_op
+        while op is not None:
+            for operand in operands_of(op):
+                if id(operand) not in visible:
+                    return _undefined(op, operand)
+            facts = _check_op(op, op is last)
+            if isinstance(facts, Violation):
+                return facts
+            if facts.needs and not names.keys() >= facts.needs:
+                return Violation(op, undeclared(facts.needs - names.keys()))
+            if type(op) in _LOOK_BEYOND:
+                problem = self._around(op, facts)
+                if problem is not None:
+                    return Violation(op, problem)
+            if op.regions:
+                found = self._in_regions(op, facts)
                 if found is not None:
                     return found
-        results = [*map(id, op.results)]
-        own += results
-        visible.update(results)
-        op = op_behind(op)
-    visible.difference_update(own)
-    return None
+            for name in facts.binds:
+                if name in names:
+                    return Violation(op, f"declares {name!r}, which is declared already")
+                names[name] = None
+                bound.append(name)
+            if type(op) is host.FreeOp:
+                visible.difference_update(map(id, op.values))
+            results = [*map(id, op.results)]
+            own += results
+            visible.update(results)
+            op = op_behind(op)
+        visible.difference_update(own)
+        for name in bound:
+            del names[name]
+        return None
+
+    def _around(self, op: Operation, facts: Facts) -> str | None:
+        """Check an op against what is around it: ranges of axes, and kernels that it launches."""
+        if isinstance(op, kernel.AssertOp):
+            return assert_problem(op)
+        if not isinstance(op, host.LaunchOp):
+            return None if self.empty else access_problem(op, facts, self.names)
+        if self.kernels is None:
+            self.kernels = {k.sym_name.data: k for k in self.module.ops if isinstance(k, kernel.FuncOp)}
+        return launch_problem(op, self.kernels)
+
+    def _in_regions(self, op: Operation, facts: Facts) -> Violation | None:
+        """Check what is inside an op, which sees the axes of the op and, where it is isolated, nothing else."""
+        if _kind(type(op)).is_isolated:
+            return self._in_isolated(op)
+        for name, _ in facts.axes:
+            if name in self.names:
+                return Violation(op, f"declares axis {name!r}, which is declared already around it")
+        self.names.update(facts.axes)
+        self.empty += facts.is_empty
+        found = None
+        for number, region in enumerate(op.regions):
+            if number == facts.inside:
+                self._leave(facts)
+            found = found or self._in_blocks(region.blocks)
+        if len(op.regions) <= facts.inside:
+            self._leave(facts)
+        return found
+
+    def _leave(self, facts: Facts) -> None:
+        self.empty -= facts.is_empty
+        for name, _ in facts.axes:
+            del self.names[name]
+
+    def _in_isolated(self, op: Operation) -> Violation | None:
+        outer = self.visible, self.names, self.empty
+        names: tuple[str, ...] = ()
+        if isinstance(op, FuncOp | host.FuncOp | kernel.FuncOp):
+            names, problem = declared_by(op)
+            if problem is not None:
+                return Violation(op, problem)
+        self.visible, self.names, self.empty = set(), dict.fromkeys(names), 0
+        for region in op.regions:
+            found = self._in_blocks(region.blocks)
+            if found is not None:
+                return found
+        self.visible, self.names, self.empty = outer
+        return None
 
 
 def _undefined(op: Operation, operand: SSAValue) -> Violation:
     position = op.operands.index(operand)
     name = f" (%{operand.name_hint})" if operand.name_hint else ""
+    for use in operand.uses:
+        if isinstance(use.operation, host.FreeOp) and use.operation is not op and use.operation.parent is op.parent:
+            return Violation(op, f"operand {position}{name} is used after its end of life by host.free")
     return Violation(op, f"operand {position}{name} is not defined before it")

@@ -211,11 +211,16 @@ def _code_problem(folder: Path) -> str | None:
     if not inputs.is_dir() or not files:
         return None
     try:
-        module = parse_file(new_context(), files[-1].read_text(), files[-1].name, True)
+        text = files[-1].read_text()
+        module = parse_file(new_context(), text, files[-1].name, True)
         given = load_arrays([str(inputs)], module)
         expected = observe(module, given)
-        own = clone_inputs(given)
-        found = outcome_differences(expected, Outcome(run_compiled(module, own), own, wide=False))
+        found: list[str] = []
+        for checked in (True, False):  # the code of torch.compile itself, once the checked one has run without a fault
+            module = parse_file(new_context(), text, files[-1].name, True)
+            own = clone_inputs(given)
+            results = run_compiled(module, own, checked=checked)
+            found = found or outcome_differences(expected, Outcome(results, own, wide=False))
     except InductileError as error:
         print(f"{folder.name} cannot be run from its file: {error}", file=sys.stderr)
         return None

@@ -9,6 +9,7 @@ The reference backend interprets every level; `cpp` lowers the rest of the way w
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
 PROGRAM_ERRORS = (RuntimeError, IndexError, ZeroDivisionError, ValueError)
 
 
+def _gibibytes(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 1 << 30:
+        raise argparse.ArgumentTypeError(f"{text} is no amount of memory in GiB")
+    return number
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The command line."""
     p = argparse.ArgumentParser("inductile-run", description=(__doc__ or "").partition("\n\n")[0])
@@ -38,6 +46,9 @@ def build_parser() -> argparse.ArgumentParser:
     p.add_argument("--special", action="store_true", help="some made-up floats are NaN, infinite, -0.0, or very large")
     p.add_argument("--output", action="append", default=[], metavar="Y.npy", help="where results go, in order")
     add_effects_flag(p)
+    p.add_argument("--unchecked", action="store_true", help="leave out checks of accesses, launches, steps and memory")
+    p.add_argument("--max-steps", type=int, default=1 << 36, metavar="N", help="most iterations of loops; else 2^36")
+    p.add_argument("--memory-limit", type=_gibibytes, metavar="GIB", help="most memory; else 3/4 of what is left")
     p.add_argument("--full", action="store_true", help="print all elements of the results")
     return p
 
@@ -56,10 +67,10 @@ def _inputs(args: argparse.Namespace, module: ModuleOp) -> list[torch.Tensor | i
     return list(random_inputs(module, args.random or 0, args.special, args.function))
 
 
-def _execute(args: argparse.Namespace, module: ModuleOp, inputs: list[torch.Tensor | int]) -> list[object]:
+def _execute(args: argparse.Namespace, module: ModuleOp) -> list[object]:
     """Run; what the program itself raises, as eager would, is no crash of the tool."""
     try:
-        return _results(args, module, inputs)
+        return _results(args, module, _inputs(args, module))
     except PROGRAM_ERRORS as error:
         raise UserError(f"the program raises {type(error).__name__}: {error}") from error
 
@@ -71,7 +82,7 @@ def _results(args: argparse.Namespace, module: ModuleOp, inputs: list[torch.Tens
         return list(run_module(module, inputs, function=args.function))
     from ..backends.targets import run_compiled
 
-    return list(run_compiled(module, inputs, function=args.function))
+    return list(run_compiled(module, inputs, function=args.function, checked=not args.unchecked))
 
 
 def _show(results: list[object], full: bool) -> None:
@@ -91,7 +102,11 @@ def _run(argv: Sequence[str] | None) -> int:
     args = build_parser().parse_args(argv)
     text, name = read_input(args.file)
     module = parse_file(new_context(), text, name, args.allow_effects)
-    results = _execute(args, module, _inputs(args, module))
+    from ..backends.limits import default_memory, limited
+
+    memory = default_memory() if args.memory_limit is None else int(args.memory_limit * (1 << 30))
+    with contextlib.nullcontext() if args.unchecked else limited(memory, args.max_steps):
+        results = _execute(args, module)
     if args.output:
         from ..backends.arrays import save_arrays
 

@@ -59,9 +59,10 @@ _KEYWORDS = frozenset({
     "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this",
     "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual",
     "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "main", "linux", "unix", "failed", "lane", "lanes",
-    "restrict", "begin", "end", "all_failed",
+    "restrict", "begin", "end", "all_failed", "report",
 })  # fmt: skip
 _MAX_NAME = 60
+_SUFFIXES = ("_data", "_extent", "_memory", "_end")
 
 
 @cache
@@ -75,6 +76,8 @@ def identifier(wanted: str, taken: Container[str]) -> str:
     name = re.sub(r"__+", "_", name)
     if not name or not name[0].isalpha():
         name = "v" + name
+    if name.endswith(_SUFFIXES):  # names of checked kernels are made of others and these
+        name += "_v"
     candidate, number = name, 2
     while candidate in taken or candidate in _reserved():
         candidate, number = f"{name}_{number}", number + 1

@@ -30,9 +30,13 @@ class Buffer:
 
 
 class Context:
-    """State shared by the parts of the emitter; one for each kernel."""
+    """State shared by the parts of the emitter; one for each kernel.
 
-    def __init__(self) -> None:
+    checked: whether accesses and loops are checked when they run, see `checked`
+    """
+
+    def __init__(self, checked: bool = False) -> None:
+        self.checked = checked
         self.out = Writer()
         self.sections: dict[str, None] = {}
         self.taken: set[str] = set()
@@ -77,7 +81,7 @@ class Context:
             self.touched.add(symbol)
             return self.symbols[symbol]
 
-        return IndexPrinter(lookup, self.ranges, self.need).print(expr)
+        return IndexPrinter(lookup, self.ranges, self.need, self.checked).print(expr)
 
     def value(self, value: SSAValue) -> Code:
         """The expression of a scalar. Index values are printed where they are used."""

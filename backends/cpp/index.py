@@ -18,9 +18,11 @@ class IndexPrinter:
     lookup: gives the C++ expression of a symbol
     ranges: what is known there of symbols and axes
     need:   called with the prelude section that the text uses
+    checked: whether products may overflow, so that what ranges say of a divisor may not hold
     """
 
-    def __init__(self, lookup: Lookup, ranges: Ranges, need: Callable[[str], None]) -> None:
+    def __init__(self, lookup: Lookup, ranges: Ranges, need: Callable[[str], None], checked: bool = False) -> None:
+        self.checked = checked
         self.lookup = lookup
         self.ranges = ranges
         self.need = need
@@ -62,7 +64,7 @@ class IndexPrinter:
         left, right = atom.args
         dividend, divisor = self.print(left), self.print(right)
         positive, _ = bounds(right, self.ranges)
-        if positive is not None and positive > 0 and prove_nonneg(left, self.ranges):
+        if not self.checked and positive is not None and positive > 0 and prove_nonneg(left, self.ranges):
             operator = "/" if atom.kind == "floordiv" else "%"
             return Code(f"{dividend.at(PRODUCT)} {operator} {divisor.at(UNARY)}", PRODUCT)
         self.need("floor_division")

@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from . import memory
+from .checked import loop_head
 from .code import Code
 from .context import Context
 from .reductions import Accumulators, OnYield, reduce_in_blocks
@@ -129,6 +130,8 @@ class LaneEmitter(Statements):
 
 def simd_pragma(context: Context, ops: Sequence[Operation]) -> None:
     """Ask for vectorisation, unless lanes may meet in one place of memory."""
+    if context.checked:  # each access may branch
+        return
     if any(isinstance(op, kernel.StoreOp) and (op.atomic or op.ordered) is not None for op in ops):
         return
     asserts = any(isinstance(op, kernel.AssertOp) for op in ops)
@@ -146,7 +149,7 @@ def serial_loop(context: Context, op: Loop, lo: Code | None = None, hi: Code | N
     elif op.unroll is not None:
         context.out.pragma(f"GCC unroll {min(op.unroll.value.data, 64)}")
     with (
-        context.out.block(f"for (int64_t {name} = {start}; {name} < {end.at(3)}; ++{name})"),
+        context.out.block(loop_head(context, name, start, end)),
         context.axis(op.axis.data, name, op.lo.data, op.hi.data),
     ):
         yield

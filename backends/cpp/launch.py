@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 
 from ...dialects import kernel
 from ...dialects.loop.body import ERRORS
+from ...errors import UserError
 from ..host.constants import Constants
 from ..host.launchers import Launch, Launcher
+from .checked import FAULT_STATUS, Report
 from .emit import KernelSource, emit_kernel
 from .library import LoadedKernel, compile_kernels, source_text
 
@@ -73,16 +75,19 @@ class CppLauncher:
 
     needs_tensors = False
 
-    def __init__(self, processes: int = 0, keep: bool = True) -> None:
+    def __init__(self, processes: int = 0, keep: bool = True, checked: bool = False) -> None:
         self._processes = processes
+        self.checked = checked
+        self._report = Report() if checked else None
         self._keep = keep
         self._kernels: dict[str, LoadedKernel] = {}
         self._launch_all: LoadedKernel | None = None
 
     def compile(self, functions: Sequence[kernel.FuncOp]) -> None:
         """Emit, compile and load kernels."""
-        sources = [emit_kernel(function) for function in functions]
-        *loaded, self._launch_all = compile_kernels([*sources, _LAUNCH_ALL], self._processes, self._keep)
+        sources = [emit_kernel(function, self.checked) for function in functions]
+        every = [*sources, _LAUNCH_ALL]
+        *loaded, self._launch_all = compile_kernels(every, self._processes, self._keep, self.checked)
         for function, each in zip(functions, loaded, strict=True):
             self._kernels[function.sym_name.data] = each
 
@@ -98,17 +103,25 @@ class CppLauncher:
         kernels = [self._kernels[launch.function.sym_name.data] for launch in launches]
         names = ", ".join(each.source.name for each in kernels)
         if len(launches) == 1:
-            arguments = [*launches[0].pointers, *launches[0].integers]
+            arguments = self._arguments(launches[0], constants)
             call = constants.bind("launch", _Entry(kernels[0].entry).call)
         else:
             arguments, call = self._run(launches, kernels, constants)
-        pack = constants.bind("pack", struct.Struct(f"{len(arguments)}q").pack)
+        packed = struct.Struct(f"{len(arguments)}q").pack
+        pack = constants.bind("pack", packing(packed) if self.checked else packed)
         line = f"{call}({pack}({', '.join(arguments)}))"
         comment = f"  # {names}" if len(names) < 80 else f"  # {len(kernels)} kernels"
-        if not any(each.source.errors for each in kernels):
+        if not self.checked and not any(each.source.errors for each in kernels):
             return [line + comment]
-        fail = constants.bind("fail", _failure(kernels))
+        fail = constants.bind("fail", _failure(kernels, self._report))
         return [f"if status := {line}:{comment}", f"    {fail}(status)"]
+
+    def _arguments(self, launch: Launch, constants: Constants) -> list[str]:
+        """The arguments of a kernel; behind those that its parameters are, what a checked one checks with."""
+        arguments = [*launch.pointers, *launch.integers]
+        if self._report is not None:
+            arguments += [*launch.extents, constants.bind("report", self._report.address)]
+        return arguments
 
     def _run(
         self, launches: Sequence[Launch], kernels: Sequence[LoadedKernel], constants: Constants
@@ -116,8 +129,7 @@ class CppLauncher:
         """Arguments and name of the call that runs several launches; each distinct value is passed once."""
         values: dict[str, int] = {}
         places = [
-            [values.setdefault(text, len(values)) for text in (*launch.pointers, *launch.integers)]
-            for launch in launches
+            [values.setdefault(text, len(values)) for text in self._arguments(launch, constants)] for launch in launches
         ]
         assert self._launch_all is not None
         table = constants.bind("table", _table(kernels, places))
@@ -127,7 +139,7 @@ class CppLauncher:
 
 
 def _count(launch: Launch) -> int:
-    return len(launch.pointers) + len(launch.integers)
+    return len(launch.pointers) + len(launch.integers) + len(launch.extents) + 1
 
 
 def _table(kernels: Sequence[LoadedKernel], places: Sequence[Sequence[int]]) -> tuple[object, ...]:
@@ -139,15 +151,32 @@ def _table(kernels: Sequence[LoadedKernel], places: Sequence[Sequence[int]]) -> 
     return records, tuple(arrays)
 
 
-def _failure(kernels: Sequence[LoadedKernel]) -> Callable[[int], None]:
+def packing(pack: Callable[..., bytes]) -> Callable[..., bytes]:
+    """`struct.pack` of 64-bit integers for numbers that may be larger."""
+
+    def checked(*numbers: int) -> bytes:
+        try:
+            return pack(*numbers)
+        except struct.error as error:
+            raise UserError("a symbol of a launch takes more than 64 bits", "use smaller sizes") from error
+
+    return checked
+
+
+def _failure(kernels: Sequence[LoadedKernel], report: Report | None = None) -> Callable[[int], None]:
     errors = [each.source.errors for each in kernels]
 
     def fail(status: int) -> None:
+        if report is not None and status % 64 == FAULT_STATUS:
+            source = kernels[status // 64].source
+            raise report.error(source.name, source.buffers)
         raise kernel_error(errors[status // 64][status % 64 - 1])
 
     return fail
 
 
-def make_launcher(config: Config | None = None) -> Launcher:
+def make_launcher(config: Config | None = None, checked: bool = False) -> Launcher:
     """A launcher for the kernels of one program."""
-    return CppLauncher() if config is None else CppLauncher(config.compile_threads, config.cache)
+    return (
+        CppLauncher(checked=checked) if config is None else CppLauncher(config.compile_threads, config.cache, checked)
+    )

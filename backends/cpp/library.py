@@ -16,7 +16,7 @@ from pathlib import Path
 from .cache import cache_dir, digest, drop_entry, find_entry, private_dir, store_library, write_entry
 from .emit import KernelSource
 from .prelude import prelude_text
-from .toolchain import Compiler, KernelCompileError, compile_sources, find_compiler
+from .toolchain import CHECKED_FLAGS, Compiler, KernelCompileError, compile_sources, find_compiler
 
 _COMMENT = re.compile(r"^\s*//.*\n", re.M)
 _REFUSALS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM})
@@ -33,15 +33,18 @@ class LoadedKernel:
     entry: int
 
 
-def compile_kernels(sources: Sequence[KernelSource], processes: int = 0, keep: bool = True) -> list[LoadedKernel]:
+def compile_kernels(
+    sources: Sequence[KernelSource], processes: int = 0, keep: bool = True, checked: bool = False
+) -> list[LoadedKernel]:
     """Compile and load kernels, or load them from the cache. Equal kernels are compiled once.
 
     processes: most compilers to run at once; 0: one a core
+    checked:   whether they are of files, see `checked`: integers wrap then where they overflow
     keep:      whether the cache on disk is used and filled; else a folder that ends with this process
 
     Raises CompilerNotFoundError without a compiler and KernelCompileError when it rejects a kernel.
     """
-    compiler = find_compiler()
+    compiler = find_compiler(CHECKED_FLAGS if checked else ())
     folder = cache_dir("cpp") if keep else private_dir("cpp")
     keys = [_key(source, compiler) for source in sources]
     found = {key: _find(folder, key) for key in dict.fromkeys(keys)}

@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation
 from ...dialects import kernel
 from ...dialects.loop.body import yielded
 from . import memory
+from .checked import loop_end, loop_head
 from .code import Code
 from .lanes import LaneEmitter, Lanes, fits_lanes, serial_loop, simd_pragma
 from .reductions import Accumulators, OnYield, reduce_in_blocks
@@ -108,10 +109,11 @@ class LoopEmitter(Statements):
         trip = (op.hi.data - op.lo.data).as_int()
         whole = trip is not None and trip % width == 0
         if whole:
-            head, tail = f"for (int64_t {tile} = {lo}; {tile} < {hi.at(3)}; {tile} += {width})", "}"
+            head, tail = loop_head(context, tile, lo, hi, f"{tile} += {width}"), "}"
         else:
             context.need("tiles")
-            head, tail = f"for_tiles<{width}>({lo}, {hi}, [&](int64_t {tile}, auto lanes) INLINE", "});"
+            end = loop_end(context, lo, hi)
+            head, tail = f"for_tiles<{width}>({lo}, {end}, [&](int64_t {tile}, auto lanes) INLINE", "});"
         lanes = Lanes(op.axis.data, axis, tile, str(width) if whole else "lanes", width)
         with context.out.block(head, tail), context.axis(op.axis.data, axis, op.lo.data, op.hi.data, tile):
             LaneEmitter(context, lanes).block(op.body.block, on_yield)

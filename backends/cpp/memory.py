@@ -10,6 +10,7 @@ from ...dialects import kernel
 from ...dialects.aten.types import is_unsigned, scalar_type
 from ...dialects.sym import Expr, symbol
 from ...errors import UnsupportedError
+from .checked import REPORT
 from .code import Code, conditional
 from .context import LANE, Buffer, Context
 from .conversions import cast, from_storage, to_storage
@@ -54,6 +55,10 @@ def store(context: Context, op: kernel.StoreOp) -> None:
 def _store(context: Context, op: kernel.StoreOp) -> None:
     out, buffer = context.out, context.buffers[op.buffer]
     place = element(context, buffer, op.map.data[0], op.dynamic)
+    if context.checked:  # the index is checked once
+        name = context.name("place")
+        out.line(f"{storage_ctype(buffer.element)}& {name} = {place};")
+        place = Code(name)
     atomic = op.atomic is not None and context.in_parallel
     if op.kind.data == "set":
         if atomic:
@@ -131,7 +136,14 @@ def declare_local(context: Context, op: kernel.LocalOp, lanes: int = 1) -> None:
     size = _bytes(op, lanes) or 0
     if fits_stack(op, lanes) and context.stack_bytes + size <= STACK_BYTES:
         context.stack_bytes += size
-        context.out.line(f"alignas(64) {ctype} {name}[{extent if size else 1}];")
+        memory = f"{name}_memory" if context.checked else name
+        context.out.line(f"alignas(64) {ctype} {memory}[{extent if size else 1}];")
+        if context.checked:
+            context.out.line(f"const Checked<{ctype}> {name} = {{{memory}, {extent}, {REPORT}, -1}};")
+    elif context.checked:
+        context.need("checked_scratch")
+        context.out.line(f"const CheckedScratch<{ctype}> {name}_memory({extent}, {REPORT});")
+        context.out.line(f"const Checked<{ctype}> {name} = {name}_memory.buffer();")
     else:
         context.need("scratch")
         context.out.line(f"const Scratch<{ctype}> {name}_memory({extent});")

@@ -8,6 +8,7 @@ from math import prod
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Expr, const
 from . import memory
+from .checked import REPORT
 from .code import PRODUCT, SUM, Code, binary
 from .context import Context
 from .lanes import serial_loop, simd_pragma
@@ -46,6 +47,10 @@ def emit_parallel(emitter: LoopEmitter, op: kernel.ForOp) -> None:
 
 
 def _count(context: Context, chain: list[kernel.ForOp]) -> Code:
+    if context.checked:
+        context.need("checked_loops")
+        trips = ", ".join(str(context.index(_trip(loop))) for loop in chain)
+        return Code(f"loop_count({REPORT}, {{{trips}}})")
     return context.index(prod((_trip(loop) for loop in chain), start=const(1)))
 
 

@@ -268,6 +268,69 @@ template <class T> struct Scratch {
   Scratch(const Scratch&) = delete;
 };
 
+//@ checked
+// A buffer of a kernel that is checked: an index outside is reported, and reads or writes a place of no use.
+template <class T> struct Checked {
+  T* data;
+  int64_t extent;
+  int64_t* report;
+  int64_t number;
+  INLINE T& operator[](int64_t index) const {
+    if (uint64_t(index) < uint64_t(extent)) return data[index];
+    return outside(index);
+  }
+  NOINLINE T& outside(int64_t index) const {
+    static thread_local T nowhere{};
+    __atomic_store_n(report + 1, number, __ATOMIC_RELAXED);
+    __atomic_store_n(report + 2, index, __ATOMIC_RELAXED);
+    __atomic_store_n(report + 3, extent, __ATOMIC_RELAXED);
+    __atomic_fetch_or(report, 1, __ATOMIC_RELAXED);
+    return nowhere;
+  }
+};
+
+//@ checked_loops
+// Where a loop from lo to hi ends, and how often a nest runs: not at all when too few steps are left in the report.
+inline bool take_steps(int64_t* report, uint64_t count) {
+  if (count <= 1) return true;
+  if (count < uint64_t(1) << 62 && __atomic_sub_fetch(report + 4, int64_t(count), __ATOMIC_RELAXED) >= 0) return true;
+  __atomic_fetch_or(report, 2, __ATOMIC_RELAXED);
+  return false;
+}
+inline int64_t loop_end(int64_t* report, int64_t lo, int64_t hi) {
+  if (lo >= hi) return lo;
+  const int64_t far = int64_t(1) << 61;
+  const bool near = lo > -far && hi < far;
+  return take_steps(report, near ? uint64_t(hi - lo) : uint64_t(1) << 63) ? hi : lo;
+}
+template <__SIZE_TYPE__ N> inline int64_t loop_count(int64_t* report, const int64_t (&trips)[N]) {
+  int64_t count = 1;
+  for (int64_t trip : trips) {
+    if (trip <= 0) return 0;
+    if (__builtin_mul_overflow(count, trip, &count)) count = int64_t(1) << 62;
+  }
+  return take_steps(report, uint64_t(count)) ? count : 0;
+}
+
+//@ checked_scratch: checked
+// Heap memory of a checked local buffer; one without elements, and a report, where there is not that much.
+extern "C" void* calloc(__SIZE_TYPE__, __SIZE_TYPE__);
+extern "C" void free(void*);
+template <class T> struct CheckedScratch {
+  T* data;
+  int64_t extent;
+  int64_t* report;
+  CheckedScratch(int64_t n, int64_t* report) : data(nullptr), extent(n < 0 ? 0 : n), report(report) {
+    if (extent < int64_t(1) << 32) data = (T*)calloc(extent + 1, sizeof(T));
+    if (data != nullptr) return;
+    extent = 0;
+    __atomic_fetch_or(report, 4, __ATOMIC_RELAXED);
+  }
+  ~CheckedScratch() { free(data); }
+  CheckedScratch(const CheckedScratch&) = delete;
+  Checked<T> buffer() const { return {data, extent, report, -1}; }
+};
+
 //@ atomic: bits
 // Replaces *place by update(*place) without interference by other threads.
 template <class T, class F> inline void atomic_update(T* place, F update) {

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from ...dialects import kernel
 from ...dialects.loop.body import yielded
 from ...dialects.loop.monoids import MONOIDS
+from .checked import loop_head
 from .code import Code, call
 from .context import Context
 from .conversions import cast
@@ -187,7 +188,7 @@ def reduce_in_blocks(
     context.need("int_minmax")
     block = context.name(f"{op.axis.data}_block")
     context.out.line("// in blocks, so that rounding errors do not pile up")
-    with context.out.block(f"for (int64_t {block} = {lo}; {block} < {hi.at(3)}; {block} += {length})"):
+    with context.out.block(loop_head(context, block, lo, hi, f"{block} += {length}")):
         parts = Accumulators(context, op, width, prefix="block_")
         parts.declare()
         end = Code(f"min_int<int64_t>({block} + {length}, {hi})")

@@ -64,7 +64,9 @@ def _only(op: kernel.ForOp) -> kernel.ForOp | None:
 
 
 def emit_transposed(context: Context, copy: TransposedCopy) -> bool:
-    """Write a copy; False where the buffers hold elements of different types or lie interleaved."""
+    """Write a copy; False where the buffers hold elements of different types, lie interleaved, or are checked."""
+    if context.checked:
+        return False
     source, target = context.buffers[copy.load.buffer], context.buffers[copy.store.buffer]
     if source.element != target.element or source.lanes > 1 or target.lanes > 1 or source.name == target.name:
         return False

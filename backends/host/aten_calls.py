@@ -48,9 +48,13 @@ class ArgumentPrinter:
             arguments = [self.print(value) for value in op.args()]
             arguments += [self._named(name, value) for name, value in op.kwargs().items()]
         else:
-            function = implementation_of(op) or direct(resolve(op.target.replace(".", "::", 1)))
+            function = self.function(op)
             arguments = self._spelled(op)
         return f"{self.constants.bind('call', function)}({', '.join(arguments)})"
+
+    def function(self, op: AtenOp) -> Callable[..., Any]:
+        """What runs an ATen op."""
+        return implementation_of(op) or direct(resolve(op.target.replace(".", "::", 1)))
 
     def _spelled(self, op: AtenOp) -> list[str]:
         arguments: list[str] = []

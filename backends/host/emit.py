@@ -157,7 +157,12 @@ class HostEmitter:
         tensors = tuple(self._variable(v) if needs_tensors else self.variables.get(v, "") for v in buffers)
         pointers = () if needs_tensors else tuple(map(self._pointer, buffers))
         integers = tuple(map(self._expr, op.symbols.data))
-        self._pending.append(Launch(function, buffers, tensors, pointers, integers, self.device))
+        extents = self._extents(op, function)
+        self._pending.append(Launch(function, buffers, tensors, pointers, integers, self.device, extents))
+
+    def _extents(self, op: host.LaunchOp, function: kernel.FuncOp) -> tuple[str, ...]:
+        """What a launch is checked with; nothing here."""
+        return ()
 
     def _flush(self) -> None:
         """Write the launches that wait, then the frees behind them."""
@@ -171,10 +176,15 @@ class HostEmitter:
             self.lines.append(f"del {', '.join(self._freed)}")
             self._freed = []
 
+    def _is_kept(self, value: SSAValue) -> bool:
+        """Whether memory goes back to the arena at its end of life."""
+        owner = value.owner
+        return isinstance(owner, host.EmptyOp) and owner.kept is not None and _tensor_type(value).device == "cpu"
+
     def _free(self, op: host.FreeOp) -> None:
         names = [self.variables[value] for value in op.values if value in self.variables]
         self._freed += names
-        self._given += [self.variables[value] for value in op.values if _is_kept(value)]
+        self._given += [self.variables[value] for value in op.values if self._is_kept(value)]
         if not self._pending:
             self._flush()
 
@@ -289,10 +299,14 @@ class HostEmitter:
         for name, out in zip(names, op.results, strict=True):
             if isinstance(op, CallOp) and may_carry(out):  # ATen ops get no input with a bit, and set none themselves
                 self.lines.append(f"{name} = {self.constants.fixed('plain', plain)}({name})")
-            if isinstance(out.type, TensorType) and _is_launched(out):
-                fit = self.constants.fixed("fit", runtime.fit)
-                layout = [expressions(e, self.symbols) for e in (out.type.shape, out.type.strides)]
-                self.lines.append(f"{name} = {fit}({name}, {', '.join(layout)})")
+            self._fit(op, name, out)
+
+    def _fit(self, op: AtenOp | CallOp, name: str, out: SSAValue) -> None:
+        """Give a result the strides that kernels and views rely on."""
+        if isinstance(out.type, TensorType) and _is_launched(out):
+            fit = self.constants.fixed("fit", runtime.fit)
+            layout = [expressions(e, self.symbols) for e in (out.type.shape, out.type.strides)]
+            self.lines.append(f"{name} = {fit}({name}, {', '.join(layout)})")
 
     def _bind_symbols(self, op: AtenOp | CallOp) -> None:
         """Values of the symbols that an op defines: sizes of its tensors, or its integers in order."""
@@ -343,11 +357,6 @@ def _returns_tensors(op: AtenOp | CallOp) -> bool:
         return False
     returns = op.schema.returns
     return 1 < len(returns) == len(op.results) and not any(r.is_list for r in returns)
-
-
-def _is_kept(value: SSAValue) -> bool:
-    owner = value.owner
-    return isinstance(owner, host.EmptyOp) and owner.kept is not None and _tensor_type(value).device == "cpu"
 
 
 def _is_launched(value: SSAValue) -> bool:

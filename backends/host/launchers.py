@@ -23,6 +23,7 @@ class Launch:
     buffers: the launched values; `tensors` and `pointers` are their variables and their addresses as text. A tensor of
         which only the address is needed has no variable
     integers: values of the kernel's symbols as text
+    extents: how many elements each buffer has, as text, where launches are checked
     current: the device that is current in the program; the variable `stream` holds its current stream
     """
 
@@ -32,6 +33,7 @@ class Launch:
     pointers: tuple[str, ...]
     integers: tuple[str, ...]
     current: str = "cpu"
+    extents: tuple[str, ...] = ()
 
 
 class Launcher(Protocol):
@@ -54,7 +56,7 @@ class Launcher(Protocol):
         ...
 
 
-#: code generator -> module with `make_launcher(config) -> Launcher`
+#: code generator -> module with `make_launcher(config, checked) -> Launcher`
 LAUNCHERS: dict[str, str] = {"cpp": "..cpp.launch", "triton": "..triton.launch"}
 
 
@@ -63,6 +65,6 @@ def generator_of(function: kernel.FuncOp) -> str:
     return "cpp" if function.target is None or function.target.data == "cpp" else "triton"
 
 
-def make_launcher(generator: str, config: Config | None = None) -> Launcher:
-    """A launcher for what a code generator makes."""
-    return importlib.import_module(LAUNCHERS[generator], __package__).make_launcher(config)
+def make_launcher(generator: str, config: Config | None = None, checked: bool = False) -> Launcher:
+    """A launcher for what a code generator makes; `checked` kernels check what they do."""
+    return importlib.import_module(LAUNCHERS[generator], __package__).make_launcher(config, checked)

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import host, kernel
 from ...errors import UserError
+from .checked import CheckedEmitter
 from .emit import HostEmitter
 from .launchers import Launcher, generator_of, make_launcher
 
@@ -56,17 +57,19 @@ def build(
     config: Config | None = None,
     references: Mapping[str, Any] | None = None,
     carriers: Collection[int] | None = None,
+    checked: bool = False,
 ) -> HostProgram:
     """Compile the module's kernels and its one `host.func`.
 
     `references` holds what calls refer to beside the module; `carriers` are the positions of the inputs that may carry
-    the negative or conjugate bit, None where each call has to look. Raises UserError when the module has not exactly
+    the negative or conjugate bit, None where each call has to look. A `checked` program checks what it does.
+    Raises UserError when the module has not exactly
     one host function, UnsupportedError for what no code generator handles, and errors of the compilers.
     """
     functions = [op for op in module.ops if isinstance(op, host.FuncOp)]
     if len(functions) != 1:
         raise UserError(f"the module has {len(functions)} host functions", "keep the one that is to run")
-    emitter = emitter_of(functions[0], module, config, references or {}, carriers)
+    emitter = emitter_of(functions[0], module, config, references or {}, carriers, checked)
     source = emitter.source()
     sources = {name: text for launcher in emitter.launchers.values() for name, text in launcher.sources.items()}
     checks = [check for launcher in emitter.launchers.values() for check in getattr(launcher, "checks", ())]
@@ -79,20 +82,24 @@ def emitter_of(
     config: Config | None,
     references: Mapping[str, Any],
     carriers: Collection[int] | None = None,
+    checked: bool = False,
 ) -> HostEmitter:
     """The emitter of a host function, with the kernels compiled that it launches."""
     kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, kernel.FuncOp)}
-    return HostEmitter(function, kernels, _compile(function, kernels, config), references, carriers)
+    launchers = _compile(function, kernels, config, checked)
+    return (CheckedEmitter if checked else HostEmitter)(function, kernels, launchers, references, carriers)
 
 
-def _compile(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp], config: Config | None) -> dict[str, Launcher]:
+def _compile(
+    function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp], config: Config | None, checked: bool
+) -> dict[str, Launcher]:
     """Compile the kernels that the function launches, each by its code generator."""
     launched = {op.kernel.root_reference.data for op in function.walk() if isinstance(op, host.LaunchOp)}
     groups: dict[str, list[kernel.FuncOp]] = {}
     for name, each in kernels.items():
         if name in launched:
             groups.setdefault(generator_of(each), []).append(each)
-    launchers = {generator: make_launcher(generator, config) for generator in groups}
+    launchers = {generator: make_launcher(generator, config, checked) for generator in groups}
     for generator, group in groups.items():
         launchers[generator].compile(group)
     return launchers

@@ -14,10 +14,14 @@ from xdsl.traits import IsTerminator
 
 from ...dialects.access import dynamic_name
 from ...dialects.sym import Expr
+from ..limits import too_many_steps
 from .domain import Domain
 from .errors import InterpretationError, OutOfBoundsError, describe, position_text
 from .precision import Precision
 from .scalars import constant, evaluate
+
+#: running a body for so many lanes takes as long as for one
+FEW_LANES = 4096
 
 
 @dataclass
@@ -28,6 +32,15 @@ class Machine:
     check_bounds: bool = True
     strict: bool = True
     """Report reads of memory that nothing wrote."""
+    max_steps: int | None = None
+    """Iterations of loops that the program may run."""
+    _steps: int = 0
+
+    def count_steps(self, lanes: int) -> None:
+        """Raise UserError when the bodies of loops have run too often. A body costs much, also for few lanes."""
+        self._steps += max(lanes, FEW_LANES)
+        if self.max_steps is not None and self._steps > self.max_steps:
+            raise too_many_steps("the program", self.max_steps)
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,7 @@ class Frame:
 
     def inside(self, domain: Domain) -> Self:
         """A frame for an inner body; what it defines is forgotten with it."""
+        self.machine.count_steps(domain.lanes)
         return replace(self, domain=domain, values=ChainMap({}, self.values))
 
     def scalar(self, value: SSAValue) -> torch.Tensor:

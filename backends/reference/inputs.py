@@ -14,6 +14,7 @@ from ...dialects.aten.types import TensorType
 from ...dialects.sym import SymbolAttr, SymError
 from ...dialects.sym.attributes import SymbolDeclaration
 from ...lowering.fx_private import without_modes
+from ..limits import check_bytes
 from .errors import InputError
 from .index_bounds import IndexBounds
 from .precision import actual_device, torch_dtype
@@ -115,6 +116,7 @@ def _tensor(
     shape = tuple(e.evaluate(symbols) for e in kind.shape)
     strides = tuple(e.evaluate(symbols) for e in kind.strides)
     dtype, count = torch_dtype(kind.element), span(shape, strides)
+    check_bytes(count * max(dtype.itemsize, 8))
     if dtype.is_complex:
         flat = torch.complex(_floats(count, special, generator), _floats(count, special, generator))
     elif dtype.is_floating_point:

@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, Region
 from ...dialects import loop
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import AxesAttr
+from ..limits import check_bytes
 from .domain import LANES, Domain, pieces
 from .errors import LifetimeError, RaceError, describe, exception
 from .frame import Frame, evaluate_index
@@ -87,6 +88,8 @@ def tabulate(program: Program, axes: AxesAttr, region: Region, device: torch.dev
     domain = program.domain(device)
     shape = [program.size(size) for size in axes.sizes]
     block: Block = region.block
+    for value in loop.yielded(region):
+        check_bytes(prod(shape) * program.machine.precision.scalar(value.type).itemsize)
     outs = tuple(
         torch.empty(shape, dtype=program.machine.precision.scalar(v.type), device=device) for v in loop.yielded(region)
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from xdsl.ir import Operation, SSAValue
 
+from ..limits import check_bytes
 from .errors import OutOfBoundsError, describe
 from .precision import canary
 from .tensors import first_element, span
@@ -56,6 +57,7 @@ class Memory:
         `dtype` is that of the storage, `itemsize` that of the program's element, smaller when floats are wide.
         """
         count = span(shape, strides)
+        check_bytes(count * dtype.itemsize)
         inside = -(-count * dtype.itemsize // GUARD) * GUARD
         storage = torch.full((inside + 2 * GUARD,), _GUARD_BYTE, dtype=torch.uint8, device=device)
         elements = storage.view(dtype)[GUARD // dtype.itemsize :][:count]

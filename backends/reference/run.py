@@ -15,6 +15,7 @@ from ...dialects.aten.types import TensorType
 from ...dialects.sym import SymbolAttr
 from ...lowering.fx_private import without_modes
 from ...passes.common.functions import called
+from .. import limits
 from . import aten, loop
 from . import host as host_
 from . import program as program_
@@ -89,9 +90,16 @@ def run_module(
             find_function(module, function),
             module,
             inputs,
-            Machine(Precision(wide), check_bounds, strict),
+            Machine(Precision(wide), check_bounds, strict, limits.steps_of_files()),
             references or {},
         )
+
+
+def check_arguments(module: ModuleOp, inputs: Sequence[torch.Tensor | int]) -> None:
+    """Raise InputError unless the inputs fit the one function that a module has to run."""
+    chosen = find_function(module, None)
+    symbols = bind_symbols([s.data for s in declarations(chosen)], inputs)
+    check_inputs([a.type for a in chosen.body.blocks[0].args], inputs, symbols)
 
 
 def _run(

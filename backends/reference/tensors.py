@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from ..limits import check_bytes
 from .precision import actual_device, canary
 
 
@@ -18,6 +19,7 @@ def span(shape: Sequence[int], strides: Sequence[int]) -> int:
 
 def undefined(shape: Sequence[int], strides: Sequence[int], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """A tensor full of canaries, gaps included."""
+    check_bytes(span(shape, strides) * dtype.itemsize)
     base = torch.full((span(shape, strides),), canary(dtype), dtype=dtype, device=device)
     return base.as_strided(tuple(shape), tuple(strides))
 

@@ -122,6 +122,6 @@ def _on_one_device(launch: Launch, device: str, constants: Constants) -> tuple[l
     return lines, pointers
 
 
-def make_launcher(config: Any = None) -> Launcher:
+def make_launcher(config: Any = None, checked: bool = False) -> Launcher:
     """A launcher for the Triton kernels of one program."""
     return TritonLauncher(0 if config is None else config.compile_threads)

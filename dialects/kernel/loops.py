@@ -188,9 +188,11 @@ class ReduceOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        """Check mapping and combiners."""
+        """Check mapping, combiners and the types of the results."""
         _verify_range(self)
         verify_combiners(self, self.combiners, yielded(self.body), self.combine, self.init)
+        if tuple(v.type for v in yielded(self.body)) != self.result_types:
+            raise VerifyException("results must have the types that the body yields")
 
     @classmethod
     def parse(cls, parser: Parser) -> ReduceOp:

@@ -85,6 +85,8 @@ class LoadOp(IRDLOperation):
             raise VerifyException(f"loads {self.value.type} from a buffer of {self.buffer.type.element}")
         if (self.mask is None) != (self.other is None):
             raise VerifyException("a masked load needs both a mask and a value for outside")
+        if self.other is not None and self.other.type != self.value.type:
+            raise VerifyException(f"the value for outside is {self.other.type}, not {self.value.type}")
 
     @classmethod
     def parse(cls, parser: Parser) -> LoadOp:
@@ -249,6 +251,12 @@ class AssertOp(IRDLOperation):
     condition = operand_def(i1)
     code = prop_def(SymAttr)
     traits = traits_def(MemoryWriteEffect())
+
+    def verify_(self) -> None:
+        """Check that the code is a number."""
+        code = self.code.data.as_int()
+        if code is None or code < 1:
+            raise VerifyException(f"the code of an error is 1, 2, ..., not {self.code.data}")
 
     @classmethod
     def parse(cls, parser: Parser) -> AssertOp:

@@ -35,7 +35,7 @@ func.func @forward(%x: !aten.tensor<(s0)x4096xf32>) -> !aten.tensor<(s0)x4096xf3
   } : !aten.tensor<(s0)x4096xf32>
   func.return %y : !aten.tensor<(s0)x4096xf32>
 }
-func.func @misc(%x: !aten.tensor<4x6xui8, strides = [1, 4]>, %i: !aten.tensor<5xi64>, %w: !aten.tensor<0x(2*s0 + 1)xbf16, device = "cuda:0">) {
+func.func @misc(%x: !aten.tensor<4x6xui8, strides = [1, 4]>, %i: !aten.tensor<5xi64>, %w: !aten.tensor<0x(2*s0 + 1)xbf16, device = "cuda:0">, %size: index) attributes {symbols = [#sym.symbol<s0, arg = 3>]} {
   %t = loop.view %x[i1, i0] (i0 in 6, i1 in 4) : !aten.tensor<6x4xui8>
   %g = loop.generate (i0 in 5, i1 in 6) {
     %j = loop.load %i[i0]
@@ -126,7 +126,7 @@ func.func @combiners(%x: !aten.tensor<3x(s0)xf32>) -> (!aten.tensor<3xf32>, !ate
 // CHECK-NEXT:     } : !aten.tensor<(s0)x4096xf32>
 // CHECK-NEXT:     func.return %y : !aten.tensor<(s0)x4096xf32>
 // CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @misc(%x: !aten.tensor<4x6xui8, strides = [1, 4]>, %i: !aten.tensor<5xi64>, %w: !aten.tensor<0x(2*s0 + 1)xbf16, device = "cuda:0">) {
+// CHECK-NEXT:   func.func @misc(%x: !aten.tensor<4x6xui8, strides = [1, 4]>, %i: !aten.tensor<5xi64>, %w: !aten.tensor<0x(2*s0 + 1)xbf16, device = "cuda:0">, %size: index) attributes {symbols = [#sym.symbol<s0, arg = 3>]} {
 // CHECK-NEXT:     %t = loop.view %x[i1, i0] (i0 in 6, i1 in 4) : !aten.tensor<6x4xui8>
 // CHECK-NEXT:     %g = loop.generate (i0 in 5, i1 in 6) {
 // CHECK-NEXT:       %j = loop.load %i[i0]

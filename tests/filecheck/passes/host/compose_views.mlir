@@ -1,6 +1,6 @@
 // RUN: inductile-opt %s --split-input-file --verify-each -p host-compose-views | filecheck %s
 
-kernel.func @k(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) {
+kernel.func @k(%x: !kernel.buffer<f32, 2>, %y: !kernel.buffer<f32, 8>) {
   kernel.yield
 }
 

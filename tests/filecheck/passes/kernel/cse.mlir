@@ -111,7 +111,7 @@ kernel.func @apart(%x: !kernel.buffer<f32, 8>, %m: !kernel.buffer<i1, 1>, %y: !k
 
 // A stored value reaches into loops that do not write its buffer.
 
-kernel.func @into_loops(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>, %z: !kernel.buffer<f32, 8>) {
+kernel.func @into_loops(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 64>, %z: !kernel.buffer<f32, 8>) {
   %t = kernel.local : !kernel.buffer<f32, 8, local>
   %u = kernel.local : !kernel.buffer<f32, 1, local>
   kernel.for i0 in 0 to 8 {
@@ -135,7 +135,7 @@ kernel.func @into_loops(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>, 
 
 // CHECK-BLESS
 // CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @into_loops(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>, %z: !kernel.buffer<f32, 8>) {
+// CHECK-NEXT:   kernel.func @into_loops(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 64>, %z: !kernel.buffer<f32, 8>) {
 // CHECK-NEXT:     %u = kernel.local : !kernel.buffer<f32, 1, local>
 // CHECK-NEXT:     kernel.for i0 in 0 to 8 {
 // CHECK-NEXT:       %a = kernel.load %x[i0]

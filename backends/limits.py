@@ -1,0 +1,94 @@
+"""How much memory a file may take and how long its loops may run: sizes are data, and one of 2^60 gets a message."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from ..errors import UserError
+
+MAX_STEPS = 1 << 36
+"""Iterations of loops that a file may run, unless its reader says otherwise."""
+_MEMORY: ContextVar[int | None] = ContextVar("memory", default=None)
+_STEPS: ContextVar[int] = ContextVar("steps", default=MAX_STEPS)
+_FALLBACK = 8 << 30
+"""Bytes, where a machine does not say how much memory it has left."""
+
+
+def default_memory() -> int:
+    """Three quarters of the memory that is left on this machine, in bytes."""
+    try:
+        found = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    except OSError:
+        found = None
+    return _FALLBACK if found is None else int(found[1]) * 1024 * 3 // 4
+
+
+def max_steps() -> int:
+    """How many iterations of loops a checked program may run."""
+    return _STEPS.get()
+
+
+def steps_of_files() -> int | None:
+    """How many iterations an interpreted program may run; None where no limits hold."""
+    return None if _MEMORY.get() is None else _STEPS.get()
+
+
+def too_many_steps(what: str, steps: int) -> UserError:
+    """The error of a program that runs more iterations than `steps`."""
+    return UserError(f"{what} runs its loops more than {steps} times", "use smaller sizes, or a larger --max-steps")
+
+
+def check_bytes(count: int) -> None:
+    """Raise UserError for a tensor of more bytes than the limit, where there is one."""
+    limit = _MEMORY.get()
+    if limit is not None and count > limit:
+        raise UserError(
+            f"a tensor takes {count} bytes, and the file may take {limit}", "use smaller sizes, or --memory-limit GIB"
+        )
+
+
+@contextmanager
+def limited(memory: int, steps: int = MAX_STEPS) -> Iterator[None]:
+    """Inside, programs run at most `steps` iterations of loops; a tensor that the IR asks for has at most `memory`
+    bytes, and all that is allocated takes at most twice as many.
+
+    The last is the system's limit on the address space of the process, where it has one and no GPU reserves more.
+    """
+    tokens = _MEMORY.set(memory), _STEPS.set(steps)
+    restore = _limit_address_space(memory)
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "DefaultCPUAllocator" not in str(error):
+            raise
+        problem = f"the file takes more memory than the limit of {memory / (1 << 30):g} GiB"
+        raise UserError(problem, "use smaller sizes, or --memory-limit GIB") from error
+    finally:
+        _MEMORY.reset(tokens[0])
+        _STEPS.reset(tokens[1])
+        if restore is not None:
+            restore()
+
+
+def _limit_address_space(count: int) -> Callable[[], None] | None:
+    try:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except (ImportError, OSError):
+        return None
+    import torch
+
+    if torch.cuda.is_available():
+        return None
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = pages * os.sysconf("SC_PAGE_SIZE") + 2 * count + (1 << 30)
+    if soft != resource.RLIM_INFINITY and soft <= wanted:
+        return None
+    resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+    return lambda: resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

@@ -1,0 +1,58 @@
+"""Whether a launch gives its kernel what the kernel takes, and an assert reports what its kernel may report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...dialects import host, kernel
+from ...dialects.aten import TensorType
+
+
+def launch_problem(op: host.LaunchOp, kernels: Mapping[str, kernel.FuncOp]) -> str | None:
+    """What is wrong with the arguments of a launch: their number, element types, and sizes where they are known."""
+    name = op.kernel.root_reference.data
+    function = kernels.get(name)
+    if function is None:
+        return f"launches @{name}, and there is no such kernel.func"
+    parameters = function.body.block.args
+    if len(parameters) != len(op.buffers) or len(function.symbols.data) != len(op.symbols.data):
+        return (
+            f"gives {len(op.buffers)} buffers and {len(op.symbols.data)} symbols, @{name} takes {len(parameters)} and "
+            f"{len(function.symbols.data)}"
+        )
+    values = {name.data: value for name, value in zip(function.symbols, op.symbols.data, strict=True)}
+    for number, (argument, parameter) in enumerate(zip(op.buffers, parameters, strict=True)):
+        kind, wanted = argument.type, parameter.type
+        if not isinstance(kind, TensorType) or not isinstance(wanted, kernel.BufferType):
+            continue  # said of the kernel itself
+        if kind.element != wanted.element:
+            return f"argument {number} is {kind}, @{name} takes elements of {wanted.element}"
+        extent, there = wanted.extent.subs(values).as_int(), elements_of(kind)
+        if extent is not None and there is not None and 0 < there < extent:
+            return f"argument {number} is {kind} with {there} elements, @{name} uses {extent} of them"
+    return None
+
+
+def elements_of(kind: TensorType) -> int | None:
+    """Elements from the first to the last one of a tensor, where its type says; 0 for one that has none."""
+    reach, known = 1, True
+    for size, step in zip(kind.shape, kind.strides, strict=True):
+        n, k = size.as_int(), step.as_int()
+        if n == 0:
+            return 0
+        if n is None or k is None:
+            known = False
+        else:
+            reach += (n - 1) * k
+    return reach if known else None
+
+
+def assert_problem(op: kernel.AssertOp) -> str | None:
+    """What is wrong with the code of an assert: it is the number of one of its kernel's errors."""
+    function = op.parent_op()
+    while function is not None and not isinstance(function, kernel.FuncOp):
+        function = function.parent_op()
+    code, errors = op.code.data.as_int(), () if function is None or function.errors is None else function.errors.data
+    if code is not None and code <= len(errors):
+        return None
+    return f"reports error {code}, and its kernel has {len(errors)}"

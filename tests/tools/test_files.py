@@ -1,0 +1,106 @@
+"""Files that verify and go wrong when they run: one error, whatever they say, and the process goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inductile.tools.run import main
+
+PROGRAM = """
+kernel.func @k(%x: !kernel.buffer<f32, s0>, %y: !kernel.buffer<f32, s0>) symbols (s0) target "cpp" {{
+  {body}
+  kernel.yield
+}}
+host.func @f(%x: !aten.tensor<(s0)xf32>, %j: !aten.tensor<(s0)xi64>) -> (!aten.tensor<(s0)xf32>)
+    symbols [#sym.symbol<s0, arg = 0, dim = 0, hint = 64>] {{
+  {host}
+}}"""
+LAUNCH = """%0 = host.empty : !aten.tensor<(s0)xf32>
+  host.launch @k(%x, %0) [s0]
+  host.return %0"""
+COPY = """kernel.for i0 in 0 to s0 {
+    %1 = kernel.load %x[i0]
+    kernel.store %1, %y[i0]
+    kernel.yield
+  }"""
+
+#: what a kernel does -> what the compiled program says
+BODIES = {
+    COPY.replace("%x[i0]", "%x[i0 + 1000]"): "kernel @k accesses element 1063 of x, which has 64",
+    COPY.replace("%y[i0]", "%y[i0 - 1]").replace("s0 {", "s0 map parallel {"): "accesses element -1 of y, which has 64",
+    COPY.replace("%y[i0]", "%y[2*i0]").replace("s0 {", "s0 map vector tile 8 {"): "accesses element 126 of y",
+    COPY.replace("to s0", "to 1152921504606846976").replace("[i0]", "[i0 floordiv 288230376151711744]"): (
+        "kernel @k runs its loops more than 68719476736 times"
+    ),
+    COPY.replace("kernel.for", "%row = kernel.local : !kernel.buffer<f32, s0*s0*s0*s0*s0*s0, local>\n  kernel.for")
+    .replace("%x[i0]", "%row[i0]"): "kernel @k has a local buffer that does not fit in memory",
+    COPY.replace("%x[i0]", "%x[i0 floordiv (s0 - 64)]"): "result 0: float32[64]",
+}  # fmt: skip
+#: what the program around the kernel does -> what both backends say of it, and C++ alone
+HOSTS = {
+    LAUNCH.replace("[s0]", "[s0 + 1]"): ("argument 0", "has 64 elements, the kernel may use 65"),
+    LAUNCH.replace("[s0]", "[s0*s0*s0*s0*s0*s0*s0*s0*s0*s0*s0]"): ("argument 0", "has 64 elements"),
+    LAUNCH.replace("(%x,", "(%v,").replace("%0 = ", "%v = host.view %x offset 60 : !aten.tensor<(s0)xf32>\n  %0 = "): (
+        "", "out of bounds for storage",
+    ),
+    LAUNCH.replace("(%x,", "(%v,").replace("%0 = ", "%v = host.view %x offset -s0 : !aten.tensor<(s0)xf32>\n  %0 = "): (
+        "", "a view begins at element -64 of its source",
+    ),
+    LAUNCH.replace("%0 = host.empty", "%p = host.empty : !aten.tensor<100xui8>\n  %0 = host.empty in %p at s0"): (
+        "", "out of bounds for storage",
+    ),
+    LAUNCH.replace("%0 = ", "%n = host.empty : !aten.tensor<(s0*s0*s0*s0*s0*s0*s0)xf32>\n  %0 = "): (
+        "and the file may take", "a tensor takes 17592186044416 bytes",
+    ),
+    LAUNCH.replace("(%x,", "(%e,").replace("%0 = ", "%e = aten.exp(%x) : !aten.tensor<(2*s0)xf32>\n  %0 = "): (
+        "", "aten.exp returns torch.float32[64], and the file says torch.float32[128]",
+    ),
+}  # fmt: skip
+
+
+def outcome(text: str, folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str]:
+    """Exit status and all output of `inductile-run`."""
+    file = folder / "file.mlir"
+    file.write_text(text)
+    status = main([str(file), "--random", "0", *options])
+    captured = capsys.readouterr()
+    return status, captured.out + captured.err
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_what_a_kernel_does_is_checked(body: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = PROGRAM.format(body=body, host=LAUNCH)
+    status, output = outcome(text, tmp_path, capsys, "--backend", "cpp")
+    assert BODIES[body] in output
+    assert status == (0 if "result" in BODIES[body] else 1)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_a_program_does_is_checked(host: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = PROGRAM.format(body=COPY, host=host)
+    for options in ([], ["--backend", "cpp"]):
+        status, output = outcome(text, tmp_path, capsys, *options, "--memory-limit", "4")
+        assert status == 1, output
+        assert output.count("error:") == 1 and "Traceback" not in output
+    for expected in HOSTS[host]:
+        assert expected in output
+
+
+def test_checks_can_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = PROGRAM.format(body=COPY, host=LAUNCH)
+    results = [outcome(text, tmp_path, capsys, "--backend", "cpp", *options) for options in ([], ["--unchecked"])]
+    assert results[0] == results[1] and results[0][0] == 0
+
+
+def test_inputs_that_do_not_fit_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import numpy
+
+    numpy.save(tmp_path / "x.npy", numpy.zeros(8, numpy.int8))
+    numpy.save(tmp_path / "j.npy", numpy.zeros(8, numpy.int64))
+    file = tmp_path / "file.mlir"
+    file.write_text(PROGRAM.format(body=COPY, host=LAUNCH))
+    inputs = ["--input", str(tmp_path / "x.npy"), "--input", str(tmp_path / "j.npy")]
+    assert main([str(file), *inputs, "--backend", "cpp"]) == 1
+    assert "has dtype torch.int8 instead of torch.float32" in capsys.readouterr().err
