@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import host, kernel
-from ...dialects.aten import AtenOp, CallOp, TensorType
+from ...dialects.aten import CHECKED, AtenOp, CallOp, TensorType
 from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.sym import Expr, SymIntOp
 from ...errors import UnsupportedError
@@ -286,6 +286,8 @@ class HostEmitter:
             flatten = self.constants.fixed("flatten", runtime.flatten)
             self.lines.append(f"{', '.join(names)}, = {flatten}({call})")
         self._bind_symbols(op)
+        if CHECKED in op.attributes:
+            self._check_sizes(op)
         for name, out in zip(names, op.results, strict=True):
             if isinstance(op, CallOp) and may_carry(out):  # ATen ops get no input with a bit, and set none themselves
                 self.lines.append(f"{name} = {self.constants.fixed('plain', plain)}({name})")
@@ -306,6 +308,14 @@ class HostEmitter:
                         self.lines.append(f"{self._symbol(atom.name)} = {self.variables[out]}.size({dim})")
             elif isinstance(out.type, IndexType) and unbound:
                 self.lines.append(f"{self._symbol(unbound.pop(0))} = {self.variables[out]}")
+
+    def _check_sizes(self, op: AtenOp | CallOp) -> None:
+        check = self.constants.fixed("check_size", runtime.check_size)
+        called = self.constants.bind("text", op.target)
+        for out in op.results:
+            if isinstance(out.type, TensorType):
+                sizes = expressions(out.type.shape, self.symbols)
+                self.lines.append(f"{check}({self.variables[out]}, {sizes}, {called})")
 
     def _dtype(self, kind: TensorType) -> str:
         return self.constants.bind("dtype", runtime.torch_dtype(kind.element))

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
+from ...dialects.aten import CHECKED
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import Expr, SymIntOp
 from .domain import Domain
@@ -170,6 +171,8 @@ class Program:
         if precision.wide:
             value = value.to(precision.stored(kind.element))
         problem = mismatch(value, self.shape(kind), None, precision.stored(kind.element), kind.device)
+        if problem and CHECKED in op.attributes:
+            raise RuntimeError(f"{describe(op)}: the result {problem}")
         if problem:
             raise InterpretationError(f"{describe(op)}: the result {problem}")
         strides = self.strides(kind)
