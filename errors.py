@@ -71,6 +71,10 @@ class PassError(InductileError):
         return message
 
 
+class PassFailureWarning(UserWarning):
+    """An optional pass failed, and the program was compiled without it: a bug of ours that costs speed alone."""
+
+
 def replay_command(reproducer: str, plugins: Sequence[str] = ()) -> str:
     """What to type to replay a reproducer; its file is untrusted and can load no plugin, so the command does."""
     flags = (f" --load-pass-plugin {shlex.quote(each)}" for each in plugins)

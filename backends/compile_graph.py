@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import gc
-import itertools
 import logging
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -15,29 +12,24 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from .. import extensions
 from ..dialects import host
-from ..dialects.context import new_context
-from ..errors import InductileError, PassError, UnsupportedError, UserError
+from ..errors import PassError, PassFailureWarning, UnsupportedError, UserError
 from ..lowering.fx_import import ImportedGraph, ResultSlot, import_graph
 from ..lowering.fx_layouts import changed_strides, restrided
 from ..lowering.fx_private import report_output_strides, without_modes
 from ..lowering.pipeline import pipeline_string, pipelines
-from ..lowering.registry import parse_passes, pass_class
-from ..passes.manager import Instrumentation, PassManager
-from ..passes.printing import module_text
+from ..lowering.registry import parse_passes
 from ..passes.remarks import remark
-from ..passes.watching import Watch, parse_flags
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
 from .graphs.recording import Recording
 from .host.lazy_bits import carrying_now
 from .host.products import faster_library
 from .insertion import insert_passes
-from .targets import build
+from .run_passes import run_passes
+from .targets import build, target_of_device
 from .trace import BoxedFunction, Trace, trace_root
 
 log = logging.getLogger(__name__)
@@ -69,7 +61,7 @@ def compile_graph(
     try:
         with no_garbage_collection():
             return _compile(graph, inputs, config, kind, recording)
-    except UserError:
+    except (UserError, PassFailureWarning):
         raise
     except Exception as error:
         reason = reason_to_leave_it(error, config)
@@ -94,17 +86,16 @@ def _compile(
 ) -> BoxedFunction:
     config = with_torch_flags(config)
     report = GraphReport(kind)
-    started = time.perf_counter()
-    imported = import_graph(graph, inputs)
-    if kind == "backward":
-        imported.hold_layouts()
-    report.seconds["import"] = time.perf_counter() - started
+
+    def load() -> ImportedGraph:
+        imported = import_graph(graph, inputs)
+        if kind == "backward":
+            imported.hold_layouts()
+        return imported
+
     root = trace_root(config.trace)
     trace = Trace.start(root, kind) if root is not None else None
-    passes = choose_passes(config, _target_of(imported.module))
-    if trace is not None:
-        trace.write("pipeline.txt", ",".join(map(str, passes)) + "\n")
-    run_passes(imported, passes, config, report, trace, lambda: import_graph(graph, inputs))
+    imported = run_passes(load, lambda module: choose_passes(config, target_of_device(module)), config, report, trace)
     started = time.perf_counter()
     with without_modes():  # programs own real tensors: constants, status words
         carriers = watched_inputs([*inputs, *imported.constants], kind)
@@ -158,13 +149,6 @@ def with_torch_flags(config: Config) -> Config:
     )
 
 
-def _target_of(module: ModuleOp) -> str:
-    """Target of the tiling passes: that of the first tensor argument or result that is not on the CPU."""
-    from .targets import target_of_device
-
-    return target_of_device(module)
-
-
 def choose_passes(config: Config, target: str) -> list[ModulePass]:
     """The pipeline that a configuration asks for."""
     named = config.pipeline in pipelines()
@@ -192,94 +176,6 @@ def configured(module_pass: ModulePass, config: Config) -> ModulePass:
     changed = {name: value for name in _OF_PASSES if (value := getattr(config, name)) != getattr(Config, name)}
     changed = {name: value for name, value in changed.items() if name in fields}
     return dataclasses.replace(module_pass, **changed) if changed else module_pass
-
-
-class _Times(Instrumentation):
-    """Seconds of each pass into a report."""
-
-    def __init__(self, report: GraphReport) -> None:
-        self.report = report
-
-    def after_pass(self, done: int, module_pass: ModulePass, module: ModuleOp, seconds: float) -> None:
-        name = module_pass.name
-        self.report.seconds[name] = self.report.seconds.get(name, 0.0) + seconds
-
-    def after_verify(self, done: int, module_pass: ModulePass, seconds: float) -> None:
-        self.report.seconds["verify"] = self.report.seconds.get("verify", 0.0) + seconds
-
-
-def run_passes(
-    imported: ImportedGraph,
-    passes: Sequence[ModulePass],
-    config: Config,
-    report: GraphReport,
-    trace: Trace | None,
-    import_again: Callable[[], ImportedGraph],
-) -> None:
-    """Run passes over an imported graph, with the watchers that the configuration asks for.
-
-    `import_again` gives the graph as it was, for a reproducer. Raises PassError, with one, for a pass that fails.
-    """
-    with watch_of(config, report.kind, collect=trace is not None) as watch:
-        watchers: list[Instrumentation] = [_Times(report), *watch.instrumentations]
-        if trace is not None:
-            trace.report.remarks = watch.remarks
-            watchers.append(trace)
-        if config.verify_each == "numerics":
-            from .numerics import NumericCheck
-
-            watchers.append(NumericCheck(constants=imported.constants, references=imported.references))
-        manager = PassManager(passes, watchers, verify_each=bool(config.verify_each))
-        try:
-            manager.run(new_context(), imported.module)
-        except PassError as error:
-            if isinstance(error.__cause__, UnsupportedError):
-                raise  # no bug: nothing to replay
-            where = _reproduce(import_again, passes, error, config)
-            plugins = extensions.plugin_files(p.name for p in passes)
-            raise PassError(error.pass_name, error.reason, where, plugins) from error
-
-
-_graphs = itertools.count()
-
-
-def watch_of(config: Config, kind: str, collect: bool = False) -> Watch:
-    """What the option `watch` or INDUCTILE_WATCH asks for; dumps of each graph go to a folder of their own."""
-    flags = watch_flags(config)
-    if flags.print_ir_tree_dir:
-        flags.print_ir_tree_dir = os.path.join(flags.print_ir_tree_dir, f"{kind}_{next(_graphs)}")
-    return Watch(flags, append=True, collect=collect)
-
-
-def watch_flags(config: Config) -> argparse.Namespace:
-    """The flags of the option `watch` or INDUCTILE_WATCH, and of the option `debug_counter`.
-
-    Raises UserError for what is no flag, and for a pass that does not exist: one that does may run on other graphs.
-    """
-    flags = parse_flags(config.watch or os.environ.get("INDUCTILE_WATCH", ""))
-    for name in (*flags.print_ir_before, *flags.print_ir_after):
-        pass_class(name)
-    flags.debug_counter = config.debug_counter or flags.debug_counter
-    return flags
-
-
-def _reproduce(
-    import_again: Callable[[], ImportedGraph],
-    passes: Sequence[ModulePass],
-    error: PassError,
-    config: Config,
-) -> str:
-    """Write a reproducer; the graph is imported again, because the module is half rewritten."""
-    from ..lowering.reproducer import write_reproducer
-
-    folder = trace_root(config.trace)
-    path = None if folder is None else os.fspath(folder / f"reproducer-{error.pass_name}-{os.getpid()}.mlir")
-    try:
-        text = module_text(import_again().module, locations=True)
-        return write_reproducer(path, text, "graph", passes, error, config.debug_counter or None, config.verify_each)
-    except (InductileError, OSError) as failure:
-        log.warning("no reproducer was written: %s", failure)
-        return ""
 
 
 def eager_callable(graph: torch.fx.GraphModule, inputs: Sequence[Any] = ()) -> Callable[[list[Any]], Any]:

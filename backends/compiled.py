@@ -25,6 +25,7 @@ class GraphReport:
     kernels:    kernel name -> how often it is launched
     aten_calls: op -> how often ATen is called for it
     seconds:    stage -> seconds
+    failures:   passes that failed and were left out -> why
     """
 
     kind: str
@@ -32,6 +33,11 @@ class GraphReport:
     aten_calls: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def add_seconds(self, stage: str, seconds: float) -> None:
+        """Add to the time of a stage."""
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
 
     def describe(self, module: ModuleOp, program: Program) -> None:
         """Read launches and ATen calls from the final IR."""
@@ -52,9 +58,10 @@ class GraphReport:
 
     def __str__(self) -> str:
         calls = ", ".join(f"{name} x{count}" for name, count in self.aten_calls.items()) or "none"
+        failures = f"left out, because they failed: {', '.join(self.failures)}; " if self.failures else ""
         return (
             f"{self.kind}: {sum(self.kernels.values())} launches of {len(self.kernels)} kernels; "
-            f"ATen calls: {calls}; {sum(self.seconds.values()):.3f} s"
+            f"ATen calls: {calls}; {failures}{sum(self.seconds.values()):.3f} s"
         )
 
 

@@ -13,19 +13,21 @@ from torch.fx import GraphModule
 from xdsl.context import Context
 from xdsl.passes import ModulePass
 
-from ..errors import UserError
+from ..errors import PassError, PassFailureWarning, UserError
 from ..lowering.fx_joint import JointGraph, import_joint
 from ..lowering.fx_layouts import mark_saved
 from ..lowering.fx_private import memory_budget, torch_partition
+from ..lowering.fx_undo import GraphCopy
 from ..lowering.pipeline import pipeline_string
 from ..lowering.registry import parse_passes
 from ..passes.graph.partition import Partition
 from ..passes.graph.round_decisions import RoundDecisions
 from ..passes.remarks import remark
-from .compile_graph import configured, is_joint, no_garbage_collection, reason_to_leave_it, run_passes
-from .compiled import GraphReport
+from .compile_graph import configured, is_joint, no_garbage_collection, reason_to_leave_it
+from .compiled import GraphReport, keep_report
 from .config import Config
 from .insertion import insert_passes
+from .run_passes import run_passes
 from .trace import Trace, trace_root
 
 log = logging.getLogger(__name__)
@@ -41,7 +43,8 @@ def partition_joint(
 ) -> tuple[GraphModule, GraphModule]:
     """The forward and the backward graph of a joint graph: a `partition_fn` of AOTAutograd, but for `config`.
 
-    What the aten level cannot say is left to torch's partitioner, with a warning and a remark.
+    What the aten level cannot say is left to torch's partitioner, with a warning and a remark; so is a graph on which
+    our partition fails.
     """
     static = list(static_lifetime_input_indices or ())
     forward, backward = _split(graph, inputs, config, num_fwd_outputs, static)
@@ -53,19 +56,36 @@ def _split(
     graph: GraphModule, inputs: Sequence[Any], config: Config, num_fwd_outputs: int, static: Sequence[int]
 ) -> tuple[GraphModule, GraphModule]:
     if config.partition == "inductile":
+        graph.graph.eliminate_dead_code()
+        before = GraphCopy(graph)
         try:
             with no_garbage_collection():
                 return _partition(graph, inputs, config, num_fwd_outputs, static)
-        except UserError:
+        except (UserError, PassFailureWarning):
             raise
         except Exception as error:
-            reason = reason_to_leave_it(error, config)
-            if reason is None:
+            if not _may_be_left_to_torch(error, config):
                 raise
-            warnings.warn(f"torch splits a graph into forward and backward: {reason}", stacklevel=2)
-            remark("missed", Partition.name, None, f"torch splits the graph: {reason}")
+            before.restore()
+            _tell(error)
     _mark_rounded(graph, inputs, config, num_fwd_outputs)
     return torch_partition()(graph, inputs, num_fwd_outputs=num_fwd_outputs, static_lifetime_input_indices=static)
+
+
+def _may_be_left_to_torch(error: Exception, config: Config) -> bool:
+    """Whether it is the partition itself that failed, which torch has too; not a pass that a user asked for."""
+    if reason_to_leave_it(error, config) is not None:
+        return True
+    return not isinstance(error, PassError) or (error.pass_name == Partition.name and config.verify_each != "numerics")
+
+
+def _tell(error: Exception) -> None:
+    """Warn that torch splits a graph: what the aten level cannot say, or a failure of ours."""
+    unsupported = reason_to_leave_it(error, Config())
+    reason = unsupported or (str(error) if isinstance(error, PassError) else f"{type(error).__name__}: {error}")
+    category = UserWarning if unsupported else PassFailureWarning
+    warnings.warn(f"torch splits a graph into forward and backward: {reason}", category, stacklevel=3)
+    remark("missed" if unsupported else "failure", Partition.name, None, f"torch splits the graph: {reason}")
 
 
 def _mark_rounded(graph: GraphModule, inputs: Sequence[Any], config: Config, forward_outputs: int) -> None:
@@ -83,19 +103,16 @@ def _mark_rounded(graph: GraphModule, inputs: Sequence[Any], config: Config, for
 def _partition(
     graph: GraphModule, inputs: Sequence[Any], config: Config, forward_outputs: int, static: Sequence[int]
 ) -> tuple[GraphModule, GraphModule]:
-    graph.graph.eliminate_dead_code()
     report = GraphReport("joint")
-    started = time.perf_counter()
 
     def load() -> JointGraph:
         return import_joint(graph, inputs, forward_outputs, static)
 
-    joint = load()
-    report.seconds["import"] = time.perf_counter() - started
     root = trace_root(config.trace)
     trace = Trace.start(root, "joint") if root is not None else None
-    passes = joint_passes(config)
-    run_passes(joint.imported, passes, config, report, trace, lambda: load().imported)
+    joint = run_passes(load, lambda module: joint_passes(config), config, report, trace)
+    if report.failures:
+        keep_report(report)
     started = time.perf_counter()
     split = joint.split()
     report.seconds["split"] = time.perf_counter() - started

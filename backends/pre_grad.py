@@ -12,8 +12,8 @@ from torch.fx import GraphModule
 from ..lowering.fx_pre_grad import Adapter, run_pre_grad
 from ..passes.counters import active
 from ..passes.watching import Watch
-from .compile_graph import watch_flags
 from .config import Config
+from .run_passes import watch_flags
 from .trace import counters_json, fresh_folder, trace_root
 
 #: apart from those of other graphs, whose numbers stay what they are without passes that do something here

@@ -84,6 +84,18 @@ ADJUSTED: dict[str, Callable[[Callable[..., torch.Tensor]], Callable[..., torch.
 COMPUTED: dict[str, str] = {"_conj": "_conj_physical", "_neg_view": "neg"}
 
 
+def _of_numbers_too(computed: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """An op that autograd may also give a number of the program, where eager has wrapped it in a tensor of 64 bits."""
+
+    @wraps(computed)
+    def adjusted(value: torch.Tensor | complex) -> torch.Tensor:
+        if not isinstance(value, torch.Tensor):
+            value = torch.scalar_tensor(value, dtype=torch.complex128 if isinstance(value, complex) else torch.float64)
+        return computed(value)
+
+    return adjusted
+
+
 def decompositions(extra: Iterable[str] = ()) -> dict[Any, Callable[..., Any]]:
     """torch's decompositions for `DECOMPOSED`, adjusted, for the `extra` packets of a caller, and `COMPUTED`."""
     packets = [getattr(torch.ops.aten, name, None) for name in (*DECOMPOSED, *extra)]
@@ -92,10 +104,5 @@ def decompositions(extra: Iterable[str] = ()) -> dict[Any, Callable[..., Any]]:
         for overload in (op for op in table if getattr(op, "overloadpacket", None) is getattr(torch.ops.aten, name)):
             table[overload] = adjust(table[overload])
     for view, computed in COMPUTED.items():
-        table[getattr(torch.ops.aten, view).default] = _of_tensors(getattr(torch.ops.aten, computed).default)
+        table[getattr(torch.ops.aten, view).default] = _of_numbers_too(getattr(torch.ops.aten, computed).default)
     return table
-
-
-def _of_tensors(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], Any]:
-    """The function, declining the numbers that autograd's formulas hand over: their conjugate is a constant."""
-    return lambda self: function(self) if isinstance(self, torch.Tensor) else NotImplemented

@@ -143,6 +143,8 @@ class GraphExporter:
             measured = self.nodes[op.results[binding.result]]
             if binding.dim is not None:
                 measured = self.call(torch.ops.aten.sym_size.int, (measured, binding.dim))
+            elif binding.stride is not None:
+                measured = self.call(torch.ops.aten.sym_stride.int, (measured, binding.stride))
             elif isinstance(op.results[binding.result].type, IndexType):
                 measured = self.call(torch.sym_int, (measured,))
             name = f"{MEASURED}.{binding.name}"

@@ -48,6 +48,11 @@ class ImportedGraph:
     result_types: tuple[Attribute, ...] = ()
     arrangements: tuple[Arrangement, ...] = ()
 
+    @property
+    def imported(self) -> ImportedGraph:
+        """Itself; of a joint graph it is a part."""
+        return self
+
     def hold_layouts(self) -> None:
         """Hold every argument to its layout: hooks on saved tensors may give backward the same values in another."""
         for function in self.module.ops:

@@ -9,10 +9,11 @@ from typing import Any
 
 import torch
 from torch.fx import Node
-from xdsl.dialects.builtin import LocationAttr
+from xdsl.dialects.builtin import LocationAttr, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..dialects.aten import (
+    CHECKED,
     AtenOp,
     CallOp,
     Device,
@@ -126,6 +127,8 @@ class NodeImporter:
         if _ROUNDED_NODE in node.meta:
             op.attributes[ROUNDED] = UNIT
         self.ops.append(op)
+        if len(node.meta.get("unbacked_bindings") or ()) > len(binds):
+            self._expect(op, meta)
         for result in op.results:
             result.name_hint = node.name
         self.values[node] = self._value(meta, iter(op.results)) if meta is not None else None
@@ -151,6 +154,18 @@ class NodeImporter:
             for leaf in _leaves(meta)
             if type(leaf) is torch.SymInt and self._known_number(leaf) is None
         ]
+
+    def _expect(self, op: Operation, meta: Any) -> None:
+        """Check what data decides and torch has taken to be known: it replaces `u0` by 3 where `u0 == 3` must hold."""
+        for result, leaf in zip(op.results, _leaves(meta), strict=True):
+            if isinstance(leaf, torch.Tensor):
+                op.attributes[CHECKED] = UNIT
+            elif isinstance(leaf, (int, torch.SymInt)) and not isinstance(leaf, bool):
+                expected = self.symbols.expr(leaf)
+                equal = CallOp.of("operator::eq", [result, expected], {}, (i1,), op.location, pure=True)
+                message = f"a number that data decides has to be {expected} here"
+                args = {"self": equal.results[0], "assert_msg": message}
+                self.ops += (equal, AtenOp.of("aten._assert_scalar", args, (), op.location))
 
     def _collect_types(self, meta: Any, types: list[Attribute]) -> None:
         if isinstance(meta, torch.Tensor):

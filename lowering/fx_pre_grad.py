@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +14,10 @@ import torch.nn.functional as F
 from torch.fx import GraphModule, Node
 from torch.fx.operator_schemas import normalize_function
 
-from ..errors import UserError
+from ..errors import PassError, PassFailureWarning, UserError
 from ..passes.counters import counter
 from ..passes.remarks import remark
+from .fx_undo import GraphCopy
 from .pre_grad import PRE_GRAD, PreGradPass, pre_grad_names
 
 #: changes the inputs of a call before the compiled graph gets them
@@ -43,7 +45,7 @@ def register_pre_grad(name: str, purpose: str, function: PassFunction) -> None:
     """
     if name in PRE_GRAD:
         raise UserError(f"the pass name {name!r} is taken", "give the plugin's pass another name")
-    PRE_GRAD[name] = PreGradPass(name, purpose, function.__module__)
+    PRE_GRAD[name] = PreGradPass(name, purpose, function.__module__, optional=False)
     _FUNCTIONS[name] = function
 
 
@@ -53,16 +55,34 @@ def run_pre_grad(
     """Run the named passes on a graph in place; returns what has to be done to the inputs of each call.
 
     after_pass: called with the name of each pass behind it
+
+    An optional pass that fails is undone, which a warning and a remark say. Raises PassError for any other.
     """
     adapters: list[Adapter | None] = []
     for name in pre_grad_names(names):
         if name not in _FUNCTIONS:
             importlib.import_module(f"..{PRE_GRAD[name].module}", __package__)
-        adapters.append(_FUNCTIONS[name](graph, inputs))
+        before = GraphCopy(graph)
+        try:
+            adapters.append(_FUNCTIONS[name](graph, inputs))
+            graph.graph.lint()
+        except UserError:
+            raise
+        except Exception as error:
+            _undo(before, name, error)
         after_pass(name)
-    graph.graph.lint()
     graph.recompile()
     return [adapter for adapter in adapters if adapter is not None]
+
+
+def _undo(before: GraphCopy, name: str, error: Exception) -> None:
+    """Take back what a pass did that failed, or raise PassError for one that graphs need."""
+    failure = PassError(name, f"{type(error).__name__}: {error}")
+    if not PRE_GRAD[name].optional:
+        raise failure from error
+    before.restore()
+    warnings.warn(f"inductile compiles a graph without a pass: {failure}", PassFailureWarning, stacklevel=2)
+    remark("failure", name, None, f"the program is compiled without it: {failure.reason}")
 
 
 def with_adapters(compiled: Callable[..., Any], adapters: Sequence[Adapter]) -> Callable[..., Any]:

@@ -13,12 +13,16 @@ from ..errors import UserError
 
 @dataclass(frozen=True)
 class PreGradPass:
-    """A pass on the graph of torch-level calls that Dynamo hands over; `module` holds its code."""
+    """A pass on the graph of torch-level calls that Dynamo hands over; `module` holds its code.
+
+    optional: whether graphs need not have been through it, so that it may fail
+    """
 
     name: str
     purpose: str
     module: str = "lowering.fx_pre_grad"
     level: str = "torch FX"
+    optional: bool = True
 
 
 PRE_GRAD: dict[str, PreGradPass] = {

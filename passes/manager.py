@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -42,12 +43,14 @@ class PassManager:
 
     verify_each: verify the module behind every pass; otherwise behind the last one, and where the level changes
                  (a pass whose `level` contains `->`).
+    skip:        names of passes that are left out
     """
 
     passes: Sequence[ModulePass]
     instrumentations: Sequence[Instrumentation] = field(default_factory=tuple)
     verify_each: bool = False
     verify: bool = True
+    skip: Collection[str] = ()
 
     def run(self, context: Context, module: ModuleOp) -> None:
         """Run all passes in place.
@@ -57,6 +60,8 @@ class PassManager:
         for watcher in self.instrumentations:
             watcher.before_run(module)
         for done, module_pass in enumerate(self.passes):
+            if module_pass.name in self.skip:
+                continue
             try:
                 self._run_one(done, module_pass, context, module)
             except Exception as error:
@@ -90,7 +95,20 @@ class PassManager:
         if not self.verify:
             return False
         changes_level = "->" in getattr(self.passes[done], "level", "")
-        return self.verify_each or changes_level or done == len(self.passes) - 1
+        return self.verify_each or changes_level or all(each.name in self.skip for each in self.passes[done + 1 :])
+
+
+def is_optional(module_pass: ModulePass) -> bool:
+    """Whether a pass says by `optional: ClassVar[bool] = True` that programs need not have been through it."""
+    return bool(getattr(module_pass, "optional", False))
+
+
+def simpler_form(module_pass: ModulePass) -> ModulePass | None:
+    """What may stand for a pass that failed and that programs need: itself with the options that it names `simpler`."""
+    options = getattr(module_pass, "simpler", None)
+    if not options or all(getattr(module_pass, name) == value for name, value in options.items()):
+        return None
+    return dataclasses.replace(module_pass, **options)
 
 
 def _reason(error: Exception, module_pass: ModulePass) -> str:

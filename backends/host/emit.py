@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
-from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import host, kernel
-from ...dialects.aten import AtenOp, CallOp, TensorType
+from ...dialects.aten import CHECKED, AtenOp, CallOp, TensorType
+from ...dialects.aten.binding import MEASURED, bindings
 from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.sym import Expr, SymIntOp
 from ...errors import UnsupportedError
@@ -296,6 +296,8 @@ class HostEmitter:
             flatten = self.constants.fixed("flatten", runtime.flatten)
             self.lines.append(f"{', '.join(names)}, = {flatten}({call})")
         self._bind_symbols(op)
+        if CHECKED in op.attributes:
+            self._check_sizes(op)
         for name, out in zip(names, op.results, strict=True):
             if isinstance(op, CallOp) and may_carry(out):  # ATen ops get no input with a bit, and set none themselves
                 self.lines.append(f"{name} = {self.constants.fixed('plain', plain)}({name})")
@@ -309,17 +311,24 @@ class HostEmitter:
             self.lines.append(f"{name} = {fit}({name}, {', '.join(layout)})")
 
     def _bind_symbols(self, op: AtenOp | CallOp) -> None:
-        """Values of the symbols that an op defines: sizes of its tensors, or its integers in order."""
-        unbound = [name for name in op.binds if name not in self.symbols]
+        """Values of the symbols that an op defines: sizes and strides of its tensors, or its integers in order."""
+        for each in bindings(op) if op.binds else ():
+            if each.name not in self.symbols:
+                measured = self.variables[op.results[each.result]]
+                if each.dim is not None:
+                    measured += f".size({each.dim})"
+                elif each.stride is not None:
+                    measured += f".stride({each.stride})"
+                value = expression(each.value, {**self.symbols, MEASURED: measured})
+                self.lines.append(f"{self._symbol(each.name)} = {value}")
+
+    def _check_sizes(self, op: AtenOp | CallOp) -> None:
+        check = self.constants.fixed("check_size", runtime.check_size)
+        called = self.constants.bind("text", op.target)
         for out in op.results:
             if isinstance(out.type, TensorType):
-                for dim, size in enumerate(out.type.shape):
-                    atom = size.as_atom
-                    if atom is not None and atom.name in unbound:
-                        unbound.remove(atom.name)
-                        self.lines.append(f"{self._symbol(atom.name)} = {self.variables[out]}.size({dim})")
-            elif isinstance(out.type, IndexType) and unbound:
-                self.lines.append(f"{self._symbol(unbound.pop(0))} = {self.variables[out]}")
+                sizes = expressions(out.type.shape, self.symbols)
+                self.lines.append(f"{check}({self.variables[out]}, {sizes}, {called})")
 
     def _dtype(self, kind: TensorType) -> str:
         return self.constants.bind("dtype", runtime.torch_dtype(kind.element))

@@ -69,6 +69,12 @@ def fit(tensor: torch.Tensor, size: Sequence[int], stride: Sequence[int]) -> tor
     return copy.copy_(tensor)
 
 
+def check_size(tensor: torch.Tensor, size: Sequence[int], name: str) -> None:
+    """Raise RuntimeError where the sizes that data decided are not those that the program was compiled for."""
+    if tensor.shape != size:
+        raise RuntimeError(f"{name} gives a tensor of sizes {list(tensor.shape)}, and the program needs {list(size)}")
+
+
 def torch_dtype(element: Any) -> torch.dtype:
     """The torch dtype of an element type."""
     return getattr(torch, torch_name(element))

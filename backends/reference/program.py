@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import torch
-from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
+from ...dialects.aten import CHECKED, AtenOp, CallOp
+from ...dialects.aten.binding import MEASURED, bindings
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import Expr, SymIntOp
 from .domain import Domain
@@ -146,12 +147,17 @@ class Program:
         """
         if len(results) != len(op.results):
             raise InterpretationError(f"{describe(op)}: returns {len(results)} values")
-        unbound = [name for name in binds if name not in self.symbols]
+        for each in bindings(op) if binds and isinstance(op, AtenOp | CallOp) else ():
+            if each.name not in self.symbols:
+                found = results[each.result]
+                if each.dim is not None:
+                    found = found.size(each.dim)
+                elif each.stride is not None:
+                    found = found.stride(each.stride)
+                self.symbols[each.name] = each.value.evaluate({**self.symbols, MEASURED: int(found)})
         for out, value in zip(op.results, results, strict=True):
             if isinstance(out.type, TensorType):
                 self._define_sizes(out.type, value)
-            elif isinstance(out.type, IndexType) and unbound:
-                self.symbols[unbound.pop(0)] = int(value)
         for out, value in zip(op.results, results, strict=True):
             if isinstance(out.type, TensorType):
                 value = self._fit(op, out.type, value, writes)
@@ -170,6 +176,8 @@ class Program:
         if precision.wide:
             value = value.to(precision.stored(kind.element))
         problem = mismatch(value, self.shape(kind), None, precision.stored(kind.element), kind.device)
+        if problem and CHECKED in op.attributes:
+            raise RuntimeError(f"{describe(op)}: the result {problem}")
         if problem:
             raise InterpretationError(f"{describe(op)}: the result {problem}")
         strides = self.strides(kind)

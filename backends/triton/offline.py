@@ -14,16 +14,18 @@ import torch
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ...dialects import host
 from ...dialects.aten import TensorType
 from ...dialects.aten.attributes import DeviceAttr
-from ...lowering.fx_import import import_graph
+from ...lowering.fx_import import ImportedGraph, import_graph
 from ...lowering.fx_private import without_modes
-from ..compile_graph import choose_passes, eager_callable, report_layouts, run_passes, with_torch_flags
+from ..compile_graph import choose_passes, eager_callable, report_layouts, with_torch_flags
 from ..compiled import GraphReport
 from ..config import Config
+from ..run_passes import run_passes
 from ..torch_compile import compile_dynamo_graph
 from .kernel import TritonKernel
 from .source import emit
@@ -53,11 +55,7 @@ class OfflineBackend:
     def _compile(self, kind: str, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
         config = with_torch_flags(self.config)
         for target in self.targets:
-            imported = import_graph(graph, inputs)
-            if self.move_to:
-                move(imported.module, self.move_to)
-            passes = choose_passes(config, target)
-            run_passes(imported, passes, config, GraphReport(kind), None, lambda: import_graph(graph, inputs))
+            imported = self._lowered(graph, inputs, choose_passes(config, target), config, kind)
             self.modules.append((kind, target, imported.module))
             self.kernels += [(target, each) for each in emit(imported.module)]
             with without_modes():
@@ -65,6 +63,22 @@ class OfflineBackend:
             if kind == "forward" and target == self.targets[0]:
                 report_layouts(imported, inputs)  # the backward graph is compiled for what this target returns
         return eager_callable(graph)
+
+    def _lowered(
+        self,
+        graph: torch.fx.GraphModule,
+        inputs: Sequence[Any],
+        passes: Sequence[ModulePass],
+        config: Config,
+        kind: str,
+    ) -> ImportedGraph:
+        def load() -> ImportedGraph:
+            imported = import_graph(graph, inputs)
+            if self.move_to:
+                move(imported.module, self.move_to)
+            return imported
+
+        return run_passes(load, lambda module: passes, config, GraphReport(kind))
 
 
 def move(module: ModuleOp, device: str) -> None:

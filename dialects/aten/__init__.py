@@ -8,7 +8,7 @@ from xdsl.ir import Dialect, Operation
 
 from .attributes import ATTRIBUTES
 from .call import CallOp
-from .ops import AtenOp
+from .ops import CHECKED, AtenOp
 from .ops import op_class as _overload_class
 from .schema import Argument, Return, Schema, SchemaError
 from .table import overload_names
@@ -38,6 +38,7 @@ def op_class(name: str) -> type[AtenOp] | type[CallOp] | None:
 
 
 __all__ = [
+    "CHECKED",
     "Argument",
     "Aten",
     "AtenOp",

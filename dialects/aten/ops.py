@@ -32,6 +32,9 @@ from .verification import verify_op
 SEGMENTS = "operandSegmentSizes"
 RESULT_SEGMENTS = "resultSegmentSizes"
 BINDS = "binds"
+CHECKED = "checked"
+"""Attribute of a call whose data decides sizes that the types of its results already name: it is an error where they
+differ."""
 Tensors = SSAValue | None | tuple[SSAValue | None, ...]
 
 

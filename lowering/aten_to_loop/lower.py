@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import loop
 from ...dialects.aten.call import CallOp
-from ...dialects.aten.ops import AtenOp
+from ...dialects.aten.ops import CHECKED, AtenOp
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import Ranges
 from ...passes.common.functions import symbol_ranges
@@ -133,6 +133,8 @@ def _reason_to_keep(op: Operation, ranges: Ranges, known: bool) -> str | None:
         return f"{op.name} has no lowering"
     else:
         reason = unmet(rule, op, ranges)
+    if reason is None and CHECKED in op.attributes:
+        reason = "data decides its sizes"
     if reason is None and not counter(LowerAtenToLoop.name):
         return "switched off by the debug counter"
     return reason

@@ -40,6 +40,7 @@ class Canonicalize(ModulePass):
 
     name = "graph-canonicalize"
     level: ClassVar[str] = "aten"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""

@@ -38,6 +38,7 @@ class EliminateCommonSubexpressions(ModulePass):
 
     name = "graph-cse"
     level: ClassVar[str] = "aten"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""

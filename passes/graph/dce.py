@@ -39,6 +39,7 @@ class EliminateDeadCode(ModulePass):
 
     name = "graph-dce"
     level: ClassVar[str] = "aten"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""

@@ -46,6 +46,7 @@ class MatchPatterns(ModulePass):
 
     name = "graph-match-patterns"
     level: ClassVar[str] = "aten"
+    optional: ClassVar[bool] = True
 
     patterns: str = "exact"
 

@@ -42,6 +42,7 @@ class MergeSeeds(ModulePass):
 
     name = "graph-merge-seeds"
     level: ClassVar[str] = "aten"
+    optional: ClassVar[bool] = True
     redraws: ClassVar[bool] = True  # `--verify-each=numerics` does not expect equal numbers behind it
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -67,6 +67,7 @@ class OutlineRepeats(ModulePass):
 
     name = "graph-outline-repeats"
     level: ClassVar[str] = "aten"
+    optional: ClassVar[bool] = True
 
     enabled: bool = True
     least: int = 4

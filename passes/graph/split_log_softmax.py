@@ -45,6 +45,7 @@ class SplitLogSoftmax(ModulePass):
 
     name = "graph-split-log-softmax"
     level: ClassVar[str] = "aten"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every joint function of the module."""

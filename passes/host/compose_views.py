@@ -39,6 +39,7 @@ class HostComposeViews(ModulePass):
 
     name = "host-compose-views"
     level: ClassVar[str] = "host"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Compose the views of every host function."""

@@ -40,6 +40,7 @@ class HostFree(ModulePass):
 
     name = "host-free"
     level: ClassVar[str] = "host"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """End lives in every host function."""

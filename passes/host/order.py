@@ -56,6 +56,7 @@ class HostOrder(ModulePass):
 
     name = "host-order"
     level: ClassVar[str] = "host"
+    optional: ClassVar[bool] = True
 
     least: int = 100
     """The part of the peak, one of so many, that a program has to save: else its order stays."""

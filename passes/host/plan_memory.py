@@ -55,6 +55,7 @@ class HostPlanMemory(ModulePass):
 
     name = "host-plan-memory"
     level: ClassVar[str] = "host"
+    optional: ClassVar[bool] = True
 
     memory_pool: bool = True
 

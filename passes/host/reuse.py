@@ -53,6 +53,7 @@ class HostReuse(ModulePass):
 
     name = "host-reuse"
     level: ClassVar[str] = "host"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Reuse memory in every host function."""

@@ -60,6 +60,7 @@ class KernelApproximate(ModulePass):
 
     name = "kernel-approximate"
     level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
     target: str = "cpp"
     emulate_precision_casts: bool = False
 

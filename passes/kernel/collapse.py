@@ -41,6 +41,7 @@ class KernelCollapse(ModulePass):
 
     name = "kernel-collapse"
     level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Collapse loops in every kernel, innermost first."""

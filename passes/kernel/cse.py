@@ -38,6 +38,7 @@ class KernelCse(ModulePass):
 
     name = "kernel-cse"
     level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Simplify every kernel."""

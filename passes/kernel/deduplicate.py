@@ -34,6 +34,7 @@ class KernelDeduplicate(ModulePass):
 
     name = "kernel-deduplicate"
     level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Keep the first of equal kernels."""

@@ -42,6 +42,7 @@ class KernelElideCasts(ModulePass):
 
     name = "kernel-elide-casts"
     level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
     emulate_precision_casts: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

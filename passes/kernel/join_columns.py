@@ -66,6 +66,7 @@ class KernelJoinColumns(ModulePass):
 
     name = "kernel-join-columns"
     level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
 
     target: str = "cpp"
 

@@ -58,6 +58,7 @@ class KernelMergeLaunches(ModulePass):
 
     name = "kernel-merge-launches"
     level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
 
     target: str = "cpp"
     small: int = 65536

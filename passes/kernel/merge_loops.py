@@ -54,6 +54,7 @@ class KernelMergeLoops(ModulePass):
 
     name = "kernel-merge-loops"
     level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
     target: str = "cpp"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

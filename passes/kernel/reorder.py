@@ -46,6 +46,7 @@ class KernelReorder(ModulePass):
 
     name = "kernel-reorder"
     level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Reorder loops in every kernel."""

@@ -43,6 +43,7 @@ class KernelStreamResults(ModulePass):
 
     name = "kernel-stream-results"
     level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
     target: str = "cpp"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -40,6 +40,7 @@ class AssignLayouts(ModulePass):
 
     name = "loop-assign-layouts"
     level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""

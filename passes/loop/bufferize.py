@@ -44,6 +44,7 @@ class Bufferize(ModulePass):
 
     name = "loop-bufferize"
     level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""

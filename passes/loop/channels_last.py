@@ -95,6 +95,7 @@ class ChannelsLast(ModulePass):
 
     name = "loop-channels-last"
     level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = True
 
     training_on_cpu: bool = False
 

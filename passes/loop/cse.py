@@ -36,6 +36,7 @@ class EliminateCommonSubexpressions(ModulePass):
 
     name = "loop-cse"
     level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""

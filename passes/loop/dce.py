@@ -43,6 +43,7 @@ class EliminateDeadCode(ModulePass):
 
     name = "loop-dce"
     level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""

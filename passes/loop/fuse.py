@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -65,6 +65,7 @@ class Fuse(ModulePass):
 
     name = "loop-fuse"
     level: ClassVar[str] = "loop"
+    simpler: ClassVar[dict[str, Any]] = {"max_members": 1}
 
     max_members: int = 64
     max_arguments: int = 40

@@ -71,6 +71,7 @@ class Inline(ModulePass):
 
     name = "loop-inline"
     level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = True
 
     cheap: int = 12
     max_ops: int = 600

@@ -56,6 +56,7 @@ class JoinMoments(ModulePass):
 
     name = "loop-join-moments"
     level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""

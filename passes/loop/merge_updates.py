@@ -47,6 +47,7 @@ class MergeUpdates(ModulePass):
 
     name = "loop-merge-updates"
     level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module; inner updates first."""

@@ -65,6 +65,7 @@ class SelectImplementation(ModulePass):
 
     name = "loop-select-implementation"
     level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = True
 
     products: str = BLAS
 

@@ -47,6 +47,7 @@ class SelectPieces(ModulePass):
 
     name = "loop-select-pieces"
     level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = True
 
     max_pieces: int = 4
 

@@ -60,6 +60,7 @@ class SimplifyIndices(ModulePass):
 
     name = "loop-simplify-indices"
     level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""

@@ -45,6 +45,7 @@ class SplitAxes(ModulePass):
 
     name = "loop-split-axes"
     level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""

@@ -54,6 +54,7 @@ class SplitReductions(ModulePass):
 
     name = "loop-split-reductions"
     level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = True
 
     min_length: int = 32768
     max_outer: int = 16

@@ -54,6 +54,7 @@ class SumOneHot(ModulePass):
 
     name = "loop-sum-one-hot"
     level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""

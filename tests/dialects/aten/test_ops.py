@@ -238,6 +238,8 @@ def test_bindings_follow_from_results() -> None:
     rows = AtenOp.of("aten.nonzero", {"self": X}, (TensorType.get((U0, const(2)), i64),), binds=("u0",))
     assert bindings(rows) == [Binding("u0", 0, 0, D0)]
     twice = CallOp.of("a::b", (X,), {}, (TensorType.get((2 * U0 + 1, U1), f32),), binds=("u1", "u0"))
-    assert bindings(twice) == [Binding("u1", 0, 1, D0), Binding("u0", 0, 0, (D0 - 1) // 2)]
+    assert bindings(twice) == [Binding("u0", 0, 0, (D0 - 1) // 2), Binding("u1", 0, 1, D0)]
+    apart = CallOp.of("a::b", (X,), {}, (TensorType.get((const(3), const(2)), f32, (U0, const(1))),), binds=("u0",))
+    assert bindings(apart) == [Binding("u0", 0, None, D0, stride=0)]
     with pytest.raises(ValueError, match=r"no result of aten\.call gives u0"):
         bindings(CallOp.of("a::b", (X,), {}, (Float64Type(),), binds=("u0",)))

@@ -12,9 +12,10 @@ from torch.utils._pytree import tree_leaves
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation
 
-from inductile.backends.compile_graph import choose_passes, eager_callable, run_passes, with_torch_flags
+from inductile.backends.compile_graph import choose_passes, eager_callable, with_torch_flags
 from inductile.backends.compiled import CompiledGraph, GraphReport
 from inductile.backends.config import Config
+from inductile.backends.run_passes import run_passes
 from inductile.backends.targets import build
 from inductile.backends.torch_compile import compile_dynamo_graph
 from inductile.backends.triton.offline import move
@@ -87,17 +88,19 @@ class ComparingBackend:
     def _lowered(
         self, kind: str, graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, enabled: bool
     ) -> ImportedGraph:
-        imported = import_graph(graph, inputs)
-        if self.target != "cpp":
-            move(imported.module, "cuda:0")
+        def load() -> ImportedGraph:
+            imported = import_graph(graph, inputs)
+            if self.target != "cpp":
+                move(imported.module, "cuda:0")
+            return imported
+
         passes = [
             dataclasses.replace(_Counting(**dataclasses.asdict(p)), enabled=enabled)
             if isinstance(p, OutlineRepeats)
             else p
             for p in choose_passes(config, self.target)
         ]
-        run_passes(imported, passes, config, GraphReport(kind), None, lambda: import_graph(graph, inputs))
-        return imported
+        return run_passes(load, lambda module: passes, config, GraphReport(kind))
 
 
 def _run_both(off: CompiledGraph, on: CompiledGraph) -> Callable[[list[Any]], Any]:
