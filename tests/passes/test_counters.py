@@ -14,7 +14,7 @@ from inductile.backends.numerics import NumericCheck
 from inductile.backends.targets import GENERATORS
 from inductile.dialects.context import new_context
 from inductile.errors import UserError
-from inductile.lowering import fx_pre_grad  # the first enters its pass
+from inductile.lowering import fx_attention_masks, fx_pre_grad  # the first enters its pass
 from inductile.lowering.pre_grad import PRE_GRAD
 from inductile.lowering.registry import LOWERINGS, available_passes, parse_passes
 from inductile.passes.counters import WITHOUT_COUNTER, Counter, counting
