@@ -1,8 +1,9 @@
 """inductile: a `torch.compile` backend whose every stage is text.
 
 `torch.compile(model, backend="inductile")` needs no import of this package. Importing it costs nothing
-either: a public name loads its module when first used (PEP 562), nothing is registered, and the module works
-under any name, which matters because the repository root is the package and test runners import it again.
+either: a public name loads its module when first used (PEP 562), and no torch is loaded. Under its own name alone it
+enters the backend in torch's registry (see `backends/registration.py`), since the repository root is the package,
+which test runners import again under another name.
 """
 
 from __future__ import annotations
@@ -38,3 +39,9 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY, *_LAZY_MODULES})
+
+
+if __name__ == "inductile":
+    from importlib import import_module
+
+    import_module(".backends.registration", __name__).register()

@@ -18,6 +18,7 @@ from .graphs.recording import Recording, hint_of_tuning, reset_recordings
 from .host.gpu import is_gpu
 from .partition import partition_joint
 from .pre_grad import watched_pre_grad
+from .registration import withdraw
 
 CompiledFunction = Callable[..., Any]
 
@@ -94,4 +95,13 @@ def chosen_decompositions(config: Config) -> dict[Any, CompiledFunction]:
     return chosen
 
 
-inductile = InductileBackend()
+BACKEND = InductileBackend()
+"""The one of this process."""
+
+
+def __getattr__(name: str) -> Any:
+    """`inductile`, which is what the entry point names: torch is about to enter it in its registry."""
+    if name != "inductile":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    withdraw()
+    return BACKEND

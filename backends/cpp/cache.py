@@ -7,11 +7,13 @@ of processes may use one folder: nothing is changed in place, and an entry is wr
 from __future__ import annotations
 
 import atexit
+import errno
 import hashlib
 import json
 import os
 import shutil
 import tempfile
+import time
 import warnings
 from functools import cache
 from pathlib import Path
@@ -19,6 +21,12 @@ from pathlib import Path
 from ...errors import UserError
 
 _VARIABLE = "INDUCTILE_CACHE_DIR"
+#: how the names of the folders begin in which compilers work, and those of files that are not whole yet
+BUILD, _PARTIAL = "build-", ".tmp-"
+#: seconds after which such things are what a killed process left
+_LEFTOVER = 24 * 60 * 60
+#: what a disk answers that takes no more
+_REFUSALS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM})
 
 
 def cache_dir(part: str) -> Path:
@@ -75,6 +83,37 @@ def _check_owner(folder: Path) -> None:
         folder.chmod(status.st_mode & 0o755)
 
 
+@cache
+def remove_leftovers(folder: Path) -> None:
+    """Remove, once for each folder, what processes that were killed left in it more than a day ago.
+
+    A source that the compiler rejected is kept that long too.
+    """
+    before = time.time() - _LEFTOVER
+    for each in [*folder.glob(f"{BUILD}*"), *folder.glob(f"{_PARTIAL}*")]:
+        try:
+            if each.lstat().st_mtime > before:
+                continue
+            if each.is_dir() and not each.is_symlink():
+                shutil.rmtree(each, ignore_errors=True)
+            else:
+                each.unlink()
+        except OSError:  # another process was quicker, or nothing may be removed here
+            continue
+
+
+def is_refusal(error: OSError) -> bool:
+    """Whether a disk took no more: it is full, or it may only be read."""
+    return error.errno in _REFUSALS
+
+
+@cache
+def warn_of_refusal(folder: Path, reason: str) -> None:
+    """Warn once that a folder of the cache takes nothing."""
+    text = f"kernels are not kept: {folder}: {reason}; set {_VARIABLE} to a folder that can be written"
+    warnings.warn(text, stacklevel=2)
+
+
 def digest(data: bytes) -> str:
     """Hash that names content in the cache."""
     return hashlib.sha256(data).hexdigest()
@@ -82,7 +121,7 @@ def digest(data: bytes) -> str:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Make `path` hold `data`; a reader sees all of it or what was there before."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=_PARTIAL)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -7,21 +7,31 @@ import errno
 import os
 import re
 import shutil
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from .cache import cache_dir, digest, drop_entry, find_entry, private_dir, store_library, write_entry
+from .cache import (
+    cache_dir,
+    digest,
+    drop_entry,
+    find_entry,
+    is_refusal,
+    private_dir,
+    remove_leftovers,
+    store_library,
+    warn_of_refusal,
+    write_entry,
+)
 from .emit import KernelSource
 from .prelude import prelude_text
 from .toolchain import CHECKED_FLAGS, Compiler, KernelCompileError, compile_sources, find_compiler
 
 _COMMENT = re.compile(r"^\s*//.*\n", re.M)
-_REFUSALS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM})
 _LIBRARIES: dict[Path, ctypes.CDLL] = {}
 _CHECKED: set[Path] = set()
+#: folders of the cache that took no more; this process builds in its private folder instead
+_REFUSED: set[Path] = set()
 
 
 @dataclass(frozen=True)
@@ -58,7 +68,7 @@ def _find(folder: Path, key: str) -> tuple[Path, str] | None:
     """Library and C name of a kernel in the cache. One that does not load is damage, and None: it is built anew."""
     place = find_entry(folder, key, _CHECKED)
     if place is None:
-        return None
+        return _find(private_dir("cpp"), key) if folder in _REFUSED else None
     path, symbol = place
     try:
         getattr(_library(path), symbol)
@@ -78,45 +88,46 @@ def _build_somewhere(
     missing: dict[str, KernelSource], compiler: Compiler, folder: Path, processes: int
 ) -> dict[str, tuple[Path, str] | None]:
     """Build in the cache, or in a private folder, with a warning, where the disk of the cache takes no more."""
-    try:
-        return _build(missing, compiler, folder, processes)
-    except (OSError, KernelCompileError) as error:
-        if not is_refusal(error) or folder == private_dir("cpp"):
-            raise
-        warn_of_refusal(folder, str(error.strerror if isinstance(error, OSError) else "no space left on the disk"))
+    if folder not in _REFUSED:
+        try:
+            return _build(missing, compiler, folder, processes)
+        except (OSError, KernelCompileError) as error:
+            if not _is_refusal(error) or folder == private_dir("cpp"):
+                raise
+            if isinstance(error, KernelCompileError):
+                shutil.rmtree(Path(error.source).parent, ignore_errors=True)
+            reason = error.strerror if isinstance(error, OSError) else os.strerror(errno.ENOSPC)
+            warn_of_refusal(folder, str(reason))
+            _REFUSED.add(folder)
     return _build(missing, compiler, private_dir("cpp"), processes)
 
 
-def is_refusal(error: OSError | KernelCompileError) -> bool:
-    """Whether a disk took no more: it is full, or it may only be read."""
+def _is_refusal(error: OSError | KernelCompileError) -> bool:
+    """Whether a disk took no more, as this process or the compiler found."""
     if isinstance(error, KernelCompileError):
         return os.strerror(errno.ENOSPC) in error.messages
-    return error.errno in _REFUSALS
-
-
-@cache
-def warn_of_refusal(folder: Path, reason: str) -> None:
-    """Warn once that a folder of the cache takes nothing."""
-    text = f"kernels are not kept: {folder}: {reason}; set INDUCTILE_CACHE_DIR to a folder that can be written"
-    warnings.warn(text, stacklevel=2)
+    return is_refusal(error)
 
 
 def _build(
     missing: dict[str, KernelSource], compiler: Compiler, folder: Path, processes: int
 ) -> dict[str, tuple[Path, str] | None]:
+    remove_leftovers(folder)
     groups = _groups(missing, processes)
     units = [_unit([missing[key] for key in group]) for group in groups]
     outputs = compile_sources(compiler, units, folder, processes)
     found: dict[str, tuple[Path, str] | None] = {}
-    for group, output in zip(groups, outputs, strict=True):
-        library = store_library(folder, output)
-        _library(library)  # what does not load is not recorded
-        _CHECKED.add(library)
-        for key in group:
-            symbol = entry_name(missing[key])
-            write_entry(folder, key, library, symbol)
-            found[key] = library, symbol
-    shutil.rmtree(outputs[0].parent, ignore_errors=True)
+    try:
+        for group, output in zip(groups, outputs, strict=True):
+            library = store_library(folder, output)
+            _library(library)  # what does not load is not recorded
+            _CHECKED.add(library)
+            for key in group:
+                symbol = entry_name(missing[key])
+                write_entry(folder, key, library, symbol)
+                found[key] = library, symbol
+    finally:
+        shutil.rmtree(outputs[0].parent, ignore_errors=True)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import shlex
@@ -9,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from ...errors import CompilerNotFoundError, InductileError, UserError
-from .cache import digest
+from .cache import BUILD, digest
 
 #: tried in this order unless the environment variable CXX names one
 CANDIDATES = ("g++", "clang++", "c++")
@@ -30,6 +32,10 @@ FLAGS = (
 LIBRARIES = ("-lm",)
 #: for kernels of files: less time, and no undefined overflow
 CHECKED_FLAGS = ("-O1", "-fwrapv")
+#: Torch's own kernels use what this variable names; ours follow, so that both can be tried without a unit. What
+#: disables one disables all that build on it.
+_CAPABILITY_VARIABLE = "ATEN_CPU_CAPABILITY"
+_CAPABILITIES = {"default": ("-mno-avx",), "avx2": ("-mno-avx512f",), "avx512": ()}
 #: characters of the compiler's messages in an error
 _SHOWN = 4000
 #: seconds that one run of the compiler may take, unless this variable says otherwise
@@ -65,7 +71,13 @@ def find_compiler(flags: tuple[str, ...] = ()) -> Compiler:
 
     flags: given behind those of every compile
     """
-    return _find_compiler(os.environ.get("CXX", ""), os.environ.get("PATH", ""), flags)
+    names = ("CXX", "PATH", _CAPABILITY_VARIABLE)
+    wanted, path, capability = (os.environ.get(name, "") for name in names)
+    return _find_compiler(wanted, path, (*_capability(capability), *flags))
+
+
+def _capability(name: str) -> tuple[str, ...]:
+    return _CAPABILITIES.get(name, ()) if platform.machine() in ("x86_64", "AMD64") else ()
 
 
 @cache
@@ -92,8 +104,9 @@ def _describe(command: tuple[str, ...], more: tuple[str, ...]) -> Compiler:
     except (OSError, subprocess.SubprocessError) as error:
         raise CompilerNotFoundError(f"working C++ compiler ({command[0]} --version: {error})", _PACKAGE) from error
     version = result.stdout.partition("\n")[0]
-    flags, libraries = [*FLAGS, *more], [*LIBRARIES]
+    flags, libraries = [*FLAGS], [*LIBRARIES]
     flags.append("-march=native" if platform.machine() in ("x86_64", "AMD64") else "-mcpu=native")
+    flags += more
     if platform.machine() == "x86_64" and platform.libc_ver()[0] == "glibc":
         libraries.insert(0, "-lmvec")
         if "clang" in version:
@@ -116,23 +129,31 @@ def _processor() -> str:
 def compile_sources(compiler: Compiler, sources: Sequence[str], folder: Path, processes: int = 0) -> list[Path]:
     """Compile each text to a library in a fresh folder inside `folder`, `processes` at a time (0: all); the libraries.
 
-    On failure the source stays there for the KernelCompileError.
+    On failure the source stays there for the KernelCompileError. An interrupt stops the compilers and leaves nothing.
     """
     limit = _time_limit()
-    workplace = Path(tempfile.mkdtemp(prefix="build-", dir=folder))
+    workplace = Path(tempfile.mkdtemp(prefix=BUILD, dir=folder))
+    running = _Running(limit)
 
     def build(number: int, text: str) -> Path:
         source, output = workplace / f"kernels{number}.cpp", workplace / f"kernels{number}.so"
         source.write_text(text)
         arguments = compiler.arguments(source, output)
-        status, messages = _run(arguments, limit)
+        status, messages = running.run(arguments)
         if status or not output.is_file():
             raise KernelCompileError(str(source), shlex.join(arguments), messages[:_SHOWN])
         return output
 
     # threads that wait for processes
     with ThreadPoolExecutor(min(processes or len(sources), len(sources))) as pool:
-        return list(pool.map(build, range(len(sources)), sources))
+        try:
+            return list(pool.map(build, range(len(sources)), sources))
+        except BaseException as error:
+            running.stop()
+            pool.shutdown(cancel_futures=True)
+            if not isinstance(error, InductileError):
+                shutil.rmtree(workplace, ignore_errors=True)
+            raise
 
 
 def _time_limit() -> float:
@@ -146,21 +167,53 @@ def _time_limit() -> float:
     return limit
 
 
-def _run(arguments: Sequence[str], limit: float) -> tuple[int, str]:
-    """Exit status and messages of a compiler, in which bytes that are not UTF-8 are escaped.
+class _Running:
+    """The compilers that run for one call; `stop` ends them, and starts no more.
 
-    UserError when it takes longer than `limit` seconds; it is then stopped with the processes that it started, which
-    would keep the pipe open.
+    Each runs in a session of its own: it is stopped with the processes that it started, which would keep the pipe open.
     """
-    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
-    try:
-        output, _ = process.communicate(timeout=limit)
-    except BaseException as error:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        if isinstance(error, subprocess.TimeoutExpired):
-            problem = f"the C++ compiler was stopped after {limit:g} s: {shlex.join(arguments)}"
-            raise UserError(problem, f"set {_LIMIT_VARIABLE} to more seconds, or CXX to another compiler") from None
-        raise
-    ended = f"ended by signal {-process.returncode}\n" if process.returncode < 0 else ""
-    return process.returncode, ended + output.decode(errors="backslashreplace")
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
+
+    def run(self, arguments: Sequence[str]) -> tuple[int, str]:
+        """Exit status and messages of a compiler, in which bytes that are not UTF-8 are escaped.
+
+        UserError when it takes longer than the limit; it is then stopped.
+        """
+        with self._lock:
+            if self._stopped:
+                return -signal.SIGKILL, "not started\n"
+            process = subprocess.Popen(
+                arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+            )
+            self._processes.add(process)
+        try:
+            output, _ = process.communicate(timeout=self._limit)
+        except BaseException as error:
+            self._kill(process)
+            process.communicate()
+            if isinstance(error, subprocess.TimeoutExpired):
+                problem = f"the C++ compiler was stopped after {self._limit:g} s: {shlex.join(arguments)}"
+                raise UserError(problem, f"set {_LIMIT_VARIABLE} to more seconds, or CXX to another compiler") from None
+            raise
+        finally:
+            with self._lock:
+                self._processes.discard(process)
+        ended = f"ended by signal {-process.returncode}\n" if process.returncode < 0 else ""
+        return process.returncode, ended + output.decode(errors="backslashreplace")
+
+    def stop(self) -> None:
+        """End all of them."""
+        with self._lock:
+            self._stopped = True
+            for process in self._processes:
+                self._kill(process)
+
+    @staticmethod
+    def _kill(process: subprocess.Popen[bytes]) -> None:
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.killpg(process.pid, signal.SIGKILL)

@@ -76,6 +76,9 @@ class CompileServer:
                 except (OSError, ValueError) as error:
                     log.warning("the compile server is gone: %s", error)
                     self._close()
+                except BaseException:  # an interrupt: answers that nobody has read would be taken for others
+                    self._close()
+                    raise
         return made
 
     def _exchange(self, requests: Sequence[Request], jobs: int, made: list[Binary | None]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ..cpp.cache import cache_dir, digest, write_atomically
+from ..cpp.cache import cache_dir, digest, is_refusal, private_dir, warn_of_refusal, write_atomically
 
 if TYPE_CHECKING:
     from .kernel import TritonKernel
@@ -29,12 +29,23 @@ def file_of(kernel: TritonKernel) -> str:
 
     Each kernel has a file of its own in the compile cache, named by its content, and is imported from there. Triton's
     own cache knows a function by its text and its line, so that equal kernels of different graphs, and of different
-    processes, are compiled once.
+    processes, are compiled once. Where the disk of the cache takes no more, a private folder holds the file.
     """
     from .source import file_text  # not loaded where files are only read
 
     text = file_text([kernel])
-    path = cache_dir(_FOLDER) / f"{digest(text.encode())}.py"
+    folder = cache_dir(_FOLDER)
+    try:
+        return _written(folder, text)
+    except OSError as error:
+        if not is_refusal(error):
+            raise
+        warn_of_refusal(folder, str(error.strerror))
+    return _written(private_dir(_FOLDER), text)
+
+
+def _written(folder: Path, text: str) -> str:
+    path = folder / f"{digest(text.encode())}.py"
     if not path.exists() or path.read_text() != text:
         write_atomically(path, text.encode())
     return os.fspath(path)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import os
+import platform
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -127,6 +131,9 @@ def test_a_disk_that_takes_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch
         check(19.0)
         check(20.0)
     assert len(caught) == 1
+    no_compiler(monkeypatch)
+    check(19.0)  # found in the private folder
+    assert not list(folder.glob("build-*"))
 
 
 def test_an_entry_cannot_name_a_library_elsewhere(folder: Path, tmp_path: Path) -> None:
@@ -233,6 +240,20 @@ def test_rejected_code_leaves_what_is_needed_to_repeat_it(folder: Path) -> None:
     assert caught.value.source in caught.value.command
 
 
+def test_instruction_sets_are_those_of_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compilers = []
+    for capability in ("", "default", "avx2", "nonsense"):
+        monkeypatch.setenv("ATEN_CPU_CAPABILITY", capability)
+        compilers.append(toolchain.find_compiler())
+    native, default, avx2, other = compilers
+    assert native == other
+    if platform.machine() in ("x86_64", "AMD64"):
+        assert ("-mno-avx" in default.command, "-mno-avx512f" in avx2.command) == (True, True)
+        assert len({c.identity for c in compilers}) == 3
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
+    check(22.0)
+
+
 def _compiler(path: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo fake && exit\n{script}\n')
     path.chmod(0o755)
@@ -247,6 +268,52 @@ def test_a_compiler_that_hangs_is_stopped(folder: Path, tmp_path: Path, monkeypa
     monkeypatch.setenv("INDUCTILE_COMPILE_TIMEOUT", "soon")
     with pytest.raises(UserError, match="INDUCTILE_COMPILE_TIMEOUT is 'soon'"):
         check(16.0)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_interrupt_stops_the_compilers_and_leaves_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int
+) -> None:
+    _compiler(tmp_path / "slow", f"touch {tmp_path}/started$$; exec sleep 60", monkeypatch)
+    sources = [emit(SCALE.format(30.0 + k)) for k in range(3)]
+
+    def interrupt() -> None:
+        deadline = time.monotonic() + 60
+        while len(list(tmp_path.glob("started*"))) < processes and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            compile_kernels(sources, processes)
+    finally:
+        thread.join()
+        signal.signal(signal.SIGINT, before)
+    started = [int(path.name.removeprefix("started")) for path in tmp_path.glob("started*")]
+    assert len(started) == processes
+    assert [number for number in started if Path(f"/proc/{number}").exists()] == []
+    assert not list(folder.iterdir())
+    monkeypatch.delenv("CXX")
+    check(30.0)
+
+
+def test_what_killed_processes_left_is_removed(folder: Path) -> None:
+    old = time.time() - 2 * 24 * 60 * 60
+    folder.mkdir(parents=True)
+    for name in ("build-old", "build-new"):
+        (folder / name).mkdir()
+        (folder / name / "kernels0.cpp").touch()
+    for name in (".tmp-old", ".tmp-new", "other"):
+        (folder / name).touch()
+    for name in ("build-old", ".tmp-old", "other"):
+        os.utime(folder / name, (old, old))
+    check(21.0)
+    assert {path.name for path in folder.iterdir() if path.suffix not in (".so", ".json")} == {
+        "build-new", ".tmp-new", "other",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ kernel.func @columns(%y: !kernel.buffer<f32, 64*s0>, %p: !kernel.buffer<f32, 163
   }
   kernel.yield
 }
-host.func @results(%x: !aten.tensor<(s0)x64xf32, device = "cuda:0">) -> (!aten.tensor<(s0)x64xf32, device = "cuda:0">, !aten.tensor<256x64xf32, device = "cuda:0">) symbols [#sym.symbol<s0, arg = 0, dim = 0, min = 2, hint = 8000>] {
+host.func @results(%x: !aten.tensor<(s0)x64xf32, device = "cuda:0">) -> (!aten.tensor<(s0)x64xf32, device = "cuda:0">, !aten.tensor<256x64xf32, device = "cuda:0">) symbols [#sym.symbol<s0, arg = 0, dim = 0, min = 2, hint = 1000>] {
   %y = host.empty : !aten.tensor<(s0)x64xf32, device = "cuda:0">
   host.launch @rows(%x, %y) [s0]
   %p = host.empty : !aten.tensor<256x64xf32, device = "cuda:0">

@@ -51,22 +51,22 @@ func.func @custom(%x: !aten.tensor<1026xf32>) -> !aten.tensor<f32> {
 }
 
 // On a GPU columns are split by rows until there are enough programs; many rows are left whole.
-func.func @gpu(%x: !aten.tensor<32768x2048xf32, device = "cuda:0">) -> (!aten.tensor<2048xf32, device = "cuda:0">, !aten.tensor<32768xf32, device = "cuda:0">) {
-  %s = loop.generate (i0 in 2048) {
-    %r = loop.reduce sum (r0 in 32768) {
+func.func @gpu(%x: !aten.tensor<2048x512xf32, device = "cuda:0">) -> (!aten.tensor<512xf32, device = "cuda:0">, !aten.tensor<2048xf32, device = "cuda:0">) {
+  %s = loop.generate (i0 in 512) {
+    %r = loop.reduce sum (r0 in 2048) {
       %v = loop.load %x[r0, i0]
       loop.yield %v
     }
     loop.yield %r
-  } : !aten.tensor<2048xf32, device = "cuda:0">
-  %t = loop.generate (i0 in 32768) {
-    %r = loop.reduce sum (r0 in 2048) {
+  } : !aten.tensor<512xf32, device = "cuda:0">
+  %t = loop.generate (i0 in 2048) {
+    %r = loop.reduce sum (r0 in 512) {
       %v = loop.load %x[i0, r0]
       loop.yield %v
     }
     loop.yield %r
-  } : !aten.tensor<32768xf32, device = "cuda:0">
-  func.return %s, %t : !aten.tensor<2048xf32, device = "cuda:0">, !aten.tensor<32768xf32, device = "cuda:0">
+  } : !aten.tensor<2048xf32, device = "cuda:0">
+  func.return %s, %t : !aten.tensor<512xf32, device = "cuda:0">, !aten.tensor<2048xf32, device = "cuda:0">
 }
 // CHECK-BLESS
 // CHECK: builtin.module {
@@ -159,28 +159,28 @@ func.func @gpu(%x: !aten.tensor<32768x2048xf32, device = "cuda:0">) -> (!aten.te
 // CHECK-NEXT:     } : !aten.tensor<f32>
 // CHECK-NEXT:     func.return %s : !aten.tensor<f32>
 // CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @gpu(%x: !aten.tensor<32768x2048xf32, device = "cuda:0">) -> (!aten.tensor<2048xf32, device = "cuda:0">, !aten.tensor<32768xf32, device = "cuda:0">) {
-// CHECK-NEXT:     %0 = loop.generate (i1 in 512, i0 in 2048) {
-// CHECK-NEXT:       %1 = loop.reduce sum (r0 in 64) {
-// CHECK-NEXT:         %v = loop.load %x[64*i1 + r0, i0]
+// CHECK-NEXT:   func.func @gpu(%x: !aten.tensor<2048x512xf32, device = "cuda:0">) -> (!aten.tensor<512xf32, device = "cuda:0">, !aten.tensor<2048xf32, device = "cuda:0">) {
+// CHECK-NEXT:     %0 = loop.generate (i1 in 128, i0 in 512) {
+// CHECK-NEXT:       %1 = loop.reduce sum (r0 in 16) {
+// CHECK-NEXT:         %v = loop.load %x[16*i1 + r0, i0]
 // CHECK-NEXT:         loop.yield %v
 // CHECK-NEXT:       }
 // CHECK-NEXT:       loop.yield %1
-// CHECK-NEXT:     } : !aten.tensor<512x2048xf32, device = "cuda:0">
-// CHECK-NEXT:     %s = loop.generate (i0 in 2048) {
-// CHECK-NEXT:       %r = loop.reduce sum (r0 in 512) {
+// CHECK-NEXT:     } : !aten.tensor<128x512xf32, device = "cuda:0">
+// CHECK-NEXT:     %s = loop.generate (i0 in 512) {
+// CHECK-NEXT:       %r = loop.reduce sum (r0 in 128) {
 // CHECK-NEXT:         %2 = loop.load %0[r0, i0]
 // CHECK-NEXT:         loop.yield %2
 // CHECK-NEXT:       }
 // CHECK-NEXT:       loop.yield %r
-// CHECK-NEXT:     } : !aten.tensor<2048xf32, device = "cuda:0">
-// CHECK-NEXT:     %t = loop.generate (i0 in 32768) {
-// CHECK-NEXT:       %r_1 = loop.reduce sum (r0 in 2048) {
+// CHECK-NEXT:     } : !aten.tensor<512xf32, device = "cuda:0">
+// CHECK-NEXT:     %t = loop.generate (i0 in 2048) {
+// CHECK-NEXT:       %r_1 = loop.reduce sum (r0 in 512) {
 // CHECK-NEXT:         %v_1 = loop.load %x[i0, r0]
 // CHECK-NEXT:         loop.yield %v_1
 // CHECK-NEXT:       }
 // CHECK-NEXT:       loop.yield %r_1
-// CHECK-NEXT:     } : !aten.tensor<32768xf32, device = "cuda:0">
-// CHECK-NEXT:     func.return %s, %t : !aten.tensor<2048xf32, device = "cuda:0">, !aten.tensor<32768xf32, device = "cuda:0">
+// CHECK-NEXT:     } : !aten.tensor<2048xf32, device = "cuda:0">
+// CHECK-NEXT:     func.return %s, %t : !aten.tensor<512xf32, device = "cuda:0">, !aten.tensor<2048xf32, device = "cuda:0">
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
