@@ -166,7 +166,10 @@ def is_joint(place: str) -> bool:
     return name in joint - functional
 
 
-_OF_PASSES = ("emulate_precision_casts", "deterministic", "memory_pool", "patterns", "products", "fallback_by_default")
+_OF_PASSES = (
+    "emulate_precision_casts", "deterministic", "memory_pool", "patterns", "products", "pad_products",
+    "fallback_by_default",
+)  # fmt: skip
 """Options that passes have under the same name."""
 
 

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from ..dialects import host, kernel
 from ..dialects.aten import AtenOp, CallOp
-from ..passes.loop.select_implementation import IMPLEMENTATION
+from ..passes.common.implementations import IMPLEMENTATION
 
 if TYPE_CHECKING:
     from ..lowering.fx_import import ImportedGraph

@@ -71,6 +71,11 @@ class Config:
         "who multiplies large float32 matrices on the CPU: torch's BLAS as in eager, oneDNN, or the faster one here",
         ("auto", "blas", "onednn"),
     )
+    pad_products: bool = _option(
+        True,
+        "on a GPU, let products whose rows begin at unaligned addresses read and write aligned ones, where measured "
+        "rates of the GPU say that it pays",
+    )
     memory_pool: bool = _option(
         True,
         "on the CPU, keep memory for intermediate values between calls, where that does not raise the peak of a call; "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -18,6 +18,7 @@ from torch.fx.node import map_arg
 
 from ..passes.counters import counter
 from ..passes.remarks import remark
+from .fx_mask_terms import UnknownTermError, meaning
 from .fx_pre_grad import pre_grad_pass
 from .fx_private import known_true, without_modes
 
@@ -29,10 +30,15 @@ _MOST_ELEMENTS = 2**24
 _OPERATORS = (
     "getitem and_ or_ xor invert neg add sub mul floordiv mod lt le gt ge eq ne",
     "arange full ones zeros ones_like zeros_like full_like tril triu where logical_and logical_or logical_not abs lt "
-    "le gt ge eq ne add sub mul minimum maximum unsqueeze squeeze reshape transpose permute",
+    "le gt ge eq ne add sub mul minimum maximum unsqueeze squeeze reshape transpose permute diff cumsum cat stack "
+    "clamp floor_divide remainder neg sum any all amin amax flip roll outer isin sign "
+    "bitwise_and bitwise_or bitwise_not bitwise_xor logical_xor repeat_interleave gather index_select broadcast_to "
+    "zeros_like",
     "abs add bool clone contiguous div eq expand expand_as float ge gt int le logical_and logical_not logical_or long "
     "lt masked_fill mul ne new_full new_ones new_zeros permute repeat reshape squeeze sub to transpose tril triu type "
-    "unsqueeze view",
+    "unsqueeze view diff cumsum clamp floor_divide remainder neg sum any all amin amax flip "
+    "roll flatten unflatten movedim swapaxes t gather index_select repeat_interleave broadcast_to half bfloat16 double "
+    "minimum maximum where logical_xor bitwise_and bitwise_or bitwise_not size",
 )
 """Names of what masks are made by: Python's operators, functions of torch, methods of tensors."""
 
@@ -44,6 +50,9 @@ _FUNCTIONS: frozenset[Callable[..., Any]] = frozenset(
 _METHODS = frozenset(_OPERATORS[2].split())
 _PARAMETERS = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
 """Those of `scaled_dot_product_attention` that may be given by position."""
+
+_Judgement: TypeAlias = tuple[str | None, str]
+"""What is proved of a mask, and else the reason why nothing is."""
 
 _SETTERS = frozenset(
     getattr(operator, name) for name in ("setitem", "iadd", "isub", "imul", "iand", "ior", "ixor", "itruediv")
@@ -66,23 +75,22 @@ def prove_attention_masks(graph: GraphModule, inputs: Sequence[Any]) -> None:
     if not calls:
         return
     written = _ancestors(_written(graph))
-    known: dict[Node, torch.Tensor | str] = {}
+    known: dict[Node, _Judgement] = {}
     for node in calls:
         arguments = dict(zip(_PARAMETERS, node.args, strict=False)) | node.kwargs
         mask = arguments.get("attn_mask")
         if not isinstance(mask, Node) or arguments.get("is_causal"):
             continue
         if mask not in known:
-            known[mask] = _evaluate(mask, written)
-        value = known[mask]
-        if isinstance(value, str):
-            remark("missed", _NAME, None, f"{node.name} keeps its mask: {value}")
-        elif proved := _meaning(value):
+            known[mask] = _judge(mask, written)
+        proved, problem = known[mask]
+        if proved:
             if counter("prove-attention-masks"):
                 remark("passed", _NAME, None, f"the mask of {node.name}: {proved}")
                 arguments |= {"attn_mask": None, "is_causal": proved == "causal"}
                 _set_arguments(node, arguments)
             continue
+        remark("missed", _NAME, None, f"{node.name} keeps its mask: {problem}")
         _lay_out(graph, node, mask, arguments)
     for mask in known:
         _drop(graph, mask)
@@ -104,10 +112,13 @@ def _set_arguments(node: Node, arguments: dict[str, Any]) -> None:
 
 
 def _meaning(mask: torch.Tensor) -> str | None:
-    """ "visible" or "causal", None for anything else. Of floats 0 means visible and -inf hidden."""
+    """ "visible" or "causal", None for anything else. Of floats 0 means visible, -inf or the least number hidden.
+
+    Beside a visible place the least number gives a weight of 0 as well, and under the causal mask each row has one.
+    """
     if mask.dtype.is_floating_point:
         visible = mask == 0
-        if not bool((visible | (mask == -torch.inf)).all()):
+        if not bool((visible | (mask <= torch.finfo(mask.dtype).min)).all()):
             return None
     elif mask.dtype == torch.bool:
         visible = mask
@@ -120,11 +131,25 @@ def _meaning(mask: torch.Tensor) -> str | None:
     return "causal" if square else None
 
 
-def _evaluate(mask: Node, written: set[Node]) -> torch.Tensor | str:
-    """The elements of a mask, or why they are not known."""
+def _judge(mask: Node, written: set[Node]) -> _Judgement:
+    """What a mask is proved to mean, or what is in the way: by its elements, or for all sizes that are symbols."""
+    if overwritten := next((node for node in _ancestors([mask]) if node in written), None):
+        return None, f"{overwritten.name} is written in place"
     shape = mask.meta["example_value"].shape
-    if len(shape) < 2 or any(not isinstance(size, int) for size in shape):
-        return "its sizes are not constant"
+    if len(shape) >= 2 and all(isinstance(size, int) for size in shape):
+        value = _evaluate(mask)
+        if isinstance(value, str):
+            return None, value
+        return _meaning(value), "some of it is hidden, and it is not the causal one of a square"
+    try:
+        return meaning(mask), ""
+    except UnknownTermError as error:
+        return None, str(error)
+
+
+def _evaluate(mask: Node) -> torch.Tensor | str:
+    """The elements of a mask of constant sizes, or why they are not known."""
+    shape = mask.meta["example_value"].shape
     if shape.numel() > _MOST_ELEMENTS or shape.numel() == 0:
         return f"it has {shape.numel()} elements"
     values: dict[Node, Any] = {}
@@ -133,8 +158,6 @@ def _evaluate(mask: Node, written: set[Node]) -> torch.Tensor | str:
         for node in mask.graph.nodes:
             if node not in needed:
                 continue
-            if node in written:
-                return f"{node.name} is written in place"
             if not _is_pure(node):
                 return f"it depends on {node.name}"
             args, kwargs = map_arg((node.args, dict(node.kwargs)), values.__getitem__)

@@ -45,9 +45,10 @@ DEFAULT: tuple[Phase, ...] = (
     ),
     Phase(
         "post-grad",
-        "aten: canonical form, no duplicates, known combinations of ops as one op, nothing dead, equal layers once",
-        "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce,graph-round-decisions,"
-        "graph-outline-repeats",
+        "aten: canonical form, no duplicates, known combinations of ops as one op, nothing dead, products in aligned "
+        "rows, equal layers once",
+        "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce,"
+        "graph-pad-products{target={target}},graph-round-decisions,graph-outline-repeats",
     ),
     Phase("lower-to-loop", "aten -> loop: every op as scalar bodies over named axes", "lower-aten-to-loop"),
     Phase(

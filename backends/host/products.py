@@ -12,7 +12,7 @@ import torch
 
 from ...dialects.aten import AtenOp
 from ...errors import UnsupportedError
-from ...passes.loop.select_implementation import BLAS, IMPLEMENTATION, ONEDNN
+from ...passes.common.implementations import ALIGNMENT, BLAS, IMPLEMENTATION, ONEDNN, TURNS, turns
 
 _INTEL = "GenuineIntel"
 
@@ -61,13 +61,39 @@ def _onednn() -> Mapping[str, Callable[..., torch.Tensor]]:
     return {"aten.mm": mm, "aten.addmm": addmm}
 
 
+def mm_in_turns(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """`left @ right`, row-major, by products that write rows that begin at aligned addresses; see `TURNS`."""
+    with torch.no_grad():
+        size = left.element_size()
+        per, columns = ALIGNMENT // size, right.shape[1]
+        out = torch.empty((left.shape[0], columns), dtype=left.dtype, device=left.device)
+        count = turns(columns, size)
+        if count == 1 or columns < 2 * per or left.shape[0] < count:
+            return torch.mm(left, right, out=out)
+        ends = torch.cat((right.t()[:per], right.t()[columns - per :]))
+        both = out.as_strided((left.shape[0], 2, per), (columns, columns - per, 1))
+        both.copy_(torch.mm(left, ends.t()).view(-1, 2, per))
+        for turn in range(count):
+            first = -turn * columns % per
+            width = (columns - first) // per * per
+            torch.mm(left[turn::count], right[:, first : first + width], out=out[turn::count, first : first + width])
+        return out
+
+
+def _in_turns() -> Mapping[str, Callable[..., torch.Tensor]]:
+    return {"aten.mm": mm_in_turns}
+
+
+_PROVIDERS: Mapping[str, Callable[[], Mapping[str, Callable[..., torch.Tensor]]]] = {ONEDNN: _onednn, TURNS: _in_turns}
+
+
 def implementation_of(op: AtenOp) -> Callable[..., torch.Tensor] | None:
     """What runs an op instead of ATen's own, if the IR chose something. UnsupportedError for what nobody provides."""
     chosen = op.attributes.get(IMPLEMENTATION)
     if chosen is None:
         return None
-    name = getattr(chosen, "data", None)
-    found = _onednn().get(op.name) if name == ONEDNN else None
+    provider = _PROVIDERS.get(str(getattr(chosen, "data", "")))
+    found = None if provider is None else provider().get(op.name)
     if found is None:
         raise UnsupportedError(f"{op.name} has no implementation {chosen}")
     return found

@@ -17,15 +17,10 @@ from ...dialects.sym import ONE, Expr, Ranges, bounds
 from ...errors import UserError
 from ..common.estimates import Estimates
 from ..common.functions import functions, symbol_ranges
+from ..common.implementations import BLAS, IMPLEMENTATION, LIBRARIES, ONEDNN
 from ..counters import counter
 from ..remarks import remark
 from .bias import add_bias_behind, adds_columns, is_apart_on_gpu
-
-#: the attribute of an op that names its implementation; without it ATen chooses
-IMPLEMENTATION = "implementation"
-
-BLAS, ONEDNN = "blas", "onednn"
-LIBRARIES = (BLAS, ONEDNN)
 
 #: a product that oneDNN gets has two rows and a second matrix of so many elements, or so many multiplications
 LARGE_MATRIX = 1 << 19

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -44,9 +44,48 @@ def causal_floats(x: torch.Tensor) -> torch.Tensor:
     return torch.zeros(8, 8).masked_fill(~causal(x)[0, 0], -torch.inf)
 
 
+def causal_least(x: torch.Tensor) -> torch.Tensor:
+    return torch.zeros(8, 8).masked_fill(~causal(x)[0, 0], torch.finfo(torch.float32).min)
+
+
 def window(x: torch.Tensor) -> torch.Tensor:
     rows, columns = positions(x)
     return (columns <= rows) & (rows - columns < 3)
+
+
+def packed(x: torch.Tensor) -> torch.Tensor:
+    """As a library makes it: the positions are one document where each is the one before plus 1."""
+    batch, _, length, _ = x.shape
+    ids = torch.arange(length, device=x.device)[None].expand(batch, -1)
+    document = (torch.diff(ids, prepend=ids[:, :1] - 1, dim=-1) != 1).cumsum(-1)
+    b, q = torch.arange(batch)[:, None, None, None], torch.arange(length)[None, None, :, None]
+    k = torch.arange(length)[None, None, None, :]
+    seen = q.new_ones((), dtype=torch.bool) & (ids[b, k] <= ids[b, q])
+    return (seen & (document[b, q] == document[b, k])).expand(batch, -1, length, length)
+
+
+def triangle(x: torch.Tensor) -> torch.Tensor:
+    return torch.ones(x.shape[2], x.shape[2], dtype=torch.bool, device=x.device).tril()
+
+
+def one_less(x: torch.Tensor) -> torch.Tensor:
+    rows, columns = positions(x)
+    return (columns < rows) | (rows == 0)
+
+
+def two_documents(x: torch.Tensor) -> torch.Tensor:
+    rows, columns = positions(x)
+    return (columns <= rows) & ((columns >= 4) == (rows >= 4))
+
+
+def every_other(x: torch.Tensor) -> torch.Tensor:
+    rows, columns = positions(x)
+    return ((rows & 1) == (columns & 1)) & (columns <= rows)
+
+
+def of_few_bits(x: torch.Tensor) -> torch.Tensor:
+    rows, columns = positions(x)
+    return columns.to(torch.int8) <= rows.to(torch.int8)
 
 
 def of_an_input(x: torch.Tensor) -> torch.Tensor:
@@ -89,7 +128,7 @@ def test_a_mask_that_hides_nothing_goes_away(mask: Mask) -> None:
     assert all(node.target is not torch.arange for node in call.graph.nodes)
 
 
-@pytest.mark.parametrize("mask", [causal, causal_floats])
+@pytest.mark.parametrize("mask", [causal, causal_floats, causal_least, packed, triangle])
 def test_a_causal_mask_becomes_a_parameter(mask: Mask) -> None:
     (call,), _ = calls(mask)
     assert call.kwargs["attn_mask"] is None and call.kwargs["is_causal"] is True
@@ -104,11 +143,51 @@ def test_other_masks_stay(mask: Mask, reason: str) -> None:
     assert reason in "".join(remarks)
 
 
-def test_a_size_that_changes_decides_no_mask() -> None:
-    def attention(x: torch.Tensor) -> torch.Tensor:
-        return F.scaled_dot_product_attention(x, x, x, causal(x))
+def dynamic_calls(mask: Mask, sizes: Sequence[int]) -> tuple[list[dict[str, Any]], str]:
+    """The arguments of attention under sizes that are symbols, and the remarks; answers are compared with eager."""
+    found: list[dict[str, Any]] = []
 
-    compiled = torch.compile(attention, backend="inductile", dynamic=True)
-    for length in (5, 8, 9):
-        x = torch.randn(2, 2, length, 16)
-        torch.testing.assert_close(compiled(x), attention(x))
+    def backend(graph: torch.fx.GraphModule, inputs: list[Any]) -> Any:
+        prove_attention_masks(graph, inputs)
+        graph.graph.lint()
+        graph.recompile()
+        names = ("query", "key", "value", "attn_mask")
+        for node in graph.graph.nodes:
+            if node.target is F.scaled_dot_product_attention:
+                found.append(dict(zip(names, node.args, strict=False)) | node.kwargs)
+        return graph
+
+    def attention(x: torch.Tensor) -> torch.Tensor:
+        return F.scaled_dot_product_attention(x, x, x, mask(x))
+
+    run = torch.compile(attention, backend=backend, dynamic=True)
+    with collecting() as remarks:
+        for size in sizes:
+            x = torch.randn(2, 2, size, 16, generator=torch.Generator().manual_seed(0))
+            torch.testing.assert_close(run(x), attention(x))
+    return found, "".join(each.reason for each in remarks if each.pass_name == "prove-attention-masks")
+
+
+@pytest.mark.parametrize("mask", [causal, packed, triangle])
+def test_a_causal_mask_of_any_size_becomes_a_parameter(mask: Mask) -> None:
+    (call,), _ = dynamic_calls(mask, (5, 8, 200))
+    assert call["attn_mask"] is None and call["is_causal"] is True
+
+
+@pytest.mark.parametrize("mask", [lambda x: positions(x)[0] >= -positions(x)[1], lambda x: ~(positions(x)[0] < 0)])
+def test_a_mask_of_any_size_that_hides_nothing_goes_away(mask: Mask) -> None:
+    (call,), _ = dynamic_calls(mask, (5, 8))
+    assert call["attn_mask"] is None and call["is_causal"] is False
+
+
+@pytest.mark.parametrize(
+    ("mask", "reason"),
+    [
+        (window, "it means"), (one_less, "one of several"), (two_documents, ""), (every_other, ""),
+        (of_few_bits, "int8"), (of_an_input, "depends on"), (visible, "it means"),
+    ],
+)  # fmt: skip
+def test_other_masks_of_any_size_stay(mask: Mask, reason: str) -> None:
+    (call,), remarks = dynamic_calls(mask, (5, 8, 200))
+    assert call["attn_mask"] is not None
+    assert reason in remarks

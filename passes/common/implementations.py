@@ -1,0 +1,27 @@
+"""Names of implementations: the attribute of a product that says who computes it, where ATen does not choose."""
+
+from __future__ import annotations
+
+from math import gcd
+
+#: the attribute of an op that names its implementation; without it ATen chooses
+IMPLEMENTATION = "implementation"
+
+BLAS, ONEDNN = "blas", "onednn"
+LIBRARIES = (BLAS, ONEDNN)
+
+TURNS = "turns"
+"""Rows of the result in turns, so that each product writes rows that begin at aligned addresses.
+
+Of a row-major result every n-th row begins at the same place modulo `ALIGNMENT`, for n = `turns(columns, size)`. One
+product computes such rows: their distance is aligned, and so is the first column that it computes of them. The columns
+before and behind come from a product of their own, `ALIGNMENT` bytes at each end.
+"""
+
+ALIGNMENT = 16
+"""Bytes that a library's fast kernels want the rows of matrices to begin at multiples of."""
+
+
+def turns(columns: int, size: int) -> int:
+    """How many rows of so many elements of `size` bytes lie between two that begin at the same place; 1 if all do."""
+    return ALIGNMENT // gcd(ALIGNMENT, columns * size)

@@ -1,0 +1,43 @@
+"""How long matrix products take on a GPU's library, by how their rows lie in memory: measured rates as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..kernel.targets import GpuTarget
+
+LAUNCH = 4000.0
+"""Nanoseconds between two kernels of a library, with the call that starts them."""
+
+
+@dataclass(frozen=True)
+class ProductRates:
+    """Operations a nanosecond of products of one element type, two for each multiplication.
+
+    by_alignment: bytes that all rows of the three matrices begin at multiples of -> the rate
+    source:       where the numbers come from
+    """
+
+    by_alignment: Mapping[int, float]
+    source: str
+
+
+#: (target, bits of an element) -> rates; what is not here is not known, and nothing is decided by it
+RATES: dict[tuple[str, int], ProductRates] = {
+    ("cuda:90", 16): ProductRates(
+        {16: 686_000, 4: 239_000, 2: 100_000},
+        "H200, torch 2.11, bfloat16: 8192x768x30522 in 1.61 ms and 8192x768x30528 in 0.56, 4096x768x50257 in 3.2",
+    ),
+}
+
+
+def product_nanoseconds(target: GpuTarget, bits: int, alignment: int, sizes: tuple[int, int, int, int]) -> float | None:
+    """An estimate for `sizes`: batch, rows, depth and columns; None where no rate is known for the alignment."""
+    rates = RATES.get((target.name, bits))
+    rate = rates.by_alignment.get(alignment) if rates is not None else None
+    if rate is None:
+        return None
+    batch, rows, depth, columns = sizes
+    moved = bits // 8 * batch * (rows * depth + depth * columns + rows * columns)
+    return LAUNCH + max(2.0 * batch * rows * depth * columns / rate, moved / target.bandwidth)

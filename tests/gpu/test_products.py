@@ -1,0 +1,83 @@
+"""Matrix products with sizes that no row is aligned by, on a GPU: as exact as eager's, and by the fast kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from inductile.backends.compiled import REPORTS
+
+pytestmark = pytest.mark.gpu
+
+ROWS, DEPTH = 2048, 768
+
+
+def _relative(got: torch.Tensor, exact: torch.Tensor) -> float:
+    return float((got.double() - exact).norm() / exact.norm())
+
+
+def _check(got: Any, eager: Any, exact: Any) -> None:
+    for g, e, x in zip(got, eager, exact, strict=True):
+        assert (g.dtype, g.shape, g.stride()) == (e.dtype, e.shape, e.stride())
+        assert _relative(g, x) <= 1.5 * _relative(e, x) + 1e-4
+
+
+@pytest.mark.parametrize("columns", [30522, 50257, 30524])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_logits(columns: int, bias: bool, dynamic: bool) -> None:
+    head = torch.nn.Linear(DEPTH, columns, bias=bias, device="cuda", dtype=torch.bfloat16)
+    run = torch.compile(lambda x: head(F.gelu(x)), backend="inductile", dynamic=dynamic)
+    for rows in (ROWS, ROWS - 37):
+        x = torch.randn(rows, DEPTH, device="cuda", dtype=torch.bfloat16)
+        with torch.no_grad():
+            exact = F.linear(F.gelu(x.double()), head.weight.double(), head.bias.double() if bias else None)
+            _check([run(x)], [head(F.gelu(x))], [exact])
+    if columns != 30524:  # rows at multiples of 8 bytes may be fast enough
+        assert any("turns" in call for call in REPORTS[-1].aten_calls), REPORTS[-1].aten_calls
+
+
+def test_no_second_copy_of_logits() -> None:
+    head = torch.nn.Linear(DEPTH, 50257, bias=False, device="cuda", dtype=torch.bfloat16)
+    run = torch.compile(head, backend="inductile")
+    x = torch.randn(4096, DEPTH, device="cuda", dtype=torch.bfloat16)
+    with torch.no_grad():
+        run(x)
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        y = run(x)
+        peak = torch.cuda.max_memory_allocated() - before
+    assert peak <= y.numel() * y.element_size() + (64 << 20)
+
+
+def _gradients(call: Callable[..., Any], *inputs: torch.Tensor) -> list[torch.Tensor]:
+    leaves = [x.detach().clone().requires_grad_() for x in inputs]
+    loss = call(*leaves)
+    return [loss, *torch.autograd.grad(loss, leaves)]
+
+
+def test_gradients_of_a_vocabulary() -> None:
+    """Both products with the gradient of the logits read padded rows."""
+    labels = torch.randint(0, 50257, (ROWS,), device="cuda")
+
+    def loss(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return F.cross_entropy((x @ w.t()).float(), labels)
+
+    x = torch.randn(ROWS, DEPTH, device="cuda", dtype=torch.bfloat16) / 8
+    w = torch.randn(50257, DEPTH, device="cuda", dtype=torch.bfloat16) / 8
+    got = _gradients(torch.compile(loss, backend="inductile"), x, w)
+    exact = _gradients(lambda x, w: F.cross_entropy(x @ w.t(), labels), x.double(), w.double())
+    _check(got, _gradients(loss, x, w), exact)
+
+
+def test_off_by_option() -> None:
+    head = torch.nn.Linear(DEPTH, 30522, device="cuda", dtype=torch.bfloat16)
+    run = torch.compile(head, backend="inductile", options={"pad_products": False})
+    with torch.no_grad():
+        run(torch.randn(ROWS, DEPTH, device="cuda", dtype=torch.bfloat16))
+    assert not any("turns" in call for call in REPORTS[-1].aten_calls)
