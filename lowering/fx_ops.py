@@ -225,8 +225,8 @@ class NodeImporter:
     def _wrap_number(self, number: Value, node: Node, location: LocationAttr) -> SSAValue:
         """A 0-d tensor that promotes like the number does in this call."""
         tensors = [t for t in _leaves([_meta_of(arg) for arg in node.all_input_nodes]) if isinstance(t, torch.Tensor)]
-        dtype = torch.result_type(torch.empty(0), number) if not tensors else tensors[0].dtype
         sample = number if isinstance(number, (bool, int, float, complex)) else _SAMPLES.get(type(number), 1.0)
+        dtype = tensors[0].dtype if tensors else torch.result_type(sample, sample)
         for tensor in tensors:
             dtype = torch.promote_types(dtype, torch.result_type(torch.empty(1, dtype=tensor.dtype), sample))
         device = device_name(tensors[0].device) if tensors else "cpu"
