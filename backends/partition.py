@@ -13,7 +13,7 @@ from torch.fx import GraphModule
 from xdsl.context import Context
 from xdsl.passes import ModulePass
 
-from ..errors import PassError, PassFailureWarning, UserError
+from ..errors import PassError, PassFailureWarning, UnsupportedError, UserError
 from ..lowering.fx_joint import JointGraph, import_joint
 from ..lowering.fx_layouts import mark_saved
 from ..lowering.fx_private import memory_budget, torch_partition
@@ -43,13 +43,17 @@ def partition_joint(
 ) -> tuple[GraphModule, GraphModule]:
     """The forward and the backward graph of a joint graph: a `partition_fn` of AOTAutograd, but for `config`.
 
-    What the aten level cannot say is left to torch's partitioner, with a warning and a remark; so is a graph on which
-    our partition fails.
+    A graph on which our partition fails is left to torch's partitioner, with a warning and a remark. So is one that the
+    aten level has no types for; of that the graphs that come out of it warn.
     """
     static = list(static_lifetime_input_indices or ())
     forward, backward = _split(graph, inputs, config, num_fwd_outputs, static)
     mark_saved(forward, num_fwd_outputs)
     return forward, backward
+
+
+class _NotImportedError(UnsupportedError):
+    """The aten level has no type for a value of the joint graph."""
 
 
 def _split(
@@ -80,11 +84,12 @@ def _may_be_left_to_torch(error: Exception, config: Config) -> bool:
 
 
 def _tell(error: Exception) -> None:
-    """Warn that torch splits a graph: what the aten level cannot say, or a failure of ours."""
+    """Say that torch splits a graph, and warn unless a graph that comes out of it will."""
     unsupported = reason_to_leave_it(error, Config())
     reason = unsupported or (str(error) if isinstance(error, PassError) else f"{type(error).__name__}: {error}")
     category = UserWarning if unsupported else PassFailureWarning
-    warnings.warn(f"torch splits a graph into forward and backward: {reason}", category, stacklevel=3)
+    if not isinstance(error, _NotImportedError):
+        warnings.warn(f"torch splits a graph into forward and backward: {reason}", category, stacklevel=3)
     remark("missed" if unsupported else "failure", Partition.name, None, f"torch splits the graph: {reason}")
 
 
@@ -106,7 +111,10 @@ def _partition(
     report = GraphReport("joint")
 
     def load() -> JointGraph:
-        return import_joint(graph, inputs, forward_outputs, static)
+        try:
+            return import_joint(graph, inputs, forward_outputs, static)
+        except UnsupportedError as error:
+            raise _NotImportedError(str(error)) from error
 
     root = trace_root(config.trace)
     trace = Trace.start(root, "joint") if root is not None else None

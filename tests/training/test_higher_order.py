@@ -15,7 +15,7 @@ import torch
 def _no_fallback() -> Iterator[None]:
     """torch's partitioner must not have taken over."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("error", message="torch splits a graph")
+        warnings.filterwarnings("error", message="(torch splits|inductile runs) a graph")
         yield
 
 

@@ -23,7 +23,7 @@ from .models import Block, Checkpointed, Function
 def _no_fallback() -> Iterator[None]:
     """torch's partitioner must not have taken over."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("error", message="torch splits a graph")
+        warnings.filterwarnings("error", message="(torch splits|inductile runs) a graph")
         yield
 
 
