@@ -9,17 +9,22 @@ from pathlib import Path
 import pytest
 
 from ..filecheck_runner.execute import load_tools
-from .documents import blessed, matches, run_page
+from .documents import READ, RUN, blessed, blocks, matches, run_page
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted(path.name for path in (ROOT / "docs").glob("*.md") if "```console" in path.read_text())
+TEXTS = {
+    str(path.relative_to(ROOT)): path.read_text()
+    for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.md")])
+}
+BLOCKS = [(page, block) for page, text in TEXTS.items() for block in blocks(text)]
+PAGES = list(dict.fromkeys(page for page, block in BLOCKS if block.language in RUN and block.reason is None))
+LEFT_OUT = {f"{page}:{block.line}": block.reason for page, block in BLOCKS if block.reason is not None}
 TOOLS = load_tools(ROOT / "pyproject.toml")
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_print_what_is_shown(page: str, tmp_path: Path) -> None:
-    path = ROOT / "docs" / page
-    text = path.read_text()
+    path, text = ROOT / page, TEXTS[page]
     runs = list(run_page(text, tmp_path, TOOLS))
     if os.environ.get("INDUCTILE_BLESS") == "1":
         text = blessed(text, runs)
@@ -29,8 +34,30 @@ def test_commands_print_what_is_shown(page: str, tmp_path: Path) -> None:
         assert matches(command.output, printed), f"$ {command.line}\n{printed}"
 
 
+@pytest.mark.parametrize("place", LEFT_OUT)
+def test_blocks_that_are_not_run(place: str) -> None:
+    pytest.skip(f"{place}: {LEFT_OUT[place]}")
+
+
 def test_pages_are_run() -> None:
-    assert {"first_pass.md", "softmax.md", "workbench.md"} <= set(PAGES)
+    assert {"README.md", *(f"docs/{name}.md" for name in ("first_pass", "softmax", "workbench"))} <= set(PAGES)
+
+
+def test_blocks_say_what_they_are() -> None:
+    """So that no command is left out because nobody knows it for one."""
+    assert [f"{page}:{block.line}" for page, block in BLOCKS if block.language not in RUN + READ + ("text",)] == []
+
+
+def test_a_block_that_fails_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    page = '```sh\ncd here\nA=1 python -c \'import os; open(os.environ["A"], "w")\'  # writes\n```\n'
+    assert list(run_page(page, tmp_path, TOOLS)) == []
+    assert (tmp_path / "here" / "1").exists()
+    failing = ("sh\ninductile-opt none.mlir", "python\nraise SystemExit(3)", "sh\npython -c 'raise SystemExit(3)'")
+    for body in failing:
+        with pytest.raises(AssertionError, match="status"):
+            list(run_page(f"```{body}\n```\n", tmp_path, TOOLS))
+        assert list(run_page(f"<!-- not run: why -->\n```{body}\n```\n", tmp_path, TOOLS)) == []
 
 
 def test_the_map_names_files_that_exist() -> None:

@@ -98,9 +98,13 @@ def test_program(name: str) -> None:
 SMALL = GpuBlocks(elements=64, longest_row=8, step=16, least_step=4, column_step=32, unroll=2)
 
 
+#: shorter rows of programs that would take a thousand steps
+SHORTER = {"long_softmax": ("20000", "1003"), "softmax": ("4096", "515")}
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_in_small_blocks(name: str) -> None:
-    _check(PROGRAMS[name], SIZES, SMALL)
+    _check(PROGRAMS[name].replace(*SHORTER.get(name, ("", ""))), SIZES, SMALL)
 
 
 @pytest.mark.parametrize("name", [n for n, text in PROGRAMS.items() if "<s0, " in text])
