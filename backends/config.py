@@ -53,7 +53,7 @@ class Config:
     )
     pipeline: str = _option("default", "a named pipeline, or a pipeline string of our passes")
     pre_grad: str = _option(
-        "remove-identities,prove-attention-masks",
+        "remove-identities,recognise-attention,prove-attention-masks",
         "passes on Dynamo's graph, separated by commas; 'fold-batch-norm' is off, since it rounds differently",
     )
     partition: str = _option(
