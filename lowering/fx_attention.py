@@ -78,7 +78,7 @@ def recognise_attention(graph: GraphModule, inputs: Sequence[Any]) -> None:
             if str(reason):
                 remark("missed", _NAME, None, f"{node.name} ends an attention that stays written out: {reason}")
             continue
-        if counter(_NAME):
+        if counter("recognise-attention"):
             _replace(graph, node, found)
             kind = "causal" if found.is_causal else "without a mask"
             remark("passed", _NAME, None, f"{node.name} is an attention, {kind}; replaces {len(found.calls)} calls")

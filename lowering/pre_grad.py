@@ -28,8 +28,8 @@ PRE_GRAD: dict[str, PreGradPass] = {
         PreGradPass(
             "recognise-attention",
             "On a GPU, attention of 16 bits that is written out is `scaled_dot_product_attention`, without a mask or "
-            "under one that is proved to be causal. Rounds differently: scores stay in float32; NaN in a value that a row "
-            "does not see no longer reaches it.",
+            "under one that is proved to be causal. Rounds differently: scores stay in float32; NaN in a value that a "
+            "row does not see no longer reaches it.",
             "lowering.fx_attention",
         ),
         PreGradPass(
