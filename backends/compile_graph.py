@@ -101,7 +101,9 @@ def _compile(
     report.seconds["import"] = time.perf_counter() - started
     root = trace_root(config.trace)
     trace = Trace.start(root, kind) if root is not None else None
-    passes = choose_passes(config, _target_of(imported.module))
+    target = _target_of(imported.module)
+    report.describe_input(imported.module)
+    passes = choose_passes(config, target)
     if trace is not None:
         trace.write("pipeline.txt", ",".join(map(str, passes)) + "\n")
     run_passes(imported, passes, config, report, trace, lambda: import_graph(graph, inputs))
@@ -110,7 +112,7 @@ def _compile(
         carriers = watched_inputs([*inputs, *imported.constants], kind)
         program = build(imported.module, config, imported.references, carriers)
     report.seconds["emit and compile"] = time.perf_counter() - started
-    report.describe(imported.module, program)
+    report.describe(imported.module, program, target)
     if trace is not None:
         trace.add_program(imported.module, program.sources)
     keep_report(report)

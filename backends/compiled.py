@@ -12,6 +12,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from ..dialects import host, kernel
 from ..dialects.aten import AtenOp, CallOp
 from ..passes.common.implementations import IMPLEMENTATION
+from ..passes.common.library_calls import LibraryCall, decomposed_attention, library_calls
+from ..passes.kernel.targets import target_named
 
 if TYPE_CHECKING:
     from ..lowering.fx_import import ImportedGraph
@@ -24,17 +26,24 @@ class GraphReport:
 
     kernels:    kernel name -> how often it is launched
     aten_calls: op -> how often ATen is called for it
+    products:   matrix products and attention, with who computes them
     seconds:    stage -> seconds
     """
 
     kind: str
     kernels: dict[str, int] = field(default_factory=dict)
     aten_calls: dict[str, int] = field(default_factory=dict)
+    products: list[LibraryCall] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
 
-    def describe(self, module: ModuleOp, program: Program) -> None:
+    def describe_input(self, module: ModuleOp) -> None:
+        """Read from the imported graph what the final IR does not show."""
+        self.products = list(decomposed_attention(module))
+
+    def describe(self, module: ModuleOp, program: Program, target: str) -> None:
         """Read launches and ATen calls from the final IR."""
+        self.products += library_calls(module, target_named(target))
         launches: Counter[str] = Counter()
         calls: Counter[str] = Counter()
         for function in module.ops:
