@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..dialects import host
@@ -95,13 +96,18 @@ def _compile(
 
     root = trace_root(config.trace)
     trace = Trace.start(root, kind) if root is not None else None
-    imported = run_passes(load, lambda module: choose_passes(config, target_of_device(module)), config, report, trace)
+
+    def choose(module: ModuleOp) -> list[ModulePass]:
+        report.describe_input(module)
+        return choose_passes(config, target_of_device(module))
+
+    imported = run_passes(load, choose, config, report, trace)
     started = time.perf_counter()
     with without_modes():  # programs own real tensors: constants, status words
         carriers = watched_inputs([*inputs, *imported.constants], kind)
         program = build(imported.module, config, imported.references, carriers)
     report.seconds["emit and compile"] = time.perf_counter() - started
-    report.describe(imported.module, program)
+    report.describe(imported.module, program, target_of_device(imported.module))
     if trace is not None:
         trace.add_program(imported.module, program.sources)
     keep_report(report)

@@ -12,6 +12,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from ..dialects import host, kernel
 from ..dialects.aten import AtenOp, CallOp
 from ..passes.common.implementations import IMPLEMENTATION
+from ..passes.common.library_calls import LibraryCall, decomposed_attention, library_calls
+from ..passes.kernel.targets import target_named
 
 if TYPE_CHECKING:
     from ..lowering.fx_import import ImportedGraph
@@ -24,6 +26,7 @@ class GraphReport:
 
     kernels:    kernel name -> how often it is launched
     aten_calls: op -> how often ATen is called for it
+    products:   matrix products and attention, with who computes them
     seconds:    stage -> seconds
     failures:   passes that failed and were left out -> why
     """
@@ -31,6 +34,7 @@ class GraphReport:
     kind: str
     kernels: dict[str, int] = field(default_factory=dict)
     aten_calls: dict[str, int] = field(default_factory=dict)
+    products: list[LibraryCall] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
@@ -39,8 +43,13 @@ class GraphReport:
         """Add to the time of a stage."""
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
 
-    def describe(self, module: ModuleOp, program: Program) -> None:
+    def describe_input(self, module: ModuleOp) -> None:
+        """Read from the imported graph what the final IR does not show."""
+        self.products = list(decomposed_attention(module))
+
+    def describe(self, module: ModuleOp, program: Program, target: str) -> None:
         """Read launches and ATen calls from the final IR."""
+        self.products += library_calls(module, target_named(target))
         launches: Counter[str] = Counter()
         calls: Counter[str] = Counter()
         for function in module.ops:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import UserError
+from ..lowering.pre_grad import PRE_GRAD, pre_grad_names
 from ..lowering.registry import nearest
 
 _TRITON = "triton."
@@ -53,8 +54,8 @@ class Config:
     )
     pipeline: str = _option("default", "a named pipeline, or a pipeline string of our passes")
     pre_grad: str = _option(
-        "remove-identities,prove-attention-masks",
-        "passes on Dynamo's graph, separated by commas; 'fold-batch-norm' is off, since it rounds differently",
+        "remove-identities,recognise-attention,prove-attention-masks",
+        "passes on Dynamo's graph, separated by commas",
     )
     partition: str = _option(
         "inductile",
@@ -208,5 +209,18 @@ def list_options() -> dict[str, str]:
         default = option.default if option.default is not dataclasses.MISSING else {}
         choices = option.metadata["choices"]
         among = f", one of {', '.join(map(repr, choices))}" if choices else ""
-        shown[option.metadata["group"] + option.name] = f"{option.metadata['doc']} (default {default!r}{among})"
+        off = f"; off, and why: {reasons}" if (reasons := _what_is_off(option.name)) else ""
+        shown[option.metadata["group"] + option.name] = f"{option.metadata['doc']} (default {default!r}{among}){off}"
     return shown
+
+
+def _what_is_off(option: str) -> str:
+    """What an option with a list of names leaves out by default, with the reason."""
+    if option == "patterns":
+        from ..passes.graph.patterns import PATTERNS  # needs the dialects
+
+        return "; ".join(f"{each.name}: {each.differs}" for each in PATTERNS if not each.is_exact)
+    if option == "pre_grad":
+        on = pre_grad_names(Config.pre_grad)
+        return "; ".join(f"{each.name}: {each.purpose}" for each in PRE_GRAD.values() if each.name not in on)
+    return ""

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from ..passes.common.library_calls import LibraryCall
 from ..passes.remarks import Remark, collecting
 from .compiled import REPORTS, GraphReport
 
@@ -30,6 +31,9 @@ class Explanation:
             rows = [(name, "kernel", str(n)) for name, n in report.kernels.items()]
             rows += [(name, "ATen call", str(n)) for name, n in report.aten_calls.items()]
             lines += [str(report), *_table(("what runs", "kind", "times"), rows), ""]
+            if report.products:
+                titles = ("product or attention", "estimated us", "times", "line", "library kernel and why")
+                lines += [*_table(titles, _library_rows(report.products)), ""]
         if self.remarks:
             told = Counter((r.location, r.pass_name, r.kind, _said(r)) for r in self.remarks)
             rows = [
@@ -38,6 +42,18 @@ class Explanation:
             ]
             lines += _table(("line", "pass", "", "what and why"), rows)
         return "\n".join(lines).rstrip()
+
+
+def _library_rows(calls: Sequence[LibraryCall]) -> list[tuple[str, ...]]:
+    """Equal calls of one line are one row."""
+    rows = Counter(calls)
+    return [
+        (
+            each.call, "-" if each.microseconds is None else f"{each.microseconds:.0f}", str(times),
+            _short(each.location) or "-", each.kernel,
+        )
+        for each, times in rows.items()
+    ]  # fmt: skip
 
 
 def _said(remark: Remark) -> str:

@@ -74,7 +74,7 @@ def prove_attention_masks(graph: GraphModule, inputs: Sequence[Any]) -> None:
     calls = [node for node in graph.graph.nodes if node.target is F.scaled_dot_product_attention]
     if not calls:
         return
-    written = _ancestors(_written(graph))
+    written = written_values(graph)
     known: dict[Node, _Judgement] = {}
     for node in calls:
         arguments = dict(zip(_PARAMETERS, node.args, strict=False)) | node.kwargs
@@ -82,7 +82,7 @@ def prove_attention_masks(graph: GraphModule, inputs: Sequence[Any]) -> None:
         if not isinstance(mask, Node) or arguments.get("is_causal"):
             continue
         if mask not in known:
-            known[mask] = _judge(mask, written)
+            known[mask] = judge_mask(mask, written)
         proved, problem = known[mask]
         if proved:
             if counter("prove-attention-masks"):
@@ -93,17 +93,17 @@ def prove_attention_masks(graph: GraphModule, inputs: Sequence[Any]) -> None:
         remark("missed", _NAME, None, f"{node.name} keeps its mask: {problem}")
         _lay_out(graph, node, mask, arguments)
     for mask in known:
-        _drop(graph, mask)
+        drop(graph, mask)
 
 
-def _drop(graph: GraphModule, node: Node) -> None:
-    """Erase a call that nothing reads any more, and what only it read."""
-    if node.users or not _is_pure(node):
+def drop(graph: GraphModule, node: Node, may_go: Callable[[Node], bool] = lambda node: False) -> None:
+    """Erase a call that nothing reads any more, and what only it read: pure calls, and others that `may_go`."""
+    if node.users or not (_is_pure(node) or may_go(node)):
         return
     read = list(node.all_input_nodes)
     graph.graph.erase_node(node)
     for each in read:
-        _drop(graph, each)
+        drop(graph, each, may_go)
 
 
 def _set_arguments(node: Node, arguments: dict[str, Any]) -> None:
@@ -131,8 +131,12 @@ def _meaning(mask: torch.Tensor) -> str | None:
     return "causal" if square else None
 
 
-def _judge(mask: Node, written: set[Node]) -> _Judgement:
-    """What a mask is proved to mean, or what is in the way: by its elements, or for all sizes that are symbols."""
+def judge_mask(mask: Node, written: set[Node], is_hiding: bool = False) -> _Judgement:
+    """What a mask is proved to mean, or what is in the way: by its elements, or for all sizes that are symbols.
+
+    written: values that a call may write to, as `written_values` finds them, with what they depend on
+    is_hiding: true stands for what is hidden
+    """
     if overwritten := next((node for node in _ancestors([mask]) if node in written), None):
         return None, f"{overwritten.name} is written in place"
     shape = mask.meta["example_value"].shape
@@ -140,9 +144,13 @@ def _judge(mask: Node, written: set[Node]) -> _Judgement:
         value = _evaluate(mask)
         if isinstance(value, str):
             return None, value
-        return _meaning(value), "some of it is hidden, and it is not the causal one of a square"
+        if is_hiding and value.dtype != torch.bool:
+            return None, "it is no mask of truths"
+        return _meaning(
+            ~value if is_hiding else value
+        ), "some of it is hidden, and it is not the causal one of a square"
     try:
-        return meaning(mask), ""
+        return meaning(mask, is_hiding), ""
     except UnknownTermError as error:
         return None, str(error)
 
@@ -193,8 +201,8 @@ def _is_pure(node: Node) -> bool:
     return node.op == "call_method" and node.target in _METHODS
 
 
-def _written(graph: GraphModule) -> list[Node]:
-    """Values that a call may write to."""
+def written_values(graph: GraphModule) -> set[Node]:
+    """Values that a call may write to, and what they are made of, of which they may be views."""
     found: list[Node] = []
     for node in graph.graph.nodes:
         target = node.target
@@ -207,7 +215,7 @@ def _written(graph: GraphModule) -> list[Node]:
             target in _SETTERS or (name.endswith("_") and not name.endswith("__") and target not in _FUNCTIONS)
         ):
             found += node.all_input_nodes[:1]
-    return found
+    return _ancestors(found)
 
 
 def _ancestors(nodes: Iterable[Node]) -> set[Node]:
@@ -233,13 +241,14 @@ def _lay_out(graph: GraphModule, node: Node, mask: Node, arguments: dict[str, An
         row = mask
         for dim in range(value.dim() - 2):
             if known_true(value.stride(dim) == 0):
-                row = _call(graph, row, "narrow", dim, 0, 1)
-        row = _call(graph, row, "contiguous")
-        row = _call(graph, row, "expand_as", mask)
+                row = call_method(graph, row, "narrow", dim, 0, 1)
+        row = call_method(graph, row, "contiguous")
+        row = call_method(graph, row, "expand_as", mask)
     _set_arguments(node, arguments | {"attn_mask": row})
 
 
-def _call(graph: GraphModule, on: Node, method: str, *args: Any) -> Node:
+def call_method(graph: GraphModule, on: Node, method: str, *args: Any) -> Node:
+    """A new call with its example value, at the place where the graph inserts."""
     node = graph.graph.call_method(method, (on, *args))
     fake = map_arg(args, lambda each: each.meta["example_value"])
     with on.meta["example_value"].fake_mode:

@@ -433,8 +433,11 @@ _RULES: Mapping[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def meaning(mask: Node) -> str:
-    """ "visible" or "causal". UnknownTermError, with the term that is in the way, for any other mask."""
+def meaning(mask: Node, is_hiding: bool = False) -> str:
+    """ "visible" or "causal", with `is_hiding` of a mask whose truths stand for what is hidden.
+
+    UnknownTermError, with the term that is in the way, for any other mask.
+    """
     value = mask.meta["example_value"]
     if value.dtype is not torch.bool or value.dim() < 2:
         raise UnknownTermError("it is no matrix of truths")
@@ -444,6 +447,8 @@ def meaning(mask: Node) -> str:
     ranges = Ranges.of_axes(axes, Ranges({name: (0, None) for size in shape for name in size.free_symbols}))
     index = tuple(symbol(name) for name, _ in axes)
     term = _truth(terms, _stretched(terms.of(mask), len(shape))(index))
+    if is_hiding:
+        term = _not(terms, term)
     if term == TRUE:
         return "visible"
     rows, columns = index[-2:]

@@ -49,6 +49,13 @@ def register_pre_grad(name: str, purpose: str, function: PassFunction) -> None:
     _FUNCTIONS[name] = function
 
 
+def pass_function(name: str) -> PassFunction:
+    """The code of a pass, loaded when it is first asked for."""
+    if name not in _FUNCTIONS:
+        importlib.import_module(f"..{PRE_GRAD[name].module}", __package__)
+    return _FUNCTIONS[name]
+
+
 def run_pre_grad(
     graph: GraphModule, inputs: Sequence[Any], names: str, after_pass: Callable[[str], None] = lambda name: None
 ) -> list[Adapter]:
@@ -60,11 +67,9 @@ def run_pre_grad(
     """
     adapters: list[Adapter | None] = []
     for name in pre_grad_names(names):
-        if name not in _FUNCTIONS:
-            importlib.import_module(f"..{PRE_GRAD[name].module}", __package__)
         before = GraphCopy(graph)
         try:
-            adapters.append(_FUNCTIONS[name](graph, inputs))
+            adapters.append(pass_function(name)(graph, inputs))
             graph.graph.lint()
         except UserError:
             raise

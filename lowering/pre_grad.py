@@ -30,6 +30,13 @@ PRE_GRAD: dict[str, PreGradPass] = {
     for each in (
         PreGradPass("remove-identities", "Calls that return their argument itself go away: dropout in evaluation."),
         PreGradPass(
+            "recognise-attention",
+            "On a GPU, attention of 16 bits that is written out is `scaled_dot_product_attention`, without a mask or "
+            "under one that is proved to be causal. Rounds differently: scores stay in float32; NaN in a value that a "
+            "row does not see no longer reaches it.",
+            "lowering.fx_attention",
+        ),
+        PreGradPass(
             "prove-attention-masks",
             "Masks of attention that no input decides are evaluated: one that hides nothing goes away, the causal one "
             "becomes `is_causal`, also where sizes are symbols. Others get rows that lie side by side on a GPU, as "

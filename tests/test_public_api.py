@@ -48,3 +48,10 @@ def test_import_loads_no_other_package() -> None:
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in result.stdout.split()}
     assert loaded - sys.stdlib_module_names == {"inductile"}
+
+
+def test_options_say_why_something_is_off() -> None:
+    options = inductile.list_options()
+    assert "attention: rows of which every key is hidden" in options["patterns"]
+    assert "fold-batch-norm" in options["pre_grad"].partition("off, and why")[2]
+    assert "off, and why" not in options["pad_products"]

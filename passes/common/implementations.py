@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import gcd
 
+from ...dialects.sym import Expr
+
 #: the attribute of an op that names its implementation; without it ATen chooses
 IMPLEMENTATION = "implementation"
 
@@ -25,3 +27,9 @@ ALIGNMENT = 16
 def turns(columns: int, size: int) -> int:
     """How many rows of so many elements of `size` bytes lie between two that begin at the same place; 1 if all do."""
     return ALIGNMENT // gcd(ALIGNMENT, columns * size)
+
+
+def alignment(step: Expr, size: int) -> int:
+    """Bytes that all rows begin at multiples of, `ALIGNMENT` at most; a step that is a symbol is taken to have that."""
+    constant = step.as_int()
+    return ALIGNMENT if constant is None else gcd(ALIGNMENT, constant * size)

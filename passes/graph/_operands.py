@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd
 
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.aten import AtenOp, MemoryFormat, TensorType
 from ...dialects.sym import ONE, Expr
-from ..common.implementations import ALIGNMENT
 from ..common.memory import Mutations
 from ._recompute import RecomputeClass, recompute_class
 from ._replacement import ReplacementBuilder, type_of
@@ -17,12 +15,6 @@ from ._replacement import ReplacementBuilder, type_of
 ROWS, COLUMNS = -2, -1
 _TRANSPOSES = ("aten.permute", "aten.t", "aten.transpose.int")
 _NESTS = (RecomputeClass.CHEAP, RecomputeClass.REDUCTION)
-
-
-def alignment(step: Expr, size: int) -> int:
-    """Bytes that all rows begin at multiples of, `ALIGNMENT` at most; a step that is a symbol is taken to have that."""
-    constant = step.as_int()
-    return ALIGNMENT if constant is None else gcd(ALIGNMENT, constant * size)
 
 
 def padding(size: Expr, per: int) -> int | None:

@@ -15,13 +15,13 @@ from ...dialects.aten import AtenOp, Device, MemoryFormat, TensorType
 from ...dialects.sym import ONE
 from ..common.estimates import Estimates
 from ..common.functions import functions
-from ..common.implementations import ALIGNMENT, IMPLEMENTATION, TURNS, turns
+from ..common.implementations import ALIGNMENT, IMPLEMENTATION, TURNS, alignment, turns
 from ..common.memory import Mutations
 from ..common.product_times import LAUNCH, product_nanoseconds
 from ..counters import counter
 from ..kernel.targets import GpuTarget, target_named
 from ..remarks import remark
-from ._operands import COLUMNS, ROWS, Arranger, Matrix, alignment, padding, transposed
+from ._operands import COLUMNS, ROWS, Arranger, Matrix, padding, transposed
 from ._recompute import RecomputeClass, recompute_class
 from ._replacement import Origin, ReplacementBuilder, type_of
 

@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from xdsl.parser import Parser
 
 import inductile
+from inductile.dialects.context import new_context
+from inductile.lowering.pipeline import pipeline_string
+from inductile.lowering.registry import parse_passes
+from inductile.passes.common.library_calls import library_calls
+from inductile.passes.kernel.targets import target_named
+from inductile.passes.manager import PassManager
 
 
 def model(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
@@ -24,6 +31,7 @@ def test_table() -> None:
     assert "inference: " in text
     (call,) = [line.split() for line in text.splitlines() if line.startswith("  aten.mm ")]
     assert call == ["aten.mm", "ATen", "call", "2"]
+    assert sum(line.split()[:5] == ["mm", "4x8x8", "float32", "-", "1"] for line in text.splitlines()) == 2
     rows = [line for line in text.splitlines() if line.startswith(f"  {Path(__file__).name}:")]
     assert any("lower-aten-to-loop" in r and "missed" in r and "aten.mm has no lowering" in r for r in rows)
     assert any("loop-inline" in r and "passed" in r for r in rows)
@@ -36,3 +44,41 @@ def test_table() -> None:
 
 def test_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert str(inductile.explain(lambda x: x)(torch.ones(2))) == "nothing was compiled"
+
+
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def test_who_computes_attention() -> None:
+    given = [torch.randn(2, 3, 8, 16) for _ in range(3)]
+    (call,) = inductile.explain(attention)(*given).reports[0].products
+    assert call.call == "attention 6 of 8x8x16 float32"
+    assert call.kernel == "flash attention, causal"
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        calls = [each.kernel for each in inductile.explain(attention)(*given).reports[0].products]
+    assert any(each.startswith("none: scores are computed op by op") for each in calls)
+
+
+GPU = """func.func @f(%b: !aten.tensor<30522xbf16, device = "cuda:0">,
+  %x: !aten.tensor<(s0)x768xbf16, device = "cuda:0">,
+  %w: !aten.tensor<768x30522xbf16, strides = [1, 768], device = "cuda:0">
+) -> !aten.tensor<(s0)x30522xbf16, device = "cuda:0">
+  attributes {symbols = [#sym.symbol<s0, arg = 1, dim = 0, min = 2, hint = 8192>]} {
+  %0 = aten.addmm(%b, %x, %w) : !aten.tensor<(s0)x30522xbf16, device = "cuda:0">
+  func.return %0 : !aten.tensor<(s0)x30522xbf16, device = "cuda:0">
+}"""
+
+
+@pytest.mark.parametrize(
+    ("pads", "start", "microseconds"),
+    [("true", "the BLAS in 4 turns", (400, 900)), ("false", "the BLAS, but", (1500, 1700))],
+)
+def test_products_of_a_gpu_say_how_long_they_take(pads: str, start: str, microseconds: tuple[int, int]) -> None:
+    module = Parser(new_context(), GPU).parse_module()
+    wanted = f'graph-pad-products{{target="cuda:90" pad-products={pads}}}'
+    text = pipeline_string(target="cuda:90").replace('graph-pad-products{target="cuda:90"}', wanted)
+    PassManager(parse_passes(text)).run(new_context(), module)
+    (call,) = library_calls(module, target_named("cuda:90"))
+    assert call.kernel.startswith(start)
+    assert call.microseconds is not None and microseconds[0] < call.microseconds < microseconds[1]

@@ -1,0 +1,148 @@
+"""Matrix products and attention of a program: which library kernel computes each, why, and how long it may take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.ir import Block
+
+from ...dialects import host
+from ...dialects.aten import AtenOp, TensorType
+from ...dialects.aten.types import ITEM_SIZES, torch_name
+from ...dialects.sym import ONE, Expr, SymbolAttr
+from ..kernel.targets import GpuTarget, Target
+from ..remarks import format_location
+from .estimates import TYPICAL_SIZE
+from .functions import functions
+from .implementations import ALIGNMENT, IMPLEMENTATION, ONEDNN, TURNS, alignment, turns
+from .product_times import attention_nanoseconds, product_nanoseconds
+
+#: positions of the two matrices among the operands
+_PRODUCTS = {"aten.mm": 0, "aten.bmm": 0, "aten.addmm": 1, "aten._addmm_activation": 1, "aten.baddbmm": 1}
+#: part of an op's name -> the library's kernel
+_ATTENTION = {"flash": "flash attention", "cudnn": "cuDNN's attention", "efficient": "memory-efficient attention"}
+#: products of a gradient for each one of the attention: five for two
+_GRADIENT = 2.5
+_BY_OPS = "none: scores are computed op by op, for want of a fused kernel for its type, mask or sizes"
+
+
+@dataclass(frozen=True)
+class LibraryCall:
+    """A product or an attention.
+
+    call:         what is computed, with sizes: rows, depth and columns, or queries, keys and width of heads
+    kernel:       the library's kernel, and why it is that one
+    microseconds: an estimate from measured rates of the target, None where there are none
+    location:     the user's `file:line`
+    """
+
+    call: str
+    kernel: str
+    microseconds: float | None
+    location: str
+
+
+def library_calls(module: ModuleOp, target: Target) -> Iterator[LibraryCall]:
+    """Those of the host functions of a module, in order."""
+    for function in module.ops:
+        if not isinstance(function, host.FuncOp):
+            continue
+        values = _values(function.symbols)
+        for op in function.body.block.ops:
+            if not isinstance(op, AtenOp) or not op.results or not isinstance(op.results[0].type, TensorType):
+                continue
+            if op.target in _PRODUCTS:
+                yield _product(op, target, values)
+            elif "scaled_dot_product" in op.target:
+                yield _attention(op, target, values)
+
+
+def decomposed_attention(module: ModuleOp) -> Iterator[LibraryCall]:
+    """Attention that torch wrote out before the aten level: its softmax tells."""
+    for _, block in functions(module):
+        yield from _decomposed(block)
+
+
+def _decomposed(block: Block) -> Iterator[LibraryCall]:
+    for op in block.ops:
+        if isinstance(op, AtenOp) and op.packet == "_safe_softmax":
+            type_ = op.results[0].type
+            assert isinstance(type_, TensorType)
+            sizes = "x".join(map(str, type_.shape))
+            call = f"attention of {sizes} scores, {torch_name(type_.element)}"
+            yield LibraryCall(call, _BY_OPS, None, format_location(op.location))
+
+
+def _values(symbols: ArrayAttr[SymbolAttr]) -> Mapping[str, int]:
+    return {symbol.data.name: symbol.data.hint or TYPICAL_SIZE for symbol in symbols.data}
+
+
+def _size(expr: Expr, values: Mapping[str, int]) -> int:
+    constant = expr.as_int()
+    if constant is not None:
+        return constant
+    return int(expr.evaluate({name: values.get(name, TYPICAL_SIZE) for name in expr.free_symbols}))
+
+
+def _product(op: AtenOp, target: Target, values: Mapping[str, int]) -> LibraryCall:
+    first = _PRODUCTS[op.target]
+    left, right, result = (value.type for value in (*op.operands[first : first + 2], op.results[0]))
+    assert isinstance(left, TensorType) and isinstance(right, TensorType) and isinstance(result, TensorType)
+    size = ITEM_SIZES.get(torch_name(result.element), 1)
+    expressions = (left.shape[-2], left.shape[-1], right.shape[-1])
+    rows, depth, columns = (_size(each, values) for each in expressions)
+    batch = _size(left.shape[0], values) if len(left.shape) == 3 else 1
+    prefix = f"{batch} of " if len(left.shape) == 3 else ""
+    call = f"{op.packet} {prefix}{'x'.join(map(str, expressions))} {torch_name(result.element)}"
+    bytes_ = min(alignment(_step(type_), size) for type_ in (left, right, result))
+    library = op.attributes.get(IMPLEMENTATION)
+    name = library.data if isinstance(library, StringAttr) else ""
+    parts = turns(columns, size) if name == TURNS else 1
+    if name == TURNS:
+        kernel, bytes_ = f"the BLAS in {parts} turns: rows of the result begin at unaligned addresses", ALIGNMENT
+    elif name == ONEDNN:
+        kernel = "oneDNN, which is faster here"
+    elif isinstance(target, GpuTarget) and bytes_ < ALIGNMENT:
+        kernel = f"the BLAS, but rows begin at multiples of {bytes_} bytes: not its fast kernels"
+    else:
+        kernel = "the BLAS"
+    time = None
+    if isinstance(target, GpuTarget):
+        part = product_nanoseconds(target, size * 8, bytes_, (batch, max(rows // parts, 1), depth, columns))
+        time = None if part is None else part * parts / 1e3
+    return LibraryCall(call, kernel, time, format_location(op.location))
+
+
+def _step(type_: TensorType) -> Expr:
+    """Elements between two rows, or two columns where those are side by side."""
+    rows, columns = type_.strides[-2:]
+    return columns if rows is ONE and columns is not ONE else rows
+
+
+def _attention(op: AtenOp, target: Target, values: Mapping[str, int]) -> LibraryCall:
+    is_gradient = op.packet.endswith("_backward")  # of which the first operand is the result's gradient
+    query, key = (op.operands[position + is_gradient].type for position in (0, 1))
+    assert isinstance(query, TensorType) and isinstance(key, TensorType)
+    name = next((text for part, text in _ATTENTION.items() if part in op.packet), op.packet)
+    expressions = (query.shape[-2], key.shape[-2], query.shape[-1])
+    heads = 1
+    for each in query.shape[:-2]:
+        heads *= _size(each, values)
+    call = f"attention {heads} of {'x'.join(map(str, expressions))} {torch_name(query.element)}"
+    is_causal = "is_causal" in op.schema.by_name and op.arg("is_causal") is True
+    why = "causal" if is_causal else "with a mask" if _has_mask(op) else "everything is visible"
+    time = None
+    if isinstance(target, GpuTarget):
+        queries, keys, width = (_size(each, values) for each in expressions)
+        bits = 8 * ITEM_SIZES.get(torch_name(query.element), 1)
+        time = attention_nanoseconds(target, bits, (heads, queries, keys, width))
+        if time is not None:
+            time *= _GRADIENT / 1e3 if is_gradient else 1e-3
+    kernel = f"{name}, {why}{', its gradient' if is_gradient else ''}"
+    return LibraryCall(call, kernel, time, format_location(op.location))
+
+
+def _has_mask(op: AtenOp) -> bool:
+    return any(op.arg(name) is not None for name in ("attn_mask", "attn_bias") if name in op.schema.by_name)
