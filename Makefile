@@ -36,10 +36,10 @@ types: venv ## check types
 	$(BIN)/basedpyright
 
 test: lint types ## lint, types, and all tests; ARGS='...' is passed to pytest
-	$(BIN)/python -m pytest -n $(WORKERS) --import-mode=importlib $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --import-mode=importlib $(ARGS)
 
 check: lint types ## the quick part: lint, types, and the tests of dialects, lowering and loop passes
-	$(BIN)/python -m pytest -n $(WORKERS) --import-mode=importlib -m "not slow and not gpu" tests/dialects tests/filecheck tests/lowering tests/passes/loop tests/*.py $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --import-mode=importlib -m "not slow and not gpu" tests/dialects tests/filecheck tests/lowering tests/passes/loop tests/*.py $(ARGS)
 
 demo: venv ## compile a small model and show its stages
 	$(BIN)/python examples/demo.py
