@@ -65,8 +65,8 @@ CASES: Cases = {
     ),
     "numbers beside float16": Case(
         lambda h: (
-            h**0.5, h**-0.5, h ** (1 / 3), h // 0.1, 0.1 // h, h % 0.1, torch.div(h, 0.1, rounding_mode="trunc"), h + 0.1,
-            h * 0.1, h == 0.1, h.clamp(min=1e-9), F.hardtanh(h, -1e-9, 0.1), torch.rsub(h, 0.1),
+            h**0.5, h**-0.5, h ** (1 / 3), h // 0.1, 0.1 // h, h % 0.1, torch.div(h, 0.1, rounding_mode="trunc"),
+            h + 0.1, h * 0.1, h == 0.1, h.clamp(min=1e-9), F.hardtanh(h, -1e-9, 0.1), torch.rsub(h, 0.1),
         ),
         lambda: (torch.tensor([-INF, -0.0, 4.0, 1.0, -1.0, 2.5, 0.1, INF, NAN] * 3, dtype=torch.float16),),
         options=ROUNDED,
