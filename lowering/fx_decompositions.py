@@ -50,12 +50,24 @@ DECOMPOSED: dict[str, str] = {
 }
 
 
-def _without_negative_zero(decomposition: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """A sum that starts at 0.0, as the loops of eager's kernel do, where the decomposition adds products only."""
+def _grid_sampler(decomposition: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """Eager's sums, which start at 0.0 where the decomposition adds products only, and its places that are no numbers.
+
+    Clamped and reflected, such a place is the first element. Outside of the source elements are zeros, which eager's
+    CPU kernel multiplies with weights that are NaN.
+    """
 
     @wraps(decomposition)
-    def adjusted(*args: Any, **kwargs: Any) -> torch.Tensor:
-        return decomposition(*args, **kwargs) + 0.0
+    def adjusted(
+        source: torch.Tensor, grid: torch.Tensor, interpolation: int, padding: int, align_corners: bool
+    ) -> torch.Tensor:
+        if padding and interpolation != _BICUBIC:
+            is_number = torch.isfinite(grid) if padding == _REFLECTION else ~torch.isnan(grid)
+            grid = torch.where(is_number, grid, -1.0)
+        result = decomposition(source, grid, interpolation, padding, align_corners) + 0.0
+        if padding == _ZEROS and interpolation == _BILINEAR and source.device.type == "cpu":
+            return result + (grid * 0.0).sum(-1).unsqueeze(1)
+        return result
 
     return adjusted
 
@@ -73,10 +85,37 @@ def _in_format_of_input(decomposition: Callable[..., torch.Tensor]) -> Callable[
     return adjusted
 
 
+#: modes of grid_sampler_2d: of interpolation and of padding
+_BILINEAR, _BICUBIC = 0, 2
+_ZEROS, _REFLECTION = 0, 2
+
+
+def _declining(refuses: Callable[[torch.Tensor], bool]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Leaves tensors to the op that eager's kernel refuses and the decomposition would take, so that it says so."""
+
+    def adjust(decomposition: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(decomposition)
+        def adjusted(first: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            return NotImplemented if refuses(first) else decomposition(first, *args, **kwargs)
+
+        return adjusted
+
+    return adjust
+
+
+_of_bools = _declining(lambda tensor: tensor.dtype == torch.bool)
+_of_floats = _declining(lambda tensor: not tensor.is_floating_point())
+_of_wide_floats = _declining(
+    lambda tensor: not tensor.is_floating_point() or (tensor.dtype == torch.float16 and tensor.device.type == "cpu")
+)
+
 #: packet -> what makes torch's decomposition mean what eager computes
 ADJUSTED: dict[str, Callable[[Callable[..., torch.Tensor]], Callable[..., torch.Tensor]]] = {
     "channel_shuffle": _in_format_of_input,
-    "grid_sampler_2d": _without_negative_zero,
+    "grid_sampler_2d": _grid_sampler,
+    **dict.fromkeys(("addmv", "dot", "mv", "trace", "vdot"), _of_bools),
+    "im2col": _of_floats,
+    **dict.fromkeys(("multi_margin_loss", "multilabel_margin_loss_forward"), _of_wide_floats),
 }
 
 #: views that only set a bit of the tensor, which the memory that a kernel reads does not show: packet -> the same

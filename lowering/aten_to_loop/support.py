@@ -9,6 +9,7 @@ from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType, torch_name
 from ...dialects.sym import Ranges
 from .dtypes import kind
+from .refusals import refused
 from .rules import RULES, Call, Rule
 
 
@@ -41,7 +42,10 @@ def unmet(rule: Rule, op: AtenOp, ranges: Ranges | None = None) -> str | None:
             return "a result is no tensor"
     if len(devices) > 1:
         return f"tensors on several devices: {', '.join(sorted(devices))}"
-    return rule.reject(Call(op, _NO_VALUES, ranges)) if rule.reject is not None else None
+    reason = None if rule.any_dtype else refused(op)
+    if reason is None and rule.reject is not None:
+        reason = rule.reject(Call(op, _NO_VALUES, ranges))
+    return reason
 
 
 _CASTS = frozenset({"_to_copy", "copy", "copy_"})

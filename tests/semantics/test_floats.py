@@ -36,6 +36,16 @@ CASES: Cases = {
         lambda z: (z * complex(0.0, -0.0), z * complex(0.0, 0.0), z + complex(-0.0, 0.0)),
         tensors([1 - 2j, complex(-0.0, 0.0)]),
     ),
+    "places that are no numbers": Case(
+        lambda x, grid: tuple(
+            F.grid_sample(x, grid, mode, padding, align_corners=False)
+            for mode, padding in (("bilinear", "zeros"), ("bilinear", "border"), ("nearest", "reflection"))
+        ),
+        lambda: (
+            torch.arange(1.0, 10.0).view(1, 1, 3, 3),
+            torch.tensor([[[[NAN, 0.0], [0.1, NAN]], [[INF, 0.2], [-0.3, -INF]], [[0.4, 0.3], [5.0, -7.0]]]]),
+        ),
+    ),
     "bounds of nan": Case(
         lambda x: (torch.clamp(x, 0, 1), torch.clamp(x, min=NAN), torch.relu(x), F.relu6(x), F.hardtanh(x)),
         tensors([NAN, -1.0, 0.5, 2.0, INF]),

@@ -171,3 +171,12 @@ def test_copies_are_counted_and_told_once(caplog: pytest.LogCaptureFixture) -> N
     told = [record.message for record in caplog.records if record.name.endswith("lazy_bits")]
     assert len(told) == 1
     assert told[0].startswith("forward copies its inputs [1] in each call")
+
+
+def test_gradient_through_a_complex_number() -> None:
+    """Autograd's formulas take the conjugate of the number."""
+    z = complexes(5).requires_grad_()
+    product, quotient = torch.compile(lambda z: (z * (2 + 3j), (1 - 2j) / z), backend="inductile")(z)
+    (gradient,) = torch.autograd.grad((product.abs() + quotient.abs()).sum(), z)
+    (expected,) = torch.autograd.grad(((z * (2 + 3j)).abs() + ((1 - 2j) / z).abs()).sum(), z)
+    torch.testing.assert_close(gradient, expected)

@@ -80,6 +80,12 @@ def _options(call: Call, option: str | None) -> tuple[float, ...]:
     return () if option is None else (float(call[option]),)
 
 
+def _reject_option(call: Call) -> str | None:
+    """Eager raises for them, which meta functions do not."""
+    wrong = (call.has("beta") and call["beta"] < 0) or (call.has("delta") and call["delta"] <= 0)
+    return "an option out of range" if wrong else None
+
+
 def _weight(call: Call) -> SSAValue | None:
     return call.optional("weight") if call.has("weight") else None
 
@@ -140,8 +146,8 @@ def _at(b: LoopBuilder, tensor: SSAValue, index: tuple[Expr, ...], element: obje
 
 
 for _packet, (_function, _derivative, _option) in LOSSES.items():
-    add_rule(_packet, _loss(_function, _option))
-    add_rule(f"{_packet}_backward", _gradient(_derivative, _option))
+    add_rule(_packet, _loss(_function, _option), _reject_option)
+    add_rule(f"{_packet}_backward", _gradient(_derivative, _option), _reject_option)
 
 
 # negative log likelihood: the class is dimension 1, or the only one

@@ -237,7 +237,8 @@ class Adaptive:
     def __init__(self, shape: Shape, result: Shape, dims: int) -> None:
         self.first = len(shape) - dims
         self.sizes = shape[self.first :]
-        self.outputs = result[len(result) - dims :]
+        # where the result has no elements there is no window, whose size would be one of parts of 0
+        self.outputs = [ONE if size.as_int() == 0 else size for size in result[len(result) - dims :]]
         pairs = list(zip(self.sizes, self.outputs, strict=True))
         self.window = [_longest(size, out) for size, out in pairs]
         self.exact = all(_divides(size, out) for size, out in pairs)

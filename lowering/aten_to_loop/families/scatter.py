@@ -17,6 +17,7 @@ from ..nests import (
     normalize_dim,
     row_major,
     shape_of,
+    type_of,
 )
 from ..reshape import linearize, reshape_map
 from ..rules import Call, Reject, Replacement, add_rule, lowers
@@ -209,7 +210,12 @@ def _masked_index_put(b: LoopBuilder, call: Call) -> Replacement:
     return b.scatter(dest, advanced.domain(), body, call.type, "add", mask=lambda: b.s.truthy(b.at(mask, axes)))
 
 
-@lowers("masked_scatter")
+def _reject_bytes(call: Call) -> str | None:
+    """Eager wants a mask of bools; a call lets it say so."""
+    return None if type_of(call.tensor("mask")).element == BOOL else "a mask that is not bool"
+
+
+@lowers("masked_scatter", _reject_bytes)
 def _masked_scatter(b: LoopBuilder, call: Call) -> Replacement:
     """The next element of `source` at each place where the mask holds: the place counts the ones before it."""
     s = b.s
