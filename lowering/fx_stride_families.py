@@ -259,6 +259,8 @@ def rolled(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torc
     source, shifts, dims = args[0], args[1], args[2] if len(args) > 2 else ()
     if not _can_tell(result, [source]):
         return None
+    if any(is_true(size == 0) for size in source.shape):
+        return dense_strides(source)
     moves = all(not is_true(shift % source.shape[dim] == 0) for shift, dim in zip(shifts, dims, strict=False))
     if dims and moves and looks_channels_last(source):
         return channels_last_strides(result.shape)

@@ -57,6 +57,7 @@ UNARY = [
     aten.log_sigmoid_forward.default, lambda x: aten.mul.Scalar(x, 2.0), lambda x: aten.pow.Scalar(2.0, x),
     aten.sort.default, aten.tril.default, aten.nan_to_num.default, aten.frexp.Tensor, aten.hardtanh.default,
     lambda x: aten.clamp.default(x, 0.0), lambda x: aten.sub.Scalar(x, 1.0), lambda x: aten.flip(x, [0]),
+    lambda x: aten.roll(x, [1], [0]), lambda x: aten.roll(x[:0], [1], [0]),
     lambda x: aten.eq.Scalar(x, 1.0), lambda x: aten.add.Tensor(x, 1.0),
 ]  # fmt: skip
 
