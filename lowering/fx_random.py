@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from .fx_stride_families import are_alike
+
 NAMESPACE = "inductile"
 _LIBRARY = torch.library.Library(NAMESPACE, "DEF")
 _LIBRARY.define("random(Tensor seed, SymInt[] size, *, ScalarType dtype, bool normal=False) -> Tensor")
@@ -74,7 +76,7 @@ def _draw(like: torch.Tensor | None, size: Any, device: Any, dtype: torch.dtype,
     seed = torch.randint(0, 2**63 - 1, (1,), dtype=torch.int64, device=device)
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     drawn = torch.ops.inductile.random(seed, size, dtype=wide, normal=normal)
-    if like is not None and not like.is_contiguous():
+    if like is not None and not are_alike(like.stride(), drawn.stride()):
         drawn = torch.ops.aten.copy(torch.empty_like(like, dtype=wide), drawn)
     return drawn
 

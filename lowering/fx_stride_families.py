@@ -19,8 +19,8 @@ Numbers: TypeAlias = Sequence[Any]
 Rule: TypeAlias = Callable[[Any, Sequence[Any], Mapping[str, Any], torch.Tensor], "Numbers | None"]
 
 
-def has_same_strides(left: Numbers, right: Numbers) -> bool:
-    """Whether two lists of numbers are written alike; asks nothing of their symbols."""
+def are_alike(left: Numbers, right: Numbers) -> bool:
+    """Whether two lists of sizes or strides are written alike; asks nothing of their symbols."""
     return len(left) == len(right) and all(map(_alike, left, right))
 
 
@@ -158,20 +158,25 @@ def _expanded(own: Numbers, strides: Numbers, shape: Numbers) -> Numbers:
     return [0] * missing + repeated
 
 
+def elementwise_reversed(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> Any:
+    """TensorIterator's, where the kernel takes the tensors in the reverse order."""
+    return elementwise(op, [each for each in reversed(args) if isinstance(each, torch.Tensor)], kwargs, result)
+
+
 def elementwise(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> Numbers | None:
     """TensorIterator's, for a result that it allocates."""
     shape = result.shape
     tensors = [each for each in args if isinstance(each, torch.Tensor)]
     if not _can_tell(result, tensors):
         return None
-    numbers = op in NUMBERS_AS_OPERANDS or _has_number_for_tensor(op, args)
-    if not numbers and all(has_same_strides(t.shape, shape) for t in tensors):
+    numbers = _has_number_as_operand(op, args)
+    if not numbers and all(are_alike(t.shape, shape) for t in tensors):
         if all(map(is_contiguous, tensors)):
             return contiguous_strides(shape)
         if all(map(is_channels_last, tensors)):
             return channels_last_strides(shape)
         first, *others = tensors
-        if all(has_same_strides(each.stride(), first.stride()) for each in others) and is_dense(first):
+        if all(are_alike(each.stride(), first.stride()) for each in others) and is_dense(first):
             return first.stride()
     operands = [_read_strides(each, result.dtype) for each in tensors]
     return _by_order([_expanded(t.shape, s, shape) for t, s in zip(tensors, operands, strict=True)], shape)
@@ -189,8 +194,10 @@ def dense_strides(tensor: torch.Tensor) -> Numbers:
     return tensor.stride() if is_dense(tensor) else _by_order([tensor.stride()], tensor.shape)
 
 
-def _has_number_for_tensor(op: Any, args: Sequence[Any]) -> bool:
-    """Whether a number is passed for a tensor: it is an operand then, without dimensions."""
+def _has_number_as_operand(op: Any, args: Sequence[Any]) -> bool:
+    name, overload = op._opname, op._overloadname
+    if name in _NUMBER_OF_THEIR_OWN or (name in _NUMBERS_AS_OPERANDS and "scalar" in overload.lower()):
+        return True
     return any(
         isinstance(parameter.type, torch.TensorType) and not isinstance(each, torch.Tensor)
         for parameter, each in zip(op._schema.arguments, args, strict=False)
@@ -206,12 +213,18 @@ def _can_tell(result: torch.Tensor, tensors: Sequence[torch.Tensor]) -> bool:
 # rules that follow one argument
 
 
-def preserved(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> Numbers | None:
-    """Those of the first argument where it is dense, else dense ones in its order, as for `preserve_format`."""
-    source = args[0]
-    if kwargs.get("memory_format") not in (None, torch.preserve_format) or not _can_tell(result, [source]):
-        return None
-    return dense_strides(source)
+def preserved(position: int) -> Rule:
+    """Those of the argument at a position where it is dense, else dense ones in its order, as for `preserve_format`."""
+
+    def rule(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> Numbers | None:
+        source = args[position]
+        if kwargs.get("memory_format") not in (None, torch.preserve_format) or not _can_tell(result, [source]):
+            return None
+        if not are_alike(source.shape, result.shape):
+            return None
+        return dense_strides(source)
+
+    return rule
 
 
 def suggested(position: int) -> Rule:
@@ -231,11 +244,23 @@ def contiguous(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: 
     return contiguous_strides(result.shape)
 
 
+def same_as(position: int) -> Rule:
+    """Those of the argument at a position, gaps and overlaps included."""
+
+    def rule(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> Numbers | None:
+        source = args[position]
+        return source.stride() if are_alike(source.shape, result.shape) else None
+
+    return rule
+
+
 def rolled(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> Numbers | None:
     """Those of `cat` on the two pieces of each dimension: channels last as the argument, unless a piece is empty."""
     source, shifts, dims = args[0], args[1], args[2] if len(args) > 2 else ()
     if not _can_tell(result, [source]):
         return None
+    if any(is_true(size == 0) for size in source.shape):
+        return dense_strides(source)
     moves = all(not is_true(shift % source.shape[dim] == 0) for shift, dim in zip(shifts, dims, strict=False))
     if dims and moves and looks_channels_last(source):
         return channels_last_strides(result.shape)
@@ -244,42 +269,71 @@ def rolled(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torc
 
 _ATEN = torch.ops.aten
 
-#: pointwise overloads whose number is an operand of TensorIterator, a tensor without dimensions
-NUMBERS_AS_OPERANDS: frozenset[Any] = frozenset({_ATEN.eq.Scalar, _ATEN.mul.Scalar, _ATEN.copysign.Scalar})
+#: packets whose overloads with a number make of it an operand of TensorIterator, a tensor without dimensions
+_NUMBERS_AS_OPERANDS = frozenset((
+    "add", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "copysign", "div",
+    "eq", "fmod", "ge", "gt", "le", "lt", "mul", "ne", "remainder", "rsub", "special_xlog1py", "special_zeta", "sub",
+    "xlogy",
+))  # fmt: skip
+_NUMBER_OF_THEIR_OWN = ("deg2rad", "rad2deg")
 
-#: packets that are loops over elements without torch's tag of such; and those that follow the tag but not the rule
-_ALSO_ELEMENTWISE = ("hardswish_backward", "hardtanh_backward", "logit_backward", "native_dropout_backward")
+#: packets that are loops over elements, without torch's tag of such
+_ALSO_ELEMENTWISE = (
+    "complex", "elu_backward", "hardshrink_backward", "hardsigmoid_backward", "hardswish_backward",
+    "hardtanh_backward", "logit_backward", "mish_backward", "native_dropout_backward", "polar",
+    "rrelu_with_noise_backward", "silu_backward", "softplus_backward", "softshrink_backward",
+)  # fmt: skip
 
-#: on the CPU, packet -> a rule for each of its results, None where meta is right
-_ON_CPU: dict[str, tuple[Rule | None, ...]] = {
-    "native_group_norm": (suggested(0),),
-    "native_group_norm_backward": (suggested(1),),
-    "native_batch_norm": (suggested(0),),
-    "_native_batch_norm_legit": (suggested(0),),
-    "_native_batch_norm_legit_no_training": (suggested(0),),
-    "_native_batch_norm_legit_functional": (suggested(0),),
-    "_batch_norm_with_update": (suggested(0),),
-    "_batch_norm_with_update_functional": (suggested(0),),
-    "_batch_norm_no_update": (suggested(0),),
-    "native_batch_norm_backward": (suggested(1),),
-    "batch_norm_backward": (suggested(1),),
-    "reflection_pad2d_backward": (suggested(1),),
-    "replication_pad2d_backward": (suggested(1),),
-    "roll": (rolled,),
-    "glu_backward": (contiguous,),
-    "huber_loss_backward": (contiguous,),
-    "mse_loss_backward": (contiguous,),
-    "smooth_l1_loss_backward": (contiguous,),
-    "log_sigmoid_forward": (contiguous, contiguous),
-    "nll_loss2d_forward": (contiguous,),
-    "index_fill": (preserved,),
-}
+#: elementwise packets whose kernel has the tensors in the reverse order
+_REVERSED = ("leaky_relu_backward", "threshold_backward")
+
+#: elementwise packets that are several loops, of which the last decides
+_COMPOSITE = ("ldexp",)
 
 #: packets of copies and of new tensors like another one, on any device
 _PRESERVING = (
-    "clone", "_to_copy", "empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like",
-    "randint_like",
+    "_conj_physical", "_prelu_kernel", "_to_copy", "bernoulli", "clone", "empty_like", "exponential", "fill", "flip",
+    "frexp", "full_like", "hardtanh", "index_fill", "log_sigmoid_backward", "nan_to_num", "ones_like", "rand_like",
+    "randint_like", "randn_like", "relu6", "uniform", "zeros_like",
 )  # fmt: skip
+
+#: on the CPU, packets whose results are contiguous
+_CONTIGUOUS = (
+    "diag_embed", "glu_backward", "huber_loss_backward", "isin", "log_sigmoid_forward", "masked_fill",
+    "mse_loss_backward", "nll_loss2d_forward", "smooth_l1_loss_backward", "tril", "triu",
+)  # fmt: skip
+
+_RESAMPLING = (
+    "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d",
+    "_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "upsample_linear1d", "upsample_bilinear2d",
+    "upsample_trilinear3d", "upsample_bicubic2d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa",
+)  # fmt: skip
+
+#: on the CPU, packets whose first result follows the suggested format of the argument at a position
+_SUGGESTED = {
+    "_batch_norm_no_update": 0,
+    "_batch_norm_with_update": 0,
+    "_batch_norm_with_update_functional": 0,
+    "_native_batch_norm_legit": 0,
+    "_native_batch_norm_legit_functional": 0,
+    "_native_batch_norm_legit_no_training": 0,
+    "batch_norm_backward": 1,
+    "native_batch_norm": 0,
+    "native_batch_norm_backward": 1,
+    "native_group_norm": 0,
+    "native_group_norm_backward": 1,
+    "reflection_pad2d_backward": 1,
+    "replication_pad2d_backward": 1,
+    **{f"{name}{end}": 0 for name in _RESAMPLING for end in ("", "_backward")},
+}
+
+#: others, on the CPU: packet -> a rule for each of its results, None where meta is right
+_ON_CPU: dict[str, tuple[Rule | None, ...]] = {
+    "_weight_norm_interface": (contiguous, same_as(1)),
+    "roll": (rolled,),
+    "rrelu_with_noise_functional": (preserved(0), preserved(1)),
+    "sort": (preserved(0), preserved(0)),
+}
 
 _FOUND: dict[Any, tuple[Rule | None, ...] | None] = {}
 
@@ -298,11 +352,19 @@ def _find_rules(op: Any) -> tuple[Rule | None, ...] | None:
         return None
     name = op._opname
     if name in _PRESERVING:
-        return (preserved,)
-    if op is _ATEN.pow.Scalar:
+        return (preserved(0),) * len(op._schema.returns)
+    if op in (_ATEN.pow.Scalar, _ATEN.mvlgamma.default):
         return (contiguous,)
+    if name in _REVERSED:
+        return (elementwise_reversed,)
+    if name in _CONTIGUOUS:
+        return (_on_cpu(contiguous),) * len(op._schema.returns)
+    if name in _SUGGESTED:
+        return (_on_cpu(suggested(_SUGGESTED[name])),)
     if name in _ON_CPU:
         return tuple(rule and _on_cpu(rule) for rule in _ON_CPU[name])
+    if name in _COMPOSITE:
+        return None
     return (elementwise,) if torch.Tag.pointwise in op.tags or name in _ALSO_ELEMENTWISE else None
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from .fx_private import fake_mode_of, fake_results
-from .fx_stride_families import Rule, has_same_strides, rules_of
+from .fx_stride_families import Rule, are_alike, rules_of
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def _restrided(
     if rule is None or not isinstance(result, torch.Tensor) or result.layout is not torch.strided or result.dim() < 2:
         return result
     strides = rule(op, args, kwargs, result)
-    if strides is None or has_same_strides(strides, result.stride()):
+    if strides is None or are_alike(strides, result.stride()):
         return result
     with mode:
         return torch.empty_strided(result.shape, strides, dtype=result.dtype, device=result.device)
