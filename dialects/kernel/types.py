@@ -64,7 +64,7 @@ class BufferType(Data[BufferData], TypeAttribute):
             parser.parse_punctuation(",")
             extent = parse_expr(parser)
             count = extent.as_int()
-            if count is not None and not 0 <= count < MAX_BYTES >> 3:
+            if count is not None and not 0 <= count < MAX_BYTES:
                 parser.raise_error(f"a buffer has no {count} elements")
             local = parser.parse_optional_punctuation(",") is not None
             if local:
