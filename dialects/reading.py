@@ -8,15 +8,23 @@ and tokens are made without the checks of frozen dataclasses, which is most of w
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import cast
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.ir import Attribute, Region
+from xdsl.ir import Attribute, Operation, Region
 from xdsl.parser import Parser, ParserState
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
+from xdsl.utils.mlir_lexer import (
+    KIND_BY_PUNCTUATION_SPELLING,
+    MLIRLexer,
+    MLIRToken,
+    MLIRTokenKind,
+    PunctuationSpelling,
+    StringLiteral,
+)
 
 MAX_REGIONS = 100
 """Deepest nesting of regions in text; loops of a program nest a tenth as deep."""
@@ -94,13 +102,94 @@ class Lexer(MLIRLexer):
         raise ParseError(Span(start, start + 1, self.input), problem)
 
 
+#: `%c = arith.cmpi slt, %a, %b : i64`, which most lines of a body are like
+_SCALAR_LINE = re.compile(
+    r"(?P<result>%[A-Za-z0-9$._-]+) = (?P<head>(?:arith|math|scalar)\.\w++ (?:[a-z]++, )?)"
+    r"(?P<operands>%[A-Za-z0-9$._-]+(?:, %[A-Za-z0-9$._-]+)*+)(?P<tail> : [a-z]++[0-9]++)(?=[ \t]*+\n)"
+)
+
+
+@dataclass(frozen=True)
+class _Likeness:
+    """What two lines share that differ in the names of values alone."""
+
+    cls: type[Operation]
+    operands: tuple[Attribute, ...]
+    results: tuple[Attribute, ...]
+    properties: dict[str, Attribute]
+
+
 class Reader(Parser):
-    """A parser of IR with our lexer, and limits on nesting that keep text from exhausting the stack."""
+    """A parser of IR with our lexer, and limits on nesting that keep text from exhausting the stack.
+
+    Lines of scalar ops that differ from one before them in the names of values alone are made as that one was.
+    """
 
     def __init__(self, context: Context, text: str, name: str = "<unknown>") -> None:
         super().__init__(context, "", name)
+        self._alike: dict[tuple[str, str, int], _Likeness] = {}
         self._regions = self._attributes = 0
         self._parser_state = ParserState(Lexer(Input(text, name)))
+
+    @override
+    def parse_operation(self) -> Operation:
+        state = self._parser_state
+        start = state.current_token.span.start
+        line = _SCALAR_LINE.match(state.lexer.input.content, start)
+        if line is None:
+            return super().parse_operation()
+        names = line["operands"].replace("%", "").split(", ")
+        key = line["head"], line["tail"], len(names)
+        known = self._alike.get(key)
+        found = [self.ssa_values.get(name, ()) for name in names]
+        if known is None or any(len(values) != 1 for values in found):
+            return self._remembered(key, super().parse_operation())
+        operands = [values[0] for values in found]
+        if tuple([value.type for value in operands]) != known.operands:
+            return super().parse_operation()
+        state.lexer.pos = line.end()
+        state.current_token = state.lexer.lex()
+        op = known.cls.create(
+            operands=operands, result_types=known.results, properties=dict(known.properties), attributes={}
+        )
+        location = self.parse_optional_location()
+        if location is not None:
+            op.location = location
+        name = line["result"]
+        span = Span(start, start + len(name), state.lexer.input)
+        self._register_ssa_definition(name[1:], op.results, span)
+        return op
+
+    def _remembered(self, key: tuple[str, str, int], op: Operation) -> Operation:
+        if len(op.operands) == key[2] and len(op.results) == 1 and not (op.regions or op.successors or op.attributes):
+            types = tuple(value.type for value in op.operands)
+            self._alike[key] = _Likeness(type(op), types, tuple(op.result_types), dict(op.properties))
+        return op
+
+    @override
+    def _consume_token(self, expected_kind: MLIRTokenKind | None = None) -> MLIRToken:
+        state = self._parser_state
+        token = state.current_token
+        assert expected_kind is None or token.kind is expected_kind
+        state.current_token = state.lexer.lex()
+        return token
+
+    @override
+    def _parse_optional_token(self, expected_kind: MLIRTokenKind) -> MLIRToken | None:
+        state = self._parser_state
+        token = state.current_token
+        if token.kind is not expected_kind:
+            return None
+        state.current_token = state.lexer.lex()
+        return token
+
+    @override
+    def parse_optional_punctuation(self, punctuation: PunctuationSpelling) -> PunctuationSpelling | None:
+        state = self._parser_state
+        if state.current_token.kind is not KIND_BY_PUNCTUATION_SPELLING[punctuation]:
+            return None
+        state.current_token = state.lexer.lex()
+        return punctuation
 
     @override
     def parse_optional_region(self, arguments: object = None) -> Region | None:

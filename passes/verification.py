@@ -253,12 +253,11 @@ class _Walk:
             if problem is not None:
                 return Violation(op, problem)
         self.visible, self.names, self.empty = set(), dict.fromkeys(names), 0
+        found = None
         for region in op.regions:
-            found = self._in_blocks(region.blocks)
-            if found is not None:
-                return found
+            found = found or self._in_blocks(region.blocks)
         self.visible, self.names, self.empty = outer
-        return None
+        return found
 
 
 def _undefined(op: Operation, operand: SSAValue) -> Violation:

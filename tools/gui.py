@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..dialects.context import DIALECTS, STOCK_DIALECTS
+from ..dialects.reading import Reader
 from ..errors import UserError
 from ..extensions import loaders
 from ..lowering.registry import available_passes
@@ -38,10 +39,13 @@ def build_app(args: argparse.Namespace) -> InputApp:
     Raises UserError when the terminal library is not installed.
     """
     try:
+        from xdsl.interactive import app, get_all_available_passes
         from xdsl.interactive.app import InputApp
     except ImportError as error:
         raise UserError(f"inductile-gui lacks a package ({error.name})", "pip install 'inductile[gui]'") from error
 
+    for module in (app, get_all_available_passes):  # text in the editor is read as files are
+        module.Parser = Reader  # pyright: ignore[reportAttributeAccessIssue]
     for plugin in args.load_pass_plugin:
         load_plugin(plugin)
     added = {name: load() for name, load in loaders("inductile.dialects").items()}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 #: what a program may raise: by asserts of its own, and from ATen
-PROGRAM_ERRORS = (RuntimeError, IndexError, ZeroDivisionError, ValueError)
+PROGRAM_ERRORS = (RuntimeError, IndexError, ArithmeticError, ValueError, TypeError, MemoryError)
 
 
 def _gibibytes(text: str) -> float:

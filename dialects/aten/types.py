@@ -27,6 +27,9 @@ from xdsl.printer import Printer
 
 from ..sym import Expr, const, parse_expr
 
+#: names that torch gives to element types which it alone computes with
+_OPAQUE = re.compile(r"qu?int\d+(?:x\d+)?|bits\d+(?:x\d+)?|u?int[1-7]|float\d+_\w+")
+
 
 @irdl_attr_definition
 class OpaqueDtype(Data[str], TypeAttribute):
@@ -38,7 +41,10 @@ class OpaqueDtype(Data[str], TypeAttribute):
     def parse_parameter(cls, parser: AttrParser) -> str:
         """Parse `<"name">`."""
         with parser.in_angle_brackets():
-            return parser.parse_str_literal()
+            name = parser.parse_str_literal()
+            if _OPAQUE.fullmatch(name) is None:
+                parser.raise_error(f"{name!r} is not the name of a dtype of torch")
+            return name
 
     def print_parameter(self, printer: Printer) -> None:
         """Print `<"name">`."""
@@ -210,6 +216,8 @@ class TensorType(Data[TensorData], TypeAttribute):
         """Parse `<(s0)x4096xf32, strides = [...], device = "...">`."""
         with parser.in_angle_brackets():
             shape, element = _parse_shape(parser)
+            if element not in TORCH_NAMES and not isinstance(element, OpaqueDtype):
+                parser.raise_error(f"a tensor has no elements of type {element}")
             strides: tuple[Expr, ...] | None = None
             device = "cpu"
             while parser.parse_optional_punctuation(",") is not None:

@@ -10,7 +10,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from ..aten.types import MAX_BYTES
+from ..aten.types import MAX_BYTES, TORCH_NAMES
 from ..sym import Expr, parse_expr
 
 
@@ -59,10 +59,12 @@ class BufferType(Data[BufferData], TypeAttribute):
         """Parse `<f32, 4096*s0, local>`."""
         with parser.in_angle_brackets():
             element = parser.parse_type()
+            if element not in TORCH_NAMES:
+                parser.raise_error(f"a buffer has no elements of type {element}")
             parser.parse_punctuation(",")
             extent = parse_expr(parser)
             count = extent.as_int()
-            if count is not None and not 0 <= count < MAX_BYTES >> 3:
+            if count is not None and not 0 <= count < MAX_BYTES:
                 parser.raise_error(f"a buffer has no {count} elements")
             local = parser.parse_optional_punctuation(",") is not None
             if local:

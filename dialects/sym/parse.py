@@ -26,8 +26,8 @@ MAX_NESTING = 64
 """Deepest nesting of parentheses, calls and signs."""
 MAX_LENGTH = 1 << 16
 """Longest text, in characters."""
-MAX_BITS = 256
-"""Widest coefficient: far above any index, far below what makes arithmetic slow."""
+MAX_BITS = 64
+"""Widest coefficient: indices are computed in 64 bits."""
 
 _PRODUCT: Mapping[str, Callable[[Expr, Expr], Expr]] = {
     "*": lambda left, right: left * right,

@@ -23,6 +23,10 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from mutations import mutate
+
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 TESTS = Path(__file__).resolve().parent.parent
 MARK = re.compile(r"^// -----\s*$", re.MULTILINE)
@@ -32,7 +36,7 @@ WARM = """func.func @f(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {
   func.return %0 : !aten.tensor<4xf32>
 }"""
 SECONDS, SECONDS_CPP = 20, 120
-OPTIONS = ("--random", "0", "--memory-limit", "0.5", "--max-steps", str(1 << 26))
+OPTIONS = ("--random", "0", "--memory-limit", "0.02", "--max-steps", str(1 << 26))
 
 
 class Hang(BaseException):
@@ -53,18 +57,18 @@ def corpus(cpp: bool) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def alarm(seconds: int) -> Iterator[None]:
-    """Raise Hang inside when it takes longer."""
+    """Raise Hang inside when it takes more seconds of the processor."""
 
     def stop(*_: object) -> None:
         raise Hang
 
-    old = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    old = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, old)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, old)
 
 
 def lower(file: str) -> int:
@@ -134,8 +138,6 @@ def run(step: Callable[[], int], seconds: int) -> tuple[int, str]:
 
 def mutation(seed: int, cpp: bool) -> str:
     """The mutated text of a seed."""
-    from mutations import mutate
-
     generator = random.Random(seed)
     texts = corpus(cpp)
     return mutate(generator.choice(texts), texts, generator)
@@ -164,8 +166,11 @@ def environment(sanitize: bool) -> dict[str, str]:
     variables = dict(os.environ)
     if sanitize:
         compiler = variables.get("CXX", "g++")
-        library = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
-        variables["LD_PRELOAD"] = library.stdout.strip()
+        libraries: list[str] = []
+        for name in ("libasan.so", "libstdc++.so.6"):  # the first looks for the exceptions of the second when it starts
+            found = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True)
+            libraries.append(found.stdout.strip())
+        variables["LD_PRELOAD"] = " ".join(libraries)
         variables["ASAN_OPTIONS"] = "detect_leaks=0:allocator_may_return_null=1"
         variables["CXX"] = f"{compiler} -fsanitize=address,undefined -fno-sanitize-recover=all"
     return variables
@@ -175,7 +180,7 @@ def drive(first: int, last: int, cpp: bool, sanitize: bool) -> tuple[Counter[str
     """Run workers until all seeds are checked; a worker that a seed ends is followed by another."""
     counts: Counter[str] = Counter()
     faults: list[str] = []
-    limit = 3 * (SECONDS_CPP if cpp else SECONDS)
+    limit = 10 * (SECONDS_CPP if cpp else SECONDS)
     while first < last:
         command = [sys.executable, __file__, "--worker", "--seed", str(first), "--count", str(last - first)]
         process = subprocess.Popen(
@@ -225,7 +230,6 @@ def main() -> None:
     p.add_argument("--show", action="store_true", help="print the mutation of --seed and what the tools say of it")
     p.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     args = p.parse_args()
-    sys.path.insert(0, str(Path(__file__).parent))
     if args.worker:
         return worker(args.seed, args.seed + args.count, args.cpp)
     if args.show:

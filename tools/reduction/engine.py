@@ -8,9 +8,9 @@ from typing import Protocol
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.parser import Parser
 
 from ...dialects.context import new_context
+from ...dialects.reading import Reader
 from ...passes.printing import module_text
 from ...passes.verification import find_violation
 
@@ -157,4 +157,4 @@ class Reduction:
         return None if text == self.text or find_violation(parsed) is not None else text
 
     def _parse(self, text: str) -> ModuleOp:
-        return Parser(self._context, text, self._name).parse_module()
+        return Reader(self._context, text, self._name).parse_module()

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, ModuleOp
-from xdsl.parser import Parser
 
 from ...dialects.context import new_context
+from ...dialects.reading import Reader
 from ...dialects.scalar import NarrowOp, WidenOp
 from ...passes.printing import module_text
 from .structure import Sites
@@ -41,7 +41,7 @@ class TextEdits:
         text = module_text(module)
         for edit in self.propose(text)[first:last]:
             text = edit(text)
-        parsed = Parser(new_context(), text).parse_module()
+        parsed = Reader(new_context(), text).parse_module()
         drop_idle_casts(parsed)
         return parsed
 

@@ -71,7 +71,7 @@ def test_precedence(text: str, expected: str) -> None:
         ("__import__('os')", "column 11"),
         ("9" * 100, "integer literal is too long"),
         ("9" * 10000, "integer literal is too long"),
-        ("*".join(["4294967296"] * 50), "more than 256 bits"),
+        ("*".join(["4294967296"] * 50), "more than 64 bits"),
         ("(" * 1000 + "i0" + ")" * 1000, "nested more than"),
         ("-" * 10000 + "i0", "nested more than"),
         ("min(" * 1000 + "i0" + ")" * 1000, "nested more than"),

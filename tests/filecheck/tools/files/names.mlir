@@ -162,3 +162,14 @@ kernel.func @keyword(%x: !kernel.buffer<f32, 4>) {
   }) : () -> f32
   kernel.yield
 }
+
+// -----
+
+// CHECK: 'kernel.load' op uses 'i0', which nothing around it declares
+kernel.for i0 in 0 to 64 {
+  kernel.func @inner(%x: !kernel.buffer<f32, 64>) {
+    %v = kernel.load %x[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
