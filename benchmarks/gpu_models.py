@@ -271,7 +271,7 @@ def main() -> None:
     make_importable()
     import models
 
-    args = arguments(list(models.MODELS))
+    args = arguments([*models.MODELS, *models.PUBLISHED])
     if args.worker and args.cold:
         name, backend = args.worker
         return print(json.dumps(first_call(name, backend, args)))

@@ -183,10 +183,52 @@ MODELS: dict[str, Model] = {
 }
 
 
+def bert_masked_lm(small: bool) -> Built:
+    """BERT-base with its language-model head, 16 sequences of 512 tokens, without a mask."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    size: dict[str, Any] = (
+        {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 128} if small else {}
+    )
+    config = BertConfig(**size)
+    tokens = _tokens(2, 16, config.vocab_size) if small else _tokens(16, 512, config.vocab_size)
+    return _logits(BertForMaskedLM(config).eval()), (tokens,)
+
+
+def _larger(make: Callable[[bool], Built], batch: int, length: int = 0) -> Callable[[bool], Built]:
+    """A model with larger inputs: batches of tokens of a length, or of images."""
+
+    def made(small: bool) -> Built:
+        function, inputs = make(small)
+        if small:
+            return function, inputs
+        if length:
+            return function, tuple(_tokens(batch, length, int(x.max()) + 1) for x in inputs)
+        return function, tuple(x[:1].repeat(batch, 1, 1, 1) for x in inputs)
+
+    return made
+
+
+#: at the sizes that published suites run, batch x length or images, for GPUs
+PUBLISHED: dict[str, Model] = {
+    m.name: m
+    for m in (
+        Model("bert_16x512", bert_masked_lm, bfloat16=True, dynamic=((0, 1),)),
+        Model("gpt2_8x512", _larger(gpt2, 8, 512), bfloat16=True, dynamic=((0, 1),)),
+        Model("llama_8x512", _larger(llama, 8, 512), bfloat16=True, dynamic=((0, 1),)),
+        Model("t5_8x512", _larger(t5, 8, 512), bfloat16=True, dynamic=((0, 1), (1, 1))),
+        Model("resnet50_64", _larger(resnet50, 64), bfloat16=True),
+        Model("vit_64", _larger(vit, 64), bfloat16=True),
+        Model("convnext_64", _larger(convnext, 64), bfloat16=True),
+        Model("mobilenetv3_128", _larger(mobilenetv3, 128), bfloat16=True),
+    )
+}
+
+
 def build(name: str, dtype: torch.dtype = torch.float32, small: bool = False, device: str = "cpu") -> Built:
     """(callable, inputs) of a model, in `dtype` on `device`. Same seed, same weights."""
     torch.manual_seed(0)
-    function, inputs = MODELS[name].make(small)
+    function, inputs = (MODELS | PUBLISHED)[name].make(small)
     module: Any = getattr(function, "module", function)
     module.to(device=device, dtype=dtype)
     place = getattr(function, "place", None)  # what a model keeps beside its module

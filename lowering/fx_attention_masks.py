@@ -18,7 +18,7 @@ from torch.fx.node import map_arg
 
 from ..passes.counters import counter
 from ..passes.remarks import remark
-from .fx_mask_terms import UnknownTermError, meaning
+from .fx_mask_terms import UnknownTermError, described, meaning
 from .fx_pre_grad import pre_grad_pass
 from .fx_private import known_true, without_modes
 
@@ -47,16 +47,18 @@ _FUNCTIONS: frozenset[Callable[..., Any]] = frozenset(
     for module, names in zip((operator, torch), _OPERATORS, strict=False)
     for name in names.split()
 )
-_METHODS = frozenset(_OPERATORS[2].split())
+#: Dynamo of torch 2.11 calls `__eq__` and its like as methods
+_METHODS = frozenset(_OPERATORS[2].split()) | {f"__{name.strip('_')}__" for name in _OPERATORS[0].split()}
 _PARAMETERS = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
 """Those of `scaled_dot_product_attention` that may be given by position."""
 
 _Judgement: TypeAlias = tuple[str | None, str]
 """What is proved of a mask, and else the reason why nothing is."""
 
-_SETTERS = frozenset(
-    getattr(operator, name) for name in ("setitem", "iadd", "isub", "imul", "iand", "ior", "ixor", "itruediv")
-)
+_WRITING = "setitem iadd isub imul iand ior ixor itruediv ifloordiv imod ipow imatmul ilshift irshift delitem"
+_SETTERS = frozenset(getattr(operator, name) for name in _WRITING.split()) | {
+    f"__{name}__" for name in _WRITING.split()
+}
 
 
 @pre_grad_pass(_NAME)
@@ -167,7 +169,7 @@ def _evaluate(mask: Node) -> torch.Tensor | str:
             if node not in needed:
                 continue
             if not _is_pure(node):
-                return f"it depends on {node.name}"
+                return f"it depends on {described(node)}"
             args, kwargs = map_arg((node.args, dict(node.kwargs)), values.__getitem__)
             values[node] = _run(node, _on_cpu(args), _on_cpu(kwargs))
     value = values[mask]
@@ -197,7 +199,9 @@ def _is_pure(node: Node) -> bool:
     if isinstance(node.meta.get("example_value"), torch.SymInt) or "out" in node.kwargs:
         return False
     if node.op == "call_function":
-        return node.target in _FUNCTIONS
+        name = getattr(node.target, "__name__", "")
+        is_method = name in _METHODS and getattr(torch.Tensor, name, None) is node.target
+        return is_method or node.target in _FUNCTIONS
     return node.op == "call_method" and node.target in _METHODS
 
 
@@ -212,7 +216,9 @@ def written_values(graph: GraphModule) -> set[Node]:
         if opaque or (overload and node.is_impure()) or "out" in node.kwargs or node.kwargs.get("inplace"):
             found += node.all_input_nodes
         elif node.op in ("call_method", "call_function") and (
-            target in _SETTERS or (name.endswith("_") and not name.endswith("__") and target not in _FUNCTIONS)
+            target in _SETTERS
+            or name in _SETTERS
+            or (name.endswith("_") and not name.endswith("__") and target not in _FUNCTIONS)
         ):
             found += node.all_input_nodes[:1]
     return _ancestors(found)

@@ -73,7 +73,7 @@ class Terms:
             return _expression(value)
         rule = _rule(node)
         if rule is None:
-            raise UnknownTermError(f"it depends on {node.name}")
+            raise UnknownTermError(f"it depends on {described(node)}")
         try:
             found = rule(
                 self, *map(self._argument, node.args), **{k: self._argument(v) for k, v in node.kwargs.items()}
@@ -116,12 +116,26 @@ class Terms:
 
 
 def _rule(node: Node) -> Callable[..., Any] | None:
-    """How a call is read: of a method, of one of Python's operators, or of a function of torch."""
+    """How a call is read."""
+    return _RULES.get(operation_name(node) or "")
+
+
+def described(node: Node) -> str:
+    """A call for a remark: its name, and what is called."""
+    called = node.target if isinstance(node.target, str) else getattr(node.target, "__qualname__", node.target)
+    return node.name if node.op == "placeholder" else f"{node.name}, a {node.op} of {called}"
+
+
+def operation_name(node: Node) -> str | None:
+    """The name of a method of tensors, of one of Python's operators, or of a function of torch: "and" of `and_`."""
     if node.op == "call_method":
-        return _RULES.get(str(node.target))
-    name = getattr(node.target, "__name__", "") if node.op == "call_function" else ""
-    is_own = any(getattr(module, name, None) is node.target for module in (operator, torch))
-    return _RULES.get(name.strip("_")) if name and is_own else None
+        name = str(node.target)
+        return name[2:-2] if name.startswith("__") and name.endswith("__") else name
+    if node.op != "call_function":
+        return None
+    name = getattr(node.target, "__name__", "")
+    is_own = any(getattr(module, name, None) is node.target for module in (operator, torch, torch.Tensor))
+    return name.strip("_") if name and is_own and (not name.endswith("_") or hasattr(operator, name)) else None
 
 
 def _expression(value: Any) -> Expr:

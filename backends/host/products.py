@@ -12,7 +12,16 @@ import torch
 
 from ...dialects.aten import AtenOp
 from ...errors import UnsupportedError
-from ...passes.common.implementations import ALIGNMENT, BLAS, IMPLEMENTATION, ONEDNN, TURNS, turns
+from ...passes.common.implementations import (
+    ALIGNMENT,
+    BLAS,
+    IMPLEMENTATION,
+    ONEDNN,
+    SCRATCH,
+    SCRATCH_BYTES,
+    TURNS,
+    turns,
+)
 
 _INTEL = "GenuineIntel"
 
@@ -80,11 +89,37 @@ def mm_in_turns(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
         return out
 
 
+def mm_by_scratch(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """`left @ right`, row-major, by products into rows that are padded; see `SCRATCH`."""
+    with torch.no_grad():
+        per, (rows, columns) = ALIGNMENT // left.element_size(), (left.shape[0], right.shape[1])
+        out = torch.empty((rows, columns), dtype=left.dtype, device=left.device)
+        width = columns // per * per
+        if width in (0, columns) or rows == 0:
+            return torch.mm(left, right, out=out)
+        out[:, columns - per :].copy_(torch.mm(left, right[:, columns - per :]))
+        most = max(SCRATCH_BYTES // ((width + per) * left.element_size()), 1)
+        scratch = torch.empty((min(rows, most), width + per), dtype=left.dtype, device=left.device)
+        for first in range(0, rows, most):
+            part = left[first : first + most]
+            made = torch.mm(part, right[:, :width], out=scratch[: part.shape[0], :width])
+            out[first : first + most, :width].copy_(made)
+        return out
+
+
 def _in_turns() -> Mapping[str, Callable[..., torch.Tensor]]:
     return {"aten.mm": mm_in_turns}
 
 
-_PROVIDERS: Mapping[str, Callable[[], Mapping[str, Callable[..., torch.Tensor]]]] = {ONEDNN: _onednn, TURNS: _in_turns}
+def _by_scratch() -> Mapping[str, Callable[..., torch.Tensor]]:
+    return {"aten.mm": mm_by_scratch}
+
+
+_PROVIDERS: Mapping[str, Callable[[], Mapping[str, Callable[..., torch.Tensor]]]] = {
+    ONEDNN: _onednn,
+    TURNS: _in_turns,
+    SCRATCH: _by_scratch,
+}
 
 
 def implementation_of(op: AtenOp) -> Callable[..., torch.Tensor] | None:

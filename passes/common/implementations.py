@@ -20,6 +20,13 @@ product computes such rows: their distance is aligned, and so is the first colum
 before and behind come from a product of their own, `ALIGNMENT` bytes at each end.
 """
 
+SCRATCH = "scratch"
+"""Blocks of rows into scratch memory whose rows are aligned, each copied from there: for few rows, of which each turn
+would read all of the second operand."""
+
+SCRATCH_BYTES = 64 << 20
+"""What such a block takes at most."""
+
 ALIGNMENT = 16
 """Bytes that a library's fast kernels want the rows of matrices to begin at multiples of."""
 

@@ -16,7 +16,7 @@ from ..kernel.targets import GpuTarget, Target
 from ..remarks import format_location
 from .estimates import TYPICAL_SIZE
 from .functions import functions
-from .implementations import ALIGNMENT, IMPLEMENTATION, ONEDNN, TURNS, alignment, turns
+from .implementations import ALIGNMENT, IMPLEMENTATION, ONEDNN, SCRATCH, TURNS, alignment, turns
 from .product_times import attention_nanoseconds, product_nanoseconds
 
 #: positions of the two matrices among the operands
@@ -102,6 +102,8 @@ def _product(op: AtenOp, target: Target, values: Mapping[str, int]) -> LibraryCa
     parts = turns(columns, size) if name == TURNS else 1
     if name == TURNS:
         kernel, bytes_ = f"the BLAS in {parts} turns: rows of the result begin at unaligned addresses", ALIGNMENT
+    elif name == SCRATCH:
+        kernel, bytes_ = "the BLAS into scratch memory: rows of the result begin at unaligned addresses", ALIGNMENT
     elif name == ONEDNN:
         kernel = "oneDNN, which is faster here"
     elif isinstance(target, GpuTarget) and bytes_ < ALIGNMENT:

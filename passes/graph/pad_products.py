@@ -15,7 +15,7 @@ from ...dialects.aten import AtenOp, Device, MemoryFormat, TensorType
 from ...dialects.sym import ONE
 from ..common.estimates import Estimates
 from ..common.functions import functions
-from ..common.implementations import ALIGNMENT, IMPLEMENTATION, TURNS, alignment, turns
+from ..common.implementations import ALIGNMENT, IMPLEMENTATION, SCRATCH, SCRATCH_BYTES, TURNS, alignment, turns
 from ..common.memory import Mutations
 from ..common.product_times import LAUNCH, product_nanoseconds
 from ..counters import counter
@@ -46,9 +46,9 @@ class PadProducts(ModulePass):
     - Rows of the result, where they are elements side by side of the first operand, get zeros, too; what is added is
       cut off by a view.
     - Columns of the result are not padded, because a result has eager's strides, and may be an output. The product is
-      marked to be computed in turns (`implementations.py`), which needs no memory. A bias becomes a row more of
-      the depth, since it could not be added by the library then. Batches of products get zeros and are cut by a copy,
-      which fuses with nests that read it.
+      marked to be computed in turns, which needs no memory, or, if it has few rows, by way of scratch memory
+      (`implementations.py`). A bias becomes a row more of the depth, since it could not be added by the library then.
+      Batches of products get zeros and are cut by a copy, which fuses with nests that read it.
 
     With a weight of 30,522 rows, as a masked language model has,
         %y = aten.addmm(%b, %x, %w) : !aten.tensor<8192x30522xbf16, device = "cuda:0">
@@ -95,7 +95,8 @@ class PadProducts(ModulePass):
 class _Plan:
     """How a product is to be computed.
 
-    turns:  how many rows of the result are between two of one turn; 1 where nothing is done in turns
+    turns:  how many rows of the result are between two of one turn; 1 where its rows are aligned
+    by:     the implementation of one whose rows are not
     cut:    elements to be cut off from the last two dimensions of the result
     bias:   what a column more of the first operand adds
     """
@@ -105,6 +106,7 @@ class _Plan:
     right: Matrix
     before: int
     turns: int = 1
+    by: str = TURNS
     cut: tuple[int, int] = (0, 0)
     bias: SSAValue | None = None
     nanoseconds: tuple[float, float] = field(default=(0.0, 0.0))
@@ -115,7 +117,9 @@ class _Plan:
             for name, matrix in (("first", self.left), ("second", self.right))
             if matrix.is_fresh
         ]
-        done += [f"its rows are computed in {self.turns} turns"] if self.turns > 1 else []
+        if self.turns > 1:
+            how = f"in {self.turns} turns" if self.by == TURNS else "into scratch memory"
+            done.append(f"its rows are computed {how}")
         before, after = self.nanoseconds
         estimate = f"; estimated at {after / 1e3:.0f} us instead of {before / 1e3:.0f}" if before else ""
         return f"its rows begin at unaligned addresses: {', '.join(done)}{estimate}"
@@ -215,14 +219,11 @@ def _problem_of_time(plan: _Plan, target: GpuTarget, estimates: Estimates) -> st
     depth = plan.left.type.shape[-1]
     sizes = (estimates.product(batch), estimates[rows], estimates[depth], estimates[columns])
     before = product_nanoseconds(target, bits, plan.before, sizes)
-    part = (sizes[0], max(sizes[1] // plan.turns, 1), sizes[2], sizes[3])
-    after = product_nanoseconds(target, bits, ALIGNMENT, part)
+    after = product_nanoseconds(target, bits, ALIGNMENT, sizes)
     if before is None or after is None:
         return f"no rates are known of {target.name} for products of {bits} bits"
-    after *= plan.turns
     if plan.turns > 1:
-        edges = product_nanoseconds(target, bits, ALIGNMENT, (1, sizes[1], sizes[2], 2 * ALIGNMENT))
-        after += (edges or 0.0) + 2 * LAUNCH
+        after = _choose_implementation(plan, target, bits, sizes, after)
     moved = sum(each.extra_copies() * estimates.product(each.type.shape) for each in (plan.left, plan.right))
     if any(plan.cut) and not _is_dense_cut(plan) and not _only_nests_read(plan.op.results[0]):
         moved += 2 * estimates.product(result.shape)
@@ -231,6 +232,23 @@ def _problem_of_time(plan: _Plan, target: GpuTarget, estimates: Estimates) -> st
     if after < _GAIN * before:
         return None
     return f"aligned ones are estimated at {after / 1e3:.0f} us instead of {before / 1e3:.0f}"
+
+
+def _choose_implementation(
+    plan: _Plan, target: GpuTarget, bits: int, sizes: tuple[int, int, int, int], aligned: float
+) -> float:
+    """Let a plan compute unaligned rows in the faster way; how long that takes. An aligned product takes `aligned`."""
+    batch, rows, depth, columns = sizes
+    part = product_nanoseconds(target, bits, ALIGNMENT, (batch, max(rows // plan.turns, 1), depth, columns))
+    edges = product_nanoseconds(target, bits, ALIGNMENT, (batch, rows, depth, 2 * ALIGNMENT))
+    assert part is not None and edges is not None
+    in_turns = plan.turns * part + 2 * LAUNCH
+    size = rows * columns * bits // 8
+    blocks = -(-size // SCRATCH_BYTES)
+    # a copy between rows of different steps moves about half of what the memory could
+    by_scratch = aligned + 4 * size / target.bandwidth + (2 * blocks + 1) * LAUNCH
+    plan.by = TURNS if in_turns <= by_scratch else SCRATCH
+    return min(in_turns, by_scratch) + edges
 
 
 def _is_dense_cut(plan: _Plan) -> bool:
@@ -267,7 +285,7 @@ def _replace(plan: _Plan, arranger: Arranger) -> None:
     else:
         value = (aten.bmm if op.target == "aten.bmm" else aten.mm)(left, right, types=types)
     if plan.turns > 1:
-        value.owner.attributes[IMPLEMENTATION] = StringAttr(TURNS)
+        value.owner.attributes[IMPLEMENTATION] = StringAttr(plan.by)
     value = _cut(aten, value, result, plan)
     value.name_hint = op.results[0].name_hint
     op.results[0].replace_all_uses_with(value)

@@ -191,3 +191,28 @@ def test_other_masks_of_any_size_stay(mask: Mask, reason: str) -> None:
     (call,), remarks = dynamic_calls(mask, (5, 8, 200))
     assert call["attn_mask"] is not None
     assert reason in remarks
+
+
+def test_operators_that_are_called_as_methods() -> None:
+    """Dynamo of some versions calls `__le__` and its like on tensors by their names."""
+    from torch.fx import Graph, GraphModule
+
+    from inductile.lowering.fx_attention_masks import judge_mask, written_values
+
+    graph = Graph()
+    x = graph.placeholder("x")
+    place = graph.call_function(torch.arange, (8,))
+    rows, columns = (graph.call_method("unsqueeze", (place, dim)) for dim in (1, 0))
+    mask = graph.call_method(
+        "__and__", (graph.call_method("__le__", (columns, rows)), graph.call_method("__eq__", (rows, rows)))
+    )
+    graph.output((mask, x))
+    for node, value in {
+        place: torch.arange(8), rows: torch.zeros(8, 1), columns: torch.zeros(1, 8), mask: torch.ones(8, 8).bool()
+    }.items():  # fmt: skip
+        node.meta["example_value"] = value
+    module = GraphModule(torch.nn.Module(), graph)
+    assert judge_mask(mask, written_values(module))[0] == "causal"
+    with graph.inserting_before(mask):
+        graph.call_method("__iadd__", (place, 1))
+    assert judge_mask(mask, written_values(module)) == (None, "arange is written in place")

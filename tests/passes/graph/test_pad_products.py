@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from inductile.backends.host.products import mm_in_turns
+from inductile.backends.host import products
+from inductile.backends.host.products import mm_by_scratch, mm_in_turns
 from inductile.backends.reference import run_module
 from inductile.dialects.context import new_context
 from inductile.lowering.registry import parse_passes
@@ -72,8 +75,12 @@ def test_values_are_those_of_the_product(
 @pytest.mark.parametrize("dtype", ELEMENTS.values())
 @pytest.mark.parametrize("rows", [0, 1, 3, 8, 37])
 @pytest.mark.parametrize("columns", [5, 16, 17, 33, 50, 52, 100])
-def test_turns_cover_every_element(rows: int, columns: int, dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("product", [mm_in_turns, mm_by_scratch])
+def test_every_element_is_computed(
+    product: Callable[..., torch.Tensor], rows: int, columns: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(products, "SCRATCH_BYTES", 1000)  # several blocks
     left, right = _tensor((rows, 24), dtype, False), _tensor((24, columns), dtype, True)
-    got, eager = mm_in_turns(left, right), left @ right
+    got, eager = product(left, right), left @ right
     assert got.stride() == eager.stride()
     torch.testing.assert_close(got, eager, rtol=0, atol=0)

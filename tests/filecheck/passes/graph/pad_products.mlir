@@ -2,15 +2,15 @@
 // RUN: inductile-opt %s -p 'graph-pad-products{target="cuda:90" always=true}' --remarks 2>&1 | filecheck %s --check-prefix=REMARK
 // RUN: inductile-opt %s -p 'graph-pad-products{target="cuda:90" always=true},lower-aten-to-loop,loop-eliminate-views,loop-simplify-indices,loop-inline,loop-dce' | filecheck %s --check-prefix=FUSED
 
-// Columns of the result are unaligned: its rows are computed in turns, and the bias is a row more of the depth.
+// Columns of the result are unaligned, and the bias is a row more of the depth.
 // CHECK-LABEL: @logits
 // CHECK: %[[G:.*]] = aten.relu(%x)
 // CHECK: %[[L:.*]] = aten.constant_pad_nd(%[[G]], pad = [0, 8], value = 1.0) : !aten.tensor<24x24xbf16
 // CHECK: %[[R:.*]] = aten.cat([%{{.*}}, %{{.*}}, %{{.*}}], dim = 1) : !aten.tensor<50x24xbf16
 // CHECK: %[[T:.*]] = aten.permute(%[[R]], dims = [1, 0])
-// CHECK: %[[Y:.*]] = aten.mm(%[[L]], %[[T]]) {implementation = "turns"} : !aten.tensor<24x50xbf16, device = "cuda:0">
+// CHECK: %[[Y:.*]] = aten.mm(%[[L]], %[[T]]) {implementation = "scratch"} : !aten.tensor<24x50xbf16, device = "cuda:0">
 // CHECK: return %[[Y]]
-// REMARK: passed: aten.addmm: its rows begin at unaligned addresses: its first operand is padded, its second operand is padded, its rows are computed in 4 turns
+// REMARK: passed: aten.addmm: its rows begin at unaligned addresses: its first operand is padded, its second operand is padded, its rows are computed into scratch memory
 func.func @logits(%b: !aten.tensor<50xbf16, device = "cuda:0">, %x: !aten.tensor<24x16xbf16, device = "cuda:0">, %w: !aten.tensor<16x50xbf16, strides = [1, 16], device = "cuda:0">) -> !aten.tensor<24x50xbf16, device = "cuda:0"> {
   %g = aten.relu(%x) : !aten.tensor<24x16xbf16, device = "cuda:0">
   %0 = aten.addmm(%b, %g, %w) : !aten.tensor<24x50xbf16, device = "cuda:0">

@@ -72,3 +72,12 @@ func.func @dynamic(%x: !aten.tensor<(s0)x768xbf16, device = "cuda:0">, %v: !aten
 }
 // CHECK-LABEL: @dynamic
 // CHECK: aten.mm(%x, %v) {implementation = "turns"}
+
+// Few rows: each turn would read all of the weight.
+func.func @few(%x: !aten.tensor<128x768xbf16, device = "cuda:0">, %v: !aten.tensor<768x50257xbf16, strides = [1, 768], device = "cuda:0">) -> !aten.tensor<128x50257xbf16, device = "cuda:0"> {
+  %0 = aten.mm(%x, %v) : !aten.tensor<128x50257xbf16, device = "cuda:0">
+  func.return %0 : !aten.tensor<128x50257xbf16, device = "cuda:0">
+}
+// CHECK-LABEL: @few
+// CHECK: aten.mm(%x, %v) {implementation = "scratch"}
+// REMARK: passed: aten.mm: its rows begin at unaligned addresses: its rows are computed into scratch memory; estimated at
