@@ -25,9 +25,11 @@ COLUMNS = ("graphs", "breaks", "kernels", "ATen calls", "first call s", "recompi
 def page(results: Sequence[Result]) -> str:
     """The page."""
     parts = [HEAD]
-    for device, torch in sorted({(r["device"].partition(":")[0], r["torch"]) for r in results}):
-        of = [r for r in results if r["device"].startswith(device) and r["torch"] == torch]
-        parts.append(f"## {device}, torch {torch.partition('+')[0]}\n\n{_counts(of)}\n\n{_table(of)}\n")
+    by_version: dict[tuple[str, str], list[Result]] = {}
+    for r in results:
+        by_version.setdefault((r["device"].partition(":")[0], r["torch"].partition("+")[0]), []).append(r)
+    for (device, torch), of in sorted(by_version.items()):
+        parts.append(f"## {device}, torch {torch}\n\n{_counts(of)}\n\n{_table(of)}\n")
     return "\n".join(parts)
 
 
