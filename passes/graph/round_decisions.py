@@ -25,6 +25,8 @@ _STEPS = frozenset({
     "ceil", "floor", "floor_divide", "fmod", "frac", "heaviside", "nextafter", "remainder", "round", "sgn", "sign",
     "trunc",
 })  # fmt: skip
+#: functions whose answer rounding does not change; which sign a NaN gets by rounding differs among eager's own kernels
+_INDIFFERENT = frozenset({"isnan", "signbit"})
 _16_BITS = (Float16Type, BFloat16Type)
 
 
@@ -66,7 +68,7 @@ class RoundDecisions(ModulePass):
 def _decided_of(block: Block) -> Iterator[SSAValue]:
     """The floating-point operands of the ops that decide."""
     for op in block.ops:
-        if not isinstance(op, AtenOp):
+        if not isinstance(op, AtenOp) or op.packet in _INDIFFERENT:
             continue
         tensors = [value for value in op.operands if _has_floats(value)]
         if tensors and (op.packet in _STEPS or _divides(op) or any(map(_is_discrete, op.results))):
