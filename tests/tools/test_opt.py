@@ -209,8 +209,8 @@ def test_a_pass_for_another_level_warns_once(tmp_path: Path, add: Path, passes: 
     "text",
     [
         "builtin.module {}",
-        ADD.replace("aten.sub.Tensor(%x, %y, alpha = 1)", 'aten.call "aten.sub.Tensor"(%x, %y)').replace(
-            "aten.relu(%0)", 'aten.call "aten.relu.default"(%0)'
+        ADD.replace("aten.sub.Tensor(%x, %y, alpha = 1)", 'aten.call "aten::sub.Tensor"(%x, %y)').replace(
+            "aten.relu(%0)", 'aten.call "aten::relu"(%0)'
         ),
     ],
     ids=["empty module", "ATen calls alone"],
