@@ -26,6 +26,9 @@ _OF_WIDE_UNSIGNED = frozenset({
     "zeros", "zeros_like",
 })  # fmt: skip
 
+#: those of them whose operands are promoted to one type, which torch does not for wide unsigned integers
+_PROMOTING = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "eq", "isclose", "mul", "ne"})
+
 Refuses = Callable[[Attribute], bool]
 
 
@@ -85,7 +88,8 @@ def refused(op: AtenOp) -> str | None:
     numbers = [name for name in _NUMBERS.get(op.packet, ()) if name in op.schema.by_name]
     if numbers and is_integer(results[0]) and not all(_fits(op.arg(name), results[0]) for name in numbers):
         return f"a number is out of the range of {torch_name(results[0])}"
-    return None if op.packet in _OF_WIDE_UNSIGNED else _few_kernels(operands, results)
+    has_kernels = op.packet in _OF_WIDE_UNSIGNED and (op.packet not in _PROMOTING or len(set(operands)) < 2)
+    return None if has_kernels else _few_kernels(operands, results)
 
 
 def _none(_: Attribute) -> bool:
@@ -99,8 +103,11 @@ def _few_kernels(operands: Sequence[Attribute], results: Sequence[Attribute]) ->
 
 
 def _fits(value: Any, element: Attribute) -> bool:
-    """Whether a number is in the range of an integer type; so is a tensor, whose elements are cast."""
+    """Whether a number is in the range of an integer type; so is a tensor, whose elements are cast.
+
+    A negative number wraps in an unsigned type, where its amount is in the range.
+    """
     if type(value) not in (int, float):
         return True
     low, high = integer_limits(element)
-    return low <= value <= high
+    return (low or -high) <= value <= high

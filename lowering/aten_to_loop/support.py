@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerType, NoneType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import NoneType
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType, torch_name
@@ -28,14 +28,14 @@ def unmet(rule: Rule, op: AtenOp, ranges: Ranges | None = None) -> str | None:
         type_ = value.type
         if not isinstance(type_, TensorType):
             return "a number that another op computes is an argument"
-        if not rule.any_dtype and _is_atens(type_.element, op):
+        if not rule.any_dtype and kind(type_.element) is None:
             return f"{torch_name(type_.element)} is computed by ATen only"
         if type_.shape:
             devices.add(type_.device)
     for result in op.results:
         type_ = result.type
         if isinstance(type_, TensorType):
-            if not rule.any_dtype and _is_atens(type_.element, op):
+            if not rule.any_dtype and kind(type_.element) is None:
                 return f"{torch_name(type_.element)} is computed by ATen only"
             devices.add(type_.device)
         elif not isinstance(type_, NoneType):
@@ -46,24 +46,6 @@ def unmet(rule: Rule, op: AtenOp, ranges: Ranges | None = None) -> str | None:
     if reason is None and rule.reject is not None:
         reason = rule.reject(Call(op, _NO_VALUES, ranges))
     return reason
-
-
-_CASTS = frozenset({"_to_copy", "copy", "copy_"})
-_OF_WIDE_UNSIGNED = frozenset({
-    "__and__", "__or__", "__xor__", "bitwise_and", "bitwise_or", "bitwise_xor", "cat", "clone", "eq", "fill", "flip",
-    "mul", "ne",
-})  # fmt: skip
-"""Packets that ATen has for unsigned integers of 16 to 64 bits too, where all tensors are of one type. Most others it
-refuses, and that is its answer."""
-
-
-def _is_atens(element: Attribute, op: AtenOp) -> bool:
-    """Whether an op on this element type is left to ATen, which may refuse it."""
-    found = kind(element)
-    if found == "unsigned" and isinstance(element, IntegerType) and element.width.data > 8:
-        mixed = any(isinstance(o.type, TensorType) and o.type.element != element for o in op.operands)
-        return op.packet not in _CASTS and (mixed or op.packet not in _OF_WIDE_UNSIGNED)
-    return found is None
 
 
 _NO_VALUES: dict[SSAValue, SSAValue] = {}
