@@ -243,12 +243,12 @@ def _crash(patch: MonkeyPatch) -> None:
 
 FAULTS = (
     Fault("wrong index map", "loop-eliminate-views", _wrong_index_map, 9),
-    Fault("dropped mask", "loop-inline", _dropped_mask, 16),
+    Fault("dropped mask", "loop-inline", _dropped_mask, 16, shows="the module does not verify: loop.load: index"),
     Fault("wrong reduction identity", "loop-split-reductions", _wrong_identity, 8),
     Fault("swapped operands", "loop-inline", _swapped_operands, 12),
     Fault("wrong loop bound", "kernel-collapse", _wrong_loop_bound, 14),
     Fault("reuse of a live buffer", "host-reuse", _reuse_of_a_live_buffer, 24),
-    Fault("freed too early", "host-free", _freed_too_early, 12),
+    Fault("freed too early", "host-free", _freed_too_early, 12, shows="the module does not verify: host."),
     Fault("lost write", "loop-dce", _lost_write, 8),
     Fault("different constants are equal", "loop-cse", _different_constants_are_equal, 13),
     Fault("read moved past a write", "loop-inline", _read_moved_past_a_write, 16),
