@@ -106,6 +106,12 @@ def _edges(region: Region) -> object:
     return (*[a.type for a in block.args], type(last), *[operand.type for operand in operands_of(last)])
 
 
+def _is_hollow(region: Region) -> bool:
+    """Whether a region has a block in which nothing stands; one without blocks is a declaration."""
+    block = region.first_block
+    return block is not None and block.first_op is None
+
+
 def _check_op(op: Operation, is_last: bool = False) -> Facts | Violation:
     """Run an op's own verifier, without what is in its regions. A terminator stands last, and nothing else does."""
     kind = _kind(type(op))
@@ -193,6 +199,8 @@ class _Walk:
                 if problem is not None:
                     return Violation(op, problem)
             if op.regions:
+                if type(op) is not ModuleOp and any(map(_is_hollow, op.regions)):
+                    return Violation(op, "has a body without ops, which ends in no terminator")
                 found = self._in_regions(op, facts)
                 if found is not None:
                     return found

@@ -173,3 +173,9 @@ kernel.for i0 in 0 to 64 {
   }
   kernel.yield
 }
+
+// -----
+
+// CHECK: 'kernel.func' op has a body without ops, which ends in no terminator
+kernel.func @hollow(%x: !kernel.buffer<f32, 64>) {
+}
