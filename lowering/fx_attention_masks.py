@@ -27,28 +27,27 @@ _NAME = "prove-attention-masks"
 _MOST_ELEMENTS = 2**24
 """Larger masks are not evaluated."""
 
-_OPERATORS = (
-    "getitem and_ or_ xor invert neg add sub mul floordiv mod lt le gt ge eq ne",
+#: names of what masks are made by: Python's operators, functions of torch, methods of tensors
+_OPERATORS = "getitem and_ or_ xor invert neg add sub mul floordiv mod lt le gt ge eq ne"
+_OF_TORCH = (
     "arange full ones zeros ones_like zeros_like full_like tril triu where logical_and logical_or logical_not abs lt "
     "le gt ge eq ne add sub mul minimum maximum unsqueeze squeeze reshape transpose permute diff cumsum cat stack "
     "clamp floor_divide remainder neg sum any all amin amax flip roll outer isin sign "
-    "bitwise_and bitwise_or bitwise_not bitwise_xor logical_xor repeat_interleave gather index_select broadcast_to "
-    "zeros_like",
+    "bitwise_and bitwise_or bitwise_not bitwise_xor logical_xor repeat_interleave gather index_select broadcast_to"
+)
+_OF_TENSORS = (
     "abs add bool clone contiguous div eq expand expand_as float ge gt int le logical_and logical_not logical_or long "
     "lt masked_fill mul ne new_full new_ones new_zeros permute repeat reshape squeeze sub to transpose tril triu type "
     "unsqueeze view diff cumsum clamp floor_divide remainder neg sum any all amin amax flip "
     "roll flatten unflatten movedim swapaxes t gather index_select repeat_interleave broadcast_to half bfloat16 double "
-    "minimum maximum where logical_xor bitwise_and bitwise_or bitwise_not size",
+    "minimum maximum where logical_xor bitwise_and bitwise_or bitwise_not size"
 )
-"""Names of what masks are made by: Python's operators, functions of torch, methods of tensors."""
 
 _FUNCTIONS: frozenset[Callable[..., Any]] = frozenset(
-    getattr(module, name)
-    for module, names in zip((operator, torch), _OPERATORS, strict=False)
-    for name in names.split()
+    getattr(module, name) for module, names in ((operator, _OPERATORS), (torch, _OF_TORCH)) for name in names.split()
 )
 #: Dynamo of torch 2.11 calls `__eq__` and its like as methods
-_METHODS = frozenset(_OPERATORS[2].split()) | {f"__{name.strip('_')}__" for name in _OPERATORS[0].split()}
+_METHODS = frozenset(_OF_TENSORS.split()) | {f"__{name.strip('_')}__" for name in _OPERATORS.split()}
 _PARAMETERS = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
 """Those of `scaled_dot_product_attention` that may be given by position."""
 

@@ -49,11 +49,6 @@ class Tensor:
     at: Callable[[Index], Term]
 
 
-def axes_of(tensor: Tensor) -> tuple[tuple[str, Expr], ...]:
-    """Names of indices with the sizes that they stay below."""
-    return tuple((f"i{k}", size) for k, size in enumerate(tensor.shape))
-
-
 class Terms:
     """Reads the calls of a graph, each once. `ranges` says what is known of places in the mask that is asked for."""
 
@@ -456,7 +451,7 @@ def meaning(mask: Node, is_hiding: bool = False) -> str:
     if value.dtype is not torch.bool or value.dim() < 2:
         raise UnknownTermError("it is no matrix of truths")
     shape = tuple(map(_expression, value.shape))
-    axes = axes_of(Tensor(shape, lambda index: TRUE))
+    axes = tuple((f"i{k}", size) for k, size in enumerate(shape))
     terms = Terms(lambda: ranges)
     ranges = Ranges.of_axes(axes, Ranges({name: (0, None) for size in shape for name in size.free_symbols}))
     index = tuple(symbol(name) for name, _ in axes)

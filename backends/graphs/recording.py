@@ -66,13 +66,11 @@ class Recording:
         if reason is not None:
             self.is_possible = self.is_possible and kind == "backward"
             self._tell(kind, function, reason)
-        device = self.device
-        if reason is None and device is None:
-            device = self.device = torch.device(main_device(function)).index or 0
-        if reason is not None:
-            return compiled if kind != "backward" or device is None else _announced(compiled, device)
+            return compiled if kind != "backward" or self.device is None else _announced(compiled, self.device)
+        if self.device is None:
+            self.device = torch.device(main_device(function)).index or 0
         facts = {
-            "device_index": device,
+            "device_index": self.device,
             "is_backward": kind == "backward",
             "is_inference": kind == "inference",
             "stack_traces": private.output_traces(graph),
@@ -171,6 +169,7 @@ class Recorded:
         self._settings = {name: v for name in _OF_TORCH if (v := getattr(config, name)) != getattr(default, name)}
         self._checks = tuple(checks)
         self._sizes: set[tuple[int, ...]] = set()
+        self._told = False
         self._integers: list[int] | None = None
         self._threads = threading.local()
 
@@ -203,8 +202,8 @@ class Recorded:
         if sizes in self._sizes:
             return True
         if self._limit is not None and len(self._sizes) >= self._limit:
-            if self._limit >= 0 and "told" not in self.__dict__:
-                self.told = True
+            if self._limit >= 0 and not self._told:
+                self._told = True
                 hints.warning(
                     "a graph was recorded for %d sizes; for others it is launched kernel by kernel "
                     "(option triton.cudagraph_dynamic_shape_limit)",

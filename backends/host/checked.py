@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -14,11 +14,12 @@ from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...errors import UserError
 from ...lowering.fx_targets import resolve
 from ..limits import check_bytes
+from ..reference.tensors import span
 from . import runtime
 from .aten_calls import ArgumentPrinter
 from .emit import HostEmitter
 from .expressions import expressions
-from .launchers import Launcher, generator_of
+from .launchers import generator_of
 
 _REMEDY = "mend the file, or --unchecked for one that you trust"
 
@@ -34,16 +35,7 @@ class _CheckedPrinter(ArgumentPrinter):
 class CheckedEmitter(HostEmitter):
     """Writes a program that makes a tensor of every value, and passes kernels what they check their accesses with."""
 
-    def __init__(
-        self,
-        function: host.FuncOp,
-        kernels: Mapping[str, kernel.FuncOp],
-        launchers: Mapping[str, Launcher],
-        references: Mapping[str, Any],
-        carriers: Collection[int] | None = None,
-    ) -> None:
-        super().__init__(function, kernels, launchers, references, carriers)
-        self._printer = _CheckedPrinter(self.constants, self._variable, self.symbols, references)
+    printer = _CheckedPrinter
 
     @override
     def _only_launched(self, value: SSAValue) -> bool:
@@ -119,10 +111,9 @@ def elements(tensor: torch.Tensor, extent: int, dtype: torch.dtype, what: str) -
 
 def empty(size: Sequence[int], stride: Sequence[int], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """A tensor of undefined content."""
-    reach = 0 if 0 in size else 1 + sum((n - 1) * k for n, k in zip(size, stride, strict=True))
     if min(size, default=0) < 0 or min(stride, default=0) < 0:
         raise UserError(f"a tensor has sizes {list(size)} and strides {list(stride)}", _REMEDY)
-    check_bytes(reach * dtype.itemsize)
+    check_bytes(span(size, stride) * dtype.itemsize)
     return torch.empty_strided(size, stride, dtype=dtype, device=device)
 
 

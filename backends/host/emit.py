@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from xdsl.ir import Operation, SSAValue
@@ -33,6 +33,9 @@ class HostEmitter:
     carriers:  positions of the arguments that may carry the negative or conjugate bit; None where nobody knows
     """
 
+    printer: ClassVar[type[ArgumentPrinter]] = ArgumentPrinter
+    """Writes the arguments of ATen calls."""
+
     def __init__(
         self,
         function: host.FuncOp,
@@ -51,7 +54,7 @@ class HostEmitter:
         self.variables: dict[SSAValue, str] = {}
         self.pointers: dict[SSAValue, str] = {}
         """Addresses of tensors that only launches use; no tensor object is made for them."""
-        self._printer = ArgumentPrinter(self.constants, self._variable, self.symbols, references)
+        self._printer = self.printer(self.constants, self._variable, self.symbols, references)
         self._pending: list[Launch] = []
         self._freed: list[str] = []
         self._given: list[str] = []

@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import host, kernel
 from ...errors import UserError
-from .checked import CheckedEmitter
 from .emit import HostEmitter
 from .launchers import Launcher, generator_of, make_launcher
 
@@ -87,7 +86,11 @@ def emitter_of(
     """The emitter of a host function, with the kernels compiled that it launches."""
     kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, kernel.FuncOp)}
     launchers = _compile(function, kernels, config, checked)
-    return (CheckedEmitter if checked else HostEmitter)(function, kernels, launchers, references, carriers)
+    if checked:
+        from .checked import CheckedEmitter  # of files alone
+
+        return CheckedEmitter(function, kernels, launchers, references, carriers)
+    return HostEmitter(function, kernels, launchers, references, carriers)
 
 
 def _compile(

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.aten import AtenOp, MemoryFormat, TensorType
+from ...dialects.aten import MemoryFormat, TensorType
 from ...dialects.sym import ONE, Expr
 from ..common.memory import Mutations
 from ._recompute import RecomputeClass, recompute_class
 from ._replacement import ReplacementBuilder, type_of
+from ._rules import permutation
 
 ROWS, COLUMNS = -2, -1
-_TRANSPOSES = ("aten.permute", "aten.t", "aten.transpose.int")
 _NESTS = (RecomputeClass.CHEAP, RecomputeClass.REDUCTION)
 
 
@@ -107,26 +107,22 @@ def _copy(aten: ReplacementBuilder, value: SSAValue, pads: tuple[int, int], fill
 
 def transposed(aten: ReplacementBuilder, value: SSAValue) -> SSAValue:
     """The value with its last two dimensions exchanged."""
-    rank = len(type_of(value).shape)
-    return aten.permute(value, dims=(*range(rank - 2), rank - 1, rank - 2))
+    return aten.permute(value, dims=_exchange(len(type_of(value).shape)))
+
+
+def _exchange(rank: int) -> tuple[int, ...]:
+    return (*range(rank - 2), rank - 1, rank - 2)
 
 
 def _transposed_of(value: SSAValue) -> SSAValue | None:
     """What a value is the transpose of, by its last two dimensions."""
     op = value.owner
-    if not isinstance(op, AtenOp) or op.target not in _TRANSPOSES:
+    order = permutation(op) if isinstance(op, Operation) else None
+    if order is None or order != _exchange(len(order)):
         return None
+    assert isinstance(op, Operation)
     source = op.operands[0]
     old, new = type_of(source), type_of(value)
     swapped = (*old.shape[:-2], old.shape[-1], old.shape[-2])
     strides = (*old.strides[:-2], old.strides[-1], old.strides[-2])
-    return source if new.shape == swapped and new.strides == strides and _exchanges_last(op) else None
-
-
-def _exchanges_last(op: AtenOp) -> bool:
-    rank = len(type_of(op.results[0]).shape)
-    if op.target == "aten.t":
-        return True
-    if op.target == "aten.transpose.int":
-        return {op.arg("dim0") % rank, op.arg("dim1") % rank} == {rank - 1, rank - 2}
-    return [d % rank for d in op.arg("dims")] == [*range(rank - 2), rank - 1, rank - 2]
+    return source if new.shape == swapped and new.strides == strides else None
