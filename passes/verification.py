@@ -28,6 +28,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..dialects import host, kernel
 from ..dialects.raw import op_behind, operands_of
+from .common.functions import kernels_of
 from .common.index_checks import ACCESSES, access_problem
 from .common.launch_checks import assert_problem, launch_problem
 from .common.results import result_problem
@@ -227,7 +228,7 @@ class _Walk:
         if not isinstance(op, host.LaunchOp):
             return None if self.empty else access_problem(op, facts, self.names)
         if self.kernels is None:
-            self.kernels = {k.sym_name.data: k for k in self.module.ops if isinstance(k, kernel.FuncOp)}
+            self.kernels = kernels_of(self.module)
         return launch_problem(op, self.kernels)
 
     def _in_regions(self, op: Operation, facts: Facts) -> Violation | None:

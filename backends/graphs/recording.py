@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch._dynamo.utils import counters
 
-from ...dialects import host, kernel
+from ...dialects import host
 from ...dialects.aten import TensorType
 from ...errors import UserError
+from ...passes.common.functions import kernels_of
 from ...passes.host._capturable import obstacles
 from ...passes.remarks import format_location, remark
 from ..config import Config
@@ -109,7 +110,7 @@ class Recording:
         if written and not self.config.cudagraph_trees:
             return "it writes to its inputs (option triton.cudagraph_trees)"
         constants = [k for k in range(own, len(arguments)) if k not in written]
-        found = next(obstacles(function, _kernels(imported), constants), None)
+        found = next(obstacles(function, kernels_of(imported.module), constants), None)
         if found is None:
             return None
         where = format_location(found.op.location)
@@ -126,12 +127,8 @@ class Recording:
         hints.warning("the %s graph is not recorded as a CUDA graph: %s", kind, reason)
 
 
-def _kernels(imported: ImportedGraph) -> dict[str, kernel.FuncOp]:
-    return {op.sym_name.data: op for op in imported.module.ops if isinstance(op, kernel.FuncOp)}
-
-
 def _written(function: host.FuncOp, imported: ImportedGraph) -> set[int]:
-    return set(written_arguments(function, _kernels(imported)))
+    return set(written_arguments(function, kernels_of(imported.module)))
 
 
 def _announced(compiled: Callable[[list[Any]], Any], device: int) -> Callable[[list[Any]], Any]:

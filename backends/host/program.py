@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import host, kernel
 from ...errors import UserError
+from ...passes.common.functions import kernels_of
 from .emit import HostEmitter
 from .launchers import Launcher, generator_of, make_launcher
 
@@ -84,7 +85,7 @@ def emitter_of(
     checked: bool = False,
 ) -> HostEmitter:
     """The emitter of a host function, with the kernels compiled that it launches."""
-    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, kernel.FuncOp)}
+    kernels = kernels_of(module)
     launchers = _compile(function, kernels, config, checked)
     if checked:
         from .checked import CheckedEmitter  # of files alone

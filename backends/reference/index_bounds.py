@@ -11,6 +11,7 @@ from ...dialects import host, kernel, loop
 from ...dialects.access import dynamic_name
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.sym import Expr, as_expr
+from ...passes.common.functions import kernels_of
 
 #: ATen packet -> argument with indices, argument that is indexed; `dim` says where, or else dimension 0
 _INDEXED: dict[str, tuple[str, str]] = {
@@ -33,7 +34,7 @@ class IndexBounds:
 
     def __init__(self, module: ModuleOp, function: Operation) -> None:
         self.found: dict[int, list[Expr]] = {}
-        self._kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, kernel.FuncOp)}
+        self._kernels = kernels_of(module)
         self._arguments: dict[SSAValue, int] = {}
         block = function.regions[0].block
         self._arguments.update({a: k for k, a in enumerate(block.args)})

@@ -10,11 +10,11 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import Attribute, Block
 
-from ...dialects import host, kernel
+from ...dialects import host
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import SymbolAttr
 from ...lowering.fx_private import without_modes
-from ...passes.common.functions import called
+from ...passes.common.functions import called, kernels_of
 from .. import limits
 from . import aten, loop
 from . import host as host_
@@ -131,7 +131,7 @@ def _program(
 ) -> Program:
     if not isinstance(function, host.FuncOp):
         return Program(machine, HANDLERS, symbols, references=references)
-    kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, kernel.FuncOp)}
+    kernels = kernels_of(module)
     return HostProgram(machine, HANDLERS, symbols, references=references, kernels=kernels)
 
 

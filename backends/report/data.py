@@ -14,6 +14,7 @@ from xdsl.traits import IsTerminator
 from ...dialects import host, kernel
 from ...dialects.aten import AtenOp
 from ...passes.common.costs import Cost, program_costs
+from ...passes.common.functions import kernels_of
 from ...passes.common.machines import MACHINES, Machine
 from ...passes.kernel.launches import written_by
 from ...passes.printing import module_text, text_and_lines
@@ -44,7 +45,7 @@ def _remark(remark: Remark, lines: Mapping[Operation, tuple[int, int]]) -> Json:
 def graph_block(module: ModuleOp, places: Places) -> list[Json]:
     """The ops of each function and which of them feed which: nodes with label, kind, type, inputs and places."""
     functions = [op for op in module.ops if isinstance(op, func.FuncOp | host.FuncOp) and op.body.blocks]
-    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, kernel.FuncOp)}
+    kernels = kernels_of(module)
     return [{"name": f.sym_name.data, "nodes": _nodes(f.body.blocks[0], kernels, places)} for f in functions]
 
 

@@ -7,10 +7,10 @@ from functools import lru_cache
 from ...dialects.aten.types import TensorType
 from ...dialects.kernel import BufferType
 from ...dialects.loop import ViewOp
-from ...dialects.sym import ONE, ZERO, Expr, Ranges
+from ...dialects.sym import ONE, Expr, Ranges
 from ...errors import UnsupportedError
 from ...passes.common import strided_views
-from ...passes.common.strided_views import strides_agree, strides_and_offset
+from ...passes.common.strided_views import extent, strides_agree, strides_and_offset
 
 Rename = tuple[tuple[str, Expr], ...]
 
@@ -22,17 +22,6 @@ linear_index = lru_cache(maxsize=8192)(strided_views.linear_index)
 def renamed(expr: Expr, rename: Rename) -> Expr:
     """`expr` in kernel axes, given as (axis of a member, what it is in the kernel) pairs."""
     return expr.subs(dict(rename))
-
-
-@lru_cache(maxsize=4096)
-def extent(tensor: TensorType) -> Expr:
-    """Number of elements between the first and the last one, both included; 0 for an empty tensor."""
-    total = ONE
-    for size, stride in zip(tensor.shape, tensor.strides, strict=True):
-        if size is ZERO:
-            return ZERO
-        total = total + (size - 1) * stride
-    return total
 
 
 @lru_cache(maxsize=4096)

@@ -21,6 +21,7 @@ from ...dialects.sym import SymbolAttr
 from ..kernel.axes import Loop
 from ..kernel.cost import Access, Nest, element_bytes
 from .footprint import Values, elements, iterations, value_of
+from .functions import kernels_of
 from .machines import Machine
 
 #: sizes of symbols without a value and a hint
@@ -162,7 +163,7 @@ def _operations(block: Block, loops: tuple[Loop, ...], values: Values) -> int:
 
 def program_costs(module: ModuleOp, values: Mapping[str, int] | None = None) -> list[ProgramCost]:
     """The costs of each host function of a module, for values of its symbols, which are their hints otherwise."""
-    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, kernel.FuncOp)}
+    kernels = kernels_of(module)
     programs = [op for op in module.ops if isinstance(op, host.FuncOp)]
     return [_Program(program, kernels, values or {}).run() for program in programs]
 

@@ -11,6 +11,7 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import SymbolTable
 
+from ...dialects import kernel
 from ...dialects.sym import Ranges, SymbolAttr
 
 _NO_SYMBOLS: ArrayAttr[SymbolAttr] = ArrayAttr([])
@@ -21,6 +22,11 @@ def functions(module: ModuleOp) -> Iterator[tuple[FuncOp, Block]]:
     for op in module.ops:
         if isinstance(op, FuncOp) and (block := op.body.blocks.first) is not None:
             yield op, block
+
+
+def kernels_of(module: ModuleOp) -> dict[str, kernel.FuncOp]:
+    """The kernels of a module by name."""
+    return {op.sym_name.data: op for op in module.ops if isinstance(op, kernel.FuncOp)}
 
 
 def called(module: ModuleOp) -> set[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ...dialects import host, kernel
 from ...dialects.aten import TensorType
+from .strided_views import extent
 
 
 def launch_problem(op: host.LaunchOp, kernels: Mapping[str, kernel.FuncOp]) -> str | None:
@@ -27,24 +28,10 @@ def launch_problem(op: host.LaunchOp, kernels: Mapping[str, kernel.FuncOp]) -> s
             continue  # said of the kernel itself
         if kind.element != wanted.element:
             return f"argument {number} is {kind}, @{name} takes elements of {wanted.element}"
-        extent, there = wanted.extent.subs(values).as_int(), elements_of(kind)
-        if extent is not None and there is not None and 0 < there < extent:
-            return f"argument {number} is {kind} with {there} elements, @{name} uses {extent} of them"
+        used, there = wanted.extent.subs(values).as_int(), extent(kind).as_int()
+        if used is not None and there is not None and 0 < there < used:
+            return f"argument {number} is {kind} with {there} elements, @{name} uses {used} of them"
     return None
-
-
-def elements_of(kind: TensorType) -> int | None:
-    """Elements from the first to the last one of a tensor, where its type says; 0 for one that has none."""
-    reach, known = 1, True
-    for size, step in zip(kind.shape, kind.strides, strict=True):
-        n, k = size.as_int(), step.as_int()
-        if n == 0:
-            return 0
-        if n is None or k is None:
-            known = False
-        else:
-            reach += (n - 1) * k
-    return reach if known else None
 
 
 def assert_problem(op: kernel.AssertOp) -> str | None:

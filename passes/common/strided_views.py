@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, MapAttr, Ranges, prove_eq, prove_le, simplify, smax, symbol
@@ -12,6 +12,17 @@ from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, MapAttr, Ranges, prove_eq
 def linear_index(index_map: MapAttr, strides: Sequence[Expr]) -> Expr:
     """Distance in elements, from the first one, of the element at `index_map` in a tensor of the given strides."""
     return reduce(lambda total, term: total + term[0] * term[1], zip(index_map.data, strides, strict=True), ZERO)
+
+
+@lru_cache(maxsize=4096)
+def extent(tensor: TensorType) -> Expr:
+    """Number of elements between the first and the last one, both included; 0 for an empty tensor."""
+    total = ONE
+    for size, stride in zip(tensor.shape, tensor.strides, strict=True):
+        if size is ZERO:
+            return ZERO
+        total = total + (size - 1) * stride
+    return total
 
 
 def strides_and_offset(

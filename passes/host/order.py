@@ -15,6 +15,7 @@ from ...dialects import host, kernel
 from ...dialects.aten import AtenOp
 from ...dialects.raw import operands_of
 from ...dialects.sym import SymIntOp
+from ..common.functions import kernels_of
 from ..counters import counter
 from ..kernel.launches import hinted_sizes, written_by
 from ..remarks import remark
@@ -79,7 +80,7 @@ class _Kernels:
     """What launches write, and whether they may report an error; those of a kernel that is not here may do both."""
 
     def __init__(self, module: ModuleOp) -> None:
-        self.by_name = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, kernel.FuncOp)}
+        self.by_name = kernels_of(module)
 
     def _of(self, launch: host.LaunchOp) -> kernel.FuncOp | None:
         return self.by_name.get(launch.kernel.root_reference.data)

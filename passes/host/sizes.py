@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
 from ...dialects.sym import ONE, ZERO, Expr
+from ..common.strided_views import extent
 
 #: bytes to which each tensor in a pool is aligned: a cache line, and enough for every vector access
 ALIGNMENT = 64
@@ -14,12 +15,8 @@ ALIGNMENT = 64
 @lru_cache(maxsize=4096)
 def bytes_of(tensor: TensorType) -> Expr:
     """Bytes from the first to the last element, both included; 0 for an empty tensor."""
-    total = ONE
-    for size, stride in zip(tensor.shape, tensor.strides, strict=True):
-        if size is ZERO:
-            return ZERO
-        total = total + (size - 1) * stride
-    return total * item_size(tensor)
+    reach = extent(tensor)
+    return reach if reach is ZERO else reach * item_size(tensor)
 
 
 @lru_cache(maxsize=4096)

@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 from ...dialects import host, kernel
 from ...dialects.effects import Effect, effect_of
 from ...dialects.sym import Expr, MapAttr
+from ..common.functions import kernels_of
 from ..counters import counter
 from ..host.lifetimes import Lifetimes, is_tensor
 from ..remarks import remark
@@ -109,7 +110,7 @@ class _Joiner:
 
     def __init__(self, module: ModuleOp, target: GpuTarget) -> None:
         self.module, self.target = module, target
-        self.kernels = {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, kernel.FuncOp)}
+        self.kernels = kernels_of(module)
         self.rows: dict[kernel.FuncOp | None, kernel.ForOp | None] = {f: rows_of(f) for f in self.kernels.values()}
         self.columns: dict[kernel.FuncOp | None, Columns | None] = {f: columns_of(f) for f in self.kernels.values()}
         self.made: dict[tuple[object, ...], kernel.FuncOp] = {}

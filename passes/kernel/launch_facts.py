@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from ...dialects import host, kernel
 from ...dialects.sym import Expr, Ranges, SymbolAttr, bounds
 from ...dialects.sym.intervals import Interval
+from ..common.functions import kernels_of
 
 Passed = tuple[Expr, Ranges]
 """What a launch passes for a symbol, and what its function knows of that expression."""
@@ -17,7 +18,7 @@ Passed = tuple[Expr, Ranges]
 
 def launch_ranges(module: ModuleOp) -> dict[str, Ranges]:
     """Kernel name -> ranges and divisors of its symbols that hold at every launch; no entry for one never launched."""
-    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, kernel.FuncOp)}
+    kernels = kernels_of(module)
     launches: dict[str, list[tuple[tuple[Expr, ...], Ranges]]] = {}
     for program in module.ops:
         if isinstance(program, host.FuncOp):

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.sym import Expr, MapAttr
+from ..common.functions import kernels_of
 from ..counters import counter
 from ..host.lifetimes import Lifetimes, type_of
 from ..host.sizes import bytes_of
@@ -70,7 +71,7 @@ class KernelMergeLaunches(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Merge the launches of every host function, and drop kernels that are launched no more."""
-        kernels = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, kernel.FuncOp)}
+        kernels = kernels_of(op)
         merger = _Merger(self, op, kernels, target_named(self.target))
         for function in op.body.block.ops:
             if isinstance(function, host.FuncOp):

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
+from ..common.functions import kernels_of
 from ..counters import counter
 from ..host.sizes import bytes_of
 from .cost import Sizes
@@ -51,7 +52,7 @@ class KernelStreamResults(ModulePass):
         target = target_named(self.target)
         if not isinstance(target, GpuTarget):
             return
-        kernels = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, kernel.FuncOp)}
+        kernels = kernels_of(op)
         launches: dict[str, list[tuple[host.FuncOp, host.LaunchOp]]] = defaultdict(list)
         for program, launch in launches_in(op):
             launches[launch.kernel.root_reference.data].append((program, launch))
