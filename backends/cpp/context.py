@@ -126,7 +126,7 @@ def _with_axis(ranges: Ranges, name: str, lo: Expr, hi: Expr) -> Ranges:
     known = _positive(ranges, hi, start + 1)
     end = hi.as_int()
     intervals = {**known.intervals, name: (start, None if end is None else end - 1)}
-    return Ranges(intervals, known.divisors, {**known.sizes, name: hi})
+    return Ranges(intervals, known.divisors, {**known.sizes, name: hi}, known.positive)
 
 
 def _positive(ranges: Ranges, hi: Expr, least: int) -> Ranges:
@@ -136,7 +136,7 @@ def _positive(ranges: Ranges, hi: Expr, least: int) -> Ranges:
     lo, up = ranges[atom.name]
     if lo is not None and lo >= least:
         return ranges
-    return Ranges({**ranges.intervals, atom.name: (least, up)}, ranges.divisors, ranges.sizes)
+    return Ranges({**ranges.intervals, atom.name: (least, up)}, ranges.divisors, ranges.sizes, ranges.positive)
 
 
 _MAX_LOCATIONS = 3

@@ -182,4 +182,4 @@ def _with_axis(ranges: Ranges, name: str, lo: Expr, hi: Expr) -> Ranges:
     least, _ = bounds(lo, ranges)
     _, most = bounds(hi, ranges)
     known = {**ranges.intervals, name: (least, None if most is None else most - 1)}
-    return Ranges(known, ranges.divisors, ranges.sizes)
+    return Ranges(known, ranges.divisors, ranges.sizes, ranges.positive)

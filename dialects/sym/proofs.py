@@ -53,8 +53,10 @@ def _atom_bounds(atom: Atom, ranges: Ranges) -> Interval:
         return ranges[atom.name]
     found = ranges.bounds_memo.get(atom)
     if found is None:
-        args = [bounds(arg, ranges) for arg in atom.args]
-        found = ranges.bounds_memo[atom] = reduce(_INTERVAL_OF[atom.kind], args)
+        found = reduce(_INTERVAL_OF[atom.kind], [bounds(arg, ranges) for arg in atom.args])
+        if atom in ranges.positive:
+            found = intervals.intersect(found, (1, None))
+        ranges.bounds_memo[atom] = found
     return found
 
 

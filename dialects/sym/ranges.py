@@ -20,8 +20,8 @@ class Ranges:
     """Facts about symbols. Immutable; it keeps what was derived from it, so reuse one object where you can.
 
     `intervals[name]` are inclusive bounds (None: unbounded), `divisors[name]` a positive integer that divides
-    the symbol, and `sizes[name]` an expression that the symbol, an axis, stays below. `fixed` are the symbols
-    with one possible value.
+    the symbol, and `sizes[name]` an expression that the symbol, an axis, stays below. `positive` are operations,
+    as `s0 floordiv 8`, that are at least 1. `fixed` are the symbols with one possible value.
     """
 
     def __init__(
@@ -29,7 +29,9 @@ class Ranges:
         intervals: Mapping[str, Interval] | None = None,
         divisors: Mapping[str, int] | None = None,
         sizes: Mapping[str, Expr] | None = None,
+        positive: frozenset[Atom] = frozenset(),
     ) -> None:
+        self.positive = positive
         self.divisors: Mapping[str, int] = dict(divisors or {})
         self.sizes: Mapping[str, Expr] = dict(sizes or {})
         self.intervals: Mapping[str, Interval] = {
@@ -52,9 +54,9 @@ class Ranges:
     def of_axes(axes: Iterable[tuple[str, Expr]], base: Ranges | None = None) -> Ranges:
         """`base` and, for each (axis, size), `0 <= axis < size`.
 
-        The result speaks of points of the iteration domain, so it also knows that a size which is a product
-        of symbols that are not negative is at least 1: an empty domain has no points. The same axes over the
-        same base give the same object.
+        The result speaks of points of the iteration domain, so it also knows that a factor of a size which is a
+        product of factors that are not negative is at least 1: an empty domain has no points. The same axes over
+        the same base give the same object.
         """
         base = NOTHING if base is None else base
         key = tuple(axes)
@@ -82,28 +84,31 @@ def _to_multiples(interval: Interval, divisor: int) -> Interval:
 
 def _with_axes(axes: tuple[tuple[str, Expr], ...], base: Ranges) -> Ranges:
     known = dict(base.intervals)
+    positive = base.positive
     for _, size in axes:
-        for name in _factors_at_least_one(size, known):
-            known[name] = intervals.maximum(known[name], (1, 1))[0], known[name][1]
-    sized = Ranges(known, base.divisors, base.sizes)
+        for atom in _factors_at_least_one(size, base):
+            if atom.kind == "symbol":
+                known[atom.name] = intervals.maximum(known[atom.name], (1, 1))[0], known[atom.name][1]
+            else:
+                positive |= {atom}
+    sized = Ranges(known, base.divisors, base.sizes, positive)
     from .proofs import bounds  # proofs builds on this module
 
     for name, size in axes:
         _, most = bounds(size, sized)
         known[name] = 0, None if most is None else max(0, most - 1)
-    return Ranges(known, base.divisors, {**base.sizes, **dict(axes)})
+    return Ranges(known, base.divisors, {**base.sizes, **dict(axes)}, positive)
 
 
-def _factors_at_least_one(size: Expr, known: Mapping[str, Interval]) -> list[str]:
-    """Symbols that must be positive for the product `size` to be; none where a factor may be negative."""
+def _factors_at_least_one(size: Expr, base: Ranges) -> tuple[Atom, ...]:
+    """Factors that must be positive for the product `size` to be; none where a factor may be negative."""
+    from .proofs import bounds  # proofs builds on this module
+
     if len(size.terms) != 1 or size.terms[0][1] < 0:
-        return []
+        return ()
     monomial = size.terms[0][0]
-    for atom in monomial:
-        lo, _ = known.get(atom.name, UNBOUNDED) if atom.kind == "symbol" else UNBOUNDED
-        if lo is None or lo < 0:
-            return []
-    return [atom.name for atom in monomial]
+    least = (bounds(atom.expr, base)[0] for atom in monomial)
+    return monomial if all(lo is not None and lo >= 0 for lo in least) else ()
 
 
 NOTHING = Ranges()

@@ -63,7 +63,9 @@ def _split_by_sizes(
             values.append(value)
     if not named:
         return None
-    known = Ranges({**ranges.intervals, **dict.fromkeys(named, (1, None))}, ranges.divisors, ranges.sizes)
+    known = Ranges(
+        {**ranges.intervals, **dict.fromkeys(named, (1, None))}, ranges.divisors, ranges.sizes, ranges.positive
+    )
     domain = Ranges.of_axes([(name, _substituted(size, values)) for name, size in axes.data], known)
     parts = simplify(_substituted(linear, values), domain).split(axes.names)
     return parts and ({axis: each.subs(named) for axis, each in parts[0].items()}, parts[1].subs(named))

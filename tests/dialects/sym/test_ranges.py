@@ -185,6 +185,22 @@ def test_an_axis_shows_that_its_size_is_positive() -> None:
     assert simplify(parse_text("(x*u1) floordiv u1"), inside) is parse_text("x")
 
 
+def test_a_domain_with_points_has_positive_quotients() -> None:
+    """Rows of chunks of a dynamic length: their number `s0 floordiv 8` is not 0 where there is an element."""
+    base = Ranges({"s0": (2, None), "s1": (2, None)})
+    chunks = parse_text("s0 floordiv 8")
+    assert bounds(chunks, base) == (0, None)
+    inside = Ranges.of_axes([("i0", parse_text("2*s1*(s0 floordiv 8)"))], base)
+    assert bounds(chunks, inside) == (1, None)
+    index = parse_text(
+        "2*(i0 floordiv (2*(s0 floordiv 8)))*max(s0 floordiv 8, 1)"
+        " + ((i0 floordiv (s0 floordiv 8)) mod 2)*max(s0 floordiv 8, 1) + i0 mod (s0 floordiv 8)"
+    )
+    assert simplify(index, inside) is parse_text("i0")
+    may_be_negative = Ranges.of_axes([("i0", parse_text("(s0 - s1)*(s0 floordiv 8)"))], base)
+    assert bounds(chunks, may_be_negative) == (0, None)
+
+
 def test_same_axes_share_what_was_derived() -> None:
     base = Ranges({"s0": (2, None)})
     axes = [("i0", parse_text("s0"))]
