@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import importlib
 import io
-from collections.abc import Sequence
+import itertools
+import runpy
+import subprocess
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 
 ADD = """\
 func.func @f(%x: !aten.tensor<4x3xf32>, %y: !aten.tensor<4x3xf32>) -> !aten.tensor<4x3xf32> {
@@ -91,6 +99,42 @@ def run(tool: str, *arguments: str | Path) -> Done:
     with redirect_stdout(out), redirect_stderr(err):
         status = main([str(a) for a in arguments])
     return Done(status, out.getvalue(), err.getvalue())
+
+
+def run_scripts_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `inductile-bisect` run its scripts inside this process, where torch is loaded already.
+
+    A script finds Dynamo and what a process counts as in a fresh one; what it registers goes with it.
+    """
+    from inductile.tools import bisect_script
+
+    def run_here(command: Sequence[str], *, env: Mapping[str, str], **_: object) -> SimpleNamespace:
+        import torch
+
+        from inductile.backends import compiled, pre_grad, trace
+        from inductile.lowering.pre_grad import PRE_GRAD
+
+        torch._dynamo.reset()
+        compiled.REPORTS.clear()
+        known = dict(PRE_GRAD)
+        with pytest.MonkeyPatch.context() as patch:
+            for module in (pre_grad, trace):
+                patch.setattr(module, "_numbers", itertools.count())
+            patch.setattr(sys, "argv", list(command[1:]))
+            for name, value in env.items():
+                patch.setenv(name, value)
+            try:
+                runpy.run_path(command[1], run_name="__main__")
+            except Exception:
+                traceback.print_exc()
+                return SimpleNamespace(returncode=1)
+            finally:
+                for name in PRE_GRAD.keys() - known:
+                    del PRE_GRAD[name]
+        return SimpleNamespace(returncode=0)
+
+    processes = SimpleNamespace(run=run_here, TimeoutExpired=subprocess.TimeoutExpired)
+    monkeypatch.setattr(bisect_script, "subprocess", processes)
 
 
 def opt(*arguments: str | Path) -> Done:

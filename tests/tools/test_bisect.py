@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .commands import FAULTY_PASSES, faulty, opt, run, write
+from .commands import FAULTY_PASSES, faulty, opt, run, run_scripts_here, write
 
 CHAIN = """\
 func.func @f(%x: !aten.tensor<4x3xf32>, %y: !aten.tensor<4x3xf32>) -> !aten.tensor<4x3xf32> {
@@ -100,8 +100,8 @@ def test_a_script_with_a_wrong_answer(tmp_path: Path) -> None:
     assert "1 runs of the script" in done.err
 
 
-@pytest.mark.slow
-def test_a_script_with_another_check(tmp_path: Path) -> None:
+def test_a_script_with_another_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_scripts_here(monkeypatch)
     done = run("bisect", write(tmp_path, "model.py", FUSED_TOO_MUCH))
     assert done.status == 0
     assert "guilty rewrite: loop-" in done.out
@@ -123,8 +123,8 @@ def test_wrong_code_is_told_from_wrong_passes(tmp_path: Path, monkeypatch: pytes
     assert _code_problem(tmp_path) == "result 0: values at [0, 0]: 0.0 -> 1.0 (12 of 12 elements)"
 
 
-@pytest.mark.slow
-def test_a_script_whose_graph_is_changed_before_autograd(tmp_path: Path) -> None:
+def test_a_script_whose_graph_is_changed_before_autograd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_scripts_here(monkeypatch)
     setup = """\
 from inductile.lowering.fx_pre_grad import register_pre_grad
 from inductile.passes.counters import counter

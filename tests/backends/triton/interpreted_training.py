@@ -27,6 +27,7 @@ from inductile.dialects.sym import ONE
 from inductile.lowering.fx_import import import_graph
 from inductile.lowering.fx_private import without_modes
 from inductile.passes.kernel.gpu_blocks import GpuBlocks
+from inductile.passes.loop import split_reductions
 
 from .joined import lowered
 
@@ -96,12 +97,13 @@ def _gradients(module: nn.Module, call: Callable[..., torch.Tensor], x: torch.Te
 
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("training", [False, True])
-def test_convolutions(training: bool, dynamic: bool) -> None:
+def test_convolutions(training: bool, dynamic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(split_reductions, "MIN_COLUMN_PART", 32)  # each program takes the interpreter milliseconds
     torch._dynamo.reset()
     torch.manual_seed(0)
     module = Pooled().train(training)
     twin, exact = copy.deepcopy(module), copy.deepcopy(module).double()
-    x = torch.randn(4, 4, 32, 32)
+    x = torch.randn(2, 4, 16, 16)
     backend = Interpreted()
     if dynamic:
         torch._dynamo.mark_dynamic(x, 0)
@@ -128,7 +130,7 @@ def test_weights_in_inference(arranged: bool, dtype: torch.dtype) -> None:
     module = Pooled().eval().to(dtype)
     if arranged:
         module = module.to(memory_format=torch.channels_last)
-    x = torch.randn(4, 4, 32, 32, dtype=dtype)
+    x = torch.randn(2, 4, 16, 16, dtype=dtype)
     backend = Interpreted()
     with torch.no_grad():
         got = torch.compile(module, backend=backend)(x)
