@@ -7,7 +7,11 @@ Importable from everywhere; imports nothing of the package and no torch. Every c
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+_Raised = TypeVar("_Raised", bound=BaseException)
 
 
 class InductileError(Exception):
@@ -73,6 +77,30 @@ class PassError(InductileError):
 
 class PassFailureWarning(UserWarning):
     """An optional pass failed, and the program was compiled without it: a bug of ours that costs speed alone."""
+
+
+def of_program(error: _Raised) -> _Raised:
+    """Mark an exception as one that the program that runs raises, as eager would raise it: its type stays eager's.
+
+    A tool that runs a program tells it to the user; any other exception is a fault of the tool.
+    """
+    vars(error)["of_program"] = True
+    return error
+
+
+def is_of_program(error: BaseException) -> bool:
+    """Whether the program that ran raised it: by an assert of its own, or an operator that it calls."""
+    return "of_program" in vars(error)
+
+
+@contextmanager
+def program_raises() -> Iterator[None]:
+    """What is raised inside, the program raises."""
+    try:
+        yield
+    except Exception as error:
+        of_program(error)
+        raise
 
 
 def replay_command(reproducer: str, plugins: Sequence[str] = ()) -> str:

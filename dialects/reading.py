@@ -86,9 +86,10 @@ class Lexer(MLIRLexer):
         return _token(KIND_BY_PUNCTUATION_SPELLING[match[group]], start, end, self.input)  # pyright: ignore
 
     def _string(self, start: int, end: int) -> MLIRToken:
+        """A string; bytes where its escapes spell no text. xDSL prints all characters beyond ASCII as escapes."""
         literal = StringLiteral(start, end, self.input)
-        plain = "\\" not in literal.text or literal.bytes_contents.isascii()
-        return MLIRToken(MLIRTokenKind.STRING_LIT if plain else MLIRTokenKind.BYTES_LIT, literal)
+        kind = MLIRTokenKind.STRING_LIT if "\\" not in literal.text or _is_text(literal) else MLIRTokenKind.BYTES_LIT
+        return MLIRToken(kind, literal)
 
     def _no_token(self, start: int) -> MLIRToken:
         if start >= self.input.len:
@@ -100,6 +101,14 @@ class Lexer(MLIRLexer):
         else:
             problem = f"unexpected character {character!r}"
         raise ParseError(Span(start, start + 1, self.input), problem)
+
+
+def _is_text(literal: StringLiteral) -> bool:
+    try:
+        literal.bytes_contents.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 #: `%c = arith.cmpi slt, %a, %b : i64`, which most lines of a body are like

@@ -17,15 +17,11 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.context import new_context
-from ..errors import UserError
+from ..errors import InductileError, UserError, is_of_program
 from .diagnostics import add_effects_flag, parse_file, read_input, run_tool
 
 if TYPE_CHECKING:
     import torch
-
-
-#: what a program may raise: by asserts of its own, and from ATen
-PROGRAM_ERRORS = (RuntimeError, IndexError, ArithmeticError, ValueError, TypeError, MemoryError)
 
 
 def _gibibytes(text: str) -> float:
@@ -71,7 +67,9 @@ def _execute(args: argparse.Namespace, module: ModuleOp) -> list[object]:
     """Run; what the program itself raises, as eager would, is no crash of the tool."""
     try:
         return _results(args, module, _inputs(args, module))
-    except PROGRAM_ERRORS as error:
+    except Exception as error:
+        if isinstance(error, InductileError) or not is_of_program(error):
+            raise
         raise UserError(f"the program raises {type(error).__name__}: {error}") from error
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ...dialects import kernel
 from ...dialects.loop.body import ERRORS
-from ...errors import UserError
+from ...errors import UserError, of_program
 from ..host.constants import Constants
 from ..host.launchers import Launch, Launcher
 from .checked import FAULT_STATUS, Report
@@ -59,8 +59,8 @@ def kernel_error(text: str) -> Exception:
     """The exception of an entry of `errors`, "IndexError: index out of range"; RuntimeError when none is named."""
     kind, separator, message = text.partition(": ")
     if separator and kind in ERRORS:
-        return getattr(builtins, kind)(message)
-    return RuntimeError(text)
+        return of_program(getattr(builtins, kind)(message))
+    return of_program(RuntimeError(text))
 
 
 class _Entry:

@@ -44,13 +44,17 @@ class ArgumentPrinter:
     def call(self, op: AtenOp | CallOp) -> str:
         """The call expression. Defaults of ATen's arguments are left out."""
         if isinstance(op, CallOp):
-            function = resolve(op.target)
+            function = self.operator(op.target)
             arguments = [self.print(value) for value in op.args()]
             arguments += [self._named(name, value) for name, value in op.kwargs().items()]
         else:
             function = self.function(op)
             arguments = self._spelled(op)
         return f"{self.constants.bind('call', function)}({', '.join(arguments)})"
+
+    def operator(self, name: str) -> Callable[..., Any]:
+        """What runs an operator called by name."""
+        return resolve(name)
 
     def function(self, op: AtenOp) -> Callable[..., Any]:
         """What runs an ATen op."""

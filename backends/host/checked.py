@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import host, kernel
 from ...dialects.aten import AtenOp, CallOp, TensorType
-from ...errors import UserError
+from ...errors import UserError, program_raises
 from ...lowering.fx_targets import resolve
 from ..limits import check_bytes
 from ..reference.tensors import span
@@ -28,8 +28,12 @@ class _CheckedPrinter(ArgumentPrinter):
     """Calls go to torch's own entry, which checks arguments, and to no library by a file's word."""
 
     @override
+    def operator(self, name: str) -> Callable[..., Any]:
+        return program_raises()(resolve(name))
+
+    @override
     def function(self, op: AtenOp) -> Callable[..., Any]:
-        return resolve(op.target.replace(".", "::", 1))
+        return self.operator(op.target.replace(".", "::", 1))
 
 
 class CheckedEmitter(HostEmitter):
@@ -134,9 +138,10 @@ def view(
     """Other sizes and strides over a tensor's memory; torch checks that they stay inside."""
     if offset < 0:
         raise UserError(f"a view begins at element {offset} of its source", _REMEDY)
-    if tensor.dtype != dtype:
-        tensor = torch.as_strided(tensor, (tensor.numel(),), (1,), tensor.storage_offset()).view(dtype)
-    return torch.as_strided(tensor, size, stride, tensor.storage_offset() + offset)
+    with program_raises():
+        if tensor.dtype != dtype:
+            tensor = torch.as_strided(tensor, (tensor.numel(),), (1,), tensor.storage_offset()).view(dtype)
+        return torch.as_strided(tensor, size, stride, tensor.storage_offset() + offset)
 
 
 def returned(tensor: Any, size: Sequence[int], stride: Sequence[int], dtype: torch.dtype, what: str) -> torch.Tensor:

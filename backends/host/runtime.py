@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ...dialects.aten.types import torch_name
+from ...errors import of_program
 
 _guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
 
@@ -72,7 +73,8 @@ def fit(tensor: torch.Tensor, size: Sequence[int], stride: Sequence[int]) -> tor
 def check_size(tensor: torch.Tensor, size: Sequence[int], name: str) -> None:
     """Raise RuntimeError where the sizes that data decided are not those that the program was compiled for."""
     if tensor.shape != size:
-        raise RuntimeError(f"{name} gives a tensor of sizes {list(tensor.shape)}, and the program needs {list(size)}")
+        problem = f"{name} gives a tensor of sizes {list(tensor.shape)}, and the program needs {list(size)}"
+        raise of_program(RuntimeError(problem))
 
 
 def torch_dtype(element: Any) -> torch.dtype:

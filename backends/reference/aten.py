@@ -23,6 +23,7 @@ from ...dialects.aten import (
 )
 from ...dialects.aten.schema import REQUIRED
 from ...dialects.sym import Expr
+from ...errors import program_raises
 from ...lowering.fx_targets import resolve
 from .errors import InterpretationError, describe
 from .precision import WIDER, actual_device, torch_dtype
@@ -110,7 +111,7 @@ def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
         named.update({name: rounded(op, name, named[name]) for name in floats})
     if wide and "half_to_float" in named:
         named["half_to_float"] = False  # there is no half to convert
-    with _default_dtype(wide):
+    with _default_dtype(wide), program_raises():
         return _flatten(function(*positional, **named))
 
 
@@ -179,7 +180,8 @@ def _copy(program: Program, op: AtenOp) -> None:
     target, source, kind = op.operands[0], program.tensor(op.operands[1]), op.operands[0].type
     if not isinstance(kind, TensorType):
         raise InterpretationError(f"{describe(op)}: writes {kind}")
-    program.target(target).copy_(source.to(torch_dtype(kind.element)))
+    with program_raises():
+        program.target(target).copy_(source.to(torch_dtype(kind.element)))
     program.wrote(target)
     if op.results:
         program.receive(op, [program.target(target)], (), writes=True)

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
 from ...dialects.loop.body import ERRORS
-from ...errors import InductileError, UserError
+from ...errors import InductileError, UserError, of_program
 
 
 class InterpretationError(InductileError):
@@ -61,4 +61,4 @@ def position_text(symbols: Mapping[str, int | torch.Tensor], shape: tuple[int, .
 
 def exception(name: str, message: str) -> Exception:
     """The built-in exception called `name`, which a program raises by an assert; RuntimeError for other names."""
-    return getattr(builtins, name)(message) if name in ERRORS else RuntimeError(message)
+    return of_program(getattr(builtins, name)(message) if name in ERRORS else RuntimeError(message))

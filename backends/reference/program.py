@@ -14,6 +14,7 @@ from ...dialects.aten import CHECKED, AtenOp, CallOp
 from ...dialects.aten.binding import MEASURED, bindings
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import Expr, SymIntOp
+from ...errors import of_program
 from .domain import Domain
 from .errors import InterpretationError, LifetimeError, describe
 from .frame import Frame, Machine
@@ -177,7 +178,7 @@ class Program:
             value = value.to(precision.stored(kind.element))
         problem = mismatch(value, self.shape(kind), None, precision.stored(kind.element), kind.device)
         if problem and CHECKED in op.attributes:
-            raise RuntimeError(f"{describe(op)}: the result {problem}")
+            raise of_program(RuntimeError(f"{describe(op)}: the result {problem}"))
         if problem:
             raise InterpretationError(f"{describe(op)}: the result {problem}")
         strides = self.strides(kind)

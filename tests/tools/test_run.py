@@ -65,3 +65,41 @@ def test_made_up_inputs_are_ordinary_unless_special_ones_are_asked_for(add: Path
     )
     assert "nan" not in ordinary.out
     assert "nan" in special.out
+
+
+RAISING = """func.func @f(%x: !aten.tensor<4xf32>, %n: index) -> !aten.tensor<4xf32> {
+  CALL
+  func.return %0 : !aten.tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpp"])
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            '%0 = aten.call "aten::select_copy.int"(%x, 0, 7) : !aten.tensor<4xf32>',
+            "the program raises IndexError: select()",
+        ),
+        ('%0 = aten.call "aten::nothing"(%x) : !aten.tensor<4xf32>', "this torch has no operator aten::nothing"),
+        ('%0 = aten.call "aten::exp"() : !aten.tensor<4xf32>', "the program raises RuntimeError: aten::exp() is"),
+    ],
+    ids=["refused", "unknown", "arguments"],
+)
+def test_what_an_operator_raises_the_program_raises(tmp_path: Path, backend: str, call: str, told: str) -> None:
+    done = run("run", write(tmp_path, "raises.mlir", RAISING.replace("CALL", call)), "--backend", backend)
+    assert done.status == 1
+    assert told in done.err
+
+
+def test_what_the_interpreter_raises_is_a_fault_of_ours(add: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from inductile.backends.reference import program
+
+    def fail(*_: object) -> None:
+        raise ValueError("a fault")
+
+    monkeypatch.setattr(program.Program, "execute", fail)
+    done = run("run", add)
+    assert done.status == 70
+    assert "ValueError: a fault (a bug" in done.err

@@ -1,0 +1,44 @@
+"""What is printed reads back, whatever text it holds; what cannot be read is said to be so."""
+
+from __future__ import annotations
+
+import pytest
+
+from inductile.dialects.context import new_context
+from inductile.dialects.reading import Reader
+from inductile.errors import UserError
+from inductile.passes.printing import module_text
+from inductile.tools.source import Source
+
+TEXTS = ["é", "\U0001f600", 'a"b', "back\\slash", "tab\tline\n", "\0\x7f", "\\FF", ""]
+
+FORMS = {
+    "target": 'kernel.func @k(%x: !kernel.buffer<f32, 4>) target {} {{\n  kernel.yield\n}}',
+    "message": 'kernel.func @k(%x: !kernel.buffer<f32, 4>) errors [{}] {{\n  kernel.yield\n}}',
+    "symbol": "kernel.func @{}(%x: !kernel.buffer<f32, 4>) {{\n  kernel.yield\n}}",
+    "attribute": "func.func @f() attributes {{a = {}, {} = 1 : i64}} {{\n  func.return\n}}",
+    "argument": 'func.func @f() {{\n  aten.call "aten::f"({}, {{{} = 1}})\n  func.return\n}}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("text", TEXTS)
+def test_any_text_reads_back(form: str, text: str) -> None:
+    if not text and form in ("symbol", "attribute"):
+        pytest.skip("a name is not empty")
+    quoted = '"' + "".join(f"\\{byte:02X}" for byte in text.encode()) + '"'
+    first = module_text(Reader(new_context(), FORMS[form].replace("{}", quoted).format()).parse_module())
+    assert module_text(Reader(new_context(), first).parse_module()) == first
+
+
+def test_bytes_that_are_no_text_stay_bytes() -> None:
+    text = module_text(
+        Reader(new_context(), 'func.func @f() attributes {a = "\\FF\\FE"} {\n  func.return\n}').parse_module()
+    )
+    assert 'a = "\\FF\\FE"' in text
+    assert module_text(Reader(new_context(), text).parse_module()) == text
+
+
+def test_a_name_that_is_no_text_is_refused() -> None:
+    with pytest.raises(UserError, match=r"f\.mlir:1:"):
+        Source('func.func @"\\FF"() {\n  func.return\n}', "f.mlir").parse(new_context())
