@@ -77,6 +77,11 @@ class FusionOp(IRDLOperation):
             if missing:
                 raise VerifyException(f"a member has no axis on the parallel axis {sorted(missing)[0]}")
             _verify_reads(member, self.body.block, placed, sizes)
+        devices = {
+            kind.device for member in self.members for kind in member.result_types if isinstance(kind, TensorType)
+        }
+        if len(devices) > 1:
+            raise VerifyException(f"members produce results on several devices: {', '.join(sorted(devices))}")
 
     @classmethod
     def parse(cls, parser: Parser) -> FusionOp:

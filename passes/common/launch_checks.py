@@ -31,6 +31,22 @@ def launch_problem(op: host.LaunchOp, kernels: Mapping[str, kernel.FuncOp]) -> s
         used, there = wanted.extent.subs(values).as_int(), extent(kind).as_int()
         if used is not None and there is not None and 0 < there < used:
             return f"argument {number} is {kind} with {there} elements, @{name} uses {used} of them"
+    return _device_problem(op, function)
+
+
+def _device_problem(op: host.LaunchOp, function: kernel.FuncOp) -> str | None:
+    """Where a kernel writes memory of another device than its own: it would write a copy, which nobody reads.
+
+    Numbers of the CPU's memory that it reads are moved in front of a launch.
+    """
+    devices = {kind.device for value in op.buffers if isinstance(kind := value.type, TensorType)}
+    if len(devices) < 2:
+        return None
+    written = {each.buffer for each in function.walk() if isinstance(each, kernel.StoreOp)}
+    for argument, parameter in zip(op.buffers, function.body.block.args, strict=True):
+        kind = argument.type
+        if parameter in written and isinstance(kind, TensorType) and kind.device == "cpu":
+            return f"writes a tensor of the CPU, and reads or writes others on {', '.join(sorted(devices - {'cpu'}))}"
     return None
 
 

@@ -21,6 +21,7 @@ from ..remarks import enabled, remark
 from ._alignment import Aligner, Alignment, MisalignedError
 from ._build_fusions import build_fusions
 from ._dependences import DependenceGraph, Node
+from ._devices import device_of
 from ._groups import Group, Groups
 from ._live_bytes import fusing_crowds_memory
 
@@ -36,6 +37,7 @@ class Fuse(ModulePass):
     precondition:  `loop-eliminate-views`; `loop-inline` before leaves fewer nests
     guarantee:     every generate, scan and scatter is inside a `loop.fusion`, single ones too. No fusion depends on
                    itself through others, through an ATen call, or through an `aten.copy_` that writes what it reads.
+                   The results of one lie on one device: a kernel reads numbers of another, and writes nothing there.
 
     Nests are visited in order. Each joins the groups that produce what it reads where every value is read at its
     point; a scatter joins those before it in a chain that fills one tensor, where all write elsewhere (a cat). Then
@@ -155,6 +157,8 @@ class _Fuser:
         options = self.options
         if len(left.nodes) + len(right.nodes) > options.max_members:
             return "too many members", None
+        if _device(left) != _device(right):
+            return "their results lie on different devices", None
         if self.groups.makes_cycle(left, right):
             return "something between them depends on one and feeds the other", None
         try:
@@ -234,8 +238,12 @@ class _Fuser:
         return most
 
 
+def _device(group: Group) -> str:
+    return device_of(group.nodes[0].op)
+
+
 def _is_on_gpu(group: Group) -> bool:
-    return cast(TensorType, group.nodes[0].op.results[0].type).device != "cpu"
+    return _device(group) != "cpu"
 
 
 def _updates_what_it_reads(*groups: Group) -> bool:

@@ -24,6 +24,7 @@ from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of
 from ._bodies import axes_around, nest_of
 from ._cost import BodyCost, body_cost
+from ._devices import objection_across_devices
 from ._live_bytes import inlining_crowds_memory
 from ._reduced_sources import is_last_step_of_rows
 from ._splice import Site, Splicer, zero
@@ -58,8 +59,10 @@ class Inline(ModulePass):
 
     Never past an `aten.copy_` that writes what the body reads, nor, with a `loop.assert`, past any; the assert must be
     evaluated for the same elements at the one site. A masked load pushes its mask into the loads of the body, which
-    must have no assert, reduction or integer division. Nor into a nest with large results beside which inputs that die
-    would stay in memory, instead of a small value. A body grows to at most `max_ops` ops and `max_loads` loads.
+    must have no assert, reduction or integer division. Nor onto another device what reads more than numbers, or what
+    decides by a value that devices round differently (`_devices.py`). Nor into a nest with large results beside which
+    inputs that die would stay in memory, instead of a small value. A body grows to at most `max_ops` ops and
+    `max_loads` loads.
     Bodies that something moved into are simplified as by `loop-simplify-indices` and hold nothing dead. An inserted
     cast to a narrower type and back goes (`widen(narrow(x)) == x`) unless `emulate_precision_casts`.
 
@@ -205,6 +208,8 @@ class _Inliner:
         return None if n * r < r + 1 + n and (r <= 1 or not repeated) else "recomputing would read more memory"
 
     def illegal(self, producer: GenerateOp, site: Site, cost: BodyCost) -> str | None:
+        if (across := objection_across_devices(producer, site)) is not None:
+            return across
         if site.access.mask is not None:
             if cost.has_assert or cost.has_reduce or cost.divides:
                 return "its body cannot be evaluated under a mask"

@@ -43,3 +43,35 @@ def test_rounding_like_eager(dtype: torch.dtype) -> None:
     x = every_value(dtype)
     got = torch.compile(lambda x: torch.exp(x) * 2, backend="inductile", options={"emulate_precision_casts": True})(x)
     assert torch.equal(got.nan_to_num(7.0), (torch.exp(x) * 2).nan_to_num(7.0))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_numbers_of_the_cpu_that_several_kernels_read(dynamic: bool) -> None:
+    """They are computed on the CPU: what a kernel of the GPU wrote there would be a copy's, which nobody reads."""
+
+    def run(x: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        t = (s * 3).exp()
+        y = (x * t).sort()[0]
+        return y * t + t.trunc(), t, x * (s * 2)
+
+    compiled = torch.compile(run, backend="inductile", dynamic=dynamic)
+    for size, number in ((70, 0.5), (33, 0.25)):
+        x, s = torch.randn(size, device="cuda"), torch.tensor(number)
+        torch.testing.assert_close(compiled(x, s), run(x, s))
+
+
+def test_sizes_from_a_square_root() -> None:
+    """A scale made of `int(n ** 0.5)` is arithmetic of numbers on the CPU."""
+    weight = torch.randn(3, 3, 3, 3, device="cuda")
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        side = int((x.shape[1] - 1) ** 0.5)
+        y = x[:, 1:].reshape(x.shape[0], side, -1, 3).permute(0, 3, 1, 2)
+        for _ in range(2):
+            y = F.interpolate(F.conv2d(y, weight, padding=1), scale_factor=2, mode="bilinear", align_corners=True)
+        return y
+
+    compiled = torch.compile(run, backend="inductile", dynamic=True)
+    for tokens in (17, 26, 65):
+        x = torch.randn(2, tokens, 3, device="cuda")
+        torch.testing.assert_close(compiled(x), run(x), rtol=1e-4, atol=1e-4)

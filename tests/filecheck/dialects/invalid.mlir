@@ -69,6 +69,22 @@ func.func @placement(%x: !aten.tensor<4xf32>) {
   func.return
 }
 // -----
+func.func @devices(%x: !aten.tensor<f32>, %g: !aten.tensor<f32, device = "cuda:0">) {
+  // expected-error @unknown {{results on several devices: cpu, cuda:0}}
+  %y, %z = loop.fusion () {
+    %a = loop.generate () {
+      %v = loop.load %x[]
+      loop.yield %v
+    } : !aten.tensor<f32>
+    %b = loop.generate () {
+      %v = loop.load %g[]
+      loop.yield %v
+    } : !aten.tensor<f32, device = "cuda:0">
+    loop.yield %a, %b
+  } : !aten.tensor<f32>, !aten.tensor<f32, device = "cuda:0">
+  func.return
+}
+// -----
 kernel.func @mapping(%x: !kernel.buffer<f32, 4>) {
   // expected-error @unknown {{maps axis i0 by sideways}}
   kernel.for i0 in 0 to 4 map sideways {

@@ -107,6 +107,19 @@ host.func @count(%x: !aten.tensor<4xf64>) {
 
 // -----
 
+// CHECK: 'host.launch' op writes a tensor of the CPU, and reads or writes others on cuda:0
+kernel.func @k(%x: !kernel.buffer<f64, 1>, %y: !kernel.buffer<f64, 1>) {
+  %1 = kernel.load %x[0]
+  kernel.store %1, %y[0]
+  kernel.yield
+}
+host.func @device(%x: !aten.tensor<f64, device = "cuda:0">, %y: !aten.tensor<f64>) {
+  host.launch @k(%x, %y)
+  host.return
+}
+
+// -----
+
 // CHECK: 'host.launch' op operand 0 (%x) is used after its end of life by host.free
 kernel.func @k(%x: !kernel.buffer<f64, 4>) {
   kernel.yield
