@@ -22,9 +22,9 @@ def write_row(cache: Tensor, value: Tensor, at: int) -> None:
 
 
 @triton.jit
-def add_kernel(x, y, out, n, BLOCK: tl.constexpr):  # noqa: ANN001, ANN201
+def add_kernel(x: Any, y: Any, out: Any, n: Any, block: tl.constexpr) -> None:
     """Adds; the kernel of a user."""
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    place = tl.program_id(0) * block + tl.arange(0, block)
     inside = place < n
     tl.store(out + place, tl.load(x + place, mask=inside) + tl.load(y + place, mask=inside), mask=inside)
 
@@ -37,15 +37,15 @@ def write_in_place(x: Tensor, cache: Tensor) -> Tensor:
 
 def own_kernel(x: Tensor, cache: Tensor) -> Tensor:
     out = torch.empty_like(cache)
-    add_kernel[(triton.cdiv(cache.numel(), 1024),)](cache, cache * 2, out, cache.numel(), BLOCK=1024)
-    add_kernel[(triton.cdiv(cache.numel(), 1024),)](out, out + x, cache, cache.numel(), BLOCK=1024)
+    add_kernel[(triton.cdiv(cache.numel(), 1024),)](cache, cache * 2, out, cache.numel(), block=1024)
+    add_kernel[(triton.cdiv(cache.numel(), 1024),)](out, out + x, cache, cache.numel(), block=1024)
     return out + 1
 
 
 @pytest.mark.parametrize("recorded", [False, True], ids=["launched", "recorded"])
 @pytest.mark.parametrize("function", [write_in_place, own_kernel], ids=lambda each: each.__name__)
 def test_nothing_is_copied(function: Callable[..., Any], recorded: bool) -> None:
-    options = {"triton.cudagraphs": recorded, "triton.cudagraph_or_error": recorded}
+    options: dict[str, Any] = {"triton.cudagraphs": recorded, "triton.cudagraph_or_error": recorded}
     compiled = torch.compile(function, backend="inductile", fullgraph=True, options=options)
     x, cache = torch.randn(1024, device="cuda"), torch.randn(64, 1024, device="cuda")
     expected_cache = cache.clone()
