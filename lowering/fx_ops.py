@@ -9,11 +9,13 @@ from typing import Any
 
 import torch
 from torch.fx import Node
-from xdsl.dialects.builtin import LocationAttr, i1
+from xdsl.dialects.builtin import ArrayAttr, LocationAttr, StringAttr, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..dialects.aten import (
     CHECKED,
+    MUTATES,
+    UNSAFE,
     AtenOp,
     CallOp,
     Device,
@@ -52,6 +54,7 @@ _CONVERT: dict[type, Callable[[Any], Value]] = {
 _SYNONYMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "prims::convert_element_type": ("aten._to_copy", ("self", "dtype")),
 }
+_UNSAFE_TAG = getattr(torch.Tag, UNSAFE, None)
 #: metadata of nodes of which an op was marked `rounded` in the joint graph
 _ROUNDED_NODE = "inductile_rounded"
 _Overload = tuple[type[AtenOp], tuple[str, ...]] | None
@@ -242,7 +245,13 @@ class NodeImporter:
         args = [self._call_value(arg) for arg in node.args]
         kwargs = {name: self._call_value(arg) for name, arg in node.kwargs.items()}
         callee = callee_name(node.target)
-        return CallOp.of(callee, args, kwargs, types, location, binds, pure=is_pure(node.target))
+        op = CallOp.of(callee, args, kwargs, types, location, binds, pure=is_pure(node.target))
+        inside = _wrapped(node) or node.target
+        if _UNSAFE_TAG in getattr(inside, "tags", ()):
+            op.attributes[UNSAFE] = UNIT
+        if written := _written_by(node):
+            op.attributes[MUTATES] = ArrayAttr([StringAttr(name) for name in written])
+        return op
 
     def _call_value(self, arg: Any) -> Value:
         """Like `value_of`, but tuples stay tuples: some higher-order operators insist."""
@@ -282,6 +291,22 @@ class NodeImporter:
 
 #: numbers of the promotion category of a value that is known only at run time
 _SAMPLES: dict[type, float] = {Expr: 1}
+
+
+def _wrapped(node: Node) -> torch._ops.OpOverload | None:
+    """The operator that functionalization has wrapped in a call because it writes arguments; None in any other call."""
+    inside = node.args[0] if node.args else None
+    is_wrapper = "auto_functionalized" in str(node.target)
+    return inside if is_wrapper and isinstance(inside, torch._ops.OpOverload) else None
+
+
+def _written_by(node: Node) -> list[str]:
+    """The arguments that the operator in a wrapper writes; none where it returns one of them, as two results then."""
+    inside = _wrapped(node)
+    if inside is None or any(each.alias_info is not None for each in inside._schema.returns):
+        return []
+    schema = inside._schema
+    return [each.name for each in schema.arguments if each.alias_info is not None and each.alias_info.is_write]
 
 
 def _meta_of(node: Node) -> Any:

@@ -65,12 +65,13 @@ DEFAULT: tuple[Phase, ...] = (
         "lower-loop-to-kernel",
     ),
     # Layers that were compiled once stand in one program again, for memory is planned for all of it. Equal kernels
-    # become one first, so that the rest is done once. Reuse stands before tiling: which element a kernel
+    # become one first, so that the rest is done once. What operators write in place is memory that reuse must know of,
+    # so that they come before it. Reuse stands before tiling: which element a kernel
     # reads and writes when is plain before its loops are blocked.
     Phase(
         "kernel",
         "kernel: equal kernels once, loops merged and collapsed, memory reused, small launches as one, tiles",
-        "host-inline,kernel-deduplicate,kernel-merge-loops{target={target}},kernel-elide-casts,kernel-cse,"
+        "host-inline,host-reinplace,kernel-deduplicate,kernel-merge-loops{target={target}},kernel-elide-casts,kernel-cse,"
         "kernel-reorder,kernel-collapse,kernel-join-columns{target={target}},host-reuse,"
         "kernel-merge-launches{target={target}},kernel-approximate{target={target}},"
         "kernel-stream-results{target={target}},kernel-tile{target={target}}",

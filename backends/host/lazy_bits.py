@@ -136,7 +136,7 @@ def _written(op: Operation, kernels: Mapping[str, kernel.FuncOp]) -> list[SSAVal
     if isinstance(op, host.LaunchOp):
         return written_by(op, kernels.get(op.kernel.root_reference.data))
     if isinstance(op, CallOp):
-        return [] if op.pure is not None else list(op.inputs)
+        return list(op.written) if op.writes is not None or op.pure is not None else list(op.inputs)
     if isinstance(op, AtenOp):
         values = [op.arg(argument.name) for argument in op.schema.arguments if argument.writes]
         return [v for value in values for v in (value if isinstance(value, tuple) else (value,)) if v is not None]

@@ -101,7 +101,8 @@ def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
     arguments = _Arguments(program, narrow)
     if isinstance(op, CallOp):
         function, positional = resolve(op.target), [arguments.value(a) for a in op.args()]
-        named = {key: arguments.value(a) for key, a in op.kwargs().items()}
+        written = op.written
+        named = {key: arguments.value(a, not any(a is each for each in written)) for key, a in op.kwargs().items()}
     else:
         function, positional = resolve(op.target.replace(".", "::", 1)), []
         named = {a.name: arguments.value(op.arg(a.name), not _is_output(a)) for a in _spelled(op)}
@@ -149,7 +150,7 @@ def call(program: Program, op: AtenOp | CallOp) -> None:
 def _written(op: AtenOp | CallOp) -> list[SSAValue]:
     """Tensors that the op writes."""
     if isinstance(op, CallOp):
-        return []
+        return list(op.written)
     found: list[SSAValue] = []
     for argument in op.schema.arguments:
         if argument.writes:

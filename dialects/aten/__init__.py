@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xdsl.ir import Dialect, Operation
 
 from .attributes import ATTRIBUTES
-from .call import CallOp
+from .call import MUTATES, UNSAFE, CallOp
 from .ops import CHECKED, AtenOp
 from .ops import op_class as _overload_class
 from .schema import Argument, Return, Schema, SchemaError
@@ -39,6 +39,8 @@ def op_class(name: str) -> type[AtenOp] | type[CallOp] | None:
 
 __all__ = [
     "CHECKED",
+    "MUTATES",
+    "UNSAFE",
     "Argument",
     "Aten",
     "AtenOp",

@@ -3,16 +3,19 @@
 %y = aten.call pure "torchvision::nms"(%boxes, %scores, 0.5) binds [u0] : !aten.tensor<(u0)xi64>
 %z = aten.call "higher_order::cond"(%p, @true_graph_0, @false_graph_0, [%x]) : !aten.tensor<4xf32>
 %b = aten.call pure "operator::ge"(u0, 0) : i1
+aten.call "mylib::write"(at = 3, cache = %c) writes [0]
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
     ComplexType,
+    DenseArrayBase,
     DictionaryAttr,
     Float64Type,
     IndexType,
@@ -20,6 +23,7 @@ from xdsl.dialects.builtin import (
     NoneType,
     StringAttr,
     UnitAttr,
+    i64,
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, var_operand_def, var_result_def
@@ -34,6 +38,10 @@ from .syntax import parse_arguments, parse_value, print_value
 from .types import TensorType
 from .values import Value, decode, encode
 
+MUTATES = "mutates"
+"""Attribute of a call that functionalization wrapped: the names of the arguments that the operator inside writes."""
+UNSAFE = "cudagraph_unsafe"
+"""Attribute of a call of an operator that must not be recorded in a CUDA graph, by its tag."""
 _RESULTS = (TensorType, IndexType, Float64Type, IntegerType, ComplexType, NoneType)
 
 
@@ -43,7 +51,8 @@ class CallOp(IRDLOperation):
 
     `callee` is "namespace::name.overload", "higher_order::name", or "operator::name" of Python. Tensors and numbers
     made by other ops are operands; graphs and other objects are references to what travels beside the module. A list
-    result is several results. A call that is not `pure` is neither removed nor merged nor moved.
+    result is several results. A call that is not `pure` is neither removed nor merged nor moved. One that says what it
+    `writes`, by the numbers of its operands, has no other effect; only host programs hold such calls.
     """
 
     name = "aten.call"
@@ -52,6 +61,7 @@ class CallOp(IRDLOperation):
     named = prop_def(DictionaryAttr)
     bound = opt_prop_def(ArrayAttr[StringAttr], prop_name="binds")
     pure = opt_prop_def(UnitAttr)
+    writes = opt_prop_def(DenseArrayBase)
     inputs = var_operand_def()
     outs = var_result_def()
 
@@ -64,8 +74,9 @@ class CallOp(IRDLOperation):
         location: Attribute | None = None,
         binds: Sequence[str] = (),
         pure: bool = False,
+        writes: Sequence[SSAValue] = (),
     ) -> CallOp:
-        """Build from Python values (see `values`). TypeError for values that IR cannot hold."""
+        """Build from Python values (see `values`), `writes` among them. TypeError for values that IR cannot hold."""
         inputs: list[SSAValue] = []
         properties: dict[str, Attribute] = {
             "callee": StringAttr(callee),
@@ -76,6 +87,9 @@ class CallOp(IRDLOperation):
             properties["binds"] = names_attr(*binds)
         if pure:
             properties["pure"] = UnitAttr()
+        if writes:
+            numbers = [number for number, value in enumerate(inputs) if any(value is each for each in writes)]
+            properties["writes"] = DenseArrayBase.from_list(i64, numbers)
         return CallOp.create(
             operands=inputs,
             result_types=result_types,
@@ -93,6 +107,15 @@ class CallOp(IRDLOperation):
         """Names of the symbols that this op defines."""
         return () if self.bound is None else tuple(name.data for name in self.bound)
 
+    @property
+    def written(self) -> tuple[SSAValue, ...]:
+        """The operands that this op says it writes."""
+        return tuple([self.operands[number] for number in self._written_numbers])
+
+    @property
+    def _written_numbers(self) -> tuple[int, ...]:
+        return () if self.writes is None else cast("DenseArrayBase[IntegerType]", self.writes).get_values()
+
     def args(self) -> tuple[Value, ...]:
         """Positional arguments: SSA values and Python values."""
         return decode(self.positional, tuple(self.operands))
@@ -102,7 +125,7 @@ class CallOp(IRDLOperation):
         return decode(self.named, tuple(self.operands))
 
     def verify_(self) -> None:
-        """Check that operand references match the operands, and the types of results."""
+        """Check that operand references match the operands, what is written, and the types of results."""
         for name in (self.callee.data, *operators_in(self.positional), *operators_in(self.named)):
             if not is_operator_name(name):
                 raise VerifyException(f"calls {name!r}, which is not the name of an operator")
@@ -112,13 +135,18 @@ class CallOp(IRDLOperation):
         referenced = sorted([*_references(self.positional), *_references(self.named)])
         if referenced != list(range(len(self.operands))):
             raise VerifyException(f"arguments refer to operands {referenced}, there are {len(self.operands)}")
+        if self.writes is not None and self.pure is not None:
+            raise VerifyException("a pure call writes nothing")
+        for number in self._written_numbers:
+            if not 0 <= number < len(self.operands) or not isinstance(self.operands[number].type, TensorType):
+                raise VerifyException(f"writes operand {number}, which is no tensor of it")
         for type_ in self.result_types:
             if not isinstance(type_, _RESULTS):
                 raise VerifyException(f"a call cannot return {type_}")
 
     @classmethod
     def parse(cls, parser: Parser) -> CallOp:
-        """Parse `pure "ns::f"(%x, 1, key = 2) binds [u0] : T`."""
+        """Parse `pure "ns::f"(%x, 1, key = 2) binds [u0] writes [0] : T`."""
         pure = parser.parse_optional_keyword("pure") is not None
         callee = parser.parse_str_literal()
         inputs: list[SSAValue] = []
@@ -133,6 +161,9 @@ class CallOp(IRDLOperation):
 
         parse_arguments(parser, parse_positional, parse_named)
         binds = parse_binds(parser)
+        writes: list[int] = []
+        if parser.parse_optional_keyword("writes") is not None:
+            writes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
         attributes = parser.parse_optional_attr_dict()
         types: list[Attribute] = []
         if parser.parse_optional_punctuation(":") is not None:
@@ -143,6 +174,8 @@ class CallOp(IRDLOperation):
         op.operands = inputs
         op.properties |= {"positional": ArrayAttr(positional), "named": DictionaryAttr(named)}
         op.attributes.update(attributes)
+        if writes:
+            op.properties["writes"] = DenseArrayBase.from_list(i64, writes)
         return op
 
     def print(self, printer: Printer) -> None:
@@ -157,6 +190,8 @@ class CallOp(IRDLOperation):
             printer.print_list(self.named.data.items(), lambda item: _print_named(printer, item, dynamic))
         if self.binds:
             printer.print_string(f" binds [{', '.join(self.binds)}]")
+        if self.writes is not None:
+            printer.print_string(f" writes [{', '.join(map(str, self._written_numbers))}]")
         printer.print_op_attributes(self.attributes)
         if self.results:
             printer.print_string(" : ")

@@ -9,6 +9,7 @@ from xdsl.traits import IsTerminator
 
 from ...dialects.aten.ops import AtenOp
 from ...dialects.loop import AssertOp, FusionOp, GenerateOp, ScanOp, ScatterOp, ViewOp, yielded
+from .functional_calls import functional_call, is_wrapper
 
 NESTS = frozenset((GenerateOp, ScanOp, ScatterOp))
 """Ops that a kernel computes; a `loop.fusion` groups them."""
@@ -30,6 +31,19 @@ def has_assert(op: Operation) -> bool:
 def written_value(op: Operation) -> SSAValue | None:
     """The tensor that `aten.copy_` writes; None for any other op."""
     return op.operands[0] if op.name == "aten.copy_" else None
+
+
+def written_values(op: Operation) -> tuple[SSAValue, ...]:
+    """The tensors that an op writes: `aten.copy_` its target, and what an operator writes that is in a wrapper.
+
+    A wrapper writes copies, and `host-reinplace` what it is given, where nothing reads that later. So reads in front of
+    one stay there.
+    """
+    written = written_value(op)
+    if written is not None:
+        return (written,)
+    call = functional_call(op) if is_wrapper(op) else None
+    return () if call is None else tuple(call.bases)
 
 
 def roots(value: SSAValue) -> tuple[SSAValue, ...]:
@@ -84,7 +98,7 @@ def escaping(block: Block) -> set[SSAValue]:
 
 
 class Mutations:
-    """Where `aten.copy_` writes the inputs of a function: reads before it see the old elements, reads behind the new.
+    """Where ops write the memory of values: reads before see the old elements, and stay before; see `written_values`.
 
     False when nothing is written. Positions are those of ops in the block when this was built; they stay valid
     while ops are erased, and while those that are left keep their order.
@@ -93,14 +107,12 @@ class Mutations:
     def __init__(self, block: Block) -> None:
         self.writes: dict[SSAValue, list[int]] = {}
         self._position: dict[Operation, int] = {}
-        if not any(op.name == "aten.copy_" for op in block.ops):
+        if not any(op.name == "aten.copy_" or is_wrapper(op) for op in block.ops):
             return
         for position, op in enumerate(block.ops):
             self._position[op] = position
-            written = written_value(op)
-            if written is not None:
-                for root in roots(written):
-                    self.writes.setdefault(root, []).append(position)
+            for root in {root for written in written_values(op) for root in roots(written)}:
+                self.writes.setdefault(root, []).append(position)
 
     def __bool__(self) -> bool:
         return bool(self.writes)

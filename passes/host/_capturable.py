@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import host, kernel
-from ...dialects.aten import AtenOp, CallOp, TensorType
+from ...dialects.aten import UNSAFE, AtenOp, CallOp, TensorType
 from ...dialects.aten.types import torch_name
+from ..common.functional_calls import is_wrapper
 
 _UNSAFE_TAGS = {
-    "cudagraph_unsafe": "the op must not be recorded",
+    UNSAFE: "the op must not be recorded",
     "dynamic_output_shape": "its sizes depend on data",
     "data_dependent_output": "its result is read by the host",
 }
@@ -65,7 +66,9 @@ def obstacle_of(op: Operation, fixed: Collection[SSAValue] = ()) -> str | None:
     elif isinstance(op, CallOp):
         if op.target.startswith(_DECIDES):
             return "the host decides by values, or keeps a state of its own"
-        if op.pure is None and "triton_kernel_wrapper" not in op.target:
+        if UNSAFE in op.attributes:
+            return _UNSAFE_TAGS[UNSAFE]
+        if op.pure is None and op.writes is None and not is_wrapper(op) and "triton_kernel_wrapper" not in op.target:
             return "a call with unknown effects"
     if getattr(op, "binds", ()):
         return "its sizes depend on data"

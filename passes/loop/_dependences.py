@@ -12,7 +12,7 @@ from ...dialects.aten import AtenOp, CallOp
 from ...dialects.effects import has_side_effect
 from ...dialects.loop import LoadOp, ReduceOp, ScanOp, ScatterOp
 from ...dialects.sym import AxesAttr, Expr
-from ..common.memory import NESTS, roots, written_value
+from ..common.memory import NESTS, roots, written_value, written_values
 from ..common.mentions import mentioned_symbols
 from ._accesses import map_of
 
@@ -98,7 +98,7 @@ class _MemoryOrder:
     """Dependences through memory and effects, for ops visited in order."""
 
     def __init__(self, ops: list[Operation]) -> None:
-        self.written = {root for op in ops if (value := written_value(op)) is not None for root in roots(value)}
+        self.written = {root for op in ops for value in written_values(op) for root in roots(value)}
         self.readers: dict[SSAValue, list[int]] = {}
         self.writer: dict[SSAValue, int] = {}
         self.last_effect: int | None = None
@@ -111,9 +111,8 @@ class _MemoryOrder:
             self.last_effect = position
         if not self.written:
             return before
-        target = written_value(op)
-        writes = set(roots(target)) if target is not None else set()
-        for root in {root for value in values for root in roots(value)} & self.written:
+        writes = {root for value in written_values(op) for root in roots(value)}
+        for root in ({root for value in values for root in roots(value)} | writes) & self.written:
             if root in self.writer:
                 before.add(self.writer[root])
             if root in writes:

@@ -219,7 +219,7 @@ class _Inliner:
             reader = nest_of(site.block)
             sources: list[SSAValue] = [load.operands[0] for load in loads_in(producer)]
             if self.mutations.moves_past_write(sources, producer, reader):
-                return "aten.copy_ writes what it reads before the reader"
+                return "what it reads is written before the reader"
             if cost.has_assert and self.mutations.crosses_any(producer, reader):
                 return "its assert would move behind a write"
         return None

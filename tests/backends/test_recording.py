@@ -64,6 +64,8 @@ def test_a_graph_of_the_cpu_is_not_recorded_and_says_so() -> None:
         ('%1 = aten.nonzero(%x) binds [u0] : !aten.tensor<(u0)x1xi64, device = "cuda:0">', "depend on data"),
         (f'%1 = aten.call "mine::f"(%x) : {T}', "unknown effects"),
         (f'%1 = aten.call pure "mine::f"(%x) : {T}', None),
+        ('aten.call "mine::f"(%x) writes [0]', None),
+        ('aten.call "mine::f"(%x) writes [0] {cudagraph_unsafe}', "must not be recorded"),
         ("%1 = host.empty : !aten.tensor<4xf32>  host.copy %x to %1", "memory of the CPU"),
     ],
 )

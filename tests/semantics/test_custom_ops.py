@@ -1,0 +1,191 @@
+"""Operators of the user that write their arguments: they write in place where eager does, and copy nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.profiler import profile
+
+import inductile
+from inductile.backends.compiled import REPORTS
+
+from ..eager_compare import clone_inputs
+
+Tensor = torch.Tensor
+ROWS, WIDTH = 64, 256
+
+
+@torch.library.custom_op("inductile_tests::write_row", mutates_args=("cache",))
+def write_row(cache: Tensor, value: Tensor, at: int) -> None:
+    cache[at] = value
+
+
+@torch.library.custom_op("inductile_tests::add_to_both", mutates_args=("a", "b"))
+def add_to_both(a: Tensor, value: Tensor, b: Tensor | None) -> Tensor:
+    a += value
+    if b is not None:
+        b *= 2
+    return value + a.flatten()[0]
+
+
+@add_to_both.register_fake
+def _(a: Tensor, value: Tensor, b: Tensor | None) -> Tensor:
+    return torch.empty_like(value)
+
+
+@torch.library.custom_op("inductile_tests::fill_all", mutates_args=("each",))
+def fill_all(each: list[Tensor], value: float) -> None:
+    for tensor in each:
+        tensor.fill_(value)
+
+
+def once(x: Tensor, cache: Tensor) -> Any:
+    write_row(cache, x * 2, 3)
+    return x + 1
+
+
+def read_before_and_behind(x: Tensor, cache: Tensor) -> Any:
+    before = cache.sum(1)
+    write_row(cache, x * 2, 3)
+    return before, cache.sum(1)
+
+
+def often(x: Tensor, cache: Tensor) -> Any:
+    for row in range(4):
+        write_row(cache, x + row, row)
+        x = x + cache[row]
+    return x
+
+
+def views(x: Tensor, cache: Tensor) -> Any:
+    write_row(cache[8:], x, 3)
+    write_row(cache.view(4, -1)[:, WIDTH : 2 * WIDTH], x, 1)
+    write_row(cache[:, ::2], x[::2], 5)
+    write_row(cache.t(), x[:1].expand(cache.shape[0]), 7)
+    return x.sin()
+
+
+def several(x: Tensor, cache: Tensor) -> Any:
+    own = x.new_zeros(4, WIDTH)
+    result = add_to_both(cache[2:5], x, own)
+    return result, own, add_to_both(own[1], x, None)
+
+
+def lists(x: Tensor, cache: Tensor) -> Any:
+    fill_all([cache[1], cache[4:6], x.clone()], 2.0)
+    return x + cache[1]
+
+
+IN_PLACE: list[Callable[..., Any]] = [once, read_before_and_behind, often, views, several, lists]
+
+
+def program() -> str:
+    """The text of the program compiled last."""
+    return REPORTS[-1].sources["program.py"]
+
+
+def compare(function: Callable[..., Any], args: tuple[Any, ...], dynamic: bool | None = None) -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(function, backend="inductile", fullgraph=True, dynamic=dynamic)
+    for _ in range(2):
+        expected_args, got_args = clone_inputs(args), clone_inputs(args)
+        torch.testing.assert_close(compiled(*got_args), function(*expected_args))
+        torch.testing.assert_close(got_args, expected_args)
+
+
+@pytest.mark.parametrize(
+    ("function", "dynamic"),
+    [*((each, None) for each in IN_PLACE), (views, True), (several, True), (lists, True)],
+    ids=lambda each: getattr(each, "__name__", str(each)),
+)
+def test_in_place(function: Callable[..., Any], dynamic: bool | None) -> None:
+    with torch.no_grad():
+        compare(function, (torch.randn(WIDTH), torch.randn(ROWS, WIDTH)), dynamic)
+    assert "auto_functionalized" not in str(REPORTS[-1])
+    assert "copy_(" not in program()
+
+
+def test_no_memory_for_a_copy() -> None:
+    x, cache = torch.randn(1024), torch.zeros(1024, 1024)
+    compiled = torch.compile(once, backend="inductile", fullgraph=True)
+    with torch.no_grad():
+        compiled(x, cache)
+        with profile(profile_memory=True) as profiled:
+            compiled(x, cache)
+    assert max(event.cpu_memory_usage for event in profiled.key_averages()) < cache.nbytes
+
+
+def old_elements_behind(x: Tensor, cache: Tensor) -> Any:
+    new = cache.clone()
+    write_row(new, x, 3)
+    return new, cache + 1
+
+
+def returned(x: Tensor, cache: Tensor) -> Any:
+    new = cache + 0
+    write_row(new, x, 3)
+    cache.copy_(new)
+    return new
+
+
+def argument_in_what_is_written(x: Tensor, cache: Tensor) -> Any:
+    write_row(cache, cache[0], 3)
+    return x + 1
+
+
+@pytest.mark.parametrize("function", [old_elements_behind, returned, argument_in_what_is_written])
+def test_what_copies_is_right(function: Callable[..., Any]) -> None:
+    with torch.no_grad():
+        compare(function, (torch.randn(WIDTH), torch.randn(ROWS, WIDTH)))
+
+
+def test_a_remark_says_why_it_copies() -> None:
+    x, cache = torch.randn(WIDTH), torch.randn(ROWS, WIDTH)
+
+    with torch.no_grad():
+        told = str(inductile.explain(argument_in_what_is_written)(x, cache))
+        assert "writes a copy: another argument lies in the same memory" in told
+        assert "writes in place" in str(inductile.explain(once)(x, cache))
+
+
+@pytest.mark.parametrize("dynamic", [None, True], ids=["static", "dynamic"])
+def test_training(dynamic: bool | None) -> None:
+    def step(x: Tensor, cache: Tensor) -> Tensor:
+        write_row(cache, x.detach() * 2, 3)
+        return (x * cache.sum(0)).sin()
+
+    torch._dynamo.reset()
+    compiled = torch.compile(step, backend="inductile", fullgraph=True, dynamic=dynamic)
+    x = torch.randn(WIDTH, requires_grad=True, dtype=torch.float64)
+    cache = torch.randn(ROWS, WIDTH, dtype=torch.float64)
+    expected, got = cache.clone(), cache.clone()
+    (gradient,) = torch.autograd.grad(step(x, expected).sum(), x)
+    (found,) = torch.autograd.grad(compiled(x, got).sum(), x)
+    torch.testing.assert_close(found, gradient)
+    torch.testing.assert_close(got, expected)
+    forward = next(report for report in reversed(REPORTS) if report.kind == "forward")
+    assert "auto_functionalized" not in str(forward)
+    assert "copy_(" not in forward.sources["program.py"]
+
+
+def test_random_sequences() -> None:
+    """Any order of writes and reads, of the caller's tensor and of the program's own, gives eager's values."""
+    for seed in range(3):
+        random = torch.Generator().manual_seed(seed)
+        steps = torch.randint(0, 6, (8,), generator=random).tolist()
+
+        def run(x: Tensor, cache: Tensor, steps: list[int] = steps) -> Any:
+            own, kept = cache * 2, [x]
+            for number, step in enumerate(steps):
+                target = (cache, own, cache[2:], own[:, : WIDTH // 2], own, cache)[step]
+                if step < 4:
+                    write_row(target, (x + number)[: target.shape[1]], step)
+                else:
+                    kept.append(target.sum(0) if step == 4 else target[1] + 1)
+            return (*kept[1:], own)
+
+        with torch.no_grad():
+            compare(run, (torch.randn(WIDTH, generator=random), torch.randn(ROWS, WIDTH, generator=random)))
