@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from xdsl.ir import Operation, SSAValue
 
 from ..common.memory import roots
 from ._joint import CHECKPOINT, HAS_HOOK, region, word
-from ._recompute import RecomputeClass
 
 
 def forced_ops(ops: Iterable[Operation]) -> set[Operation]:
@@ -29,29 +28,17 @@ def forced_ops(ops: Iterable[Operation]) -> set[Operation]:
     return found
 
 
-def pinned_ops(
-    ops: Iterable[Operation],
-    classes: Mapping[Operation, RecomputeClass],
-    forced: set[Operation],
-    outputs: Iterable[SSAValue],
-) -> set[Operation]:
-    """Ops that must not run again: those that the user wants saved, borders of regions, and readers of outputs.
+def pinned_ops(ops: Iterable[Operation], forced: set[Operation]) -> set[Operation]:
+    """Ops that must not run again: those that the user wants saved, and borders of checkpointed regions."""
+    return {op for op in ops if op not in forced and word(op, CHECKPOINT)}
 
-    The caller may overwrite a result of the forward graph. Eager's autograd then complains only if it saved that
-    result; so only ops of the backward graph that read it themselves may need it.
+
+def unsaved_values(outputs: Iterable[SSAValue], read: Iterable[SSAValue]) -> set[SSAValue]:
+    """Results of the forward graph that must not be saved, for the caller may overwrite them.
+
+    Eager's autograd complains of that only if it saved such a result itself: if it is among `read`, what the backward
+    graph reads as it is. The others may be computed again there.
     """
-    returned = {root for value in outputs for root in roots(value)} | set(outputs)
-    returned = {value for value in returned if isinstance(value.owner, Operation)}
-    found: set[Operation] = set()
-    for op in ops:
-        if op in forced:
-            continue
-        if word(op, CHECKPOINT) or (
-            classes[op] is not RecomputeClass.FREE and any(_reads(value, returned) for value in op.operands)
-        ):
-            found.add(op)
-    return found
-
-
-def _reads(value: SSAValue, returned: set[SSAValue]) -> bool:
-    return value in returned or any(root in returned for root in roots(value))
+    returned = {root for value in outputs for root in (value, *roots(value))}
+    returned -= {root for value in read for root in (value, *roots(value))}
+    return {value for value in returned if isinstance(value.owner, Operation)}

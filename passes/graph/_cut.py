@@ -16,8 +16,8 @@ _FOREVER = 1 << 60
 """Capacity of an edge that no cut may take; larger than all finite ones together."""
 _LAST_RESORT = 1 << 48
 """Capacity of saving an argument that is written later."""
-_QUARTERS = 4
-"""Costs are counted in quarters of a byte, the finest there are."""
+_EIGHTHS = 8
+"""Costs are counted in eighths of a byte, the finest there are."""
 
 
 @dataclass
@@ -45,26 +45,35 @@ class ForwardGraph:
     """Ops that the user wants run again rather than saved."""
     pinned: set[Operation] = field(default_factory=set)
     """Ops that must not run again, whatever their class."""
+    unsaved: set[SSAValue] = field(default_factory=set)
+    """Values that must not be saved; the backward graph may compute them again."""
 
 
 @dataclass(frozen=True)
 class Weights:
     """How a cut is weighed.
 
-    hold:  what a byte costs that stays in memory between forward and backward, against one that is read or written
-    heavy: whether ops of the class HEAVY may run again
+    hold:     what a byte costs that stays in memory between forward and backward, against one that is read or written
+    argument: the same for an argument that is no parameter: often the caller keeps it anyway
+    heavy:    whether ops of the classes NEST and HEAVY may run again
     """
 
     hold: float = 1.0
+    argument: float = 0.5
     heavy: bool = False
+
+    @classmethod
+    def under_budget(cls, hold: float) -> Weights:
+        """Memory at a price: all that is saved counts in full, and all may run again that can."""
+        return cls(hold, hold, heavy=True)
 
 
 def cheapest_cut(graph: ForwardGraph, costs: ByteCosts, weights: Weights) -> set[SSAValue]:
     """The values to save so that saving and recomputing together cost least.
 
-    Saving costs the bytes of the value for holding it (unless it is held anyway), for reading it, and for writing it
-    where the forward graph would not. Running an op again costs what `ByteCosts.recompute` says, and the write and
-    the read of its results where they must be in memory.
+    Saving costs the bytes of the value for holding it (unless it is held anyway, and half for an argument), for reading
+    it, and for writing it where the forward graph would not. Running an op again costs what `ByteCosts.recompute` says,
+    and the write and the read of its results where they must be in memory.
     """
     return _Network(graph, costs, weights).cut()
 
@@ -81,6 +90,7 @@ class _Network:
         self.network = FlowNetwork()
         assert (self.network.add_node(), self.network.add_node()) == (_SOURCE, _SINK)
         self.value_node: dict[SSAValue, int] = {}
+        self.arguments = set(graph.arguments)
         self.choices: list[tuple[SSAValue, int, int]] = []
         """Values that may be saved, with the nodes of their op and their own."""
 
@@ -119,7 +129,7 @@ class _Network:
             return True
         if op in self.graph.unclaimed:
             return True
-        if class_ is RecomputeClass.HEAVY and not self.weights.heavy:
+        if class_ in (RecomputeClass.NEST, RecomputeClass.HEAVY) and not self.weights.heavy:
             return False
         return class_ is RecomputeClass.FREE or counter("graph-partition")
 
@@ -129,12 +139,12 @@ class _Network:
         cost = 0 if op in self.graph.unclaimed else self.costs.recompute(op, class_)
         rewritten = (r.type for r in op.results if r in self.graph.rewritten)
         cost += sum(2 * self.costs.bytes(type_) for type_ in rewritten if isinstance(type_, TensorType))
-        return int(_QUARTERS * cost)
+        return int(_EIGHTHS * cost)
 
     def _add_value(self, value: SSAValue, producer: int, may_save: bool = True) -> None:
         """Give a value a node, unless it is there whenever its op runs: then it shares that of the op."""
         graph = self.graph
-        if not may_save or not isinstance(value.type, TensorType):
+        if not may_save or value in graph.unsaved or not isinstance(value.type, TensorType):
             node = producer
         else:
             node = self.network.add_node()
@@ -148,9 +158,10 @@ class _Network:
         graph = self.graph
         if value in graph.written:
             return _LAST_RESORT
-        uses = 1 + (0 if value in graph.held else self.weights.hold) + (value not in graph.materialized)
+        hold = self.weights.argument if value in self.arguments else self.weights.hold
+        uses = 1 + (0 if value in graph.held else hold) + (value not in graph.materialized)
         # empty tensors are not free: a saved value is an output and an input more
-        return int(_QUARTERS * uses * max(self.costs.bytes(value.type), 1))
+        return int(_EIGHTHS * uses * max(self.costs.bytes(value.type), 1))
 
 
 def saved_bytes(saved: set[SSAValue], held: set[SSAValue], costs: ByteCosts) -> int:
@@ -167,13 +178,13 @@ def cut_within_budget(graph: ForwardGraph, costs: ByteCosts, budget: float) -> s
     most = cheapest_cut(graph, costs, Weights())
     if budget >= 1:
         return most
-    least = cheapest_cut(graph, costs, Weights(hold=2.0**24, heavy=True))
+    least = cheapest_cut(graph, costs, Weights.under_budget(2.0**24))
     floor = saved_bytes(least, graph.held, costs)
     limit = floor + budget * (saved_bytes(most, graph.held, costs) - floor)
     low, high, best = 0, 24, least
     while low < high:
         middle = (low + high) // 2
-        saved = cheapest_cut(graph, costs, Weights(hold=2.0**middle, heavy=True))
+        saved = cheapest_cut(graph, costs, Weights.under_budget(2.0**middle))
         if saved_bytes(saved, graph.held, costs) <= limit:
             high, best = middle, saved
         else:

@@ -17,7 +17,7 @@ from ...errors import UnsupportedError
 from .. import remarks
 from ..common.functions import functions
 from ..common.memory import roots
-from ._checkpoints import forced_ops, pinned_ops
+from ._checkpoints import forced_ops, pinned_ops, unsaved_values
 from ._cut import ForwardGraph, cut_within_budget, saved_bytes
 from ._joint import (
     CONSTANT,
@@ -50,8 +50,9 @@ class Partition(ModulePass):
 
     The cut makes the sum of these least, in bytes of memory traffic (`passes/graph/_recompute.py` has the rates):
 
-    | a saved value         | its bytes for holding it, unless it is a parameter or buffer, and for reading it; once   |
-    |                       | more for writing it, where nothing else needs it in memory                               |
+    | a saved value         | its bytes for holding it (half for an argument, which the caller may keep anyway, none   |
+    |                       | for a parameter or buffer) and for reading it; once more for writing it, where nothing   |
+    |                       | else needs it in memory                                                                  |
     | view                  | free                                                                                     |
     | elementwise, indexed  | 0.25 an element for arithmetic, 1.5 for functions; fuses with its readers, or else a     |
     | copies, constants     | write and a read                                                                         |
@@ -59,7 +60,9 @@ class Partition(ModulePass):
     |                       | fuses with its readers                                                                   |
     | matrix product,       | never; below `budget` 1 the traffic and a byte for 16 floating-point operations          |
     | convolution, attention|                                                                                          |
-    | sort, scan, pure call | never; below `budget` 1 eight passes over operands and results                           |
+    | scan, scatter, pool   | never; below `budget` 1 eight passes over operands and results. What they read and make  |
+    | with places           | fuses with them                                                                          |
+    | sort, pure call       | never; below `budget` 1 eight passes over operands and results                           |
     | random, effects       | never                                                                                    |
 
     Ops that `torch.utils.checkpoint` tags run again, but for the random ones, whose results are saved.
@@ -155,7 +158,9 @@ class _Partitioner:
         graph.rewritten = self._in_memory(self.backward)
         graph.unclaimed = self._unclaimed(ops)
         graph.forced = forced_ops(ops)
-        graph.pinned = pinned_ops(ops, self.classes, graph.forced, self.forward_outputs) - graph.unclaimed
+        graph.pinned = pinned_ops(ops, graph.forced) - graph.unclaimed
+        early = [value for op in (*graph.unclaimed, *graph.forced) for value in op.operands]
+        graph.unsaved = unsaved_values(self.forward_outputs, (*required, *early))
         return graph
 
     def _unclaimed(self, ops: Sequence[Operation]) -> set[Operation]:

@@ -1,6 +1,6 @@
-// RUN: inductile-opt %s -p graph-split-log-softmax | filecheck %s
-// RUN: inductile-opt %s -p graph-split-log-softmax,graph-partition | filecheck %s --check-prefix=SAVED
-// RUN: inductile-opt %s -p graph-split-log-softmax --remarks 2>&1 | filecheck %s --check-prefix=REMARK
+// RUN: inductile-opt %s -p graph-split-softmax | filecheck %s
+// RUN: inductile-opt %s -p graph-split-softmax,graph-partition | filecheck %s --check-prefix=SAVED
+// RUN: inductile-opt %s -p graph-split-softmax --remarks 2>&1 | filecheck %s --check-prefix=REMARK
 
 // Two numbers of each row are saved beside the input; all the rest is elementwise and runs again.
 func.func @loss(%x: !aten.tensor<4x10xf32>, %t: !aten.tensor<4xf32> {tangent}) -> (!aten.tensor<4xf32>, !aten.tensor<4x10xf32>) attributes {forward_results = 1 : i64} {
@@ -28,7 +28,7 @@ func.func @loss(%x: !aten.tensor<4x10xf32>, %t: !aten.tensor<4xf32> {tangent}) -
 // SAVED: aten.sum.dim_IntList({{.*}}partition = "forward"}
 // SAVED: aten.log({{.*}}saved = array<i64: 0>}
 // SAVED: aten.sub.Tensor({{.*}}partition = "recompute"}
-// REMARK: remark: [graph-split-log-softmax] passed: aten._log_softmax: split into statistics of rows and an elementwise step
+// REMARK: remark: [graph-split-softmax] passed: aten._log_softmax: split into statistics of rows and an elementwise step
 
 // Rows of 16 bits are computed in 32, and what the op gave is rounded as before.
 func.func @short(%x: !aten.tensor<4x10xbf16>, %t: !aten.tensor<4x10xbf16> {tangent}) -> (!aten.tensor<4x10xbf16>, !aten.tensor<4x10xbf16>) attributes {forward_results = 1 : i64} {
@@ -42,6 +42,26 @@ func.func @short(%x: !aten.tensor<4x10xbf16>, %t: !aten.tensor<4x10xbf16> {tange
 // CHECK-NEXT: aten.amax({{.*}}, dim = [0], keepdim = true) : !aten.tensor<1x10xf32>
 // CHECK: %[[Y:.*]] = aten._to_copy(%{{.*}}, dtype = torch.bfloat16) : !aten.tensor<4x10xbf16>
 // CHECK-NEXT: aten.exp(%[[Y]])
+
+// A softmax is divided once a row, as the one op does; not what a matrix product reads, which is in memory.
+func.func @softmax(%x: !aten.tensor<4x10xf32>, %w: !aten.tensor<10x4xf32>, %t: !aten.tensor<4x10xf32> {tangent}) -> (!aten.tensor<4x10xf32>, !aten.tensor<4x4xf32>, !aten.tensor<4x10xf32>, !aten.tensor<4x10xf32>) attributes {forward_results = 2 : i64} {
+  %0 = aten._softmax(%x, dim = 1, half_to_float = false) : !aten.tensor<4x10xf32>
+  %1 = aten.exp(%0) : !aten.tensor<4x10xf32>
+  %2 = aten._softmax(%1, dim = 1, half_to_float = false) : !aten.tensor<4x10xf32>
+  %3 = aten.mm(%2, %w) : !aten.tensor<4x4xf32>
+  %4 = aten.mul.Tensor(%t, %0) : !aten.tensor<4x10xf32>
+  %5 = aten.mul.Tensor(%t, %2) : !aten.tensor<4x10xf32>
+  func.return %1, %3, %4, %5 : !aten.tensor<4x10xf32>, !aten.tensor<4x4xf32>, !aten.tensor<4x10xf32>, !aten.tensor<4x10xf32>
+}
+// CHECK-LABEL: @softmax
+// CHECK: %[[E:.*]] = aten.exp(
+// CHECK-NEXT: %[[S:.*]] = aten.sum.dim_IntList(%[[E]]
+// CHECK-NEXT: %[[R:.*]] = aten.reciprocal(%[[S]]) : !aten.tensor<4x1xf32>
+// CHECK-NEXT: %[[Y:.*]] = aten.mul.Tensor(%[[E]], %[[R]]) : !aten.tensor<4x10xf32>
+// CHECK-NEXT: aten.exp(%[[Y]])
+// CHECK-NEXT: aten._softmax(
+// REMARK: passed: aten._softmax: split into statistics of rows and an elementwise step
+// REMARK: missed: aten._softmax: an op that fuses with nothing reads it: it is in memory
 
 // What the forward graph returns is in memory; what backward does not read, and rows that may be empty, stay.
 func.func @stays(%x: !aten.tensor<4x10xf32>, %y: !aten.tensor<4x10xf32>, %z: !aten.tensor<4x(s0)xf32>, %t: !aten.tensor<4x10xf32> {tangent}, %u: !aten.tensor<4x(s0)xf32> {tangent}) -> (!aten.tensor<4x10xf32>, !aten.tensor<4x10xf32>, !aten.tensor<4x(s0)xf32>, !aten.tensor<4x10xf32>, !aten.tensor<4x(s0)xf32>) attributes {forward_results = 3 : i64, symbols = [#sym.symbol<s0, arg = 2, dim = 1, min = 0, max = 100>]} {

@@ -1,4 +1,4 @@
-"""`graph-split-log-softmax`: two numbers of each row are all that backward needs of a logarithm of softmax."""
+"""`graph-split-softmax`: two numbers of each row are all that backward needs of a softmax and its logarithm."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, TensorType
@@ -18,17 +18,22 @@ from ..common.functions import functions, symbol_ranges
 from ..counters import counter
 from ..remarks import remark
 from ._joint import PLACEMENT, TANGENT, argument_marks, forward_results, word
+from ._recompute import RecomputeClass, recompute_class
+from ._segments import readers
+
+_TARGETS = frozenset({"aten._softmax", "aten._log_softmax"})
 
 
 @dataclass(frozen=True)
-class SplitLogSoftmax(ModulePass):
-    """Write a logarithm of softmax that backward reads as what it is made of.
+class SplitSoftmax(ModulePass):
+    """Write a softmax, or its logarithm, that backward reads as what it is made of.
 
     level:         aten, functions with `forward_results` (see `passes/graph/_joint.py`)
     precondition:  stands before `graph-partition`
-    guarantee:     the same values, computed in the same steps as those of the one op. `aten._log_softmax` whose result
-                   an op of the backward graph reads, and which the forward graph does not return, is split where both
-                   are contiguous and the rows are known not to be empty.
+    guarantee:     the same values, computed in the same steps as those of the one op. `aten._softmax` and
+                   `aten._log_softmax` whose result an op of the backward graph reads are split where both are
+                   contiguous and the rows are known not to be empty; not what is in memory, because the forward graph
+                   returns it or an op that fuses with nothing reads it.
 
     As one op it is kept whole or run again whole: memory for all of its elements, or two more passes over them, for the
     maximum and the sum of each row. Of the parts, the partition saves these two, and what is left is elementwise.
@@ -41,9 +46,12 @@ class SplitLogSoftmax(ModulePass):
         %s = aten.sum.dim_IntList(%e, dim = [1], keepdim = true) : !aten.tensor<4x1xf32>
         %l = aten.log(%s) : !aten.tensor<4x1xf32>
         %y = aten.sub.Tensor(%d, %l) : !aten.tensor<4x10xf32>
+    and of `aten._softmax` the last two are
+        %r = aten.reciprocal(%s) : !aten.tensor<4x1xf32>
+        %y = aten.mul.Tensor(%e, %r) : !aten.tensor<4x10xf32>
     """
 
-    name = "graph-split-log-softmax"
+    name = "graph-split-softmax"
     level: ClassVar[str] = "aten"
     optional: ClassVar[bool] = True
 
@@ -51,7 +59,7 @@ class SplitLogSoftmax(ModulePass):
         """Run on every joint function of the module."""
         for function, block in functions(op):
             count = forward_results(function)
-            found = [each for each in block.ops if isinstance(each, AtenOp) and each.target == "aten._log_softmax"]
+            found = [each for each in block.ops if isinstance(each, AtenOp) and each.target in _TARGETS]
             if count is None or not found:
                 continue
             ranges, late = symbol_ranges(function), set(_late(function, block))
@@ -83,11 +91,17 @@ def _objection(op: AtenOp, returned: set[SSAValue], late: set[SSAValue], ranges:
         return "the forward graph returns it: it is in memory"
     if not any(value in late for use in result.uses for value in use.operation.results):
         return "backward does not read it"
+    if any(map(_fuses_with_nothing, readers(result))):
+        return "an op that fuses with nothing reads it: it is in memory"
     source, type_ = _type(op.operands[0]), _type(result)
     if not source.shape or not source.is_contiguous or not type_.is_contiguous:
         return "no contiguous rows"
     size = source.shape[op.arg("dim")]
     return None if prove_le(ONE, size, ranges) else "its rows may be empty"
+
+
+def _fuses_with_nothing(op: Operation) -> bool:
+    return not isinstance(op, ReturnOp) and recompute_class(op) in (RecomputeClass.HEAVY, RecomputeClass.NEVER)
 
 
 def _type(value: SSAValue) -> TensorType:
@@ -124,8 +138,12 @@ def _split(op: AtenOp) -> None:
     centered = make("aten.sub.Tensor", {"self": x, "other": highest}, whole, "sub")
     powers = make("aten.exp", {"self": centered}, whole, "exp")
     total = make("aten.sum.dim_IntList", {"self": powers, **along}, row, "sum")
-    logarithm = make("aten.log", {"self": total}, row, "log")
-    value = make("aten.sub.Tensor", {"self": centered, "other": logarithm}, whole, "sub")
+    if op.target == "aten._softmax":
+        inverse = make("aten.reciprocal", {"self": total}, row, "reciprocal")
+        value = make("aten.mul.Tensor", {"self": powers, "other": inverse}, whole, "mul")
+    else:
+        logarithm = make("aten.log", {"self": total}, row, "log")
+        value = make("aten.sub.Tensor", {"self": centered, "other": logarithm}, whole, "sub")
     result.replace_all_uses_with(cast(value, _type(result)))
     assert op.parent is not None
     op.parent.erase_op(op)
