@@ -47,8 +47,6 @@ def _rule(op: type[AtenOp]) -> Rule | None:
     for name in (op.schema.name, packet, op.schema.name.replace(packet, plain, 1), plain):
         if name in _RULES and not (name == packet and _is_other(op)):
             return _RULES[name]
-    if packet.startswith("_foreach_"):
-        return _RULES["_foreach"]
     is_plain = all(result.kind == "tensor" and not result.is_list for result in op.schema.returns)
     return of_broadcast if is_plain and (op.schema.is_pointwise or packet in _BROADCAST) else None
 

@@ -332,6 +332,12 @@ def _product(first: str, second: str, batched: bool) -> Rule:
     return rule
 
 
+#: what is computed of each tensor of a list, by the names behind `_foreach_`
+_OF_LISTS = (
+    "abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min clone copy cos cosh div erf erfc exp expm1 floor "
+    "frac lerp lgamma log log10 log1p log2 maximum minimum mul neg pow reciprocal round rsqrt sigmoid sign sin sinh "
+    "sqrt sub tan tanh trunc zero"
+)
 _BATCHED, _PLAIN = True, False
 RULES: dict[str, Rule] = {
     **dict.fromkeys((
@@ -385,7 +391,7 @@ RULES: dict[str, Rule] = {
     },
     "glu": _glu, "glu_backward": _glu_backward, "log_sigmoid_forward": lambda a: [a.shape("self"), None],
     "_prelu_kernel_backward": lambda a: [a.shape("self"), a.shape("self")],
-    "_foreach_norm": _each_to_number, "_foreach": _each,
+    "_foreach_norm": _each_to_number, **dict.fromkeys((f"_foreach_{name}" for name in _OF_LISTS.split()), _each),
     "mm": _product("self", "mat2", _PLAIN), "bmm": _product("self", "mat2", _BATCHED),
     "addmm": _product("mat1", "mat2", _PLAIN), "baddbmm": _product("batch1", "batch2", _BATCHED),
 }  # fmt: skip

@@ -135,9 +135,9 @@ def test_what_torch_computes_fits() -> None:
     assert len(seen) > 100
 
 
-TENSORS = (
-    "%x: !aten.tensor<(s0)x4xf32>, %y: !aten.tensor<3x5xf32>, %i: !aten.tensor<3xi64>, %z: !aten.tensor<2x6x8xf32>"
-)
+TENSORS = """%x: !aten.tensor<(s0)x4xf32>, %y: !aten.tensor<3x5xf32>, %i: !aten.tensor<3xi64>,
+  %z: !aten.tensor<2x6x8xf32>) attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0>]} {
+"""
 
 
 @pytest.mark.parametrize(
@@ -169,13 +169,13 @@ TENSORS = (
 )
 def test_what_does_not_fit_is_told(call: str, told: str) -> None:
     results = "%a, %b, %c" if call.count("none") else "%a"
-    text = f"func.func @f({TENSORS}) attributes {{symbols = [#sym.symbol<s0, arg = 0, dim = 0>]}} {{\n  {results} = {call}\n"
+    text = f"func.func @f({TENSORS}  {results} = {call}\n"
     source = Source(text + "  func.return\n}", "f.mlir")
     module = source.parse(new_context())
     if not told:
         return source.verify(module)
     with pytest.raises(UserError) as raised:
         source.verify(module)
-    assert str(raised.value).startswith("f.mlir:2:")
+    assert str(raised.value).startswith("f.mlir:3:")
     assert told in str(raised.value)
     return None
