@@ -281,3 +281,15 @@ def _divisors(shape_env: Any, symbol: Any) -> Iterator[int]:
     for expr in shape_env.divisible:
         if type(expr).__name__ in ("Mod", "PythonMod") and expr.args[0] == symbol and expr.args[1].is_Integer:
             yield int(expr.args[1])
+
+
+def is_dispatched(overload: torch._ops.OpOverload) -> bool:
+    """Whether an overload is an operator of the dispatcher. The others are TorchScript's own: of strings, dictionaries,
+    references to other processes; no graph holds them. Uses `torch._C._dispatch_find_schema_or_throw`.
+    """
+    schema = overload._schema
+    try:
+        torch._C._dispatch_find_schema_or_throw(schema.name, schema.overload_name)
+    except RuntimeError:
+        return False
+    return True

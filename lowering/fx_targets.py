@@ -12,6 +12,7 @@ import torch
 
 from ..dialects.aten.call import is_operator_name
 from ..errors import UnsupportedError
+from .fx_private import is_dispatched
 
 #: callables outside torch.ops that graphs hold, by the name under which IR may call them: numbers only, no effects
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -79,7 +80,7 @@ def _operator(namespace: str, packet: str, overload: str = "default") -> Callabl
     if not isinstance(packets, torch._ops.OpOverloadPacket) or overload not in packets.overloads():
         return None
     found = getattr(packets, overload)
-    return found if isinstance(found, torch._ops.OpOverload) else None
+    return found if isinstance(found, torch._ops.OpOverload) and is_dispatched(found) else None
 
 
 #: namespaces of the operators that talk to other processes

@@ -10,10 +10,12 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr,
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
+from ..dialects.aten.fitting import misfit
+from ..dialects.aten.ops import AtenOp
 from ..dialects.aten.outside import outside_effect
 from ..dialects.reading import Reader
 from ..errors import UserError
-from ..passes.verification import find_violation
+from ..passes.verification import Violation, find_violation
 
 _MAX_LINE = 160
 
@@ -70,7 +72,7 @@ class Source:
 
     def verify(self, module: ModuleOp) -> None:
         """Verify a module that `parse` returned. Raises UserError that names the op and the reason."""
-        violation = find_violation(module)
+        violation = find_violation(module) or _misfit(module)
         if violation is None:
             return self._refuse_effects(module)
         op = violation.op
@@ -108,6 +110,14 @@ class Source:
         left = max(0, column - 1 - _MAX_LINE // 2)
         shown = source[left : left + _MAX_LINE]
         return f"{self.name}:{line}:{column}: error: {text}\n{shown}\n{' ' * (column - 1 - left)}^"
+
+
+def _misfit(module: ModuleOp) -> Violation | None:
+    """The first ATen op whose arguments and types do not fit. What torch traced has been through its own check."""
+    for op in module.walk():
+        if isinstance(op, AtenOp) and (problem := misfit(op)) is not None:
+            return Violation(op, f"has arguments that do not fit: {problem}")
+    return None
 
 
 def _position(parser: Reader | None) -> int:

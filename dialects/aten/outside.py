@@ -15,9 +15,9 @@ from .call import CallOp, operators_in
 from .ops import AtenOp
 
 #: namespaces whose operators compute numbers and tensors, but for those below
-_NAMESPACES = frozenset({"aten", "prims", "operator", "math", "torch", "builtins", "inductile"})
+COMPUTING = frozenset({"aten", "prims", "operator", "math", "torch", "builtins", "inductile"})
 #: higher-order operators that run graphs of the program, and nothing else
-_HIGHER_ORDER = frozenset({
+HIGHER_ORDER = frozenset({
     "associative_scan", "cond", "flex_attention", "flex_attention_backward", "invoke_subgraph", "map_impl", "out_dtype",
     "run_and_save_rng_state", "run_with_rng_state", "scan", "while_loop",
 })  # fmt: skip
@@ -27,6 +27,8 @@ _OUTSIDE = re.compile(
     r"|record_stream|retain_grad|requires_grad_|rename_?|_backward|_pin_memory|pin_memory|is_pinned|data"
     r"|_propagate_xla_data|_test_\w+|_cuda_\w+|_cufft_\w+|_cudnn_init_dropout_state|fbgemm_\w+|_fbgemm_\w+|_cslt_\w+"
     r"|\w+_unsafe|_nested_view_from_\w+|_validate_\w+|_unsafe_set_\w+|_share_memory_?|_amp_update_scale_?"
+    r"|_reshape_alias(_copy)?|_index_put_impl_?|_cum(max|min)_helper|_convert_indices_\w+|_?segment_reduce(_backward)?"
+    r"|quantized_(gru|lstm)|_sink_tokens|backward|dist_backward"
 )
 
 
@@ -37,14 +39,15 @@ def outside_effect(op: Operation) -> str | None:
     if not isinstance(op, CallOp):
         return None
     for name in (op.callee.data, *operators_in(op.positional), *operators_in(op.named)):
-        if not _computes(name):
+        if not computes(name):
             return name
     return None
 
 
-def _computes(name: str) -> bool:
+def computes(name: str) -> bool:
+    """Whether an operator, given by its name, has no effects outside its tensors."""
     namespace, _, rest = name.partition("::")
     packet = rest.partition(".")[0]
     if namespace == "higher_order":
-        return packet in _HIGHER_ORDER
-    return namespace in _NAMESPACES and not (namespace == "aten" and _OUTSIDE.fullmatch(packet))
+        return packet in HIGHER_ORDER
+    return namespace in COMPUTING and not (namespace in ("aten", "prims") and _OUTSIDE.fullmatch(packet))

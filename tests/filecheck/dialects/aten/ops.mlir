@@ -2,7 +2,7 @@
 // RUN: inductile-opt --allow-effects %s --print-op-generic | inductile-opt --allow-effects | filecheck %s
 
 // What is printed reads back, in the custom and in the generic form; defaults are not printed.
-func.func @arguments(%x: !aten.tensor<(s0)x8xf32>, %i: !aten.tensor<4xi64>, %n: index) -> !aten.tensor<(s0)x4xf32>
+func.func @arguments(%x: !aten.tensor<(s0)x8xf32>, %i: !aten.tensor<4xi64>, %im: !aten.tensor<3x6x8xf32>, %n: index) -> !aten.tensor<(s0)x4xf32>
     attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0>]} {
   %0 = aten.slice.Tensor(%x, dim = 1, start = 0, end = s0 + 1, step = 1) : !aten.tensor<(s0)x8xf32>
   %1 = aten.index.Tensor(%x, [none, %i]) : !aten.tensor<(s0)x4xf32>
@@ -12,7 +12,7 @@ func.func @arguments(%x: !aten.tensor<(s0)x8xf32>, %i: !aten.tensor<4xi64>, %n: 
   %6, %7, %8 = aten.native_layer_norm(%x, normalized_shape = [8], eps = 1.0e-05) : !aten.tensor<(s0)x8xf32>, none, none
   %9 = aten._to_copy(%x, dtype = torch.float64, device = "cuda:0", layout = torch.strided, memory_format = torch.channels_last) : !aten.tensor<(s0)x8xf64>
   %10 = aten.upsample_nearest2d.vec(%x, scale_factors = [2.0, 2.0]) : !aten.tensor<(s0)x8xf32>
-  %11 = aten.avg_pool2d(%x, kernel_size = 3, count_include_pad = false) : !aten.tensor<(s0)x8xf32>
+  %11 = aten.avg_pool2d(%im, kernel_size = 3, count_include_pad = false) : !aten.tensor<3x2x2xf32>
   %12 = aten._to_copy(%x, dtype = torch.qint8) : !aten.tensor<(s0)x8x!aten.dtype<"qint8">>
   %13 = aten.div.Tensor_mode(%x, %x, rounding_mode = "fl\"oor") : !aten.tensor<(s0)x8xf32>
   func.return %1 : !aten.tensor<(s0)x4xf32>
@@ -63,7 +63,7 @@ func.func @lists(%x: !aten.tensor<4xf32>, %s: !aten.tensor<f32>) {
 
 // CHECK-BLESS
 // CHECK: builtin.module {
-// CHECK-NEXT:   func.func @arguments(%x: !aten.tensor<(s0)x8xf32>, %i: !aten.tensor<4xi64>, %n: index) -> !aten.tensor<(s0)x4xf32> attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0>]} {
+// CHECK-NEXT:   func.func @arguments(%x: !aten.tensor<(s0)x8xf32>, %i: !aten.tensor<4xi64>, %im: !aten.tensor<3x6x8xf32>, %n: index) -> !aten.tensor<(s0)x4xf32> attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0>]} {
 // CHECK-NEXT:     %0 = aten.slice.Tensor(%x, dim = 1, start = 0, end = s0 + 1) : !aten.tensor<(s0)x8xf32>
 // CHECK-NEXT:     %1 = aten.index.Tensor(%x, [none, %i]) : !aten.tensor<(s0)x4xf32>
 // CHECK-NEXT:     %2, %3 = aten.split.Tensor(%x, split_size = 4, dim = 1) : !aten.tensor<(s0)x4xf32>, !aten.tensor<(s0)x4xf32>
@@ -72,7 +72,7 @@ func.func @lists(%x: !aten.tensor<4xf32>, %s: !aten.tensor<f32>) {
 // CHECK-NEXT:     %6, %7, %8 = aten.native_layer_norm(%x, normalized_shape = [8], eps = 1.0e-05) : !aten.tensor<(s0)x8xf32>, none, none
 // CHECK-NEXT:     %9 = aten._to_copy(%x, dtype = torch.float64, layout = torch.strided, device = "cuda:0", memory_format = torch.channels_last) : !aten.tensor<(s0)x8xf64>
 // CHECK-NEXT:     %10 = aten.upsample_nearest2d.vec(%x, scale_factors = [2.0, 2.0]) : !aten.tensor<(s0)x8xf32>
-// CHECK-NEXT:     %11 = aten.avg_pool2d(%x, kernel_size = [3, 3], count_include_pad = false) : !aten.tensor<(s0)x8xf32>
+// CHECK-NEXT:     %11 = aten.avg_pool2d(%im, kernel_size = [3, 3], count_include_pad = false) : !aten.tensor<3x2x2xf32>
 // CHECK-NEXT:     %12 = aten._to_copy(%x, dtype = torch.qint8) : !aten.tensor<(s0)x8x!aten.dtype<"qint8">>
 // CHECK-NEXT:     %13 = aten.div.Tensor_mode(%x, %x, rounding_mode = "fl\22oor") : !aten.tensor<(s0)x8xf32>
 // CHECK-NEXT:     func.return %1 : !aten.tensor<(s0)x4xf32>

@@ -71,15 +71,15 @@ func.func @casts(%x: !aten.tensor<4xbf16>, %y: !aten.tensor<4xf32>, %z: !aten.te
   func.return %10 : !aten.tensor<20xf32>
 }
 
-func.func @constants(%x: !aten.tensor<4xf32>, %t: !aten.tensor<2x4xf32, strides = [1, 2]>) -> !aten.tensor<20xf32> {
+func.func @constants(%x: !aten.tensor<4xf32>, %t: !aten.tensor<2x4xf32, strides = [1, 2]>) -> (!aten.tensor<12xf32>, !aten.tensor<2x4xf32, strides = [1, 2]>, !aten.tensor<f64>) {
   %0 = aten.zeros(size = [4], dtype = torch.int64, pin_memory = false) : !aten.tensor<4xi64>
   %1 = aten._to_copy(%0, dtype = torch.float32) : !aten.tensor<4xf32>
   %2 = aten.full_like(%x, fill_value = -inf) : !aten.tensor<4xf32>
   %3 = aten.ones_like(%t) : !aten.tensor<2x4xf32, strides = [1, 2]>
   %4 = aten.scalar_tensor(s = 0.1, dtype = torch.float32) : !aten.tensor<f32>
   %5 = aten._to_copy(%4, dtype = torch.float64) : !aten.tensor<f64>
-  %6 = aten.cat([%1, %2, %3, %5]) : !aten.tensor<20xf32>
-  func.return %6 : !aten.tensor<20xf32>
+  %6 = aten.cat([%1, %2, %1]) : !aten.tensor<12xf32>
+  func.return %6, %3, %5 : !aten.tensor<12xf32>, !aten.tensor<2x4xf32, strides = [1, 2]>, !aten.tensor<f64>
 }
 
 // -0.0 + 0 is 0.0.
@@ -149,15 +149,15 @@ func.func @in_a_checkpoint(%x: !aten.tensor<4x3xf32>) -> !aten.tensor<4x3xf32> {
 // CHECK-NEXT:     %9 = aten.cat([%1, %2, %4, %6, %8]) : !aten.tensor<20xf32>
 // CHECK-NEXT:     func.return %9 : !aten.tensor<20xf32>
 // CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @constants(%x: !aten.tensor<4xf32>, %t: !aten.tensor<2x4xf32, strides = [1, 2]>) -> !aten.tensor<20xf32> {
+// CHECK-NEXT:   func.func @constants(%x: !aten.tensor<4xf32>, %t: !aten.tensor<2x4xf32, strides = [1, 2]>) -> (!aten.tensor<12xf32>, !aten.tensor<2x4xf32, strides = [1, 2]>, !aten.tensor<f64>) {
 // CHECK-NEXT:     %0 = aten.full(size = [4], fill_value = 0, dtype = torch.int64, device = "cpu") : !aten.tensor<4xi64>
 // CHECK-NEXT:     %1 = aten.full(size = [4], fill_value = 0.0, dtype = torch.float32, device = "cpu") : !aten.tensor<4xf32>
 // CHECK-NEXT:     %2 = aten.full(size = [4], fill_value = -inf, dtype = torch.float32, device = "cpu") : !aten.tensor<4xf32>
 // CHECK-NEXT:     %3 = aten.ones_like(%t) : !aten.tensor<2x4xf32, strides = [1, 2]>
 // CHECK-NEXT:     %4 = aten.full(size = [], fill_value = 0.1, dtype = torch.float32, device = "cpu") : !aten.tensor<f32>
 // CHECK-NEXT:     %5 = aten._to_copy(%4, dtype = torch.float64) : !aten.tensor<f64>
-// CHECK-NEXT:     %6 = aten.cat([%1, %2, %3, %5]) : !aten.tensor<20xf32>
-// CHECK-NEXT:     func.return %6 : !aten.tensor<20xf32>
+// CHECK-NEXT:     %6 = aten.cat([%1, %2, %1]) : !aten.tensor<12xf32>
+// CHECK-NEXT:     func.return %6, %3, %5 : !aten.tensor<12xf32>, !aten.tensor<2x4xf32, strides = [1, 2]>, !aten.tensor<f64>
 // CHECK-NEXT:   }
 // CHECK-NEXT:   func.func @zeros(%x: !aten.tensor<4xf32>, %i: !aten.tensor<4xi32>) -> (!aten.tensor<4xf32>, !aten.tensor<4xi32>) {
 // CHECK-NEXT:     %0 = aten.add.Scalar(%x, other = 0) : !aten.tensor<4xf32>

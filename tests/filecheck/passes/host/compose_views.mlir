@@ -31,12 +31,12 @@ host.func @f(%x: !aten.tensor<(s0)x8xf32>) -> (!aten.tensor<8xf32>) symbols [#sy
 
 // An output stays a tensor of its own, and memory is looked at with other elements from the view that says so.
 
-host.func @g(%x: !aten.tensor<8xf32>, %w: !aten.tensor<2x2xf32>) -> (!aten.tensor<8xf32>, !aten.tensor<2x2xf64>) symbols [] {
+host.func @g(%x: !aten.tensor<8xf32>, %w: !aten.tensor<2x2xf32>) -> (!aten.tensor<8xf32>, !aten.tensor<1x2xf64>) symbols [] {
   %same = host.view %x offset 0 : !aten.tensor<8xf32>
   %bytes = host.view %x offset 2 : !aten.tensor<6xf32>
   %wide = host.view %bytes offset 0 : !aten.tensor<1x2xf64>
   %other = host.view %wide offset 1 : !aten.tensor<1x1xf64>
-  %z = aten.add.Tensor(%wide, %other) : !aten.tensor<2x2xf64>
+  %z = aten.add.Tensor(%wide, %other) : !aten.tensor<1x2xf64>
   host.return %same, %z
 }
 
