@@ -42,6 +42,9 @@ RESULT, BEGINS = "== result ", "== mode "
 #: seconds for loading packages and building a model, added to the limit of the first mode
 LOADING = 60
 FINE = ("pass", "none")
+#: A mode without an answer has this many times what aot_eager takes, and at most so many seconds: symbolic shapes of
+#: some models (chunked attention) keep Dynamo and AOTAutograd busy for minutes, whatever the backend.
+TIMES_AOT_EAGER, LONGEST = 3.0, 600.0
 
 
 # the process of a model
@@ -117,17 +120,31 @@ def measure_model(model: str, modes: Sequence[str], args: argparse.Namespace, ca
         found += results
         done = {result["mode"] for result in found}
         if mode is not None and mode not in done:
-            lost: Result = {"model": model, "mode": mode or left[0], "device": args.device, "torch": torch_version()}
-            lost |= {"status": "time" if reason.startswith("no answer") else "crash", "problem": reason}
-            other, died, why = Process(model, [lost["mode"]], args, cache, "aot_eager").results(args.limit)
-            alone = other[0] if other and died is None else {"status": "crash", "problem": why}
-            lost |= {"aot_eager": alone["problem"] or alone["status"], "shared": alone["status"] not in FINE}
-            found.append(lost)
-            done.add(lost["mode"])
+            found.append(without_answer(model, mode or left[0], reason, args, cache))
+            done.add(found[-1]["mode"])
         elif mode is None and len(done & set(left)) < len(left):
             raise RuntimeError(f"{model}: no result and no error")
         left = [each for each in left if each not in done]
     return found
+
+
+def without_answer(model: str, mode: str, reason: str, args: argparse.Namespace, cache: str) -> Result:
+    """The result of a mode that ended its process. Where aot_eager takes long itself, there is a second try."""
+    in_time = reason.startswith("no answer")
+    start = time.monotonic()
+    limit = max(LONGEST, args.limit) if in_time else args.limit
+    other, died, why = Process(model, [mode], args, cache, "aot_eager").results(limit)
+    took = time.monotonic() - start
+    alone = other[0] if other and died is None else {"status": "crash", "problem": why}
+    limit = min(TIMES_AOT_EAGER * took, LONGEST)
+    if in_time and alone["status"] in FINE and limit > args.limit:
+        results, _, reason = Process(model, [mode], args, cache, "inductile").results(limit)
+        if results:
+            return results[0]
+        reason += f", aot_eager took {took:.0f} s"
+    lost: Result = {"model": model, "mode": mode, "device": args.device, "torch": torch_version()}
+    lost |= {"status": "time" if reason.startswith("no answer") else "crash", "problem": reason}
+    return lost | {"aot_eager": alone["problem"] or alone["status"], "shared": alone["status"] not in FINE}
 
 
 def torch_version() -> str:
@@ -233,7 +250,7 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--device", default="cpu")
     p.add_argument("--jobs", type=int, default=1, help="models measured side by side")
     p.add_argument("--threads", type=int, default=1, help="threads of torch, and compilers at once, of each")
-    p.add_argument("--limit", type=float, default=180, help="seconds for a mode of a model")
+    p.add_argument("--limit", type=float, default=180, help="seconds for a mode of a model, or thrice aot_eager's")
     p.add_argument("--deadline", type=float, default=0, help="start nothing after so many seconds; 0: no limit")
     p.add_argument("--shard", default="0/1", metavar="K/N")
     p.add_argument("--again", nargs="*", default=[], metavar="STATUS", help="run rows of such a status again")

@@ -54,13 +54,16 @@ def _grid_sampler(decomposition: Callable[..., torch.Tensor]) -> Callable[..., t
     """Eager's sums, which start at 0.0 where the decomposition adds products only, and its places that are no numbers.
 
     Clamped and reflected, such a place is the first element. Outside of the source elements are zeros, which eager's
-    CPU kernel multiplies with weights that are NaN.
+    CPU kernel multiplies with weights that are NaN. How far from the source a place may be before its reflection is
+    all rounding depends on the formula, and eager's CPU kernel has another: it stays the op.
     """
 
     @wraps(decomposition)
     def adjusted(
         source: torch.Tensor, grid: torch.Tensor, interpolation: int, padding: int, align_corners: bool
     ) -> torch.Tensor:
+        if padding == _REFLECTION and source.device.type == "cpu":
+            return NotImplemented
         if padding and interpolation != _BICUBIC:
             is_number = torch.isfinite(grid) if padding == _REFLECTION else ~torch.isnan(grid)
             grid = torch.where(is_number, grid, -1.0)

@@ -18,6 +18,8 @@ DTYPES: dict[str, torch.dtype] = {
 }
 #: where samples are made; the runner's `--device` changes it
 DEVICE = "cpu"
+#: how the tensors of samples lie in memory, a key of `LAYOUTS`; the runner's `--layout` changes it
+LAYOUT = ""
 #: values differ from eager's by nature: compared in metadata only
 RANDOM = (
     "bernoulli", "cauchy", "dropout", "empty", "exponential", "geometric", "log_normal", "multinomial", "normal",
@@ -41,7 +43,7 @@ class Case:
         """`add:float32`, `norm.fro:float32:dynamic`, `exp:float32:gradient`."""
         variant = f".{self.op.variant_test_name}" if self.op.variant_test_name else ""
         kind = ":dynamic" if self.dynamic else ":gradient" if self.gradient else ""
-        return f"{self.op.name}{variant}:{self.dtype}{kind}"
+        return f"{self.op.name}{variant}:{self.dtype}{kind}{f'@{LAYOUT}' if LAYOUT else ''}"
 
     @property
     def is_random(self) -> bool:
@@ -82,6 +84,8 @@ def samples(case: Case, limit: int | None) -> Iterator[Sample]:
         found = found[:: max(1, len(found) // limit)][:limit]
     for sample in found:
         function, tensors = bind(case, sample)
+        if LAYOUT and not lay_out(tensors, LAYOUTS[LAYOUT]):
+            continue
         yield Sample(function, tensors, with_gradient(sample.output_process_fn_grad) if case.gradient else None)
 
 
@@ -115,6 +119,34 @@ def bind(case: Case, sample: Any) -> tuple[Callable[..., Any], list[torch.Tensor
     source = f"def sample({names}):\n    return op({', '.join(words)})\n"
     exec(compile(source, __file__, "exec"), scope)
     return scope["sample"], tensors
+
+
+def _channels_last(rank: int) -> list[int]:
+    """Dimensions from the outermost to the innermost: the second one lies innermost."""
+    return [0, *range(2, rank), 1] if rank > 3 else list(range(rank))
+
+
+def _transposed(rank: int) -> list[int]:
+    """The last two dimensions change places."""
+    return [*range(rank - 2), rank - 1, rank - 2] if rank > 1 else list(range(rank))
+
+
+#: name -> the order of the dimensions in memory, given how many there are
+LAYOUTS: dict[str, Callable[[int], list[int]]] = {"channels_last": _channels_last, "transposed": _transposed}
+
+
+def lay_out(tensors: list[torch.Tensor], order: Callable[[int], list[int]]) -> bool:
+    """Give contiguous tensors another layout, in place of the list; whether one is another now."""
+    made: dict[int, torch.Tensor] = {}
+    for tensor in tensors:
+        if tensor.layout is torch.strided and tensor.is_contiguous() and tensor.numel():
+            dims = order(tensor.dim())
+            moved = tensor.detach().permute(dims).clone(memory_format=torch.contiguous_format)
+            moved = moved.permute([dims.index(k) for k in range(tensor.dim())])
+            if moved.stride() != tensor.stride():
+                made[id(tensor)] = moved.requires_grad_(tensor.requires_grad)
+    tensors[:] = [made.get(id(tensor), tensor) for tensor in tensors]
+    return bool(made)
 
 
 def _has_literal(value: Any) -> bool:

@@ -3,6 +3,7 @@
     until python tests/opinfo/run.py --out ours.jsonl --count 200; do :; done
     python tests/opinfo/run.py --out aot_eager.jsonl --backend aot_eager --failures-of ours.jsonl
     python tests/opinfo/run.py --report ours.jsonl --baseline aot_eager.jsonl > docs/coverage.md
+    python tests/opinfo/run.py --layout channels_last --kinds float32 --limit 2 --out channels_last.jsonl
     python tests/opinfo/run.py --device cuda --kinds float32,bfloat16 --limit 2 --jobs 12 --out cuda.jsonl
 
 One JSON line a case: name, status (pass, fail, error), faults, launches and ATen calls. Cases that the file
@@ -182,7 +183,7 @@ def chosen_cases(args: argparse.Namespace) -> list[cases.Case]:
         wanted = [c for c in wanted if c.op.name in names or c.name in names]
     if args.kinds:
         kinds = set(args.kinds.split(","))
-        wanted = [c for c in wanted if c.name.partition(":")[2] in kinds]
+        wanted = [c for c in wanted if c.name.partition(":")[2].partition("@")[0] in kinds]
     if args.failures_of:
         wrong = {name for name, result in load(args.failures_of).items() if result["status"] != "pass"}
         wanted = [c for c in wanted if c.name in wrong]
@@ -207,6 +208,9 @@ def main() -> None:
     p.add_argument("--out", help="JSON lines; continued when it exists")
     p.add_argument("--backend", default="inductile")
     p.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where the samples live")
+    p.add_argument(
+        "--layout", default="", choices=tuple(cases.LAYOUTS), help="how the tensors of samples lie in memory"
+    )
     p.add_argument("--shard", default="0/1", metavar="K/N")
     p.add_argument("--ops", help="names of ops or cases, comma-separated")
     p.add_argument("--kinds", help="float32, float32:dynamic, float32:gradient, int64, ...; comma-separated")
@@ -227,7 +231,7 @@ def main() -> None:
         results, baseline = load(args.report), load(args.baseline)
         print(coverage_page(results, baseline, known, lowered_operators(), f"torch {torch.__version__}. {args.note}"))
         return
-    cases.DEVICE = args.device
+    cases.DEVICE, cases.LAYOUT = args.device, args.layout
     if args.jobs:
         if not args.out:
             p.error("--jobs needs --out")

@@ -46,6 +46,16 @@ CASES: Cases = {
             torch.tensor([[[[NAN, 0.0], [0.1, NAN]], [[INF, 0.2], [-0.3, -INF]], [[0.4, 0.3], [5.0, -7.0]]]]),
         ),
     ),
+    "places far away": Case(
+        lambda x, grid: tuple(
+            F.grid_sample(x, grid, mode, "reflection", align_corners=corners)
+            for mode, corners in (("bilinear", False), ("nearest", True))
+        ),
+        lambda: (
+            torch.arange(1.0, 26.0).view(1, 1, 5, 5),
+            torch.tensor([[[[1e30, 0.3], [-1e30, 0.3], [123456.7, -3e9], [1e19, 1.0], [7.3, -9.1]]]]),
+        ),
+    ),
     "bounds of nan": Case(
         lambda x: (torch.clamp(x, 0, 1), torch.clamp(x, min=NAN), torch.relu(x), F.relu6(x), F.hardtanh(x)),
         tensors([NAN, -1.0, 0.5, 2.0, INF]),
