@@ -101,6 +101,9 @@ class Config:
     cudagraphs: bool = _option(
         False, "on a CUDA device, record what a graph launches and replay it in later calls", group=_TRITON
     )
+    graph_partition: bool = _option(
+        True, "where only a part of a graph can be recorded, record the parts that can; else none of it is"
+    )
     cudagraph_trees: bool = _option(True, "let recorded graphs share one pool of memory", group=_TRITON)
     cudagraph_skip_dynamic_graphs: bool = _option(False, "do not record graphs with dynamic sizes", group=_TRITON)
     cudagraph_capture_sizes: tuple[Any, ...] | None = _option(

@@ -78,8 +78,9 @@ DEFAULT: tuple[Phase, ...] = (
     ),
     Phase(
         "host",
-        "host: the order in which least is alive, a pool for temporaries, views of memory alone, ends of lives",
-        "host-order,host-plan-memory,host-compose-views,host-free",
+        "host: the order in which least is alive, a pool for temporaries, views of memory alone, parts that are recorded, "
+        "ends of lives",
+        "host-order,host-plan-memory,host-compose-views,host-split-parts,host-free",
     ),
 )
 

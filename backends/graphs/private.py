@@ -90,6 +90,19 @@ def static_inputs(graph: torch.fx.GraphModule, kind: str) -> list[int]:
     return [k for k in getattr(metadata, "static_input_indices", None) or () if k < len(placeholders)]
 
 
+def names_of(graph: torch.fx.GraphModule, positions: Sequence[int]) -> frozenset[str]:
+    """Names of inputs of a forward graph, which AOTAutograd gives to the same inputs of the backward graph."""
+    placeholders = graph.graph.find_nodes(op="placeholder")
+    return frozenset(placeholders[k].name for k in positions)
+
+
+def unknown_placeholder(name: str) -> Any:
+    """What torch's messages say of an input that is none of the graph. Uses `cudagraph_utils.PlaceholderInfo`."""
+    from torch._inductor.cudagraph_utils import PlaceholderInfo
+
+    return PlaceholderInfo(name=name, stack_trace=None, users=[], mutating_use_stack_trace=None)
+
+
 def placeholder_facts(graph: torch.fx.GraphModule) -> Sequence[Any]:
     """What torch's messages say of inputs. Uses `torch._inductor.cudagraph_utils.get_placeholder_info`."""
     from torch._inductor.cudagraph_utils import get_placeholder_info

@@ -19,6 +19,7 @@ from ...passes.remarks import format_location, remark
 from ..config import Config
 from ..host.emit import main_device
 from ..host.lazy_bits import written_arguments
+from ..host.program import HostProgram
 from . import private
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class Recording:
         self.config = config
         self.device: int | None = None
         self.is_possible = True
+        self.static_names: frozenset[str] | None = None
+        """Inputs that keep their address of a forward graph that runs in parts, by name."""
 
     def wrap(
         self,
@@ -63,6 +66,9 @@ class Recording:
         Raises UserError instead with the option `triton.cudagraph_or_error`.
         """
         function = next(op for op in imported.module.ops if isinstance(op, host.FuncOp))
+        if isinstance(program, HostProgram) and program.parts and self.is_possible:
+            self._wrap_parts(function, program, imported, graph, kind)
+            return compiled
         reason = self._reason(function, imported)
         if reason is not None:
             self.is_possible = self.is_possible and kind == "backward"
@@ -80,8 +86,69 @@ class Recording:
             "mutated_input_idxs": sorted(_written(function, imported)),
         }
         remark("passed", PASS, function, f"the {kind} graph is recorded and replayed")
-        return Recorded(
-            compiled, private.static_inputs(graph, kind), facts, self.config, getattr(program, "checks", ())
+        return Recorded(compiled, self._static(graph, kind), facts, self.config, getattr(program, "checks", ()))
+
+    def _static(self, graph: torch.fx.GraphModule, kind: str) -> list[int]:
+        """Positions of the inputs that keep their address.
+
+        Behind a forward graph that runs in parts these are of a backward graph its parameters alone: what the steps
+        between the parts made lies elsewhere in each call.
+        """
+        found = private.static_inputs(graph, kind)
+        if kind == "backward" and self.static_names is not None:
+            return [k for k in found if not self.static_names.isdisjoint(private.names_of(graph, [k]))]
+        return found
+
+    def _wrap_parts(
+        self,
+        function: host.FuncOp,
+        program: HostProgram,
+        imported: ImportedGraph,
+        graph: torch.fx.GraphModule,
+        kind: str,
+    ) -> None:
+        """Let a program call recordings of its parts."""
+        static = self._static(graph, kind)
+        if kind == "forward":
+            self.static_names = private.names_of(graph, static)
+        arguments = function.body.block.args
+        static += range(len(arguments) - len(imported.constants), len(arguments))
+        if self.device is None:
+            self.device = torch.device(main_device(function)).index or 0
+        known = [
+            *private.placeholder_facts(graph),
+            *(private.unknown_placeholder("constant") for _ in imported.constants),
+        ]
+        kernels = kernels_of(imported.module)
+        checks: Sequence[Callable[[], None]] = program.checks
+        parts = {op.sym_name.data: op for op in imported.module.ops if isinstance(op, host.FuncOp)}
+        for call in function.body.block.ops:
+            if not isinstance(call, host.CallOp):
+                continue
+            name = call.callee.root_reference.data
+            written = set(written_arguments(parts[name], kernels))
+            if self._is_left(dynamic=bool(parts[name].symbols.data), writes=bool(written)):
+                continue
+            places = [arguments.index(v) if v in arguments else None for v in call.arguments]
+            facts = {
+                "device_index": self.device,
+                "is_backward": kind == "backward",
+                "is_inference": kind == "inference",
+                "stack_traces": [None] * len(call.out),
+                "constants": (),
+                "placeholders": [
+                    private.unknown_placeholder(f"{name}_{k}") if place is None else known[place]
+                    for k, place in enumerate(places)
+                ],
+                "mutated_input_idxs": sorted(written),
+            }
+            fixed = [k for k, place in enumerate(places) if place is not None and place in static]
+            recorded = Recorded(program.parts[name].run, fixed, facts, self.config, checks)
+            program.call_instead(name, recorded)
+            checks = ()
+        counters["inductile"]["graphs that are recorded in parts"] += 1
+        hints.warning(
+            "the %s graph is recorded in %d parts: explain() says what runs between", kind, len(program.parts)
         )
 
     def _reason(self, function: host.FuncOp, imported: ImportedGraph) -> str | None:
@@ -93,7 +160,7 @@ class Recording:
         if not self.is_possible:
             return "its forward graph is not recorded"
         dynamic = any(declared.data.arg is not None for declared in function.symbols)
-        if dynamic and (self.config.cudagraph_skip_dynamic_graphs or not self.config.cudagraph_trees):
+        if self._is_left(dynamic, writes=False):
             return "it has dynamic sizes (options triton.cudagraph_skip_dynamic_graphs, triton.cudagraph_trees)"
         for position, argument in enumerate(arguments[:own]):
             kind = argument.type
@@ -107,7 +174,7 @@ class Recording:
         if any(isinstance(o, bool | float) for o in imported.output_structure):
             return "it returns a number that is no integer"
         written = _written(function, imported)
-        if written and not self.config.cudagraph_trees:
+        if self._is_left(dynamic=False, writes=bool(written)):
             return "it writes to its inputs (option triton.cudagraph_trees)"
         constants = [k for k in range(own, len(arguments)) if k not in written]
         found = next(obstacles(function, kernels_of(imported.module), constants), None)
@@ -116,6 +183,11 @@ class Recording:
         where = format_location(found.op.location)
         name = getattr(found.op, "target", found.op.name)
         return f"{name}{f' at {where}' if where else ''}: {found.reason}"
+
+    def _is_left(self, dynamic: bool, writes: bool) -> bool:
+        """Whether options forbid to record what has dynamic sizes, or writes its inputs."""
+        trees = self.config.cudagraph_trees
+        return (dynamic and (self.config.cudagraph_skip_dynamic_graphs or not trees)) or (writes and not trees)
 
     def _tell(self, kind: str, function: host.FuncOp, reason: str) -> None:
         if self.config.cudagraph_or_error:

@@ -48,6 +48,8 @@ class HostEmitter:
         self.carriers = carriers
         self.kernels = kernels
         self.launchers = launchers
+        self.parts: dict[str, str] = {}
+        """The variables of the parts that the program calls, by their names."""
         self.constants = Constants()
         self.lines: list[str] = []
         self.symbols: dict[str, str] = {}
@@ -58,6 +60,8 @@ class HostEmitter:
         self._pending: list[Launch] = []
         self._freed: list[str] = []
         self._given: list[str] = []
+        self._dropped: set[SSAValue] = set()
+        """Values that a part was given to drop."""
         self._positions: dict[Operation, int] = {}
         self.device = main_device(function)
         """The device that is current while the program runs."""
@@ -144,6 +148,8 @@ class HostEmitter:
             self.lines.append(f"{self._variable(op.target)}.copy_({self._variable(op.source)})")
         elif isinstance(op, AtenOp | CallOp):
             self._call(op)
+        elif isinstance(op, host.CallOp):
+            self._call_part(op)
         else:
             raise UnsupportedError(f"no host program for {op.name}")
 
@@ -185,8 +191,8 @@ class HostEmitter:
         return isinstance(owner, host.EmptyOp) and owner.kept is not None and _tensor_type(value).device == "cpu"
 
     def _free(self, op: host.FreeOp) -> None:
-        names = [self.variables[value] for value in op.values if value in self.variables]
-        self._freed += names
+        values = [value for value in op.values if value in self.variables and value not in self._dropped]
+        self._freed += [self.variables[value] for value in values]
         self._given += [self.variables[value] for value in op.values if self._is_kept(value)]
         if not self._pending:
             self._flush()
@@ -305,6 +311,23 @@ class HostEmitter:
             if isinstance(op, CallOp) and may_carry(out):  # ATen ops get no input with a bit, and set none themselves
                 self.lines.append(f"{name} = {self.constants.fixed('plain', plain)}({name})")
             self._fit(op, name, out)
+
+    def _call_part(self, op: host.CallOp) -> None:
+        """A part takes one list, which it clears: what nothing else holds is free as soon as it is used there."""
+        name = op.callee.root_reference.data
+        part = self.parts.setdefault(name, f"part{len(self.parts)}")
+        given = f"[{', '.join(map(self._variable, op.arguments))}]"
+        following = op.next_op
+        freed = set(following.operands) & set(op.arguments) if isinstance(following, host.FreeOp) else set()
+        if freed:
+            self._dropped |= freed
+            self.lines += [
+                f"given = {given}",
+                f"del {', '.join(self.variables[v] for v in op.arguments if v in freed)}",
+            ]
+            given = "given"
+        names = "".join(f"{self._fresh(out)}, " for out in op.out)
+        self.lines.append(f"{names}= {part}({given})" if names else f"{part}({given})")
 
     def _fit(self, op: AtenOp | CallOp, name: str, out: SSAValue) -> None:
         """Give a result the strides that kernels and views rely on."""

@@ -135,6 +135,8 @@ def _written(op: Operation, kernels: Mapping[str, kernel.FuncOp]) -> list[SSAVal
         return [op.target]
     if isinstance(op, host.LaunchOp):
         return written_by(op, kernels.get(op.kernel.root_reference.data))
+    if isinstance(op, host.CallOp):
+        return list(op.arguments)
     if isinstance(op, CallOp):
         return list(op.written) if op.writes is not None or op.pure is not None else list(op.inputs)
     if isinstance(op, AtenOp):

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import host, kernel
 from ...errors import UserError
-from ...passes.common.functions import kernels_of
+from ...passes.common.functions import called, kernels_of
 from .emit import HostEmitter
 from .launchers import Launcher, generator_of, make_launcher
 
@@ -27,6 +27,7 @@ class HostProgram:
     source:  the Python text of the program
     sources: file name -> text, of the program and of its kernels
     run:     the generated function itself, which saves callers that are called often a frame
+    parts:   the programs that it calls, by name
     checks:  what raises errors that kernels on a GPU have reported since, without waiting for it
     """
 
@@ -36,8 +37,14 @@ class HostProgram:
         namespace: dict[str, Any],
         sources: Mapping[str, str],
         checks: Sequence[Callable[[], None]] = (),
+        parts: Mapping[str, HostProgram] | None = None,
+        called: Mapping[str, str] | None = None,
     ) -> None:
         self.source = source
+        self.parts = dict(parts or {})
+        self._called = dict(called or {})
+        self._namespace = namespace
+        namespace.update({variable: self.parts[name].run for name, variable in self._called.items()})
         self.checks = tuple(checks)
         self.sources = {"program.py": source, **sources}
         filename = f"<inductile program {next(_NUMBERS)}>"
@@ -50,6 +57,10 @@ class HostProgram:
     def __call__(self, args: list[Any]) -> list[Any]:
         """Run on a list of inputs, which is cleared; the list of outputs."""
         return self.run(args)
+
+    def call_instead(self, name: str, run: Callable[[list[Any]], Any]) -> None:
+        """Let the program call this instead of one of its parts."""
+        self._namespace[self._called[name]] = run
 
 
 def build(
@@ -67,13 +78,22 @@ def build(
     one host function, UnsupportedError for what no code generator handles, and errors of the compilers.
     """
     functions = [op for op in module.ops if isinstance(op, host.FuncOp)]
-    if len(functions) != 1:
-        raise UserError(f"the module has {len(functions)} host functions", "keep the one that is to run")
-    emitter = emitter_of(functions[0], module, config, references or {}, carriers, checked)
+    inner = called(module)
+    outer = [function for function in functions if function.sym_name.data not in inner]
+    if len(outer) != 1:
+        raise UserError(f"the module has {len(outer)} host functions", "keep the one that is to run")
+    launchers = _compile(functions, kernels_of(module), config, checked)
+    parts: dict[str, HostProgram] = {}
+    for function in functions:
+        if function is not outer[0]:  # what it is given was looked at by the caller
+            emitter = _emitter(function, module, launchers, references or {}, (), checked)
+            parts[function.sym_name.data] = HostProgram(emitter.source(), emitter.constants.namespace, {})
+    emitter = _emitter(outer[0], module, launchers, references or {}, carriers, checked)
     source = emitter.source()
-    sources = {name: text for launcher in emitter.launchers.values() for name, text in launcher.sources.items()}
-    checks = [check for launcher in emitter.launchers.values() for check in getattr(launcher, "checks", ())]
-    return HostProgram(source, emitter.constants.namespace, sources, checks)
+    sources = {f"{name}.py": part.source for name, part in parts.items()}
+    sources |= {name: text for launcher in launchers.values() for name, text in launcher.sources.items()}
+    checks = [check for launcher in launchers.values() for check in getattr(launcher, "checks", ())]
+    return HostProgram(source, emitter.constants.namespace, sources, checks, parts, emitter.parts)
 
 
 def emitter_of(
@@ -85,8 +105,19 @@ def emitter_of(
     checked: bool = False,
 ) -> HostEmitter:
     """The emitter of a host function, with the kernels compiled that it launches."""
+    launchers = _compile([function], kernels_of(module), config, checked)
+    return _emitter(function, module, launchers, references, carriers, checked)
+
+
+def _emitter(
+    function: host.FuncOp,
+    module: ModuleOp,
+    launchers: Mapping[str, Launcher],
+    references: Mapping[str, Any],
+    carriers: Collection[int] | None,
+    checked: bool,
+) -> HostEmitter:
     kernels = kernels_of(module)
-    launchers = _compile(function, kernels, config, checked)
     if checked:
         from .checked import CheckedEmitter  # of files alone
 
@@ -95,10 +126,11 @@ def emitter_of(
 
 
 def _compile(
-    function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp], config: Config | None, checked: bool
+    functions: Sequence[host.FuncOp], kernels: Mapping[str, kernel.FuncOp], config: Config | None, checked: bool
 ) -> dict[str, Launcher]:
-    """Compile the kernels that the function launches, each by its code generator."""
-    launched = {op.kernel.root_reference.data for op in function.walk() if isinstance(op, host.LaunchOp)}
+    """Compile the kernels that functions launch, each by its code generator."""
+    ops = (op for function in functions for op in function.walk())
+    launched = {op.kernel.root_reference.data for op in ops if isinstance(op, host.LaunchOp)}
     groups: dict[str, list[kernel.FuncOp]] = {}
     for name, each in kernels.items():
         if name in launched:

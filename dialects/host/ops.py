@@ -50,7 +50,8 @@ class FuncOp(IRDLOperation):
 
     `symbols` declares each integer symbol: where it comes from, its range, divisibility and hint. `given [0, 2]` behind
     them says which arguments the caller keeps nothing of: what a forward graph saved for a backward graph. Their memory
-    is free when the program frees them.
+    is free when the program frees them. A `recorded` function is a part of the one that calls it, for a CUDA graph to
+    record and replay: `host.func @f_part_0(%x: T) -> (T) symbols [...] recorded { ... }`.
     """
 
     name = "host.func"
@@ -58,6 +59,7 @@ class FuncOp(IRDLOperation):
     function_type = prop_def(FunctionType)
     symbols = prop_def(ArrayAttr[SymbolAttr])
     given = opt_prop_def(DenseArrayBase)
+    recorded = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     traits = traits_def(Isolated(), SymbolOpInterface())
 
@@ -111,7 +113,11 @@ class FuncOp(IRDLOperation):
         given: list[int] = []
         if parser.parse_optional_keyword("given") is not None:
             given = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        return FuncOp.of(sym_name, results, ArrayAttr(symbols), parser.parse_region(arguments), given=given)
+        recorded = parser.parse_optional_keyword("recorded") is not None
+        function = FuncOp.of(sym_name, results, ArrayAttr(symbols), parser.parse_region(arguments), given=given)
+        if recorded:
+            function.properties["recorded"] = UnitAttr()
+        return function
 
     def print(self, printer: Printer) -> None:
         """Print what `parse` reads."""
@@ -130,6 +136,8 @@ class FuncOp(IRDLOperation):
             printer.print_string("]")
         if self.given is not None:
             printer.print_string(f" given [{', '.join(map(str, self.given_numbers))}]")
+        if self.recorded is not None:
+            printer.print_string(" recorded")
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)
 
@@ -307,8 +315,9 @@ class _CallsHostFunction(SymbolUserOpInterface):
 class CallOp(IRDLOperation):
     """Run another program: `%y, %z = host.call @layer(%x, %w) : T, U`, with the types of the results.
 
-    The symbols of the other program are sizes of its arguments and have the same names here. Nothing that it returns
-    is in memory of an argument. `host-inline` puts the program in its place. The verifier checks the callee's types.
+    The symbols of the other program are arguments or sizes of them, and have the same names here. Nothing that it
+    returns is in memory of an argument. `host-inline` puts the program in its place; the calls that `host-split-parts`
+    makes stay. The verifier checks the callee's types.
     """
 
     name = "host.call"

@@ -10,10 +10,12 @@ from xdsl.parser import Parser
 
 from inductile.backends.config import Config, list_mode_options, list_options
 from inductile.backends.graphs import private
-from inductile.backends.graphs.recording import Recorded
+from inductile.backends.graphs.recording import Recorded, Recording
+from inductile.backends.host import build
 from inductile.dialects import host
 from inductile.dialects.context import new_context
 from inductile.errors import UserError
+from inductile.lowering.fx_import import ImportedGraph
 from inductile.passes.host._capturable import obstacles
 
 T = '!aten.tensor<4xf32, device = "cuda:0">'
@@ -109,3 +111,39 @@ def test_sizes_beyond_the_limit_are_not_recorded(monkeypatch: pytest.MonkeyPatch
     for size in (3, 4, 5, 3):
         recorded([size, torch.ones(size)])
     assert log.count("run") == 4 and log.count("replay") == 3
+
+
+def test_each_part_is_recorded_with_what_is_known_of_its_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = "kernel.func @k(%x: !kernel.buffer<f32, 4>, %y: !kernel.buffer<f32, 4>) {"
+    kernel += (
+        " kernel.for i0 in 0 to 4 { %v = kernel.load %x[i0]  kernel.store %v, %y[i0]  kernel.yield } kernel.yield }"
+    )
+    text = f"""{kernel}
+    host.func @f(%w: {T}, %x: {T}) -> ({T}) {{
+      %a = host.call @f_part_0(%x, %w) : {T}
+      host.return %a
+    }}
+    host.func @f_part_0(%x: {T}, %w: {T}) -> ({T}) recorded {{
+      host.launch @k(%x, %w)
+      %a = aten.exp(%w) : {T}
+      host.return %a
+    }}"""
+    facts: list[dict[str, Any]] = []
+
+    def record(model: Any, inputs: Any, static: Any, **known: Any) -> Any:
+        facts.append({"static": static, **known})
+        return model
+
+    monkeypatch.setattr(private, "record_in_tree", record)
+    monkeypatch.setattr(private, "static_inputs", lambda graph, kind: [0])
+    module = Parser(new_context(), text).parse_module()
+    program = build(Parser(new_context(), text.replace(', device = "cuda:0"', "")).parse_module())
+    graph = torch.fx.symbolic_trace(lambda w, x: x)
+    recording = Recording(Config(cudagraphs=True))
+    recording.wrap(program, program, ImportedGraph(module), graph, "inference")
+    w, x = torch.zeros(4), torch.randn(4)
+    torch.testing.assert_close(program([w, x])[0], x.exp())
+    torch.testing.assert_close(w, x)
+    (fact,) = facts
+    assert fact["static"] == (1,) and fact["mutated_input_idxs"] == [1] and fact["is_inference"]
+    assert [each.name for each in fact["placeholders"]] == ["x", "w"]

@@ -9,6 +9,8 @@ import pytest
 import torch
 from torch import nn
 
+from inductile.backends.compiled import REPORTS
+
 pytestmark = pytest.mark.gpu
 
 
@@ -101,3 +103,52 @@ def test_a_number_of_the_cpu_is_read_anew() -> None:
     x = torch.ones(4, device="cuda")
     for k in range(5):
         assert run(x, torch.tensor(float(k))).tolist() == [float(k)] * 4
+
+
+def test_what_cannot_be_recorded_runs_between_parts() -> None:
+    weight = torch.randn(64, 64, device="cuda")
+
+    def step(x: torch.Tensor) -> Any:
+        for _ in range(3):
+            x = torch.tanh(x @ weight) + 1
+        number = x.sum().cpu() * 2
+        for _ in range(3):
+            x = torch.sin(x @ weight) * 2
+        return x + number.cuda(), number
+
+    run = compiled(step)
+    for _ in range(5):
+        x = torch.randn(64, 64, device="cuda")
+        got, expected = run(x), step(x)
+        torch.testing.assert_close(got[0].clone(), expected[0], rtol=1e-3, atol=1e-3)
+        torch.testing.assert_close(got[1], expected[1], rtol=1e-3, atol=1e-3)
+    assert any("recorded" in name or "_part_" in name for name in REPORTS[-1].sources)
+
+
+def test_training_in_parts_follows_eager() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU())
+            self.two = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 8))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.one(x)
+            return self.two(x.cpu().sin().cuda() + x)
+
+    model = Model().cuda()
+    other = copy.deepcopy(model)
+    run = compiled(other)
+    pairs = [(model, model), (other, run)]
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.05) for m, _ in pairs]
+    for _ in range(8):
+        x, y = torch.randn(16, 32, device="cuda"), torch.randn(16, 8, device="cuda")
+        losses = []
+        for (_, call), optimizer in zip(pairs, optimizers, strict=True):
+            torch.compiler.cudagraph_mark_step_begin()
+            loss = nn.functional.mse_loss(call(x), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            losses.append(loss.item())
+        assert losses[0] == pytest.approx(losses[1], rel=1e-3)
