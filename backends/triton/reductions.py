@@ -38,7 +38,8 @@ class Reductions(Combining):
         accumulators = self._accumulate(chain, groups)
         for (monoid, part), values in zip(groups, accumulators, strict=True):
             if is_tiled(inner):
-                self.across(monoid, values, values[0].dims, len(self.context.lanes), op.results[part])
+                blocks = [self._alike(value, values[0]) for value in values]
+                self.across(monoid, blocks, values[0].dims, len(self.context.lanes), op.results[part])
                 continue
             for result, value in zip(op.results[part], values, strict=True):
                 self.context.values[result] = value
@@ -140,19 +141,27 @@ class Reductions(Combining):
         own = (context.lanes[-1].dim,) if is_tiled(op) else ()
         accumulators = [Value(n, v.dtype, union(own, *values)) for n, v in zip(names, values, strict=True)]
         neutral = self.identity(op, group, values)
-        shape = context.shape(accumulators[0].dims)
+        shape: str | None = None
         single = is_of_single_elements(monoid.name, values)
         if single and (count := self._elements_folded(op, monoid.name)) > 1:
             shape = self._fold(op, monoid.name, accumulators, self.where_inside(op, values[0], neutral[0]), count)
         elif single:
             mask = self.mask(op)
             weight = "1.0" if mask is None else f"{mask}.to(tl.{values[0].dtype})"
+            if monoid.name == "welford":  # lanes that see equally many elements share their number, and its reciprocal
+                accumulators[2] = Value(names[2], values[2].dtype, mask.dims if mask is not None else ())
             value = self.where_inside(op, values[0], accumulators[0] if monoid.name == "welford" else neutral[0])
             arguments = ", ".join(a.text for a in accumulators)
             self.assign(accumulators, [f"prelude.{monoid.name}_step({arguments}, {context.typed(value)}, {weight})"])
         else:
             self.assign(accumulators, monoid.combine(context, accumulators, self.masked(op, group)))
         return accumulators, [self.start(a.text, n, a.dims, shape) for a, n in zip(accumulators, neutral, strict=True)]
+
+    def _alike(self, value: Value, other: Value) -> Value:
+        """A value as a block of the shape of another one, whose lanes are no longer in scope."""
+        if value.dims == other.dims:
+            return value
+        return self.context.define(f"tl.broadcast_to({value}, {other}.shape)", value.dtype, other.dims, "block")
 
     def _elements_folded(self, op: kernel.ReduceOp, name: str) -> int:
         """Neighbours that a thread loads at once and combines before it takes them into its accumulator.

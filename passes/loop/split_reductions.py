@@ -80,7 +80,18 @@ class SplitReductions(ModulePass):
             split = plan(reduce.axes, parts, estimates)
             if (split.bound is None or has_constants(reduce.results)) and counter("loop-split-reductions"):
                 remark("passed", "loop-split-reductions", nest, "two stages", length=length, parts=str(split.parts))
-                _Splitter(nest, reduce, split, parts_first=beside > 0).run()
+                parts_first = beside > 0 or self.columns_are_neighbours(nest, reduce, estimates)
+                _Splitter(nest, reduce, split, parts_first).run()
+
+    def columns_are_neighbours(self, nest: GenerateOp, reduce: ReduceOp, estimates: Estimates) -> bool:
+        """Whether programs that reduce neighbouring columns had better write partial results of these side by side.
+
+        One for each part side by side lies as far apart as there are parts, and each is a write of its own. But the
+        second stage then has columns too, and needs enough of them.
+        """
+        if cast(TensorType, nest.results[0].type).device == "cpu" or runs_along_memory(reduce):
+            return False
+        return estimates.product(nest.axes.sizes) >= MIN_NEIGHBOURS
 
     def parts_beside_rows(self, nest: GenerateOp, reduce: ReduceOp, length: int, estimates: Estimates) -> int:
         """Parts of a sum of columns that the programs of another nest can compute beside its rows; 0 where none can."""
@@ -106,6 +117,8 @@ class SplitReductions(ModulePass):
 COLUMNS = 64
 MIN_ROW_PART = 8192
 MIN_COLUMN_PART = 256
+#: columns for which the partial results of neighbours lie side by side: 64 programs of 128 bytes for the second stage
+MIN_NEIGHBOURS = 2048
 
 
 #: parts of sums of columns beside rows of `JOINED_COLUMNS` elements: programs of whole rows for a GPU to be busy with

@@ -68,6 +68,18 @@ func.func @gpu(%x: !aten.tensor<2048x512xf32, device = "cuda:0">) -> (!aten.tens
   } : !aten.tensor<2048xf32, device = "cuda:0">
   func.return %s, %t : !aten.tensor<512xf32, device = "cuda:0">, !aten.tensor<2048xf32, device = "cuda:0">
 }
+
+// Partial results of many columns lie side by side, part after part.
+func.func @columns(%x: !aten.tensor<16384x2048xf32, device = "cuda:0">) -> !aten.tensor<2048xf32, device = "cuda:0"> {
+  %s = loop.generate (i0 in 2048) {
+    %r = loop.reduce max (r0 in 16384) {
+      %v = loop.load %x[r0, i0]
+      loop.yield %v
+    }
+    loop.yield %r
+  } : !aten.tensor<2048xf32, device = "cuda:0">
+  func.return %s : !aten.tensor<2048xf32, device = "cuda:0">
+}
 // CHECK-BLESS
 // CHECK: builtin.module {
 // CHECK-NEXT:   func.func @whole(%x: !aten.tensor<64x32xf32>) -> (!aten.tensor<f32>, !aten.tensor<i64>) {
@@ -182,5 +194,22 @@ func.func @gpu(%x: !aten.tensor<2048x512xf32, device = "cuda:0">) -> (!aten.tens
 // CHECK-NEXT:       loop.yield %r_1
 // CHECK-NEXT:     } : !aten.tensor<2048xf32, device = "cuda:0">
 // CHECK-NEXT:     func.return %s, %t : !aten.tensor<512xf32, device = "cuda:0">, !aten.tensor<2048xf32, device = "cuda:0">
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @columns(%x: !aten.tensor<16384x2048xf32, device = "cuda:0">) -> !aten.tensor<2048xf32, device = "cuda:0"> {
+// CHECK-NEXT:     %0 = loop.generate (i1 in 64, i0 in 2048) {
+// CHECK-NEXT:       %1 = loop.reduce max (r0 in 256) {
+// CHECK-NEXT:         %v = loop.load %x[256*i1 + r0, i0]
+// CHECK-NEXT:         loop.yield %v
+// CHECK-NEXT:       }
+// CHECK-NEXT:       loop.yield %1
+// CHECK-NEXT:     } : !aten.tensor<64x2048xf32, device = "cuda:0">
+// CHECK-NEXT:     %s = loop.generate (i0 in 2048) {
+// CHECK-NEXT:       %r = loop.reduce max (r0 in 64) {
+// CHECK-NEXT:         %2 = loop.load %0[r0, i0]
+// CHECK-NEXT:         loop.yield %2
+// CHECK-NEXT:       }
+// CHECK-NEXT:       loop.yield %r
+// CHECK-NEXT:     } : !aten.tensor<2048xf32, device = "cuda:0">
+// CHECK-NEXT:     func.return %s : !aten.tensor<2048xf32, device = "cuda:0">
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
