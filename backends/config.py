@@ -212,9 +212,18 @@ def list_options() -> dict[str, str]:
         default = option.default if option.default is not dataclasses.MISSING else {}
         choices = option.metadata["choices"]
         among = f", one of {', '.join(map(repr, choices))}" if choices else ""
+        on = f"; on, and what changes: {changes}" if (changes := _what_is_on(option.name)) else ""
         off = f"; off, and why: {reasons}" if (reasons := _what_is_off(option.name)) else ""
-        shown[option.metadata["group"] + option.name] = f"{option.metadata['doc']} (default {default!r}{among}){off}"
+        text = f"{option.metadata['doc']} (default {default!r}{among}){on}{off}"
+        shown[option.metadata["group"] + option.name] = text
     return shown
+
+
+def _what_is_on(option: str) -> str:
+    """What the passes of an option with a list of names do by default."""
+    if option != "pre_grad":
+        return ""
+    return "; ".join(f"{name}: {PRE_GRAD[name].purpose}" for name in pre_grad_names(Config.pre_grad))
 
 
 def _what_is_off(option: str) -> str:

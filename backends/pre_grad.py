@@ -28,13 +28,13 @@ def watched_pre_grad(graph: GraphModule, inputs: Sequence[Any], config: Config) 
     root = trace_root(config.trace)
     with _watch(config, count=root is not None):
         if root is None:
-            return run_pre_grad(graph, inputs, config.pre_grad)
+            return run_pre_grad(graph, inputs, config.pre_grad, fallback_random=config.fallback_random)
         texts = {"input": _text(graph)}
 
         def keep(name: str) -> None:
             texts[name] = _text(graph)
 
-        adapters = run_pre_grad(graph, inputs, config.pre_grad, keep)
+        adapters = run_pre_grad(graph, inputs, config.pre_grad, keep, config.fallback_random)
         if active():
             _write(fresh_folder(root, "dynamo", _numbers), texts)
         return adapters

@@ -8,6 +8,9 @@ on the machine. What the file of results holds is not run again; rows of both ki
 profiler saw, in milliseconds; `cold` the first call in seconds, imports and the model on the GPU before; `peak` the MiB
 that a call allocates at most beyond what is there before; `moved` the MiB that kernels and ATen calls read and write,
 from inductile's IR and from Inductor's own count; `error` the relative L2 error against the model in float64.
+
+`inductile:dynamic` among the backends compiles with `dynamic=True`; `graphs` counts what is compiled for three lengths,
+or batches of images. `--profile` adds where the device time of each backend goes, kernel by kernel, beside each other.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from turns import in_turns, wait_for_turn
 
 BACKENDS = ("eager", "inductor", "inductile")
 #: a backend with a mode behind a colon, "inductile:reduce-overhead", is measured too
-MODES = ("reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+MODES = ("reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs", "dynamic")
 CHOICES = (*BACKENDS, *(f"{backend}:{mode}" for backend in BACKENDS[1:] for mode in MODES))
 #: title, key and format of a column
 Column: TypeAlias = tuple[str, str, str]
@@ -37,8 +40,10 @@ COLUMNS: tuple[Column, ...] = (
     ("wall ms", "wall", ".2f"), ("device ms", "device", ".2f"), ("launches", "launches", ""),
     ("kernels", "kernels", ""), ("ATen calls", "aten_calls", ""), ("MiB moved", "moved", ".0f"),
     ("of these by kernels", "kernels_moved", ".0f"), ("by ATen", "aten_moved", ".0f"), ("first call s", "cold", ".1f"),
-    ("peak MiB", "peak", ".1f"), ("error", "error", ".1e"),
+    ("peak MiB", "peak", ".1f"), ("graphs", "graphs", ""), ("error", "error", ".1e"),
 )  # fmt: skip
+PROFILED = 24
+"""Kernels that `--profile` shows of a backend; the others are one line."""
 
 # in the process that measures
 
@@ -67,7 +72,34 @@ def compiled(function: Callable[..., Any], backend: str) -> Callable[..., Any]:
     import torch
 
     name, _, mode = backend.partition(":")
+    if mode == "dynamic":
+        return torch.compile(function, backend=name, dynamic=True)
     return function if name == "eager" else torch.compile(function, backend=name, mode=mode or None)
+
+
+def resized(name: str, inputs: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """Inputs of two other lengths, or batches: parts of the given ones, larger where those have few elements."""
+    import models
+    import torch
+
+    for parts in (3, 2):
+        found = list(inputs)
+        for position, dim in (models.MODELS | models.PUBLISHED)[name].dynamic:
+            size = found[position].shape[dim]
+            wanted = size * parts // 4 if size >= 8 else size + parts
+            places = torch.arange(wanted, device=found[position].device) % size
+            found[position] = found[position].index_select(dim, places)
+        yield tuple(found)
+
+
+def graphs_of_lengths(name: str, run: Callable[..., Any], inputs: Sequence[Any]) -> int:
+    """Graphs that are compiled for inputs and for those of two other lengths."""
+    from torch._dynamo.utils import counters
+
+    before = counters["stats"]["unique_graphs"]
+    for given in (tuple(inputs), *resized(name, inputs)):
+        run(*given)
+    return counters["stats"]["unique_graphs"] - before
 
 
 def synchronize(device: str) -> None:
@@ -100,6 +132,8 @@ def measure(name: str, args: argparse.Namespace) -> list[dict[str, Any]]:
         run = compiled(function, backend)
         try:
             with made.watched(backend.partition(":")[0]) as found[backend]:
+                if backend.endswith(":dynamic"):
+                    rows[backend]["graphs"] = graphs_of_lengths(name, run, inputs)
                 run(*inputs)
             for _ in range(3):  # with graphs: prepare, record, replay
                 run(*inputs)
@@ -117,6 +151,8 @@ def measure(name: str, args: argparse.Namespace) -> list[dict[str, Any]]:
             row["device"], row["launches"], generated = device_time(call)
             if backend.startswith("inductor"):
                 found[backend].kernels, found[backend].calls = generated, row["launches"] - generated
+        if args.profile:
+            row["profile"] = kernel_times(call, args.device)
         if backend != "eager":
             row |= found[backend].row()
     exact_function, exact_inputs = models.build(name, torch.float64, args.small, args.device)
@@ -173,7 +209,46 @@ def device_time(call: Callable[[], Any], repeat: int = 5) -> tuple[float, int, i
     return sum(e.device_time for e in kernels) / 1e3 / repeat, len(kernels) // repeat, generated // repeat
 
 
+def kernel_times(call: Callable[[], Any], device: str, repeat: int = 5) -> list[tuple[str, float, int]]:
+    """(kernel, milliseconds, launches) of one call, slowest first; on the CPU, ATen ops and what runs between them."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CPU if device == "cpu" else ProfilerActivity.CUDA]) as profiler:
+        for _ in range(repeat):
+            call()
+        synchronize(device)
+    times: dict[str, tuple[float, int]] = {}
+    for event in profiler.events() or ():
+        if device != "cpu" and not str(event.device_type).endswith("CUDA"):
+            continue
+        spent, count = times.get(event.name, (0.0, 0))
+        own = event.self_cpu_time_total if device == "cpu" else event.device_time
+        times[event.name] = spent + own / 1e3, count + 1
+    ordered = sorted(times.items(), key=lambda item: -item[1][0])
+    return [(name, spent / repeat, count // repeat) for name, (spent, count) in ordered]
+
+
 # in the process that collects
+
+
+def profile_table(name: str, of: dict[str, dict[str, Any]], backends: Sequence[str]) -> str:
+    """Markdown: the kernels of a model under each backend, slowest first, beside each other; '' without profiles."""
+    shown = {b: of[b]["profile"] for b in backends if of.get(b, {}).get("profile")}
+    if not shown:
+        return ""
+    columns = {b: [_kernel(*each) for each in kernels[:PROFILED]] for b, kernels in shown.items()}
+    for b, kernels in shown.items():
+        if rest := kernels[PROFILED:]:
+            columns[b].append(_kernel("the others", sum(each[1] for each in rest), sum(each[2] for each in rest)))
+    lines = [f"| {name}: {' | '.join(columns)} |", "|" + "---|" * len(columns)]
+    for k in range(max(map(len, columns.values()))):
+        lines.append(f"| {' | '.join(cells[k] if k < len(cells) else '' for cells in columns.values())} |")
+    return "\n".join(lines)
+
+
+def _kernel(name: str, milliseconds: float, launches: int) -> str:
+    short = name.replace("void ", "").replace("at::native::", "").replace("|", "/")
+    return f"{milliseconds:.3f} ms, {launches}: {short[:64]}"
 
 
 def table(rows: Sequence[dict[str, Any]], backends: Sequence[str], columns: Sequence[Column] = COLUMNS) -> str:
@@ -222,10 +297,11 @@ def warm_rows(
 ) -> Iterator[list[dict[str, Any]]]:
     """Figures of models whose processes, of a script, take turns; what failed is a row with a `problem`."""
     given = ["--dtype", args.dtype, "--device", args.device, "--repeat", str(args.repeat), *(["--small"] * args.small)]
-    given += ["--backends", *args.backends]
+    given += ["--backends", *args.backends, *(["--profile"] * getattr(args, "profile", False))]
     commands = [[sys.executable, script, "--worker", name, *given] for name in names]
+    prepare = getattr(args, "prepare", 240.0)
     with tempfile.TemporaryDirectory() as cache:
-        for position, result in in_turns(commands, cache, args.jobs, measure=args.timeout, deadline=deadline):
+        for position, result in in_turns(commands, cache, args.jobs, prepare, args.timeout, deadline):
             if isinstance(result, MeasurementError):
                 problem = f"{result}: " + " ".join(result.lines[-3:])[-600:]
                 result = [{"model": names[position], "backend": "all", "dtype": args.dtype, "problem": problem}]
@@ -259,7 +335,9 @@ def arguments(models: Sequence[str]) -> argparse.Namespace:
     p.add_argument("--cold", action="store_true", help="first calls instead, one after the other")
     p.add_argument("--repeat", type=int, default=20, help="timed calls of each backend")
     p.add_argument("--timeout", type=float, default=120, help="seconds for the timings of a model, or for a first call")
+    p.add_argument("--prepare", type=float, default=240, help="seconds for building and compiling a model")
     p.add_argument("--deadline", type=float, default=0, help="start nothing after so many seconds; 0: no limit")
+    p.add_argument("--profile", action="store_true", help="show the kernels of each backend and their times")
     p.add_argument("--small", action="store_true", help="models cut down, to try the command")
     p.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     p.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
@@ -295,6 +373,9 @@ def main() -> None:
             print(f"{found[0]['model']} {found[0]['backend']} at {time.monotonic() - started:.0f} s", flush=True)
     print(table(rows, args.backends))
     print(summary(rows, args.backends))
+    for name, of in by_model(rows).items():
+        if shown := profile_table(name, of, args.backends):
+            print(shown)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ from torch.fx.node import map_arg
 
 from ..passes.counters import counter
 from ..passes.remarks import remark
-from .fx_mask_terms import UnknownTermError, described, meaning
+from .fx_mask_meaning import meaning, shows_diagonal
+from .fx_mask_terms import UnknownTermError, described
 from .fx_pre_grad import pre_grad_pass
 from .fx_private import known_true, without_modes
 
@@ -28,7 +29,7 @@ _MOST_ELEMENTS = 2**24
 """Larger masks are not evaluated."""
 
 #: names of what masks are made by: Python's operators, functions of torch, methods of tensors
-_OPERATORS = "getitem and_ or_ xor invert neg add sub mul floordiv mod lt le gt ge eq ne"
+_OPERATORS = "getitem and_ or_ xor invert neg add sub mul floordiv truediv mod lt le gt ge eq ne"
 _OF_TORCH = (
     "arange full ones zeros ones_like zeros_like full_like tril triu where logical_and logical_or logical_not abs lt "
     "le gt ge eq ne add sub mul minimum maximum unsqueeze squeeze reshape transpose permute diff cumsum cat stack "
@@ -46,6 +47,8 @@ _OF_TENSORS = (
 _FUNCTIONS: frozenset[Callable[..., Any]] = frozenset(
     getattr(module, name) for module, names in ((operator, _OPERATORS), (torch, _OF_TORCH)) for name in names.split()
 )
+#: attributes of tensors that are computed, as Dynamo calls them
+_OF_ATEN: frozenset[Any] = frozenset({torch.ops.aten.mT, torch.ops.aten.numpy_T})
 #: Dynamo of torch 2.11 calls `__eq__` and its like as methods
 _METHODS = frozenset(_OF_TENSORS.split()) | {f"__{name.strip('_')}__" for name in _OPERATORS.split()}
 _PARAMETERS = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
@@ -156,6 +159,26 @@ def judge_mask(mask: Node, written: set[Node], is_hiding: bool = False) -> _Judg
         return None, str(error)
 
 
+def evaluated(mask: Node, written: set[Node]) -> torch.Tensor | None:
+    """The elements of a mask of constant sizes that depends on nothing; None for others."""
+    if any(node in written for node in _ancestors([mask])):
+        return None
+    if not all(isinstance(size, int) for size in mask.meta["example_value"].shape):
+        return None
+    value = _evaluate(mask)
+    return value if isinstance(value, torch.Tensor) else None
+
+
+def sees_itself(mask: Node, written: set[Node], is_hiding: bool = False) -> bool:
+    """Whether each position is proved to see the key of its own, of a mask of truths between the same positions."""
+    if any(node in written for node in _ancestors([mask])):
+        return False
+    try:
+        return shows_diagonal(mask, is_hiding)
+    except UnknownTermError:
+        return False
+
+
 def _evaluate(mask: Node) -> torch.Tensor | str:
     """The elements of a mask of constant sizes, or why they are not known."""
     shape = mask.meta["example_value"].shape
@@ -200,7 +223,7 @@ def _is_pure(node: Node) -> bool:
     if node.op == "call_function":
         name = getattr(node.target, "__name__", "")
         is_method = name in _METHODS and getattr(torch.Tensor, name, None) is node.target
-        return is_method or node.target in _FUNCTIONS
+        return is_method or node.target in _FUNCTIONS or node.target in _OF_ATEN
     return node.op == "call_method" and node.target in _METHODS
 
 

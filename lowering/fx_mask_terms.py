@@ -39,6 +39,8 @@ Term: TypeAlias = "Expr | All | Never"
 Index: TypeAlias = tuple[Expr, ...]
 TRUE, FALSE = All(), Never()
 _WIDE = (torch.int64, torch.int32)
+ATTRIBUTES = torch.ops.aten
+"""Where Dynamo finds `x.mT`."""
 
 
 @dataclass(frozen=True)
@@ -50,22 +52,47 @@ class Tensor:
 
 
 class Terms:
-    """Reads the calls of a graph, each once. `ranges` says what is known of places in the mask that is asked for."""
+    """Reads the calls of a graph, each once. `ranges` says what is known of places in the mask that is asked for.
 
-    def __init__(self, ranges: Callable[[], Ranges]) -> None:
+    takes_any: whether integers that are not understood are numbers of which nothing is known but that each element is
+               equal to itself: that suffices to see that `document[i] == document[j]` holds where i is j
+    """
+
+    def __init__(self, ranges: Callable[[], Ranges], takes_any: bool = False) -> None:
         self._ranges = ranges
+        self._takes_any = takes_any
         self._known: dict[Node, Any] = {}
+        self._elements: dict[tuple[Node, Index], Expr] = {}
 
     def of(self, node: Node) -> Any:
         """A tensor, an integer expression or a constant. UnknownTermError for what is not understood."""
         if node not in self._known:
-            self._known[node] = self._read(node)
+            value = node.meta.get("example_value")
+            is_any = self._takes_any and isinstance(value, torch.Tensor) and value.dtype in _WIDE
+            self._known[node] = self._read_or_take(node) if is_any else self._read(node)
         return self._known[node]
+
+    def _read_or_take(self, node: Node) -> Tensor:
+        """Integers, those elements that are not understood as numbers of their own."""
+        try:
+            known = self._read(node)
+        except UnknownTermError:
+            known = None
+
+        def at(index: Index) -> Term:
+            try:
+                if isinstance(known, Tensor):
+                    return known.at(index)
+            except UnknownTermError:
+                pass
+            return self._elements.setdefault((node, index), symbol(f"t{len(self._elements)}"))
+
+        return Tensor(tuple(map(expression, node.meta["example_value"].shape)), at)
 
     def _read(self, node: Node) -> Any:
         value = node.meta.get("example_value")
         if isinstance(value, int | torch.SymInt) and not isinstance(value, bool):
-            return _expression(value)
+            return expression(value)
         rule = _rule(node)
         if rule is None:
             raise UnknownTermError(f"it depends on {described(node)}")
@@ -76,7 +103,7 @@ class Terms:
         except (TypeError, IndexError, AttributeError) as error:
             raise UnknownTermError(f"{node.name} is not understood") from error
         if isinstance(found, Tensor) and isinstance(value, torch.Tensor):
-            shape = tuple(map(_expression, value.shape))
+            shape = tuple(map(expression, value.shape))
             if len(shape) != len(found.shape):
                 raise UnknownTermError(f"{node.name} is not understood")
             return Tensor(shape, found.at)
@@ -100,13 +127,13 @@ class Terms:
         return prove_eq(left, right, self._ranges())
 
     def conjunction(self, conditions: Sequence[Expr]) -> Term:
-        """Conditions without those that always hold."""
+        """Conditions without those that always hold, or hold where another one does."""
         kept: list[Expr] = []
         for each in conditions:
             if self.is_known(-each - 1):
                 return FALSE
-            if not self.is_known(each) and each not in kept:
-                kept.append(each)
+            if not self.is_known(each) and not any(self.is_known(each - other) for other in kept):
+                kept = [other for other in kept if not self.is_known(other - each)] + [each]
         return All(tuple(kept))
 
 
@@ -129,11 +156,12 @@ def operation_name(node: Node) -> str | None:
     if node.op != "call_function":
         return None
     name = getattr(node.target, "__name__", "")
-    is_own = any(getattr(module, name, None) is node.target for module in (operator, torch, torch.Tensor))
+    is_own = any(getattr(module, name, None) is node.target for module in (operator, torch, torch.Tensor, ATTRIBUTES))
     return name.strip("_") if name and is_own and (not name.endswith("_") or hasattr(operator, name)) else None
 
 
-def _expression(value: Any) -> Expr:
+def expression(value: Any) -> Expr:
+    """A size; UnknownTermError for one that is no expression here."""
     try:
         return from_symint(value)
     except UnsupportedError as error:
@@ -160,10 +188,10 @@ def _broadcast(*tensors: Tensor) -> tuple[tuple[Expr, ...], list[Callable[[Index
     rank = max(len(t.shape) for t in tensors)
     padded = [(*[ONE] * (rank - len(t.shape)), *t.shape) for t in tensors]
     shape = tuple(next((n for n in sizes if n is not ONE), ONE) for sizes in zip(*padded, strict=True))
-    return shape, [_stretched(t, rank) for t in tensors]
+    return shape, [stretched(t, rank) for t in tensors]
 
 
-def _stretched(tensor: Tensor, rank: int) -> Callable[[Index], Term]:
+def stretched(tensor: Tensor, rank: int) -> Callable[[Index], Term]:
     """The element for an index of more or larger dimensions."""
     missing = rank - len(tensor.shape)
 
@@ -194,7 +222,8 @@ def _number(term: Term) -> Expr:
     raise UnknownTermError("a truth is counted")
 
 
-def _truth(terms: Terms, term: Term) -> All | Never:
+def truth_of(terms: Terms, term: Term) -> All | Never:
+    """What a term says as a truth; UnknownTermError where its value decides."""
     if not isinstance(term, Expr):
         return term
     if terms.are_equal(term, ZERO):
@@ -234,14 +263,15 @@ def _equal(terms: Terms, a: Term, b: Term) -> Term:
 
 
 def _and(terms: Terms, a: Term, b: Term) -> Term:
-    a, b = _truth(terms, a), _truth(terms, b)
+    a, b = truth_of(terms, a), truth_of(terms, b)
     if isinstance(a, Never) or isinstance(b, Never):
         return FALSE
     return terms.conjunction([*a.conditions, *b.conditions])
 
 
-def _not(terms: Terms, a: Term) -> Term:
-    a = _truth(terms, a)
+def negated(terms: Terms, a: Term) -> Term:
+    """The opposite of a truth; UnknownTermError where that is no conjunction."""
+    a = truth_of(terms, a)
     if isinstance(a, Never):
         return TRUE
     if not a.conditions:
@@ -252,7 +282,7 @@ def _not(terms: Terms, a: Term) -> Term:
 
 
 def _or(terms: Terms, a: Term, b: Term) -> Term:
-    a, b = _truth(terms, a), _truth(terms, b)
+    a, b = truth_of(terms, a), truth_of(terms, b)
     if TRUE in (a, b):
         return TRUE
     if isinstance(a, Never) or isinstance(b, Never):
@@ -283,7 +313,7 @@ def _filled(value: Any) -> Callable[..., Tensor]:
 def _full(terms: Terms, *args: Any, dtype: Any = None, **_: Any) -> Tensor:
     sizes, value = [each for each in args if not isinstance(each, Tensor)]
     given = _tensor(value).at(())
-    chosen = _truth(terms, given) if dtype is torch.bool else given
+    chosen = truth_of(terms, given) if dtype is torch.bool else given
     return Tensor(tuple(map(_integer, sizes)), lambda index: chosen)
 
 
@@ -292,11 +322,11 @@ def _expanded(terms: Terms, tensor: Tensor, *sizes: Any) -> Tensor:
     rank = len(sizes)
     kept = (*[None] * (rank - len(tensor.shape)), *tensor.shape)
     shape = tuple(k if n == -1 else _integer(n) for n, k in zip(sizes, kept, strict=True))
-    return Tensor(tuple(n for n in shape if n is not None), _stretched(tensor, rank))
+    return Tensor(tuple(n for n in shape if n is not None), stretched(tensor, rank))
 
 
 def _expanded_as(terms: Terms, tensor: Tensor, other: Tensor) -> Tensor:
-    return Tensor(other.shape, _stretched(tensor, len(other.shape)))
+    return Tensor(other.shape, stretched(tensor, len(other.shape)))
 
 
 def _unsqueezed(terms: Terms, tensor: Tensor, dim: int) -> Tensor:
@@ -317,7 +347,7 @@ def _same(terms: Terms, tensor: Tensor, *options: Any, **named: Any) -> Tensor:
         raise UnknownTermError("the type is another tensor's")
     dtype = next((each for each in (*options, *named.values()) if isinstance(each, torch.dtype)), None)
     if dtype is torch.bool:
-        return Tensor(tensor.shape, lambda index: _truth(terms, tensor.at(index)))
+        return Tensor(tensor.shape, lambda index: truth_of(terms, tensor.at(index)))
     if dtype is None:
         return tensor
     if dtype not in _WIDE:
@@ -388,7 +418,7 @@ def _differences(terms: Terms, tensor: Tensor, n: int = 1, dim: int = -1, prepen
     rank = len(tensor.shape)
     if n != 1 or dim not in (-1, rank - 1) or not isinstance(prepend, Tensor):
         raise UnknownTermError("differences of another kind")
-    before = _stretched(prepend, rank)
+    before = stretched(prepend, rank)
 
     def at(index: Index) -> Term:
         *outer, last = index
@@ -418,7 +448,7 @@ def _triangle(terms: Terms, tensor: Tensor, diagonal: Any, sign: int) -> Tensor:
     return Tensor(
         tensor.shape,
         lambda index: _and(
-            terms, _truth(terms, tensor.at(index)), terms.conjunction([(index[-2] - index[-1] + beyond) * sign])
+            terms, truth_of(terms, tensor.at(index)), terms.conjunction([(index[-2] - index[-1] + beyond) * sign])
         ),
     )
 
@@ -429,39 +459,15 @@ _RULES: Mapping[str, Callable[..., Any]] = {
     "ge": _elementwise(_at_least), "le": _elementwise(lambda terms, a, b: _at_least(terms, b, a)),
     "gt": _elementwise(lambda terms, a, b: _at_least(terms, _number(a) - 1, b)),
     "lt": _elementwise(lambda terms, a, b: _at_least(terms, _number(b) - 1, a)),
-    "eq": _elementwise(_equal), "ne": _elementwise(lambda terms, a, b: _not(terms, _equal(terms, a, b))),
-    "and": _bitwise(_and), "or": _bitwise(_or), "invert": _bitwise(_not), "logical_and": _elementwise(_and),
-    "logical_or": _elementwise(_or), "logical_not": _elementwise(_not),
+    "eq": _elementwise(_equal), "ne": _elementwise(lambda terms, a, b: negated(terms, _equal(terms, a, b))),
+    "and": _bitwise(_and), "or": _bitwise(_or), "invert": _bitwise(negated), "logical_and": _elementwise(_and),
+    "logical_or": _elementwise(_or), "logical_not": _elementwise(negated),
     "arange": _arange, "ones": _filled(1), "zeros": _filled(0), "new_ones": _filled(1), "new_zeros": _filled(0),
     "full": _full, "new_full": _full, "expand": _expanded, "expand_as": _expanded_as, "unsqueeze": _unsqueezed,
-    "transpose": _transposed, "to": _same, "bool": lambda t, x: _same(t, x, torch.bool),
+    "transpose": _transposed, "mT": lambda t, x: _transposed(t, x, -1, -2), "to": _same,
+    "bool": lambda t, x: _same(t, x, torch.bool),
     "long": lambda t, x: _same(t, x, torch.int64), "contiguous": _same, "clone": _same, "getitem": _indexed,
     "diff": _differences, "cumsum": _running_sum,
     "tril": lambda t, x, diagonal=0: _triangle(t, x, diagonal, 1),
     "triu": lambda t, x, diagonal=0: _triangle(t, x, diagonal, -1),
 }  # fmt: skip
-
-
-def meaning(mask: Node, is_hiding: bool = False) -> str:
-    """ "visible" or "causal", with `is_hiding` of a mask whose truths stand for what is hidden.
-
-    UnknownTermError, with the term that is in the way, for any other mask.
-    """
-    value = mask.meta["example_value"]
-    if value.dtype is not torch.bool or value.dim() < 2:
-        raise UnknownTermError("it is no matrix of truths")
-    shape = tuple(map(_expression, value.shape))
-    axes = tuple((f"i{k}", size) for k, size in enumerate(shape))
-    terms = Terms(lambda: ranges)
-    ranges = Ranges.of_axes(axes, Ranges({name: (0, None) for size in shape for name in size.free_symbols}))
-    index = tuple(symbol(name) for name, _ in axes)
-    term = _truth(terms, _stretched(terms.of(mask), len(shape))(index))
-    if is_hiding:
-        term = _not(terms, term)
-    if term == TRUE:
-        return "visible"
-    rows, columns = index[-2:]
-    if isinstance(term, All) and term.conditions == (rows - columns,) and shape[-2] is shape[-1]:
-        return "causal"
-    found = " and ".join(f"{each} >= 0" for each in term.conditions) if isinstance(term, All) else "nothing is visible"
-    raise UnknownTermError(f"it means {found}")

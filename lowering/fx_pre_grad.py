@@ -6,6 +6,7 @@ import importlib
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -25,6 +26,12 @@ Adapter: TypeAlias = Callable[[list[Any]], None]
 PassFunction: TypeAlias = Callable[[GraphModule, Sequence[Any]], "Adapter | None"]
 
 _FUNCTIONS: dict[str, PassFunction] = {}
+_RANDOM_AS_EAGER: ContextVar[bool] = ContextVar("random_as_eager", default=False)
+
+
+def random_as_eager() -> bool:
+    """Whether passes that run now must leave random numbers to be those of eager."""
+    return _RANDOM_AS_EAGER.get()
 
 
 def pre_grad_pass(name: str) -> Callable[[PassFunction], PassFunction]:
@@ -57,17 +64,23 @@ def pass_function(name: str) -> PassFunction:
 
 
 def run_pre_grad(
-    graph: GraphModule, inputs: Sequence[Any], names: str, after_pass: Callable[[str], None] = lambda name: None
+    graph: GraphModule,
+    inputs: Sequence[Any],
+    names: str,
+    after_pass: Callable[[str], None] = lambda name: None,
+    fallback_random: bool = False,
 ) -> list[Adapter]:
     """Run the named passes on a graph in place; returns what has to be done to the inputs of each call.
 
-    after_pass: called with the name of each pass behind it
+    after_pass:      called with the name of each pass behind it
+    fallback_random: whether random numbers must be eager's
 
     An optional pass that fails is undone, which a warning and a remark say. Raises PassError for any other.
     """
     adapters: list[Adapter | None] = []
     for name in pre_grad_names(names):
         before = GraphCopy(graph)
+        token = _RANDOM_AS_EAGER.set(fallback_random)
         try:
             adapters.append(pass_function(name)(graph, inputs))
             graph.graph.lint()
@@ -75,6 +88,8 @@ def run_pre_grad(
             raise
         except Exception as error:
             _undo(before, name, error)
+        finally:
+            _RANDOM_AS_EAGER.reset(token)
         after_pass(name)
     graph.recompile()
     return [adapter for adapter in adapters if adapter is not None]

@@ -64,13 +64,8 @@ def added(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     return (scores(q, k) + mask).softmax(-1) @ v
 
 
-def window(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    away = hidden(q) | hidden(q).mT.logical_not().tril(-4)
-    return scores(q, k).masked_fill(away, -torch.inf).softmax(-1) @ v
-
-
-def biased(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    return (scores(q, k) + q[..., :1] * k[..., :1].mT).softmax(-1) @ v
+def over_transposed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return (q @ k.mT * 0.25).masked_fill(hidden(q) & ~hidden(q).mT, -torch.inf).softmax(-1) @ v
 
 
 def kept_weights(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -78,8 +73,12 @@ def kept_weights(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Ten
     return weights @ v + weights.sum()
 
 
-def dropped(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    return F.dropout(scores(q, k).softmax(-1), 0.0, training=True) @ v
+def capped(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return (scores(q, k) / 5).tanh().mul(5).softmax(-1) @ v
+
+
+def wide_bias(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return (scores(q, k) + torch.linspace(0, 3, q.shape[2])).softmax(-1).to(q.dtype) @ v
 
 
 def over_queries(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -125,8 +124,11 @@ def compiled(
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize(
     ("function", "is_causal"),
-    [(plain, False), (flat, False), (in_float32, False), (merged, False), (filled, True), (chosen, True)],
-)
+    [
+        (plain, False), (flat, False), (in_float32, False), (merged, False), (filled, True), (chosen, True),
+        (over_transposed, True),
+    ],
+)  # fmt: skip
 def test_one_call(function: Attention, is_causal: bool, dynamic: bool) -> None:
     given = tensors()
     got, calls, _ = compiled(function, given, dynamic)
@@ -145,8 +147,8 @@ def test_a_mask_that_is_added() -> None:
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (window, "not proved to be causal"), (biased, "not proved"), (kept_weights, "another call reads"),
-        (dropped, ""), (over_queries, ""), (in_place, ""),
+        (capped, "changes its scores"), (wide_bias, "would lose digits"), (kept_weights, "another call reads"),
+        (over_queries, ""), (in_place, ""),
     ],
 )  # fmt: skip
 def test_what_stays(function: Attention, reason: str) -> None:
