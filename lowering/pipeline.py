@@ -55,7 +55,7 @@ DEFAULT: tuple[Phase, ...] = (
         "loop",
         "loop: no views, simple indices, one fusion a kernel, in-place decisions",
         "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-merge-updates,loop-select-pieces,"
-        "loop-channels-last,loop-assign-layouts,loop-select-implementation,loop-inline,"
+        "loop-expand-convolutions,loop-channels-last,loop-assign-layouts,loop-select-implementation,loop-inline,"
         "loop-cse,loop-dce,loop-sum-one-hot,loop-split-axes,loop-join-moments,loop-split-reductions,loop-fuse,"
         "loop-bufferize",
     ),
@@ -74,7 +74,8 @@ DEFAULT: tuple[Phase, ...] = (
         "host-inline,host-reinplace,kernel-deduplicate,kernel-merge-loops{target={target}},kernel-elide-casts,kernel-cse,"
         "kernel-reorder,kernel-collapse,kernel-join-columns{target={target}},host-reuse,"
         "kernel-merge-launches{target={target}},kernel-approximate{target={target}},"
-        "kernel-stream-results{target={target}},kernel-tile{target={target}}",
+        "kernel-stream-results{target={target}},kernel-unroll-windows{target={target}},kernel-tile{target={target}},"
+        "kernel-peel-lanes,kernel-unroll-quotients",
     ),
     Phase(
         "host",

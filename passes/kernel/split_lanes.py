@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from xdsl.dialects.arith import CmpiOp, SelectOp
+from xdsl.dialects.arith import AndIOp, CmpiOp, OrIOp, SelectOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
@@ -55,7 +55,7 @@ def condition_on(op: Operation, loop: Loop) -> Condition | None:
     """Where a comparison changes along an axis, and whether it is true below; None if something else decides too."""
     if not isinstance(op, CmpiOp) or op.predicate.value.data not in _ORDERED:
         return None
-    left, right = _index(op.lhs), _index(op.rhs)
+    left, right = index_of(op.lhs), index_of(op.rhs)
     difference = None if left is None or right is None else left - right
     coefficient = None if difference is None else difference.coefficient(loop.axis.data)
     if difference is None or coefficient is None or coefficient.as_int() not in (1, -1):
@@ -69,7 +69,8 @@ def condition_on(op: Operation, loop: Loop) -> Condition | None:
     return rest - offset + 1, not below  # -i + rest < offset, that is i >= rest - offset + 1
 
 
-def _index(value: SSAValue) -> Expr | None:
+def index_of(value: SSAValue) -> Expr | None:
+    """The expression that a value is; None for a value that is none, or a dynamic one."""
     owner = value.owner
     return owner.expr.data if isinstance(owner, kernel.IndexOp) and not owner.dynamic else None
 
@@ -79,11 +80,12 @@ def resolve_conditions(block: Block, loop: Loop, start: int) -> None:
     for op in list(block.ops):
         condition = condition_on(op, loop)
         if condition is not None:
-            _take(block, op.results[0], (start < condition[0]) == condition[1])
+            take_condition(block, op.results[0], (start < condition[0]) == condition[1])
     remove_dead(block)
 
 
-def _take(block: Block, condition: SSAValue, true: bool) -> None:
+def take_condition(block: Block, condition: SSAValue, true: bool) -> None:
+    """Resolve masks, selections and the logic of a block that a condition of known value decides."""
     for use in list(condition.uses):
         user = use.operation
         if user.parent is not block:
@@ -97,6 +99,12 @@ def _take(block: Block, condition: SSAValue, true: bool) -> None:
                 _replace(block, user, load.results[0])
             else:
                 _replace(block, user, user.other)
+        elif isinstance(user, AndIOp | OrIOp):
+            other = user.rhs if user.lhs is condition else user.lhs
+            if isinstance(user, AndIOp) == true:  # true and x, false or x
+                _replace(block, user, other)
+            else:
+                take_condition(block, user.result, true)
 
 
 def _replace(block: Block, op: Operation, value: SSAValue) -> None:

@@ -15,6 +15,7 @@ from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit, widest_scalar, work_of_block
 from .hoist import hoist_invariants
 from .hoist_rows import hoist_rows
+from .lane_indices import divides_small
 from .meeting import drop_atomic, keeps_apart, meeting_stores
 from .read_back import read_back
 from .split_lanes import split_lanes
@@ -195,6 +196,8 @@ class _ForNest:
         stride = access.stride(axis)
         if stride is ZERO:
             return BROADCAST
+        if stride is None and axis not in access.varying and divides_small(access.index, axis):
+            return 1.0  # `kernel-unroll-quotients` makes it linear
         exact = stride.as_int() if stride is not None else None
         return SCATTERED if exact is None else min(abs(exact), SCATTERED)
 

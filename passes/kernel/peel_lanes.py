@@ -1,0 +1,197 @@
+"""`kernel-peel-lanes`: only the ends of an axis of lanes keep masks and clamps that nothing between them needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.arith import CmpiOp
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from ...dialects.sym import ZERO, Expr, Ranges, as_expr, prove_le, prove_lt, simplify, smax, smin, symbol
+from ..counters import counter
+from ..remarks import remark
+from .axes import flat_vector_loops
+from .cost import widest_scalar
+from .lane_indices import expr_of, has_atom, set_expr
+from .launch_facts import ranges_of
+from .simplify_block import remove_dead
+from .split_lanes import index_of, take_condition
+from .targets import CpuTarget, target_named
+from .transforms import set_range
+
+#: bytes of the lanes that an end takes, or a few times as many: what a common SIMD register holds
+END_BYTES = 32
+ENDS = (1, 2, 4)
+CLAMPS = ("min", "max")
+#: most ops of a body that is there three times afterwards
+MOST_OPS = 700
+#: `a < b`, `a <= b`, `a > b`, `a >= b` as `sign*(a - b) + offset < 0`: (sign, offset) by the number of the predicate
+_SIGNED = {2: (1, 0), 3: (1, -1), 4: (-1, 0), 5: (-1, -1)}
+
+
+@dataclass(frozen=True)
+class PeelLanes(ModulePass):
+    """Run the ends of an axis of lanes by themselves, where the middle then needs no masks, choices or clamps.
+
+    level:         kernel
+    precondition:  kernels are scheduled, by `kernel-tile`
+    guarantee:     the same values. On a CPU, a flat loop of lanes whose conditions on its axis, and `min` and `max` of
+                   it in indices, are decided for all points but a few at its ends, is three loops (two, where one end
+                   needs nothing): the ends as before, and the middle without them. Ends and middle are whole SIMD
+                   registers where the length of the axis is known.
+
+        kernel.for i1 in 0 to 128 map vector tile 16 {
+          ... %inside: 0 <= i1 - 1
+          %a = kernel.load %x[128*i0 + i1 - 1] if %inside else %zero
+          kernel.store %a, %y[128*i0 + i1]  kernel.yield
+        }
+    becomes
+        kernel.for i1 in 0 to 8 map vector tile 16 { ... as before ... }
+        kernel.for i1 in 8 to 128 map vector tile 16 {
+          %a = kernel.load %x[128*i0 + i1 - 1]
+          kernel.store %a, %y[128*i0 + i1]  kernel.yield
+        }
+    """
+
+    name = "kernel-peel-lanes"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Peel in every kernel that is scheduled for a CPU."""
+        for function in op.body.block.ops:
+            if not isinstance(function, kernel.FuncOp) or function.target is None:
+                continue
+            if not isinstance(target_named(function.target.data), CpuTarget):
+                continue
+            ranges = ranges_of(function)
+            for loop in flat_vector_loops(function):
+                _peel(loop, ranges, self.name)
+
+
+@dataclass
+class Decided:
+    """What is known at all points of a stretch of an axis.
+
+    conditions: comparisons and their values; exprs: indices with fewer clamps; complete: whether nothing is left open
+    """
+
+    conditions: dict[Operation, bool] = field(default_factory=dict)
+    exprs: dict[Operation, Expr] = field(default_factory=dict)
+    complete: bool = True
+
+
+def _peel(loop: kernel.ForOp, ranges: Ranges, name: str) -> None:
+    """Split a loop where the largest middle in which everything is decided begins and ends, if there is one."""
+    open_ops = [op for op in loop.body.block.ops if _depends(op, loop.axis.data)]
+    if not open_ops or len(list(loop.body.block.ops)) > MOST_OPS:
+        return
+    lo, hi = loop.lo.data, loop.hi.data
+    trips, lanes = (hi - lo).as_int(), max(END_BYTES // widest_scalar(loop), 1)
+    for before, behind in _ends(lanes):
+        if trips is not None:
+            behind += (trips - before - behind) % lanes if behind else 0
+            if trips - before - behind < max(before, behind, 2 * lanes):
+                continue
+        if not _decide(loop, open_ops, before, hi - lo - before - behind, ranges).complete:
+            continue
+        if counter(name):
+            remark("passed", name, loop, "ends by themselves")
+            _split(loop, before, behind, ranges)
+        return
+
+
+def _ends(lanes: int) -> Iterator[tuple[int, int]]:
+    """How many points to try before and behind the middle, few first."""
+    sizes = [0, *(count * lanes for count in ENDS)]
+    pairs = [pair for pair in product(sizes, sizes) if any(pair)]
+    yield from sorted(pairs, key=sum)
+
+
+def _depends(op: Operation, axis: str) -> bool:
+    """Whether an op compares an axis, or clamps it in an index."""
+    if isinstance(op, CmpiOp):
+        difference = _difference(op)
+        return difference is not None and axis in difference.free_symbols
+    expr = expr_of(op)
+    return expr is not None and has_atom(expr, axis, CLAMPS)
+
+
+def _difference(op: CmpiOp) -> Expr | None:
+    left, right = index_of(op.lhs), index_of(op.rhs)
+    known = op.predicate.value.data in _SIGNED and left is not None and right is not None
+    return left - right if known else None  # pyright: ignore[reportOperatorIssue]
+
+
+def _decide(loop: kernel.ForOp, open_ops: list[Operation], first: int, length: Expr, ranges: Ranges) -> Decided:
+    """What is known of ops at `length` points of an axis from its `first` one on."""
+    axis, start = loop.axis.data, loop.lo.data + first
+    facts = Ranges.of_axes([(axis, length)], ranges)
+    shifted, back = {axis: symbol(axis) + start}, {axis: symbol(axis) - start}
+    decided = Decided()
+    for op in open_ops:
+        expr = _difference(op) if isinstance(op, CmpiOp) else expr_of(op)
+        assert expr is not None
+        simpler = simplify(expr.subs(shifted), facts)
+        if isinstance(op, CmpiOp):
+            value = _holds(op, simpler, facts)
+            decided.complete &= value is not None
+            if value is not None:
+                decided.conditions[op] = value
+        else:
+            decided.complete &= not has_atom(simpler, axis, CLAMPS)
+            decided.exprs[op] = simpler.subs(back)
+    return decided
+
+
+def _holds(op: CmpiOp, difference: Expr, facts: Ranges) -> bool | None:
+    """Whether a comparison holds at all points, or at none; None if neither is known."""
+    sign, offset = _SIGNED[op.predicate.value.data]
+    below = difference * sign + offset
+    if prove_lt(below, ZERO, facts):
+        return True
+    return False if prove_le(ZERO, below, facts) else None
+
+
+def _split(loop: kernel.ForOp, before: int, behind: int, ranges: Ranges) -> None:
+    """Split a loop into its ends and the middle, in the order of the axis."""
+    axis, lo, hi = loop.axis.data, loop.lo.data, loop.hi.data
+    start, end = lo + before, hi - behind
+    if (hi - lo).as_int() is None:  # the ends may meet
+        start = smin(start, hi) if before else lo
+        end = smax(start, end) if behind else hi
+    block, length = loop.parent, hi - lo
+    assert block is not None
+    # bounds, and what is known of the points: the least distance from the beginning, and how many there are at most
+    known = length.as_int()
+    last = (before, length - before) if known is None else (known - behind, as_expr(behind))
+    parts = [
+        (lo, start, 0, as_expr(before)),
+        (start, end, before, length - before - behind),
+        (end, hi, *last),
+    ]
+    for part_lo, part_hi, first, most in parts:
+        if part_lo is part_hi:
+            continue
+        part = loop.clone()
+        block.insert_op_before(part, loop)
+        open_ops = [op for op in part.body.block.ops if _depends(op, axis)]
+        _resolve(part, _decide(part, open_ops, first, most, ranges))
+        set_range(part, (axis, part_lo, part_hi))
+    block.erase_op(loop)
+
+
+def _resolve(loop: kernel.ForOp, decided: Decided) -> None:
+    """Leave out of a loop what is decided in it."""
+    for op, expr in decided.exprs.items():
+        set_expr(op, expr)
+    for op, value in decided.conditions.items():
+        take_condition(loop.body.block, op.results[0], value)
+    remove_dead(loop.body.block)

@@ -1,0 +1,130 @@
+"""`kernel-unroll-quotients`: lanes along `i floordiv 2` rather than `i`, so that what they load lies side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from ...dialects.sym import ZERO, Ranges, simplify, symbol
+from ..counters import counter
+from ..remarks import remark
+from .axes import flat_vector_loops, substitute_axes
+from .lane_indices import DIGITS, common_divisor, expr_of, has_atom, set_expr
+from .launch_facts import ranges_of
+from .targets import CpuTarget, target_named
+from .transforms import append_body, set_range
+
+#: fewest lanes that are left
+LEAST_LANES = 8
+#: most ops of what the body becomes
+MOST_OPS = 600
+
+
+@dataclass(frozen=True)
+class UnrollQuotients(ModulePass):
+    """Compute neighbours that read one place, or whose remainder decides, by one lane of a CPU.
+
+    level:         kernel
+    precondition:  kernels are scheduled, by `kernel-tile`; behind `kernel-peel-lanes` indices have no clamps
+    guarantee:     the same values. A flat loop of lanes of known length, indices of which have quotients or remainders
+                   of its axis by a small constant `k` and none other, runs over `i floordiv k`: its body is there once
+                   for each remainder, and every index is linear in the axis, so that a C++ compiler loads and stores
+                   whole registers and shuffles them.
+
+        kernel.for i1 in 0 to 128 map vector tile 16 {
+          %a = kernel.load %x[64*i0 + i1 floordiv 2]  kernel.store %a, %y[128*i0 + i1]  kernel.yield
+        }
+    becomes
+        kernel.for i1 in 0 to 64 map vector tile 16 {
+          %a = kernel.load %x[64*i0 + i1]  kernel.store %a, %y[128*i0 + 2*i1]
+          %b = kernel.load %x[64*i0 + i1]  kernel.store %b, %y[128*i0 + 2*i1 + 1]  kernel.yield
+        }
+    """
+
+    name = "kernel-unroll-quotients"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Unroll in every kernel that is scheduled for a CPU."""
+        for function in op.body.block.ops:
+            if not isinstance(function, kernel.FuncOp) or function.target is None:
+                continue
+            if not isinstance(target_named(function.target.data), CpuTarget):
+                continue
+            ranges = ranges_of(function)
+            for loop in flat_vector_loops(function):
+                count = _divisor(loop)
+                if count is not None and _is_linear_then(loop, count, ranges) and counter(self.name):
+                    remark("passed", self.name, loop, "one lane for each quotient", divisor=count)
+                    _unroll(loop, count, ranges)
+
+
+def _accesses(loop: kernel.ForOp) -> list[Operation]:
+    return [op for op in loop.body.block.ops if expr_of(op) is not None]
+
+
+def _divisor(loop: kernel.ForOp) -> int | None:
+    """The constant by which indices divide the axis of a loop; None where none is, or the loop is too short for it."""
+    axis, trips = loop.axis.data, (loop.hi.data - loop.lo.data).as_int()
+    ops = list(loop.body.block.ops)
+    loads = [expr for op in ops if isinstance(op, kernel.LoadOp) and (expr := expr_of(op)) is not None]
+    count = common_divisor(loads, axis)
+    if trips is None or count is None:
+        return None
+    fits = trips % count == 0 and trips >= count * LEAST_LANES and count * len(ops) <= MOST_OPS
+    return count if fits and not any(map(_prevents, ops)) else None
+
+
+def _prevents(op: Operation) -> bool:
+    return isinstance(op, kernel.AssertOp | kernel.LocalOp)
+
+
+def _is_linear_then(loop: kernel.ForOp, count: int, ranges: Ranges) -> bool:
+    """Whether every index is linear in the axis once a lane takes `count` points."""
+    axis = loop.axis.data
+    facts = _facts(loop, count, ranges)
+    return all(
+        not has_atom(simplify(expr.subs(_point(loop, count, rest)), facts), axis, (*DIGITS, "min", "max"))
+        for op in _accesses(loop)
+        if (expr := expr_of(op)) is not None and not isinstance(op, kernel.IndexOp)
+        for rest in range(count)
+    )
+
+
+def _facts(loop: kernel.ForOp, count: int, ranges: Ranges) -> Ranges:
+    return Ranges.of_axes([(loop.axis.data, (loop.hi.data - loop.lo.data) // count)], ranges)
+
+
+def _point(loop: kernel.ForOp, count: int, rest: int) -> dict:
+    """What the axis is at one of the points that a lane takes."""
+    return {loop.axis.data: symbol(loop.axis.data) * count + loop.lo.data + rest}
+
+
+def _unroll(loop: kernel.ForOp, count: int, ranges: Ranges) -> None:
+    facts = _facts(loop, count, ranges)
+    body = loop.body.block
+    copies = [_clone(body) for _ in range(count - 1)]
+    points = [_point(loop, count, rest) for rest in range(count)]
+    for block, point in zip([body, *copies], points, strict=True):
+        substitute_axes(block, point)
+        for op in block.ops:
+            expr = expr_of(op)
+            if expr is not None:
+                set_expr(op, simplify(expr, facts))
+    for block in copies:
+        append_body(body, block)
+    set_range(loop, (loop.axis.data, ZERO, (loop.hi.data - loop.lo.data) // count))
+
+
+def _clone(body: Block) -> Block:
+    mapping: dict[SSAValue, SSAValue] = {}
+    ops: Sequence[Operation] = [op.clone(mapping) for op in body.ops]
+    return Block(list(ops))

@@ -1,0 +1,173 @@
+"""`kernel-unroll-windows`: sums over small windows are written out, so that lanes of a CPU run straight-line code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from ...dialects.sym import ZERO, as_expr
+from ..counters import counter
+from ..remarks import remark
+from .axes import Loop, loops_in, substitute_axes
+from .cost import Nest, is_unit
+from .effects import written_buffers
+from .launches import cpu_kernels
+from .simplify_block import BlockSimplifier, remove_dead
+from .targets import CpuTarget, target_named
+from .transforms import reduction_chain
+
+#: most elements of a window, and most ops that it becomes
+MOST_ELEMENTS, MOST_OPS = 64, 800
+
+
+@dataclass(frozen=True)
+class UnrollWindows(ModulePass):
+    """Write out sums over small windows, whose elements lie beside those of the neighbours along another loop.
+
+    level:         kernel
+    precondition:  loops are serial and without tiles, as in front of `kernel-tile`
+    guarantee:     the same values: the elements of a window are added in order, to zero. On a CPU, a `sum` of a float
+                   over at most `MOST_ELEMENTS` points whose number is known, inside of a `kernel.for` along which what
+                   it loads lies side by side or stays in place, is straight-line code. `kernel-tile` gives that loop's
+                   axis to the lanes, and what is the same in all of them, as weights are, is loaded in front of them.
+
+        kernel.for i0 in 0 to 64 {
+          %s = kernel.reduce sum i1 in 0 to 2 {
+            %a = kernel.load %x[i0 + i1]  %b = kernel.load %w[i1]  %p = arith.mulf %a, %b : f32  kernel.yield %p
+          }
+          kernel.store %s, %y[i0]  kernel.yield
+        }
+    becomes
+        kernel.for i0 in 0 to 64 {
+          %zero = arith.constant 0.0 : f32
+          %a = kernel.load %x[i0]      %b = kernel.load %w[0]  %p = arith.mulf %a, %b : f32
+          %s = arith.addf %zero, %p : f32
+          %c = kernel.load %x[i0 + 1]  %d = kernel.load %w[1]  %q = arith.mulf %c, %d : f32
+          %t = arith.addf %s, %q : f32
+          kernel.store %t, %y[i0]  kernel.yield
+        }
+    """
+
+    name = "kernel-unroll-windows"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+    target: str = "cpp"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Unroll in every kernel for the CPU that has no target yet."""
+        on_cpu = cpu_kernels(op)
+        for function in op.body.block.ops:
+            if not isinstance(function, kernel.FuncOp) or function.target is not None:
+                continue
+            if function.sym_name.data in on_cpu or isinstance(target_named(self.target), CpuTarget):
+                self._unroll_in(function)
+
+    def _unroll_in(self, function: kernel.FuncOp) -> None:
+        block = function.body.block
+        loops = [loop for loop in loops_in(block) if isinstance(loop, kernel.ForOp)]
+        changed = False
+        for loop in loops:
+            for op in list(loop.body.block.ops):
+                if isinstance(op, kernel.ReduceOp):
+                    chain = reduction_chain(op)
+                    if is_window(chain, loop) and counter(self.name):
+                        remark("passed", self.name, op, "written out")
+                        unroll(chain)
+                        changed = True
+        if changed:
+            BlockSimplifier(written_buffers(block)).run(block)
+            while remove_dead(block):
+                pass
+
+
+def is_window(chain: Sequence[kernel.ReduceOp], loop: kernel.ForOp) -> bool:
+    """Whether a chain of reductions directly in a loop is a small sum that the lanes of the loop should run."""
+    outer, body = chain[0], chain[-1].body.block
+    trips = [(op.hi.data - op.lo.data).as_int() for op in chain]
+    known = [count for count in trips if count is not None]
+    if len(known) < len(trips) or any(op.lo.data.as_int() is None for op in chain):
+        return False
+    if [c.data for c in outer.combiners] != ["sum"] or not isinstance(outer.results[0].type, AnyFloat):
+        return False
+    copies, ops = prod(known), list(body.ops)
+    if not 0 < copies <= MOST_ELEMENTS or copies * len(ops) > MOST_OPS or any(map(_prevents, ops)):
+        return False
+    return _is_beside(Nest.of(outer), loop, [op.axis.data for op in chain])
+
+
+def _prevents(op: Operation) -> bool:
+    return bool(op.regions) or isinstance(op, kernel.StoreOp | kernel.AssertOp | kernel.LocalOp)
+
+
+def _is_beside(nest: Nest, loop: kernel.ForOp, window: Sequence[str]) -> bool:
+    """Whether loads that change along a loop are of neighbours, or no nearer to each other in the window.
+
+    A row that is summed along memory is no such window: its lanes run along the row.
+    """
+    axis, moves = loop.axis.data, False
+    for access in nest.accesses:
+        stride = access.stride(axis)
+        if stride is ZERO:
+            continue
+        moves = True
+        if stride is None or (not is_unit(stride) and (stride.as_int() or LARGE) > NEAR):
+            return False
+        if not is_unit(stride) and not any(is_unit(access.stride(name)) for name in window):
+            return False
+    return moves
+
+
+#: longest distance of neighbours that lanes still load in one piece
+NEAR, LARGE = 2, 1 << 30
+
+
+def unroll(chain: Sequence[kernel.ReduceOp]) -> None:
+    """Replace a chain of sums by the sum of copies of what the innermost yields, in order."""
+    outer, body = chain[0], chain[-1].body.block
+    parent = outer.parent
+    assert parent is not None
+    type_ = outer.results[0].type
+    assert isinstance(type_, AnyFloat)
+    zero = arith.ConstantOp(FloatAttr(0.0, type_))
+    zero.location = outer.location
+    parent.insert_op_before(zero, outer)
+    total: SSAValue = zero.result
+    for point in product(*(_values(op) for op in chain)):
+        values = {op.axis.data: as_expr(value) for op, value in zip(chain, point, strict=True)}
+        (value,) = _copy(body, values, parent, outer)
+        added = arith.AddfOp(total, value)
+        added.location = outer.location
+        parent.insert_op_before(added, outer)
+        total = added.result
+    total.name_hint = outer.results[0].name_hint
+    outer.results[0].replace_all_uses_with(total)
+    parent.erase_op(outer)
+
+
+def _values(op: Loop) -> range:
+    lo, hi = op.lo.data.as_int(), op.hi.data.as_int()
+    assert lo is not None and hi is not None
+    return range(lo, hi)
+
+
+def _copy(body: Block, values: dict, parent: Block, before: Operation) -> tuple[SSAValue, ...]:
+    """Insert a copy of a body for one point of its axes; what it yields."""
+    mapping: dict[SSAValue, SSAValue] = {}
+    copies = Block([op.clone(mapping) for op in body.ops if not isinstance(op, kernel.YieldOp)])
+    substitute_axes(copies, values)
+    for op in list(copies.ops):
+        op.detach()
+        parent.insert_op_before(op, before)
+    last = body.last_op
+    assert last is not None
+    return tuple(mapping.get(value, value) for value in last.operands)

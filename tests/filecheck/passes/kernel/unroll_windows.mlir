@@ -1,0 +1,78 @@
+// RUN: inductile-opt %s --split-input-file --verify-each -p "kernel-unroll-windows{target=cpp}" | filecheck %s
+// RUN: inductile-opt %s --split-input-file -p "kernel-unroll-windows{target=\"cuda:90\"}" | filecheck %s --check-prefix=GPU
+
+// Lanes can run along i1: the window is written out, in order.
+
+kernel.func @window(%x: !kernel.buffer<f32, 272>, %w: !kernel.buffer<f32, 16>, %y: !kernel.buffer<f32, 256>) {
+  kernel.for i0 in 0 to 8 {
+    kernel.for i1 in 0 to 32 {
+      %s = kernel.reduce sum i2 in 0 to 2 {
+        %a = kernel.load %x[34*i0 + i1 + 2*i2]
+        %b = kernel.load %w[2*i0 + i2]
+        %p = arith.mulf %a, %b : f32
+        kernel.yield %p
+      }
+      kernel.store %s, %y[32*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @window
+// CHECK:         kernel.for i1 in 0 to 32 {
+// CHECK-NEXT:      %[[Z:.*]] = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:      %[[A:.*]] = kernel.load %x[34*i0 + i1]
+// CHECK-NEXT:      %[[B:.*]] = kernel.load %w[2*i0]
+// CHECK-NEXT:      %[[P:.*]] = arith.mulf %[[A]], %[[B]] : f32
+// CHECK-NEXT:      %[[S:.*]] = arith.addf %[[Z]], %[[P]] : f32
+// CHECK-NEXT:      kernel.load %x[34*i0 + i1 + 2]
+// CHECK-NEXT:      kernel.load %w[2*i0 + 1]
+// CHECK-NOT:       kernel.reduce
+// GPU-LABEL: kernel.func @window
+// GPU:         kernel.reduce sum
+
+// -----
+
+// A row that is summed along memory has lanes of its own; a long window stays a loop; a maximum is no sum.
+
+kernel.func @row(%x: !kernel.buffer<f32, 256>, %y: !kernel.buffer<f32, 16>) {
+  kernel.for i0 in 0 to 16 {
+    %s = kernel.reduce sum i1 in 0 to 16 { %a = kernel.load %x[16*i0 + i1]  kernel.yield %a }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @row
+// CHECK:         kernel.reduce sum
+
+// -----
+
+kernel.func @long(%x: !kernel.buffer<f32, 384>, %y: !kernel.buffer<f32, 256>) {
+  kernel.for i0 in 0 to 256 {
+    %s = kernel.reduce sum i1 in 0 to 128 { %a = kernel.load %x[i0 + i1]  kernel.yield %a }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @long
+// CHECK:         kernel.reduce sum
+
+// -----
+
+kernel.func @maximum(%x: !kernel.buffer<f32, 260>, %y: !kernel.buffer<f32, 256>) {
+  kernel.for i0 in 0 to 256 {
+    %s = kernel.reduce max i1 in 0 to 3 { %a = kernel.load %x[i0 + i1]  kernel.yield %a }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @maximum
+// CHECK:         kernel.reduce max

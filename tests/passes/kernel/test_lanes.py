@@ -1,0 +1,37 @@
+"""Lanes whose ends run by themselves, and lanes along quotients, compute what eager does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+
+def _resize(mode: str, scale: float, align: bool | None = None) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda x: torch.sigmoid(F.interpolate(x, scale_factor=scale, mode=mode, align_corners=align)) * 2
+
+
+CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "nearest by 2": _resize("nearest", 2),
+    "nearest by 3": _resize("nearest", 3),
+    "bilinear by 2": _resize("bilinear", 2),
+    "bilinear by 2, corners": _resize("bilinear", 2, True),
+    "bilinear by 3": _resize("bilinear", 3),
+    "bilinear by 1.5": _resize("bilinear", 1.5),
+    "bilinear by 1/2": _resize("bilinear", 0.5),
+    "bicubic by 2": _resize("bicubic", 2),
+    "reflection": lambda x: F.pad(x, (3, 5, 2, 1), mode="reflect") + 1,
+    "replication": lambda x: F.pad(x, (9, 2, 0, 3), mode="replicate") + 1,
+    "roll": lambda x: torch.roll(x, 5, -1) * 2,
+    "repeated": lambda x: x.repeat_interleave(2, -1) + 1,
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_equals_eager(case: str) -> None:
+    x = torch.randn(2, 3, 13, 41, generator=torch.Generator().manual_seed(0))
+    torch._dynamo.reset()
+    compiled = torch.compile(CASES[case], backend="inductile", dynamic=False)
+    torch.testing.assert_close(compiled(x), CASES[case](x), rtol=2e-6, atol=2e-6)
