@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 
 from .. import extensions
 from ..errors import UserError
-from .registry import nearest, parse_passes
+from .registry import nearest, parse_passes, parse_specs, with_options
 
 
 @dataclass(frozen=True)
@@ -70,22 +70,35 @@ DEFAULT: tuple[Phase, ...] = (
     # reads and writes when is plain before its loops are blocked.
     Phase(
         "kernel",
-        "kernel: equal kernels once, loops merged and collapsed, memory reused, small launches as one, tiles",
+        "kernel: equal kernels once, loops merged and collapsed, memory reused, small launches as one",
         "host-inline,host-reinplace,kernel-deduplicate,kernel-merge-loops{target={target}},kernel-elide-casts,kernel-cse,"
         "kernel-reorder,kernel-collapse,kernel-join-columns{target={target}},host-reuse,"
         "kernel-merge-launches{target={target}},kernel-approximate{target={target}},"
-        "kernel-stream-results{target={target}},kernel-unroll-windows{target={target}},kernel-tile{target={target}},"
+        "kernel-stream-results{target={target}},kernel-unroll-windows{target={target}}",
+    ),
+    # `kernel-tile` says in each kernel for which target it is; the passes behind it ask the kernel.
+    Phase(
+        "schedule",
+        "kernel: loops mapped to hardware and tiled; then what a tile cannot hold, what waits for memory, warps",
+        "kernel-tile{target={target}},"
+        "kernel-privatize,kernel-rematerialize,kernel-spill,kernel-online-softmax,kernel-sink-stores,"
+        "kernel-hoist-loads,kernel-choose-steps,kernel-unroll,kernel-choose-warps,"
+        "kernel-split-lanes,kernel-hoist-rows,kernel-hoist-invariants,"
         "kernel-peel-lanes,kernel-unroll-quotients",
     ),
     Phase(
         "host",
-        "host: the order in which least is alive, a pool for temporaries, views of memory alone, parts that are recorded, "
+        "host: the order in which least is alive, a pool for temporaries, views of memory alone, recorded parts, "
         "ends of lives",
         "host-order,host-plan-memory,host-compose-views,host-split-parts,host-free",
     ),
 )
 
-PIPELINES: dict[str, tuple[Phase, ...]] = {"default": DEFAULT}
+#: `schedule` is that phase alone, for kernels written by hand
+PIPELINES: dict[str, tuple[Phase, ...]] = {
+    "default": DEFAULT,
+    "schedule": tuple(phase for phase in DEFAULT if phase.name == "schedule"),
+}
 
 
 def pipelines() -> tuple[str, ...]:
@@ -125,8 +138,15 @@ def cut(passes: list[ModulePass], start_at: str | None, stop_after: str | None) 
 def named_passes(
     name: str = "default", target: str = "cpp", start_at: str | None = None, stop_after: str | None = None
 ) -> list[ModulePass]:
-    """The passes of a named pipeline, optionally only a stretch of it."""
-    return cut(parse_passes(pipeline_string(name, target)), start_at, stop_after)
+    """The passes of a named pipeline, optionally only a stretch of it.
+
+    The name may give options: `schedule{target="cuda:90" warps=4}`. Each is for all passes that have it.
+    Raises UserError for an unknown pipeline, pass or option.
+    """
+    (spec,) = parse_specs(name)
+    options = dict(spec.parameters)
+    machine = str(*options.pop("target", (target,)))
+    return with_options(cut(parse_passes(pipeline_string(spec.name, machine)), start_at, stop_after), options)
 
 
 def level_of(module: ModuleOp) -> str:
@@ -141,11 +161,16 @@ def remaining_passes(module: ModuleOp, target: str = "cpp") -> list[ModulePass]:
     """What the default pipeline still has to do for a module that stands somewhere on the road.
 
     Passes are safe to run again on their own output, so a level is entered at its first pass; kernels that name a
-    target are tiled already.
+    target are tiled already, and finished where they have warps or are for a CPU.
     """
+    from ..passes.kernel.scheduled import tiled_for_gpu
+
     if level_of(module) == "aten":
         return named_passes("default", target)
     if level_of(module) == "loop":
         return named_passes("default", target, start_at="loop-eliminate-views")
-    tiled = any("target" in op.properties for op in module.ops if op.name == "kernel.func")
-    return [] if tiled else named_passes("default", target, start_at="host-inline")
+    kernels = [op for op in module.ops if op.name == "kernel.func" and "target" in op.properties]
+    if not kernels:
+        return named_passes("default", target, start_at="host-inline")
+    unfinished = any(True for _ in tiled_for_gpu(module))
+    return named_passes("default", target, start_at="kernel-privatize") if unfinished else []

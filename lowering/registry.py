@@ -9,12 +9,12 @@ from __future__ import annotations
 import difflib
 import importlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
 
 from xdsl.passes import ModulePass
-from xdsl.utils.arg_spec import parse_pipeline
+from xdsl.utils.arg_spec import ArgSpec, ParameterListType, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
 from .. import extensions
@@ -83,17 +83,38 @@ def parse_passes(text: str) -> list[ModulePass]:
 
     Raises UserError for an unknown pass, an unknown option or text that is no pipeline.
     """
+    return [_build(spec) for spec in parse_specs(text)]
+
+
+def parse_specs(text: str) -> tuple[ArgSpec, ...]:
+    """Names and options of a pipeline string. Raises UserError for text that is none."""
     if not text.strip():
-        return []
+        return ()
     try:
-        specs = tuple(parse_pipeline(text))
+        return tuple(parse_pipeline(text))
     except (Exception, ArgSpecParseError) as error:  # xDSL's error derives from BaseException
         lines = [line.strip() for line in str(error).splitlines() if line.strip(" ^")]
         raise UserError(f"cannot read the pipeline {text!r} ({lines[-1]})", "write pass,pass{option=1}") from error
-    return [_build(spec) for spec in specs]
 
 
-def _build(spec) -> ModulePass:
+def with_options(passes: Iterable[ModulePass], options: Mapping[str, ParameterListType]) -> list[ModulePass]:
+    """Passes with options, each for all passes that have one of its name. Raises UserError for one that none has."""
+    given = {name.replace("-", "_"): value for name, value in options.items()}
+    result: list[ModulePass] = []
+    known: set[str] = set()
+    for each in passes:
+        own = given.keys() & type(each).__dataclass_fields__.keys()
+        known |= type(each).__dataclass_fields__.keys()
+        spec = each.spec()
+        changed = ArgSpec(spec.name, spec.parameters | {name: given[name] for name in own})
+        result.append(_build(changed) if own else each)
+    if unknown := given.keys() - known:
+        name = min(unknown).replace("_", "-")
+        raise UserError(f"no pass of the pipeline has an option {name!r}", nearest(name, known) or "see --list-passes")
+    return result
+
+
+def _build(spec: ArgSpec) -> ModulePass:
     cls = pass_class(spec.name)
     try:
         return cls.from_spec(spec)
@@ -108,6 +129,6 @@ def pipeline_text(passes: Iterable[ModulePass]) -> str:
 
 
 __all__ = [
-    "LOWERINGS", "available_passes", "nearest", "parse_passes", "pass_class", "pipeline_text",
-    "register_pass",
+    "LOWERINGS", "available_passes", "nearest", "parse_passes", "parse_specs", "pass_class", "pipeline_text",
+    "register_pass", "with_options",
 ]  # fmt: skip

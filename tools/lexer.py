@@ -9,7 +9,8 @@ from pygments.lexer import RegexLexer, bygroups
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 
 _WORDS = (
-    "in|on|along|into|if|else|map|tile|to|at|symbols|errors|target|num_warps|programs|streams|combine|attributes|strides|device|"
+    "in|on|along|into|if|else|map|tile|to|at|symbols|errors|target|per_thread|num_warps|programs|streams|combine|"
+    "attributes|strides|device|columnwise|"
     "unique|masked|deterministic|in_place|atomic|ordered|parallel|vector|serial|unroll|grid|floordiv|ceildiv|mod|min|max"
 )
 

@@ -14,7 +14,7 @@ from ...dialects.sym import Expr, Ranges, bounds, smin
 from ...errors import UnsupportedError
 from ...passes.kernel.axes import Loop
 from ...passes.kernel.effects import written_buffers
-from ...passes.kernel.recompute import carrying_loops, locals_of
+from ...passes.kernel.register_tiles import carrying_loops, locals_of
 from ...passes.kernel.tiles import is_grid, is_persistent
 from . import memory, scalars
 from .axes import Axes, tile_rank

@@ -16,6 +16,9 @@ from ..access import parse_parameters, string_attr
 from ..traits import Isolated
 from .types import BufferType
 
+#: numbers of the schedule, in the order of their text
+_NUMBERS = ("per_thread", "num_warps", "programs")
+
 
 @irdl_op_definition
 class FuncOp(IRDLOperation):
@@ -30,8 +33,9 @@ class FuncOp(IRDLOperation):
     `symbols` are integer parameters that index expressions use. `errors` lists what `kernel.assert` codes mean.
     `target` names the machine that the mapping was chosen for ("cpp", "cuda:90", ...); absent before tiling. On a GPU
     `num_warps 8` behind it is a part of the schedule: the warps that run one program. So is `programs 264`: as many
-    programs at most, which take the iterations of the grid in turns. `streams` says that a launch touches more than a
-    cache holds and nobody reads its results soon.
+    programs at most, which take the iterations of the grid in turns. Until there are warps, `per_thread 16` says how
+    many elements of a tile one thread works on. `streams` says that a launch touches more than a cache holds and nobody
+    reads its results soon.
     Which buffers are written follows from the stores. Buffers do not overlap, except that one buffer may be both
     read and written.
     """
@@ -41,6 +45,7 @@ class FuncOp(IRDLOperation):
     symbols = prop_def(ArrayAttr[StringAttr])
     errors = opt_prop_def(ArrayAttr[StringAttr])
     target = opt_prop_def(StringAttr)
+    per_thread = opt_prop_def(IntegerAttr)
     num_warps = opt_prop_def(IntegerAttr)
     programs = opt_prop_def(IntegerAttr)
     streams = opt_prop_def(UnitAttr)
@@ -68,9 +73,11 @@ class FuncOp(IRDLOperation):
         return FuncOp.create(properties=properties, regions=(body,), location=location)
 
     def verify_(self) -> None:
-        """Check that parameters are buffers that are not local, and the numbers of warps and of programs."""
+        """Check that parameters are buffers that are not local, and the numbers of the schedule."""
         if self.num_warps is not None and (w := self.num_warps.value.data) & (w - 1) | (w < 1):
             raise VerifyException(f"a program has 1, 2, 4, ... warps, not {w}")
+        if self.per_thread is not None and self.per_thread.value.data < 1:
+            raise VerifyException(f"a thread works on 1 element or more, not {self.per_thread.value.data}")
         if self.programs is not None and self.programs.value.data < 1:
             raise VerifyException(f"a kernel has 1 program or more, not {self.programs.value.data}")
         for argument in self.body.block.args:
@@ -79,7 +86,10 @@ class FuncOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:
-        """Parse `@name(%x: T, ...) symbols (s0) errors [...] target "..." num_warps 4 programs 264 streams { ... }`."""
+        """Parse `@name(%x: T, ...) symbols (s0) errors [...] target "..." num_warps 4 programs 264 streams { ... }`.
+
+        `per_thread 16` stands in front of `num_warps`.
+        """
         sym_name = parser.parse_symbol_name().data
         arguments = parse_parameters(parser)
         symbols: list[str] = []
@@ -89,15 +99,11 @@ class FuncOp(IRDLOperation):
         if parser.parse_optional_keyword("errors") is not None:
             errors = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
         target = parser.parse_str_literal() if parser.parse_optional_keyword("target") is not None else None
-        warps = parser.parse_integer() if parser.parse_optional_keyword("num_warps") is not None else None
-        programs = parser.parse_integer() if parser.parse_optional_keyword("programs") is not None else None
+        numbers = {name: parser.parse_integer() for name in _NUMBERS if parser.parse_optional_keyword(name) is not None}
         streams = parser.parse_optional_keyword("streams") is not None
         body = parser.parse_region(arguments)
         function = FuncOp.of(sym_name, symbols, body, errors, target)
-        if warps is not None:
-            function.properties["num_warps"] = IntegerAttr(warps, i64)
-        if programs is not None:
-            function.properties["programs"] = IntegerAttr(programs, i64)
+        function.properties.update((name, IntegerAttr(value, i64)) for name, value in numbers.items())
         if streams:
             function.properties["streams"] = UnitAttr()
         return function
@@ -118,10 +124,9 @@ class FuncOp(IRDLOperation):
         if self.target is not None:
             printer.print_string(" target ")
             printer.print_string_literal(self.target.data)
-        if self.num_warps is not None:
-            printer.print_string(f" num_warps {self.num_warps.value.data}")
-        if self.programs is not None:
-            printer.print_string(f" programs {self.programs.value.data}")
+        for name, value in zip(_NUMBERS, (self.per_thread, self.num_warps, self.programs), strict=True):
+            if value is not None:
+                printer.print_string(f" {name} {value.value.data}")
         if self.streams is not None:
             printer.print_string(" streams")
         printer.print_string(" ")

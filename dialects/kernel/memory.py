@@ -191,9 +191,14 @@ class StoreOp(IRDLOperation):
 @irdl_op_definition
 class LocalOp(IRDLOperation):
     """A local buffer of undefined content, one for each iteration of the enclosing loop:
-    `%row = kernel.local : !kernel.buffer<f32, 4096, local>`."""
+    `%row = kernel.local : !kernel.buffer<f32, 4096, local>`.
+
+    `kernel.local columnwise` says that lanes of a GPU lie along the iterations: in memory equal elements of neighbours
+    would have to be neighbours.
+    """
 
     name = "kernel.local"
+    columnwise = opt_prop_def(UnitAttr)
     buffer = result_def(base(BufferType))
 
     @staticmethod
@@ -210,13 +215,16 @@ class LocalOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> LocalOp:
-        """Parse `: T`."""
+        """Parse `columnwise : T`."""
+        columnwise = parser.parse_optional_keyword("columnwise") is not None
         parser.parse_punctuation(":")
-        return cls.create(result_types=(parser.parse_type(),))
+        return cls.create(
+            result_types=(parser.parse_type(),), properties={"columnwise": UnitAttr()} if columnwise else {}
+        )
 
     def print(self, printer: Printer) -> None:
         """Print what `parse` reads."""
-        printer.print_string(" : ")
+        printer.print_string(" : " if self.columnwise is None else " columnwise : ")
         printer.print_attribute(self.buffer.type)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+from xdsl.passes import ModulePass
 
 from ...errors import UserError
 from .targets import GpuTarget
@@ -17,7 +19,8 @@ COLUMNS_BYTES = 128
 
 @dataclass(frozen=True)
 class GpuBlocks:
-    """The numbers that a schedule for a GPU is made of; each is an option of `kernel-tile`. All are powers of two.
+    """The numbers that a schedule for a GPU is made of; each is an option of the passes that ask it. All are powers of
+    two.
 
     elements:         elements of one program of an elementwise kernel
     longest_row:      longest row, in elements, that one program keeps in registers
@@ -43,6 +46,14 @@ class GpuBlocks:
     bytes_per_thread: int = 64
     edge_bytes: int = 128
     warps: int = 0
+
+    @staticmethod
+    def of(module_pass: ModulePass) -> GpuBlocks:
+        """The numbers that are options of a pass, and the defaults of the others."""
+        own = type(module_pass).__dataclass_fields__
+        return GpuBlocks(
+            **{each.name: getattr(module_pass, each.name) for each in fields(GpuBlocks) if each.name in own}
+        )
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

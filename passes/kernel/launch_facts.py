@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import gcd
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
@@ -29,11 +29,25 @@ def launch_ranges(module: ModuleOp) -> dict[str, Ranges]:
     return {name: _joined(kernels[name], found) for name, found in launches.items() if name in kernels}
 
 
+class LaunchFacts:
+    """The facts of all kernels of a module, looked up when a kernel has symbols."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self.module = module
+
+    @cached_property
+    def _found(self) -> dict[str, Ranges]:
+        return launch_ranges(self.module)
+
+    def of(self, function: kernel.FuncOp) -> Ranges:
+        """The facts of one kernel."""
+        return self._found.get(function.sym_name.data, Ranges()) if function.symbols.data else Ranges()
+
+
 def ranges_of(function: kernel.FuncOp) -> Ranges:
     """The facts of one kernel."""
     module = function.parent_op()
-    found = launch_ranges(module) if isinstance(module, ModuleOp) and function.symbols.data else {}
-    return found.get(function.sym_name.data, Ranges())
+    return LaunchFacts(module).of(function) if isinstance(module, ModuleOp) else Ranges()
 
 
 @lru_cache(maxsize=16)

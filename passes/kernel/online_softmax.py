@@ -1,21 +1,15 @@
-"""One pass over a row instead of two: a maximum and the sum of exponentials relative to it, carried along together.
-
-    %m = kernel.reduce max r0 in 0 to n { ... kernel.yield %v }
-    %s = kernel.reduce sum r0 in 0 to n { ... %d = arith.subf %v, %m  %e = math.exp %d  kernel.yield %e }
-becomes
-    %m, %t = kernel.reduce logsumexp r0 in 0 to n { ... kernel.yield %v, %one }
-    %z = arith.subf %m, %m
-    %s = arith.addf %t, %z
-
-`logsumexp` counts an element that equals an infinite maximum as 1, where exp(inf - inf) is NaN; %z is 0, or NaN where
-%m is not finite. Milakov, Gimelshein, Online normalizer calculation for softmax, 2018.
-"""
+"""The pass `kernel-online-softmax`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr
+from xdsl.dialects.builtin import FloatAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
@@ -23,9 +17,42 @@ from ...dialects.sym import Ranges, symbol
 from ..counters import counter
 from .axes import loops_in
 from .effects import written_buffers
+from .launch_facts import LaunchFacts
 from .locations import merged
+from .scheduled import tiled_for_gpu
 from .simplify_block import is_pure, remove_dead
 from .tiles import is_persistent, is_tiled
+
+
+@dataclass(frozen=True)
+class KernelOnlineSoftmax(ModulePass):
+    """Take a maximum and the sum of exponentials relative to it in one pass over a row instead of two.
+
+    Level: kernel.
+
+    Precondition: `kernel-tile` for a GPU; other kernels stay as they are.
+    Guarantee: no such two reductions loop over tiles of one row beside each other; in registers two passes cost
+    nothing, and stay. `logsumexp` counts an element that equals an infinite maximum as 1, where exp(inf - inf) is NaN;
+    %z is 0, or NaN where %m is not finite. Milakov, Gimelshein, Online normalizer calculation for softmax, 2018.
+
+        %m = kernel.reduce max r0 in 0 to n map vector tile 4096 { ... kernel.yield %v }
+        %s = kernel.reduce sum r0 in 0 to n map vector tile 4096 { ... %d = arith.subf %v, %m
+          %e = math.exp %d  kernel.yield %e }
+    becomes
+        %m, %t = kernel.reduce logsumexp r0 in 0 to n map vector tile 4096 { ... kernel.yield %v, %one }
+        %z = arith.subf %m, %m
+        %s = arith.addf %t, %z
+    """
+
+    name = "kernel-online-softmax"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Join reductions in every kernel for a GPU."""
+        facts = LaunchFacts(op)
+        for function, _ in tiled_for_gpu(op):
+            join_max_and_sum(function, facts.of(function))
 
 
 def join_max_and_sum(function: kernel.FuncOp, ranges: Ranges) -> None:
@@ -35,7 +62,7 @@ def join_max_and_sum(function: kernel.FuncOp, ranges: Ranges) -> None:
     for op in list(loops_in(block)):
         if isinstance(op, kernel.ReduceOp) and is_tiled(op) and not is_persistent(op, ranges):
             highest = _maximum_of(op, written)
-            if highest is not None and counter("kernel-tile-online-softmax"):
+            if highest is not None and counter(KernelOnlineSoftmax.name):
                 _join(highest, op)
     while remove_dead(block):
         pass

@@ -1,25 +1,67 @@
-"""Local buffers in memory: a scratch tensor that the program allocates, one piece for each iteration."""
+"""The pass `kernel-spill`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from ...dialects.kernel import BufferType
 from ...dialects.sym import ONE, ZERO, Expr, MapAttr, as_expr, symbol
 from .axes import Loop
+from .launch_facts import LaunchFacts
+from .register_tiles import fits_registers, locals_of
+from .scheduled import tiled_for_gpu
 
 
-def spill_local(function: kernel.FuncOp, op: kernel.LocalOp, side_by_side: bool = False) -> None:
-    """Move a local buffer into a new last parameter of its kernel; every launch passes a fresh tensor for it.
+@dataclass(frozen=True)
+class KernelSpill(ModulePass):
+    """Put local buffers that fit no register tile into memory.
 
-    side_by_side: whether equal elements of the iterations around are neighbours, for lanes that are these iterations
+    Level: kernel, with the host programs that launch the kernels.
+
+    Precondition: `kernel-tile` for a GPU; other kernels stay as they are. It pays off behind `kernel-privatize` and
+    `kernel-rematerialize`, which leave few such buffers.
+    Guarantee: every local buffer fits a register tile. One that did not is a new last parameter of its kernel, a piece
+    for each iteration of the loops around it; each launch passes a fresh tensor. Elements of a `columnwise` buffer lie
+    beside those of neighbouring iterations, other pieces one behind the other. No buffer is `columnwise` any more.
+
+        kernel.func @f(%x: T) target "cuda:90" { kernel.for i0 in 0 to 64 map grid {
+          %row = kernel.local : !kernel.buffer<f32, 1024, local>  ... kernel.store %e, %row[i1] ... } }
+        host.launch @f(%x)
+    becomes
+        kernel.func @f(%x: T, %row: !kernel.buffer<f32, 65536>) target "cuda:90" { kernel.for i0 in 0 to 64 map grid {
+          ... kernel.store %e, %row[1024*i0 + i1] ... } }
+        %0 = host.empty : !aten.tensor<65536xf32>
+        host.launch @f(%x, %0)
     """
+
+    name = "kernel-spill"
+    level: ClassVar[str] = "kernel"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Spill what has to be in every kernel for a GPU."""
+        facts = LaunchFacts(op)
+        for function, _ in tiled_for_gpu(op):
+            for local in locals_of(function):
+                if not fits_registers(local, facts.of(function)):
+                    spill_local(function, local)
+                else:
+                    local.properties.pop("columnwise", None)
+
+
+def spill_local(function: kernel.FuncOp, op: kernel.LocalOp) -> None:
+    """Move a local buffer into a new last parameter of its kernel; every launch passes a fresh tensor for it."""
     type_ = op.buffer.type
     assert isinstance(type_, BufferType)
     base, pieces = _place_of_iteration(op)
+    columnwise = op.columnwise is not None
     buffer = BufferType.get(type_.element, pieces * type_.extent)
     block = function.body.block
     argument = block.insert_arg(buffer, len(block.args))
@@ -28,7 +70,7 @@ def spill_local(function: kernel.FuncOp, op: kernel.LocalOp, side_by_side: bool 
         user = use.operation
         assert isinstance(user, kernel.LoadOp | kernel.StoreOp)
         place = user.map.data[0]
-        user.properties["map"] = MapAttr.of(place * pieces + base if side_by_side else base * type_.extent + place)
+        user.properties["map"] = MapAttr.of(place * pieces + base if columnwise else base * type_.extent + place)
     op.buffer.replace_all_uses_with(argument)
     parent = op.parent
     assert parent is not None

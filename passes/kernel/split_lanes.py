@@ -1,16 +1,22 @@
-"""Lanes split where conditions on their axis change, so that inside of each part nothing is masked or selected."""
+"""The pass `kernel-split-lanes`, and conditions on an axis."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
+from xdsl.context import Context
 from xdsl.dialects.arith import AndIOp, CmpiOp, OrIOp, SelectOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, as_expr
 from ..counters import counter
 from .axes import Loop, flat_vector_loops
+from .scheduled import tiled_for_cpu
 from .simplify_block import remove_dead
 from .transforms import set_range
 
@@ -20,6 +26,34 @@ PARTS = 4
 _ORDERED = {2: (0, True), 3: (1, True), 4: (1, False), 5: (0, False)}
 
 Condition = tuple[int, bool]
+
+
+@dataclass(frozen=True)
+class KernelSplitLanes(ModulePass):
+    """Split vector loops where conditions on their axis change: nothing is masked inside (index-set splitting).
+
+    Level: kernel.
+
+    Precondition: `kernel-tile` for a CPU; other kernels stay as they are.
+    Guarantee: a vector loop of constant bounds that conditions cut into at most four parts, each long enough to fill
+    the lanes, is these parts one after the other, without the conditions. Every iteration runs once, in order.
+
+        kernel.for i0 in 0 to 128 map vector tile 16 {
+          %i = kernel.index i0  %n = kernel.index 64  %c = arith.cmpi slt, %i, %n : i64
+          %v = arith.select %c, %a, %b : f32 ... }
+    becomes
+        kernel.for i0 in 0 to 64 map vector tile 16 { ... %a ... }
+        kernel.for i0 in 64 to 128 map vector tile 16 { ... %b ... }
+    """
+
+    name = "kernel-split-lanes"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Split loops of every kernel for a CPU."""
+        for function, _ in tiled_for_cpu(op):
+            split_lanes(function)
 
 
 def split_lanes(function: kernel.FuncOp) -> None:
@@ -39,7 +73,7 @@ def _split(op: kernel.ForOp) -> None:
     bounds = sorted({lo, hi, *(cut for cut, _ in conditions if lo < cut < hi)})
     # A part that does not fill its lanes would be slower than masks.
     short = any(end - start < tile.value.data for start, end in pairwise(bounds))
-    if not conditions or len(bounds) - 1 > PARTS or short or not counter("kernel-tile-split-lanes"):
+    if not conditions or len(bounds) - 1 > PARTS or short or not counter(KernelSplitLanes.name):
         return
     block = op.parent
     assert block is not None

@@ -13,12 +13,9 @@ from ...dialects.sym import ZERO
 from ..counters import counter
 from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit, widest_scalar, work_of_block
-from .hoist import hoist_invariants
-from .hoist_rows import hoist_rows
 from .lane_indices import divides_small
 from .meeting import drop_atomic, keeps_apart, meeting_stores
 from .read_back import read_back
-from .split_lanes import split_lanes
 from .stage_blocks import stage_blocks
 from .targets import CpuTarget
 from .transforms import (
@@ -65,9 +62,6 @@ def schedule(function: kernel.FuncOp, target: CpuTarget, sizes: Sizes) -> None:
             _ForNest(op, target, sizes, names, function).run()
         elif isinstance(op, Loop):
             map_inner(op, target, sizes)
-    split_lanes(function)
-    hoist_rows(function, target.l2_bytes // 8, sizes, names)
-    hoist_invariants(function)
 
 
 def map_inner(op: Loop, target: CpuTarget, sizes: Sizes) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
+
 from ...dialects import kernel
 from ...dialects.loop import MONOIDS, yielded
 from ...dialects.sym import ZERO, Ranges
@@ -28,17 +30,10 @@ from .gpu_blocks import (
     waste,
 )
 from .gpu_legality import independent_nests, is_innermost, must_be_serial, relax_order, sink_between_loops
-from .gpu_steps import Share, settle_steps
 from .interleave_lanes import interleave_lanes
 from .lane_order import hides_order
 from .launch_facts import ranges_of
-from .load_early import load_early
-from .narrow_locals import narrow_locals
-from .online_softmax import join_max_and_sum
 from .pair_lanes import pair_lanes
-from .recompute import recompute_locals
-from .spill import spill_local
-from .store_late import store_late
 from .targets import VECTOR_BYTES, GpuTarget
 from .tiles import covers, extent_of
 from .transforms import (
@@ -71,7 +66,7 @@ UNROLLED = 8
 
 
 def schedule(function: kernel.FuncOp, target: GpuTarget, sizes: Sizes, blocks: GpuBlocks | None = None) -> None:
-    """Choose mapping and tiles for all loops of a kernel, in place, and the warps of a program."""
+    """Choose mapping and tiles for all loops of a kernel, in place."""
     _GpuSchedule(function, target, sizes, ranges_of(function), blocks or GpuBlocks()).run()
 
 
@@ -86,19 +81,15 @@ class _GpuSchedule:
     """Elements of the largest tile."""
     per_thread: int = 0
     """Elements of it that one thread works on; 0: not decided yet, as many as usual."""
-    programs: int = 1
-    """Programs of the nest that has most."""
     chain: list[kernel.ForOp] = field(default_factory=list)
     """The loops whose iterations are spread over programs, outermost first."""
     joined: kernel.ReduceOp | None = None
     """A reduction of which nothing is kept."""
     step: int = 0
     """Elements of the tiles of such a reduction, if they are not as long as a row."""
-    columnwise: set[kernel.LocalOp] = field(default_factory=set)
-    """Local buffers of programs whose lanes lie along a parallel axis."""
 
     def run(self) -> None:
-        """Map everything, then see to the local buffers."""
+        """Map everything."""
         block = self.function.body.block
         relax_order(self.function)
         if any(must_be_serial(op) for op in self.function.walk()):
@@ -110,24 +101,18 @@ class _GpuSchedule:
                 self._programs(op)
             else:
                 self._rows(op, Nest.of(op), 1)
-        self._finish()
+        self._note(self.per_thread or self.blocks.per_thread)
 
     def _serial(self) -> None:
         """One program runs all iterations in order; nothing needs to be atomic then."""
         for op in self.function.walk():
             if isinstance(op, kernel.StoreOp):
                 op.properties.pop("atomic", None)
-        self._finish()
+        self._note(self.blocks.per_thread)
 
-    def _finish(self) -> None:
-        narrow_locals(self.function, self.ranges)
-        for op in recompute_locals(self.function, self.ranges):
-            spill_local(self.function, op, side_by_side=op in self.columnwise)
-        join_max_and_sum(self.function, self.ranges)
-        store_late(self.function.body.block)
-        load_early(self.function.body.block)
-        share = Share(self.elements, self.per_thread or self.blocks.per_thread, self.programs)
-        settle_steps(self.function, share, self.target, self.blocks, self.sizes, self.ranges)
+    def _note(self, per_thread: int) -> None:
+        """Say how many elements one thread works on, for the passes behind this one."""
+        self.function.properties["per_thread"] = IntegerAttr(per_thread, i64)
 
     def _programs(self, op: kernel.ForOp) -> None:
         """Spread a nest over programs."""
@@ -240,7 +225,6 @@ class _GpuSchedule:
         tiled = list(reversed(tiles))
         order = [*(loop for loop in self.chain if loop not in tiles), *tiled]
         wanted = [tiles.get(loop) for loop in order]
-        self.programs = max(self.programs, prod(-(-self.sizes.trips(a) // tiles.get(a, 1)) for a in order))
         loops = rebuild_chain(self.chain, [range_of(loop) for loop in order])
         for loop, tile in zip(loops, wanted, strict=True):
             set_mapping(loop, "grid", tile if tile is not None and tile > 1 else None)
@@ -408,7 +392,9 @@ class _GpuSchedule:
         count, rows = self.sizes.trips(column), prod(map(self.sizes.trips, others)) if scans else None
         width = columns_side_by_side(count, min((a.bytes for a in self.nest.accesses), default=4), rows, self.target)
         tiles = {column: width}
-        self.columnwise.update(op for op in self.chain[-1].walk() if isinstance(op, kernel.LocalOp))
+        for op in self.chain[-1].walk():
+            if isinstance(op, kernel.LocalOp):
+                op.properties["columnwise"] = UnitAttr()
         if all(self.sizes.trips(op) <= SHORT or self._reads_nothing_of_its_own(op, column) for op in inner):
             tiles[column] = tile_along(self.sizes.trips(column), self.blocks.elements // 2)
             self._fill(tiles, self.blocks.elements // 2)

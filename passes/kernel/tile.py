@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -29,10 +29,12 @@ class KernelTile(ModulePass):
     Guarantee: the loops are mapped to the target's hardware (`map`, `tile`), some are blocked, interchanged or joined
     before; `target` of each kernel says for which. On the CPU, a local buffer goes where the row of a result holds the
     same values (`read_back.py`) or is written only when they are no longer needed (`write_ahead.py`), and blocks of a
-    transpose get one. Nothing else changes: the schedule is these attributes, loops and buffers.
+    transpose get one. On a GPU, `per_thread` of a kernel says how many elements of a tile one thread works on, and a
+    local buffer is `columnwise` where lanes lie along the iterations around it. Nothing else changes: the schedule is
+    these attributes, loops and buffers. The passes behind it read them: `inductile-opt --print-pipeline schedule`.
     A kernel that is launched on CPU tensors is scheduled for the CPU in any case.
     The other options are the numbers that schedules for GPUs are made of (`gpu_blocks.py`), to try others:
-    `kernel-tile{target="cuda:90" elements=2048 per-thread=8}`.
+    `schedule{target="cuda:90" elements=2048 per-thread=8}` gives them to all passes of the schedule.
 
         kernel.for i0 in 0 to s0 { %m = kernel.reduce max i1 in 0 to 4096 { ... } ... }
     becomes, for `cpp`,
@@ -48,18 +50,16 @@ class KernelTile(ModulePass):
     longest_row: int = GpuBlocks.longest_row
     step: int = GpuBlocks.step
     least_step: int = GpuBlocks.least_step
-    unroll: int = GpuBlocks.unroll
     column_step: int = GpuBlocks.column_step
     per_thread: int = GpuBlocks.per_thread
     least_per_thread: int = GpuBlocks.least_per_thread
     bytes_per_thread: int = GpuBlocks.bytes_per_thread
     edge_bytes: int = GpuBlocks.edge_bytes
-    warps: int = GpuBlocks.warps
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Schedule every kernel that has no target yet."""
         target = target_named(self.target)
-        blocks = GpuBlocks(**{field.name: getattr(self, field.name) for field in fields(GpuBlocks)})
+        blocks = GpuBlocks.of(self)
         sizes, on_cpu = launch_sizes(op), cpu_kernels(op)
         for function in op.body.block.ops:
             if isinstance(function, kernel.FuncOp) and function.target is None:

@@ -16,9 +16,11 @@ from inductile.dialects.context import new_context
 from inductile.errors import UserError
 from inductile.lowering.fx_pre_grad import pass_function
 from inductile.lowering.pre_grad import PRE_GRAD
-from inductile.lowering.registry import LOWERINGS, available_passes, parse_passes
+from inductile.lowering.registry import LOWERINGS, available_passes
 from inductile.passes.counters import WITHOUT_COUNTER, Counter, counting
 from inductile.passes.manager import PassManager
+from inductile.passes.watching import spell_out
+from inductile.tools.opt import build_parser, choose_passes
 from inductile.tools.source import Source, split_source
 
 ROOT = Path(__file__).parents[1] / "filecheck"
@@ -52,7 +54,7 @@ def test_a_pass_asks_and_takes_no_for_an_answer(name: str) -> None:
 
 def test_schedules_for_gpus_ask_too() -> None:
     asked = _check("kernel-tile", ROOT / "passes" / "kernel" / "tile_gpu.mlir")
-    of_their_own = {"block", "column", "fill", "grid", "lanes", "online-softmax"}
+    of_their_own = {"block", "column", "fill", "grid", "lanes"}
     assert {"kernel-tile", *(f"kernel-tile-{decision}" for decision in of_their_own)} <= asked
 
 
@@ -72,8 +74,8 @@ def _check(name: str, path: Path) -> set[str]:
     """Run a pass on its example with every counter cut off at its start and in its middle; which ones it asks."""
     text = path.read_text()
     command = next(line for line in text.splitlines() if "RUN: inductile-opt" in line).partition(" | ")[0]
-    words = shlex.split(command)
-    passes = parse_passes(words[words.index("-p") + 1])
+    words = spell_out(shlex.split(command.replace("2>&1", "")))
+    passes = choose_passes(build_parser().parse_args(words[words.index("inductile-opt") + 1 :]))
     position = [p.name for p in passes].index(name)
     asked_for: set[str] = set()
     for source in split_source(text, path.name, "// -----"):

@@ -17,8 +17,8 @@ from .structure import Sites
 
 #: properties that an op is complete without
 OPTIONAL = (
-    "tile", "target", "num_warps", "programs", "streams", "on", "unique", "deterministic", "in_place", "atomic",
-    "ordered", "errors",
+    "tile", "target", "per_thread", "num_warps", "programs", "streams", "columnwise", "on", "unique", "deterministic",
+    "in_place", "atomic", "ordered", "errors",
 )  # fmt: skip
 
 

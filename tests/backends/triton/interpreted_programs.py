@@ -7,22 +7,17 @@ from pathlib import Path
 
 import pytest
 import torch
-from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntegerType, ModuleOp
 
 from inductile.backends.host import build
 from inductile.backends.reference import run_module
-from inductile.dialects import kernel
 from inductile.dialects.aten.types import TensorType, torch_name
 from inductile.dialects.context import new_context
 from inductile.lowering.registry import parse_passes
-from inductile.passes.kernel.cost import Sizes
 from inductile.passes.kernel.gpu_blocks import GpuBlocks
-from inductile.passes.kernel.launches import launch_sizes
-from inductile.passes.kernel.strategy_gpu import schedule
-from inductile.passes.kernel.targets import GpuTarget
 from inductile.passes.manager import PassManager
 
-from .support import parse
+from .support import gpu_schedule, on_cpu, on_gpu, parse
 
 TESTS = Path(__file__).parents[2]
 FILES = (
@@ -64,15 +59,10 @@ def _copies(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
 
 def scheduled(module: ModuleOp, blocks: GpuBlocks | None = None) -> ModuleOp:
     """The module at kernel and host level, every kernel scheduled for an H100."""
-    PassManager(parse_passes(BEFORE)).run(new_context(), module)
-    sizes = launch_sizes(module)
-    for function in list(module.ops):
-        if isinstance(function, kernel.FuncOp):
-            schedule(function, GpuTarget("cuda:90"), sizes.get(function.sym_name.data, Sizes()), blocks)
-            function.properties["target"] = StringAttr("cuda:90")
-    module.verify()
-    PassManager(parse_passes("host-free")).run(new_context(), module)
-    return module
+    passes = [*parse_passes(BEFORE), *gpu_schedule(blocks), *parse_passes("host-free")]
+    moved = parse(on_gpu(str(module)))
+    PassManager(passes, verify_each=True).run(new_context(), moved)
+    return parse(on_cpu(str(moved)))
 
 
 def _check(text: str, sizes: Mapping[str, int], blocks: GpuBlocks | None = None) -> None:

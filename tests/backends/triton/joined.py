@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -17,12 +16,10 @@ from inductile.dialects.context import new_context
 from inductile.lowering.fx_import import import_graph
 from inductile.lowering.pipeline import named_passes
 from inductile.passes.kernel.gpu_blocks import GpuBlocks
-from inductile.passes.kernel.tile import KernelTile
 from inductile.passes.manager import PassManager
 
-from .support import parse
+from .support import in_blocks, on_cpu, parse
 
-GPU = ', device = "cuda:0"'
 Tensor = torch.Tensor
 Function = Callable[..., Tensor]
 
@@ -108,10 +105,10 @@ def lowered(module: ModuleOp, stop_after: str | None = None, blocks: GpuBlocks |
     """A module as it comes out of the pipeline for an H100, with the types of tensors on the CPU."""
     passes = named_passes("default", "cuda:90", stop_after=stop_after)
     if blocks is not None:
-        passes = [replace(p, **vars(blocks)) if isinstance(p, KernelTile) else p for p in passes]
+        passes = in_blocks(passes, blocks)
     PassManager(passes).run(new_context(), module)
     module.verify()
-    return parse(str(module).replace(GPU, "").replace('device = "cuda:0"', 'device = "cpu"'))
+    return parse(on_cpu(str(module)))
 
 
 def launches(module: ModuleOp) -> list[str]:

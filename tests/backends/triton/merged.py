@@ -6,21 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 
-from inductile.dialects import host, kernel
+from inductile.dialects import host
 from inductile.dialects.aten.types import TensorType
 from inductile.dialects.context import new_context
 from inductile.lowering.registry import parse_passes
-from inductile.passes.kernel.cost import Sizes
-from inductile.passes.kernel.launches import launch_sizes
-from inductile.passes.kernel.strategy_gpu import schedule
-from inductile.passes.kernel.targets import GpuTarget
 from inductile.passes.manager import PassManager
 
-from .support import parse
-
-GPU = ', device = "cuda:0"'
+from .support import gpu_schedule, on_cpu, parse
 
 
 def _parts() -> Iterator[tuple[str, str]]:
@@ -33,22 +27,15 @@ PROGRAMS = dict(_parts())
 
 def plain(name: str) -> ModuleOp:
     """A program of several launches."""
-    return parse(PROGRAMS[name].replace(GPU, ""))
+    return parse(on_cpu(PROGRAMS[name]))
 
 
 def merged(name: str) -> ModuleOp:
     """The same with one launch, its kernel scheduled for an H100."""
     module = parse(PROGRAMS[name])
-    PassManager(parse_passes('kernel-merge-launches{target="cuda:90"}')).run(new_context(), module)
-    module = parse(str(module).replace(GPU, ""))
-    sizes = launch_sizes(module)
-    for function in list(module.ops):
-        if isinstance(function, kernel.FuncOp):
-            schedule(function, GpuTarget("cuda:90"), sizes.get(function.sym_name.data, Sizes()))
-            function.properties["target"] = StringAttr("cuda:90")
-    PassManager(parse_passes("host-free")).run(new_context(), module)
-    module.verify()
-    return module
+    passes = [*parse_passes('kernel-merge-launches{target="cuda:90"}'), *gpu_schedule(), *parse_passes("host-free")]
+    PassManager(passes).run(new_context(), module)
+    return parse(on_cpu(str(module)))
 
 
 def inputs_of(module: ModuleOp, size: int) -> list[torch.Tensor]:

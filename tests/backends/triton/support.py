@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import torch
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
+from xdsl.passes import ModulePass
 
 from inductile.backends.triton import TritonKernel, emit
 from inductile.dialects import kernel
 from inductile.dialects.context import new_context
+from inductile.lowering.pipeline import named_passes
+from inductile.lowering.registry import with_options
+from inductile.passes.kernel.gpu_blocks import GpuBlocks
 
 Tensor = torch.Tensor
+GPU = ', device = "cuda:0"'
+
+
+def on_gpu(text: str) -> str:
+    """A program on a GPU: kernels that are launched on tensors of the CPU are scheduled for the CPU."""
+    return re.sub(r"!aten\.tensor<[^<>]*", lambda type_: type_[0] if GPU in type_[0] else type_[0] + GPU, text)
+
+
+def on_cpu(text: str) -> str:
+    """A program with the types of tensors on the CPU, so that it runs here."""
+    return text.replace(GPU, "").replace('device = "cuda:0"', 'device = "cpu"')
+
+
+def in_blocks(passes: Sequence[ModulePass], blocks: GpuBlocks) -> list[ModulePass]:
+    """Passes with the numbers of a schedule for a GPU."""
+    return with_options(passes, {name: (value,) for name, value in vars(blocks).items()})
+
+
+def gpu_schedule(blocks: GpuBlocks | None = None) -> list[ModulePass]:
+    """The passes that schedule kernels for an H100."""
+    passes = named_passes("schedule", "cuda:90")
+    return passes if blocks is None else in_blocks(passes, blocks)
 
 
 def parse(text: str) -> ModuleOp:

@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each=numerics -p 'kernel-tile{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each=numerics --pipeline 'schedule{target="cuda:90"}' | filecheck %s
 
 // A rotation: a lane computes an element of each half, and reads both once.
 

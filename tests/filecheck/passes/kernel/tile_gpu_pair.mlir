@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each=numerics -p 'kernel-tile{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each=numerics --pipeline 'schedule{target="cuda:90"}' | filecheck %s
 
 // Two neighbours read one place: half as many lanes read it once, and store both. Triton sees no order in stores of
 // every other place along a tile of two axes, so that the tile has one.

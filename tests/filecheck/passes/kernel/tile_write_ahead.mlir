@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each -p "kernel-tile{target=cpp}" | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each --pipeline schedule | filecheck %s
 
 // The row of exponentials lies where its quotients will be.
 

@@ -1,139 +1,72 @@
-"""Local buffers that no register tile can hold: what reads them computes the values again instead."""
+"""The pass `kernel-rematerialize`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
+from xdsl.context import Context
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, MapAttr, Ranges, SymAttr, symbol
 from ..counters import counter
 from .axes import Loop, loops_in, substitute_axes
 from .effects import written_buffers
+from .launch_facts import LaunchFacts
+from .register_tiles import bounds_of, enclosing_loops, fits_registers, locals_of, users_of
+from .scheduled import tiled_for_gpu
 from .simplify_block import BlockSimplifier, is_pure, remove_dead
-from .tiles import is_persistent
 
 #: loads of locals that one kernel may have replaced; chains of locals grow the code
 _MOST_LOADS = 256
 
 
-def enclosing_loops(op: Operation, until: Block) -> tuple[Loop, ...]:
-    """The loops around an op inside a block, outermost first."""
-    found: list[Loop] = []
-    block = op.parent
-    while block is not None and block is not until:
-        parent = block.parent_op()
-        assert isinstance(parent, Loop)
-        found.append(parent)
-        block = parent.parent
-    return tuple(reversed(found))
+@dataclass(frozen=True)
+class KernelRematerialize(ModulePass):
+    """Compute values again where they are read, instead of keeping them in a buffer that fits no register tile.
 
+    Level: kernel.
 
-def locals_of(function: kernel.FuncOp) -> list[kernel.LocalOp]:
-    """The local buffers of a kernel."""
-    return [op for op in function.walk() if isinstance(op, kernel.LocalOp)]
+    Precondition: `kernel-tile` for a GPU; other kernels stay as they are.
+    Guarantee: a local buffer that is left fits a register tile, or what it holds cannot be computed again: it depends
+    on a scan, on a buffer that the kernel writes, or comes from more than one store. Equal values are computed once,
+    and nothing is that nobody uses (`simplify_block.py`).
 
-
-def fits_registers(op: kernel.LocalOp, ranges: Ranges) -> bool:
-    """Whether every element that is read lies in a tile of the program when it is read.
-
-    So it is where all loops between the buffer and its accesses are covered by one tile each, those aside that carry
-    the buffer, and where an element is read in the iteration that stored it.
+        kernel.for i1 in 0 to 32768 map vector tile 4096 {
+          %v = kernel.load %x[32768*i0 + i1]
+          %e = math.exp %v : f32
+          kernel.store %e, %row[i1]
+          ...
+        }
+        kernel.for i2 in 0 to 32768 map vector tile 4096 { %f = kernel.load %row[i2] ... }
+    becomes
+        kernel.for i2 in 0 to 32768 map vector tile 4096 {
+          %w = kernel.load %x[32768*i0 + i2]
+          %f = math.exp %w : f32
+          ...
+        }
     """
-    block = op.parent
-    assert block is not None
-    stores = _users(op, kernel.StoreOp)
-    for store in stores:
-        if store.mask is not None or store.kind.data != "set":
-            return False
-    carrying = carrying_loops(op)
-    loops = {user: enclosing_loops(user, block) for user in (*stores, *_users(op, kernel.LoadOp))}
-    if all(is_persistent(loop, ranges) or loop in carrying for around in loops.values() for loop in around):
-        return all(_aligned(stores, load, carrying) for load in _users(op, kernel.LoadOp))
-    return len(stores) == 1 and all(
-        _same_step(stores[0], load) and load.map == stores[0].map for load in _users(op, kernel.LoadOp)
-    )
+
+    name = "kernel-rematerialize"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Replace loads in every kernel for a GPU."""
+        facts = LaunchFacts(op)
+        for function, _ in tiled_for_gpu(op):
+            recompute_locals(function, facts.of(function))
 
 
-def _same_step(store: kernel.StoreOp, load: kernel.LoadOp) -> bool:
-    """Whether a load is in the block of a store, or in what a scan does with running values while its body stores."""
-    scan = load.parent_op()
-    return load.parent is store.parent or (
-        isinstance(scan, kernel.ScanOp) and load.parent is scan.then.block and store.parent is scan.body.block
-    )
-
-
-def carrying_loops(op: kernel.LocalOp) -> set[Loop]:
-    """The loops that carry a local buffer: an iteration loads what the one before has stored, or what stood before all.
-
-    They run one after the other, not in lanes, and access places that do not depend on their axes.
-    """
-    block = op.parent
-    assert block is not None
-    stores, loads = _users(op, kernel.StoreOp), _users(op, kernel.LoadOp)
-    axes = frozenset[str]().union(*(user.map.data[0].free_symbols for user in (*stores, *loads)))
-    read = {loop for load in loads for loop in enclosing_loops(load, block)}
-    return {
-        loop
-        for store in stores
-        for loop in enclosing_loops(store, block)
-        if isinstance(loop, kernel.ForOp)
-        and loop in read
-        and loop.tile is None
-        and loop.mapping.data == "serial"
-        and loop.axis.data not in axes
-        and any(_stands_before(other, loop, block) for other in stores)
-    }
-
-
-def _stands_before(op: Operation, loop: Loop, block: Block) -> bool:
-    """Whether an op is, or lies in, an op of a block in front of the one that a loop is or lies in."""
-    first, second = (next(iter(enclosing_loops(each, block)), each) for each in (op, loop))
-    later = first.next_op
-    while later is not None and later is not second:
-        later = later.next_op
-    return later is second
-
-
-def _users(op: kernel.LocalOp, kind: type) -> list:  # pyright: ignore[reportMissingTypeArgument]
-    return [use.operation for use in op.buffer.uses if isinstance(use.operation, kind)]
-
-
-def _aligned(stores: list[kernel.StoreOp], load: kernel.LoadOp, carrying: set[Loop]) -> bool:
-    """Whether lanes read what the same lanes stored: equal indices, but for the names of axes over one range."""
-    local = load.buffer.owner
-    assert isinstance(local, kernel.LocalOp) and local.parent is not None
-    block = local.parent
-    axes = [loop for loop in enclosing_loops(load, block) if loop not in carrying]
-    if load.dynamic:
-        return False
-    for store in stores:
-        own = [loop for loop in enclosing_loops(store, block) if loop not in carrying]
-        if store.dynamic or len(own) != len(axes):
-            return False
-        if any(_range(a) != _range(b) or a.tile != b.tile for a, b in zip(own, axes, strict=True)):
-            return False
-        names = {a.axis.data: symbol(b.axis.data) for a, b in zip(own, axes, strict=True)}
-        if store.map.data[0].subs(names) is not load.map.data[0]:
-            return False
-    return True
-
-
-def _range(op: Loop) -> tuple[Expr, Expr]:
-    return op.lo.data, op.hi.data
-
-
-def recompute_locals(function: kernel.FuncOp, ranges: Ranges) -> list[kernel.LocalOp]:
-    """Replace loads of locals that do not fit registers by what was stored, computed again where it is read.
-
-    Returns the locals for which that is impossible: what is stored depends on a scan, on a buffer that the kernel
-    writes, or on more than one store, or the counter `kernel-tile-recompute` forbids it.
-    """
+def recompute_locals(function: kernel.FuncOp, ranges: Ranges) -> None:
+    """Replace loads of locals that do not fit registers by what was stored, computed again where it is read."""
     block = function.body.block
-    refused: dict[kernel.LocalOp, None] = {}
+    refused: set[kernel.LocalOp] = set()
     replaced = 0
     work = True
     while work:
@@ -141,19 +74,18 @@ def recompute_locals(function: kernel.FuncOp, ranges: Ranges) -> list[kernel.Loc
         for op in locals_of(function):
             if op in refused or fits_registers(op, ranges):
                 continue
-            if not counter("kernel-tile-recompute"):
-                refused[op] = None
+            if not counter(KernelRematerialize.name):
+                refused.add(op)
                 continue
-            for load in _users(op, kernel.LoadOp):
+            for load in users_of(op, kernel.LoadOp):
                 replaced += 1
                 if replaced > _MOST_LOADS or not _Recomputation(load, written_buffers(block)).run():
-                    refused[op] = None
+                    refused.add(op)
                     break
                 work = True
     BlockSimplifier(written_buffers(block)).run(block)
     while remove_dead(block):
         pass
-    return [op for op in locals_of(function) if op in refused]
 
 
 @dataclass
@@ -168,7 +100,7 @@ class _Recomputation:
         """Replace the load; False, with nothing changed, where that cannot be."""
         local = self.load.buffer.owner
         assert isinstance(local, kernel.LocalOp) and local.parent is not None
-        stores = _users(local, kernel.StoreOp)
+        stores = users_of(local, kernel.StoreOp)
         if len(stores) != 1 or self.load.dynamic or stores[0].dynamic:
             return False
         (store,) = stores
@@ -192,8 +124,8 @@ class _Recomputation:
 
         So it is where each axis of the store is an axis of the load over the same range.
         """
-        axes = {symbol(op.axis.data): _range(op) for op in own}
-        return all(axes.get(values.get(op.axis.data, symbol(op.axis.data))) == _range(op) for op in self.loops)
+        axes = {symbol(op.axis.data): bounds_of(op) for op in own}
+        return all(axes.get(values.get(op.axis.data, symbol(op.axis.data))) == bounds_of(op) for op in self.loops)
 
     def _replace(self, value: SSAValue) -> None:
         """Put a value in place of the load, where its mask lets it."""

@@ -1,18 +1,56 @@
-"""Stores behind the loads of their block: a GPU's compiler cannot tell buffers apart, and no load passes a store."""
+"""The pass `kernel-sink-stores`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.effects import is_pure
 from ..counters import counter
+from .scheduled import tiled_for_gpu
 
 #: most results that wait in registers
 MOST = 4
 
 
-def store_late(block: Block) -> None:
+@dataclass(frozen=True)
+class KernelSinkStores(ModulePass):
+    """Move stores behind the loads of their block: a GPU's compiler cannot tell buffers apart, and no load passes one.
+
+    Level: kernel.
+
+    Precondition: `kernel-tile` for a GPU; other kernels stay as they are.
+    Guarantee: in a straight run of ops up to four plain stores stand, in their order, behind all loads that they do not
+    feed. Nothing else moves.
+
+        kernel.store %c, %z[i0]
+        %d = kernel.load %w[i0]
+        %e = arith.mulf %c, %d : f32
+        kernel.store %e, %o[i0]
+    becomes
+        %d = kernel.load %w[i0]
+        %e = arith.mulf %c, %d : f32
+        kernel.store %c, %z[i0]
+        kernel.store %e, %o[i0]
+    """
+
+    name = "kernel-sink-stores"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Move stores in every kernel for a GPU."""
+        for function, _ in tiled_for_gpu(op):
+            sink_stores(function.body.block)
+
+
+def sink_stores(block: Block) -> None:
     """Move plain stores down, in order, so that all loads of a straight run of ops are on their way at once.
 
     A store stays before loads of its buffer, and before anything that is neither a load nor free of effects; buffers
@@ -22,7 +60,7 @@ def store_late(block: Block) -> None:
     reads = False
     for op in list(block.ops):
         for region in op.regions:
-            store_late(region.block)
+            sink_stores(region.block)
         if isinstance(op, kernel.StoreOp) and op.atomic is None and op.ordered is None:
             held.append(op)
         elif isinstance(op, kernel.LoadOp) and all(store.buffer is not op.buffer for store in held):
@@ -36,7 +74,7 @@ def store_late(block: Block) -> None:
 def _move(stores: list[kernel.StoreOp], before: Operation) -> None:
     block = before.parent
     assert block is not None
-    if counter("kernel-tile-store-late"):
+    if counter(KernelSinkStores.name):
         for store in stores:
             store.detach()
             block.insert_op_before(store, before)

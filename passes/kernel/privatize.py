@@ -1,15 +1,54 @@
-"""Local buffers as small as their use: a buffer of which each iteration of a loop uses a part of its own."""
+"""The pass `kernel-privatize`."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.kernel import BufferType
 from ...dialects.sym import ZERO, Expr, MapAttr, Ranges, prove_lt, prove_nonneg, symbol
 from ..counters import counter
 from .axes import Loop
-from .recompute import enclosing_loops, fits_registers, locals_of
+from .launch_facts import LaunchFacts
+from .register_tiles import enclosing_loops, fits_registers, locals_of
+from .scheduled import tiled_for_gpu
 
 Access = kernel.LoadOp | kernel.StoreOp
+
+
+@dataclass(frozen=True)
+class KernelPrivatize(ModulePass):
+    """Give each iteration of a loop a local buffer of its own, as small as its part (array privatisation).
+
+    Level: kernel.
+
+    Precondition: `kernel-tile` for a GPU; other kernels stay as they are.
+    Guarantee: no local buffer that no register tile holds, and of which each iteration of a serial loop around all its
+    accesses uses a part of its own: it is a smaller one inside of that loop.
+
+        %row = kernel.local : !kernel.buffer<f32, 1024, local>
+        kernel.for i1 in 0 to 8 {
+          kernel.for i2 in 0 to 128 map vector tile 128 { ... kernel.store %e, %row[128*i1 + i2] } ... }
+    becomes
+        kernel.for i1 in 0 to 8 {
+          %row = kernel.local : !kernel.buffer<f32, 128, local>
+          kernel.for i2 in 0 to 128 map vector tile 128 { ... kernel.store %e, %row[i2] } ... }
+    """
+
+    name = "kernel-privatize"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Shrink what can be in every kernel for a GPU."""
+        facts = LaunchFacts(op)
+        for function, _ in tiled_for_gpu(op):
+            narrow_locals(function, facts.of(function))
 
 
 def narrow_locals(function: kernel.FuncOp, ranges: Ranges) -> None:
@@ -21,7 +60,7 @@ def narrow_locals(function: kernel.FuncOp, ranges: Ranges) -> None:
     for op in locals_of(function):
         inner = op
         while not fits_registers(inner, ranges) and (found := _own_parts(inner, ranges)) is not None:
-            if not counter("kernel-tile-narrow"):
+            if not counter(KernelPrivatize.name):
                 return
             inner = _move(inner, *found)
 
@@ -60,7 +99,9 @@ def _move(op: kernel.LocalOp, loop: kernel.ForOp, part: Expr) -> kernel.LocalOp:
     assert isinstance(kind, BufferType)
     first = loop.body.block.first_op
     assert first is not None
-    inner = kernel.LocalOp.create(result_types=(BufferType.get(kind.element, part, True),), location=op.location)
+    inner = kernel.LocalOp.create(
+        result_types=(BufferType.get(kind.element, part, True),), properties=dict(op.properties), location=op.location
+    )
     inner.buffer.name_hint = op.buffer.name_hint
     loop.body.block.insert_op_before(inner, first)
     for use in list(op.buffer.uses):

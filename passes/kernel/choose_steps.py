@@ -1,0 +1,82 @@
+"""The pass `kernel-choose-steps`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from ...dialects.sym import Ranges
+from ..counters import counter
+from .axes import loops_around, loops_in
+from .cost import Sizes
+from .gpu_blocks import GpuBlocks, tile_along
+from .gpu_steps import bytes_read_again, programs_of, tiles_of_steps
+from .launch_facts import LaunchFacts
+from .launches import launch_sizes
+from .scheduled import tiled_for_gpu
+from .targets import GpuTarget
+from .tiles import is_grid, is_persistent, is_tiled, tile_of
+from .transforms import set_mapping
+
+
+@dataclass(frozen=True)
+class KernelChooseSteps(ModulePass):
+    """Strip-mine loops over long rows for a GPU: equal steps where rows are read again, short ones of many programs.
+
+    Level: kernel.
+
+    Precondition: `kernel-tile` for a GPU; what goes through memory is known (`kernel-spill`). Other kernels stay as
+    they are.
+    Guarantee: loops over rows that are read again take equal steps. Where more programs of `least_step` elements than
+    run at once there are, no step of a loop over a row that fills a program alone is longer. Tiles only get smaller;
+    `per_thread` of the kernel is what suits them. Scans, and rows in registers, stay as they are.
+
+        kernel.func @sums(...) target "cuda:90" per_thread 32 {
+          %s = kernel.reduce sum i1 in 0 to 32768 map vector tile 8192 { ... } ... }
+    becomes
+        kernel.func @sums(...) target "cuda:90" per_thread 16 {
+          %s = kernel.reduce sum i1 in 0 to 32768 map vector tile 2048 { ... } ... }
+    """
+
+    name = "kernel-choose-steps"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+    step: int = GpuBlocks.step
+    least_step: int = GpuBlocks.least_step
+    per_thread: int = GpuBlocks.per_thread
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Choose steps in every kernel for a GPU."""
+        blocks, facts, sizes = GpuBlocks.of(self), LaunchFacts(op), launch_sizes(op)
+        for function, target in tiled_for_gpu(op):
+            choose_steps(function, target, blocks, sizes.get(function.sym_name.data, Sizes()), facts.of(function))
+
+
+def choose_steps(function: kernel.FuncOp, target: GpuTarget, blocks: GpuBlocks, sizes: Sizes, ranges: Ranges) -> None:
+    """Choose steps for the loops over long rows of one kernel."""
+    again = bytes_read_again(function, sizes, ranges)
+    step = min(tiles_of_steps(function)) if again else blocks.step_for(programs_of(function, sizes), target)
+    if not blocks.least_step <= step < blocks.step or not shorten_steps(function, step, sizes, ranges):
+        return
+    if not again and function.per_thread is not None:
+        per_thread = min(function.per_thread.value.data, blocks.per_thread)
+        function.properties["per_thread"] = IntegerAttr(per_thread, i64)
+
+
+def shorten_steps(function: kernel.FuncOp, step: int, sizes: Sizes, ranges: Ranges) -> bool:
+    """Give loops over rows that each fill a program tiles of at most `step` elements; whether there are such loops."""
+    rows = [
+        op
+        for op in loops_in(function.body.block)
+        if is_tiled(op) and not (is_grid(op) or is_persistent(op, ranges) or isinstance(op, kernel.ScanOp))
+        if not any(map(is_tiled, loops_around(op)))
+    ]
+    for op in rows:
+        if tile_of(op) > step and counter(KernelChooseSteps.name):
+            set_mapping(op, "vector", tile_along(sizes.trips(op), step))
+    return bool(rows)

@@ -1,0 +1,131 @@
+"""The pass `kernel-choose-warps`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from ...dialects.loop import yielded
+from ...dialects.sym import Expr, Ranges
+from ..counters import counter
+from .axes import Loop, loops_in
+from .cost import Sizes, is_unit
+from .gpu_blocks import GpuBlocks, fill_up, fit_cache, programs_in_cache
+from .gpu_steps import bytes_read_again, programs_of, tiles_of_steps, waits_for_rows
+from .launch_facts import LaunchFacts
+from .launches import launch_sizes
+from .scheduled import tiled_for_gpu
+from .targets import GpuTarget
+from .tiles import is_tiled
+
+
+@dataclass(frozen=True)
+class KernelChooseWarps(ModulePass):
+    """Choose the warps of each GPU kernel's programs, and how many programs run where they read memory again.
+
+    Level: kernel.
+
+    Precondition: `kernel-tile` for a GPU, with the tiles that are to stay; `per_thread` of a kernel says how many
+    elements of a tile one thread works on. Other kernels, and those that have warps, stay as they are.
+    Guarantee: every kernel for a GPU has `num_warps`, and no `per_thread` any more. As few programs run at once as find
+    the rows that they read again in the cache, by more warps or by `programs`. The option `warps` sets the warps.
+
+        kernel.func @softmax(...) target "cuda:90" per_thread 16 { ... map vector tile 4096 ... }
+    becomes
+        kernel.func @softmax(...) target "cuda:90" num_warps 8 { ... map vector tile 4096 ... }
+    """
+
+    name = "kernel-choose-warps"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+    warps: int = GpuBlocks.warps
+    per_thread: int = GpuBlocks.per_thread
+    least_per_thread: int = GpuBlocks.least_per_thread
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Choose warps for every kernel for a GPU."""
+        blocks, facts, sizes = GpuBlocks.of(self), LaunchFacts(op), launch_sizes(op)
+        for function, target in list(tiled_for_gpu(op)):
+            if counter(self.name):
+                choose_warps(function, target, blocks, sizes.get(function.sym_name.data, Sizes()), facts.of(function))
+
+
+@dataclass(frozen=True)
+class _Program:
+    """What is known of one program.
+
+    elements:   elements of its largest tile
+    per_thread: and of those that one thread works on
+    programs:   how many there are
+    again:      bytes that it reads again
+    """
+
+    elements: int
+    per_thread: int
+    programs: int
+    again: int
+
+
+def choose_warps(function: kernel.FuncOp, target: GpuTarget, blocks: GpuBlocks, sizes: Sizes, ranges: Ranges) -> None:
+    """Choose the warps and programs of one kernel."""
+    per_thread = function.properties.pop("per_thread", None)
+    program = _Program(
+        max(tiles_of_steps(function), default=1),
+        per_thread.value.data if isinstance(per_thread, IntegerAttr) else blocks.per_thread,
+        programs_of(function, sizes),
+        bytes_read_again(function, sizes, ranges),
+    )
+    warps, programs = _warps(function, program, target, blocks)
+    function.properties["num_warps"] = IntegerAttr(min(warps, target.warps), i64)
+    if programs is not None and counter("kernel-choose-warps-programs"):
+        function.properties["programs"] = IntegerAttr(programs, i64)
+
+
+def _warps(function: kernel.FuncOp, program: _Program, target: GpuTarget, blocks: GpuBlocks) -> tuple[int, int | None]:
+    """Warps of a program, and how many programs there are if not one for each row."""
+    again = program.again
+    if blocks.warps:
+        return blocks.warps, None
+    scanned = least_scanned(function, blocks)
+    warps = blocks.warps_for(program.elements, max(program.per_thread, scanned), target)
+    least = blocks.per_thread if waits_for_rows(function) else blocks.least_per_thread
+    most = blocks.warps_for(program.elements, max(least, scanned), target)
+    warps = fill_up(warps, most, program.programs, target)
+    if not again:
+        return warps, None
+    at_once = programs_in_cache(again, target)
+    threads = at_once * most * target.warp
+    several = 2 * target.processors <= at_once < program.programs
+    if several and target.room <= 2 * threads < 2 * target.room and _is_one_nest(function):
+        return most, at_once  # half of the room is enough where each thread has a whole vector on its way
+    return fit_cache(warps, min(2 * most, target.warps), program.programs, again, target), None
+
+
+def _is_one_nest(function: kernel.FuncOp) -> bool:
+    """Whether nothing beside one nest wants a program of its own: a loop, a store or a check."""
+    apart = (op for op in function.body.block.ops if isinstance(op, Loop | kernel.StoreOp | kernel.AssertOp))
+    return [isinstance(op, Loop) for op in apart] == [True]
+
+
+def least_scanned(function: kernel.FuncOp, blocks: GpuBlocks) -> int:
+    """Elements that one thread scans at least, since each thread adds up what all warps in front of it have found.
+
+    Twice as many of columns, of which neighbours along the scan lie in different lanes, but for pairs, which would fill
+    the registers. 0 where nothing is scanned.
+    """
+    scans = [op for op in loops_in(function.body.block) if isinstance(op, kernel.ScanOp) and is_tiled(op)]
+    twice = any(len(yielded(op.body)) == 1 and not any(map(is_unit, _strides(op))) for op in scans)
+    return blocks.per_thread * (2 if twice else 1) if scans else 0
+
+
+def _strides(op: kernel.ScanOp) -> Iterator[Expr | None]:
+    """Distances of neighbours along a scan's axis in the memory that it accesses."""
+    for access in op.walk():
+        if isinstance(access, kernel.LoadOp | kernel.StoreOp) and not isinstance(access.buffer.owner, kernel.LocalOp):
+            yield access.map.data[0].coefficient(op.axis.data)

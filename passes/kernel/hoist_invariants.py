@@ -1,0 +1,83 @@
+"""The pass `kernel-hoist-invariants`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from ...dialects.effects import is_pure
+from ...dialects.sym import Ranges, bounds
+from ..counters import counter
+from .axes import flat_vector_loops
+from .effects import written_buffers
+from .launch_facts import LaunchFacts
+from .scheduled import tiled_for_cpu
+
+
+@dataclass(frozen=True)
+class KernelHoistInvariants(ModulePass):
+    """Compute what is the same in every lane once, before the loop over the lanes (loop-invariant code motion).
+
+    Level: kernel.
+
+    Precondition: `kernel-tile` for a CPU; other kernels stay as they are.
+    Guarantee: no vector loop without loops inside computes what no lane changes. Loads move only out of loops that run
+    at least once, and only from buffers that the kernel does not write. A C++ compiler would do that too if it could
+    prove that the loop's stores leave the loaded memory alone.
+
+        kernel.for i1 in 0 to 64 map vector tile 16 { %v = kernel.load %var[i0]  %r = math.rsqrt %v : f32 ... }
+    becomes
+        %v = kernel.load %var[i0]
+        %r = math.rsqrt %v : f32
+        kernel.for i1 in 0 to 64 map vector tile 16 { ... }
+    """
+
+    name = "kernel-hoist-invariants"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Move ops in every kernel for a CPU."""
+        facts = LaunchFacts(op)
+        for function, _ in tiled_for_cpu(op):
+            hoist_invariants(function, facts.of(function))
+
+
+def hoist_invariants(function: kernel.FuncOp, ranges: Ranges) -> None:
+    """Move what no lane changes out of the flat vector loops of a kernel, in place."""
+    written = written_buffers(function.body.block)
+    for op in flat_vector_loops(function):
+        _hoist(op, written, ranges)
+
+
+def _hoist(loop: kernel.ForOp, written: set[SSAValue], ranges: Ranges) -> None:
+    least, _ = bounds(loop.hi.data - loop.lo.data, ranges)
+    runs, axis = least is not None and least >= 1, loop.axis.data
+    inside: set[Operation] = set(loop.body.block.ops)
+    moved: list[Operation] = []
+    for op in loop.body.block.ops:
+        if all(v.owner not in inside for v in op.operands) and _is_invariant(op, axis, written, runs):
+            inside.discard(op)
+            moved.append(op)
+    if all(not op.operands for op in moved) or not counter(KernelHoistInvariants.name):
+        return  # constants and indices alone: they cost nothing where they are
+    parent = loop.parent
+    assert parent is not None
+    for op in moved:
+        op.detach()
+        parent.insert_op_before(op, loop)
+
+
+def _is_invariant(op: Operation, axis: str, written: set[SSAValue], runs: bool) -> bool:
+    """Whether an op gives one value in all lanes and may run before them; its operands are known to."""
+    if isinstance(op, kernel.LoadOp):
+        return runs and op.buffer not in written and axis not in op.map.data[0].free_symbols
+    if isinstance(op, kernel.IndexOp):
+        return axis not in op.expr.data.free_symbols
+    return not op.regions and len(op.results) > 0 and is_pure(op)

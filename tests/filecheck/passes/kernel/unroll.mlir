@@ -1,0 +1,57 @@
+// RUN: inductile-opt %s --split-input-file --verify-each -p kernel-unroll | filecheck %s
+// RUN: inductile-opt %s --split-input-file -p kernel-unroll{unroll=4} | filecheck %s --check-prefix=FOUR
+
+// Loads of two steps are on their way together.
+
+kernel.func @once(%x: !kernel.buffer<f32, 268435456>, %y: !kernel.buffer<f32, 8192>) target "cuda:90" per_thread 16 {
+  kernel.for i0 in 0 to 8192 map grid {
+    %s = kernel.reduce sum i1 in 0 to 32768 map vector tile 2048 {
+      %v = kernel.load %x[32768*i0 + i1]
+      kernel.yield %v
+    }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @once
+// CHECK: map vector tile 2048 unroll 2 {
+// FOUR-LABEL: @once
+// FOUR: map vector tile 2048 unroll 4 {
+
+// -----
+
+// A row that is read again comes from the cache; one of four steps is too short for two at a time.
+
+kernel.func @again(%x: !kernel.buffer<f32, 32768>, %y: !kernel.buffer<f32, 32768>) target "cuda:90" per_thread 16 {
+  kernel.for i0 in 0 to 1 map grid {
+    %s = kernel.reduce sum i1 in 0 to 32768 map vector tile 2048 {
+      %v = kernel.load %x[32768*i0 + i1]
+      kernel.yield %v
+    }
+    kernel.for i2 in 0 to 32768 map vector tile 2048 {
+      %v = kernel.load %x[32768*i0 + i2]
+      %d = arith.subf %v, %s : f32
+      kernel.store %d, %y[32768*i0 + i2]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+kernel.func @short(%x: !kernel.buffer<f32, 8192>, %y: !kernel.buffer<f32, 1>) target "cuda:90" per_thread 16 {
+  kernel.for i0 in 0 to 1 map grid {
+    %s = kernel.reduce sum i1 in 0 to 8192 map vector tile 2048 {
+      %v = kernel.load %x[8192*i0 + i1]
+      kernel.yield %v
+    }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @again
+// CHECK-NOT: unroll
