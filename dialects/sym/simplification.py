@@ -43,9 +43,13 @@ def _simplify_sum(expr: Expr, ranges: Ranges) -> Expr:
                 if new is not atom.expr:
                     changed[atom] = new
     result = _replace(expr, changed) if changed else expr
-    if ranges.divisors:
-        result = cancel_exact(result, ranges)
-    return recombine(result, ranges) if result.has_mod and len(result.terms) > 1 else result
+    result = _recombined(result, ranges)
+    # behind it, for with `s0 = 8*(s0 floordiv 8)` the factors of a quotient and of its remainder look different
+    return _recombined(cancel_exact(result, ranges), ranges) if ranges.divisors else result
+
+
+def _recombined(expr: Expr, ranges: Ranges) -> Expr:
+    return recombine(expr, ranges) if expr.has_mod and len(expr.terms) > 1 else expr
 
 
 def _replace(expr: Expr, changed: Mapping[Atom, Expr]) -> Expr:

@@ -197,6 +197,11 @@ def test_a_domain_with_points_has_positive_quotients() -> None:
         " + ((i0 floordiv (s0 floordiv 8)) mod 2)*max(s0 floordiv 8, 1) + i0 mod (s0 floordiv 8)"
     )
     assert simplify(index, inside) is parse_text("i0")
+    of_eight = Ranges.of_axes(
+        [("i0", parse_text("2*s1*(s0 floordiv 8)"))], Ranges({"s0": (8, None), "s1": (2, None)}, {"s0": 8})
+    )
+    scaled = simplify(parse_text("8") * index, of_eight)  # where `8*(s0 floordiv 8)` is `s0`
+    assert scaled is parse_text("8*i0")
     may_be_negative = Ranges.of_axes([("i0", parse_text("(s0 - s1)*(s0 floordiv 8)"))], base)
     assert bounds(chunks, may_be_negative) == (0, None)
 
