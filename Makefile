@@ -7,6 +7,8 @@ INSTALLED := .venv/.installed
 
 export OMP_WAIT_POLICY ?= passive
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The tests start many processes, each of which would compile our Python again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv lint format types check test demo docs clean
@@ -14,10 +16,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## list these targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
 
-# The stamp is newer than what decides the installed packages, so that repeated runs install nothing.
+# The stamp is newer than what decides the installed packages, so that repeated runs install nothing. Python compiles
+# what is imported at its first import, a fifth of what is installed.
 $(INSTALLED): pyproject.toml setup.py .ci/constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[test,lint,docs,gui]'
+	$(BIN)/python -m pip install --quiet --no-compile --constraint .ci/constraints.txt --editable '.[test,lint,docs,gui]'
 	mkdir -p .venv/typing
 	ln -sfn '$(CURDIR)' .venv/typing/inductile
 	touch $@

@@ -23,9 +23,14 @@ settings.load_profile("inductile")
 
 @pytest.fixture(scope="session", autouse=True)
 def _private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep the tests out of the user's compile cache, and a stale cache out of the tests."""
+    """Keep the tests out of the user's compile cache, and a stale cache out of the tests; workers share one."""
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+    cache = root / "inductile-cache"
+    cache.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("INDUCTILE_CACHE_DIR", str(tmp_path_factory.mktemp("inductile-cache")))
+        patch.setenv("INDUCTILE_CACHE_DIR", str(cache))
         yield
 
 

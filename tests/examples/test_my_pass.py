@@ -61,8 +61,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(installed: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Python with the package on its path."""
-    environment = os.environ | {"PYTHONPATH": str(installed)}
+    """Python with the package on its path, in front of what is there."""
+    paths = [str(installed), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, env=environment)
 
 

@@ -1,4 +1,4 @@
-"""Every n-th case of torch's operator database against eager; `run.py` runs all of them."""
+"""Every n-th case of torch's operator database against eager, half of these at each commit; `run.py` runs all."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from ..rotation import half
+from ..versions import torch_version
 
 EVERY = 29
 SHARDS = 10
@@ -25,7 +28,7 @@ def runner() -> Iterator[ModuleType]:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize("shard", half(range(SHARDS)))
 def test_sample_of_operators(runner: ModuleType, shard: int) -> None:
     exceptions = importlib.import_module("exceptions").EXCEPTIONS
     chosen = runner.cases.all_cases()[shard * EVERY :: SHARDS * EVERY]
@@ -37,6 +40,8 @@ def test_sample_of_operators(runner: ModuleType, shard: int) -> None:
 
 def test_exceptions_are_cases(runner: ModuleType) -> None:
     """The table names nothing that the database lacks."""
+    if torch_version() < (2, 14):
+        pytest.skip("the table is that of torch 2.14, whose database has more cases")
     known = {case.name for case in runner.cases.all_cases()}
     assert sorted(set(importlib.import_module("exceptions").EXCEPTIONS) - known) == []
 

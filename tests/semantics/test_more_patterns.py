@@ -9,10 +9,11 @@ from torch.utils._pytree import tree_leaves
 from inductile.backends.compiled import REPORTS
 
 from ..scripts import load_benchmark
+from ..versions import torch_version
 
 _more = load_benchmark("more_patterns")
 #: what is called of ATen beside kernels
-CALLED = {"one_hot": {"aten._assert_async.msg"}}
+CALLED = {"one_hot": {"aten._assert_async.msg"}} if torch_version() >= (2, 12) else {}  # 2.11 asserts nothing
 
 
 @pytest.mark.parametrize("name", list(_more.CASES))

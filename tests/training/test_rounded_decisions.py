@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
+from ..versions import torch_version
+
 Function = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 FUNCTIONS: dict[str, Function] = {
@@ -37,6 +39,8 @@ def _gradients(function: Function, dtype: torch.dtype) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_gradients_of_16_bits(name: str) -> None:
+    if name == "aminmax" and torch_version() < (2, 12):
+        pytest.skip("torch 2.11 has no derivative of aminmax")
     dtype = torch.float16 if name in ("aminmax", "chain") else torch.bfloat16
     compiled = torch.compile(FUNCTIONS[name], backend="inductile")
     expected = _gradients(FUNCTIONS[name], dtype)

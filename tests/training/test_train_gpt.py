@@ -8,22 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from ..scripts import load_example
+
 _SCRIPT = Path(__file__).parents[2] / "examples" / "train_gpt.py"
 
 
-def _train(*options: str) -> str:
-    run = subprocess.run(
-        [sys.executable, str(_SCRIPT), *options], capture_output=True, text=True, timeout=900, check=False
-    )
+def test_the_script() -> None:
+    command = [sys.executable, str(_SCRIPT), "--steps", "30", "--layers", "1"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert run.returncode == 0, run.stdout + run.stderr[-2000:]
-    return run.stdout
+    assert "step   29" in run.stdout
 
 
-def test_curves_stay_together() -> None:
-    assert "step   29" in _train("--steps", "30", "--layers", "1")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [
     ("--checkpointing", "--accumulation", "2"),
     ("--autocast",),
@@ -31,12 +27,12 @@ def test_curves_stay_together() -> None:
     ("--compile-optimizer",),
 ], ids=lambda options: options[0].strip("-"))  # fmt: skip
 def test_variants(options: tuple[str, ...]) -> None:
-    _train("--steps", "30", *options)
+    assert load_example("train_gpt").main(["--steps", "30", *options]) == 0
 
 
-@pytest.mark.slow
-def test_two_hundred_steps_learn_to_sort() -> None:
+def test_two_hundred_steps_learn_to_sort(capsys: pytest.CaptureFixture[str]) -> None:
     """Float noise grows with the steps; what is learned does not differ."""
-    shown = _train("--steps", "200")
+    assert load_example("train_gpt").main(["--steps", "200"]) == 0
+    shown = capsys.readouterr().out
     last = next(line for line in shown.splitlines() if line.startswith("step  199"))
     assert float(last.split()[-1]) < 0.3

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import random
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from ..rotation import commit
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))  # the scripts there import one another
@@ -38,12 +39,6 @@ def of_commit(commit: str) -> list[tuple[str, str]]:
     for family, count in zip(QUICK, TAKEN, strict=True):
         found += numbers.sample([name for name in quick() if zoo_models.MODELS[name].family.startswith(family)], count)
     return [(name, "training" if k == len(found) - 1 else "inference") for k, name in enumerate(found)]
-
-
-def commit() -> str:
-    """The commit of this tree; a fixed word where there is no repository."""
-    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else "none"
 
 
 def cases() -> list[Any]:

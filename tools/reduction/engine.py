@@ -91,6 +91,7 @@ class Reduction:
         self._keep = keep
         self._tried: set[str] = set()
         self.text = text
+        self._module = self._parse(text)
         self.tests = 0
 
     def run(self, strategies: Sequence[Strategy], pairs: Sequence[Strategy] = ()) -> None:
@@ -109,14 +110,14 @@ class Reduction:
     def _shrink(self, strategy: Strategy) -> bool:
         """Try large groups of sites first, then smaller ones, down to single ones."""
         changed = False
-        count = strategy.sites(self._parse(self.text))
+        count = strategy.sites(self._module.clone())
         size = count
         while size >= 1:
             first = 0
             while first < count:
                 accepted = self._accept(strategy, first, min(first + size, count))
                 changed |= accepted
-                left = strategy.sites(self._parse(self.text)) if accepted else count
+                left = strategy.sites(self._module.clone()) if accepted else count
                 first += size if left >= count else 0
                 count = left
             size //= 2
@@ -124,7 +125,7 @@ class Reduction:
 
     def _shrink_by_pair(self, strategy: Strategy) -> bool:
         """Try two sites that are not neighbours, where there are few."""
-        count = strategy.sites(self._parse(self.text))
+        count = strategy.sites(self._module.clone())
         if count > _MOST_FOR_PAIRS:
             return False
         pairs = ((i, j) for i in range(count) for j in range(i + 1, count))
@@ -132,29 +133,31 @@ class Reduction:
 
     def _accept(self, strategy: Strategy, first: int, last: int) -> bool:
         """Whether the simplified module is still interesting; then it is the current one."""
-        text = self._candidate(strategy, first, last)
-        if text is None or text in self._tried:
+        found = self._candidate(strategy, first, last)
+        if found is None:
             return False
-        self._tried.add(text)
+        text, module = found
         self.tests += 1
-        # text that is tested is text that was parsed: what is kept can be read back
-        if not self._is_interesting(self._parse(text)):
+        if not self._is_interesting(module.clone()):
             return False
-        self.text = text
+        self.text, self._module = text, module
         self._keep(text, strategy.name)
         return True
 
-    def _candidate(self, strategy: Strategy, first: int, last: int) -> str | None:
-        """Text of a valid simplified module that differs from the current one."""
+    def _candidate(self, strategy: Strategy, first: int, last: int) -> tuple[str, ModuleOp] | None:
+        """A valid simplified module that was not tried before, and its text; both are the same, as read back."""
         try:
-            module = strategy.apply(self._parse(self.text), first, last)
+            module = strategy.apply(self._module.clone(), first, last)
             if module is None or find_violation(module) is not None:
                 return None
             text = module_text(module)
+            if text == self.text or text in self._tried:
+                return None
+            self._tried.add(text)
             parsed = self._parse(text)
         except Exception:  # a rewrite that ignores what an op means may fail in any way; then it is no candidate
             return None
-        return None if text == self.text or find_violation(parsed) is not None else text
+        return None if find_violation(parsed) is not None else (text, parsed)
 
     def _parse(self, text: str) -> ModuleOp:
         return Reader(self._context, text, self._name).parse_module()

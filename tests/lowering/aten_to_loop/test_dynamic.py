@@ -17,6 +17,7 @@ from inductile.dialects.context import new_context
 from inductile.lowering.aten_to_loop import LowerAtenToLoop
 from inductile.lowering.fx_import import import_graph
 
+from ...versions import torch_version
 from .harness import differences
 
 
@@ -70,6 +71,24 @@ def indexing(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     )  # fmt: skip
 
 
+SHAPES = ((4, 6), (5, 8), (7, 9))
+
+
+def _graphs_of_torch(function: Callable[..., Any]) -> int:
+    """How many graphs Dynamo makes for the shapes when nothing is lowered."""
+    torch._dynamo.reset()
+    graphs: list[torch.fx.GraphModule] = []
+
+    def keep(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        graphs.append(graph)
+        return graph
+
+    compiled = torch.compile(function, backend=keep, dynamic=True, fullgraph=True)
+    for shape in SHAPES:
+        compiled(torch.ones(shape))
+    return len(graphs)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("function", [views, reductions, indexing])
 def test_one_module_serves_every_size(function: Callable[..., Any]) -> None:
@@ -78,9 +97,10 @@ def test_one_module_serves_every_size(function: Callable[..., Any]) -> None:
     compiled = torch.compile(
         function, backend=aot_autograd(fw_compiler=level, inference_compiler=level), dynamic=True, fullgraph=True
     )
-    for shape in ((4, 6), (5, 8), (7, 9)):
+    for shape in SHAPES:
         x = torch.randint(-9, 10, shape, generator=torch.Generator().manual_seed(shape[0])) / 2
         expected, got = function(x), compiled(x)
         found = [(k, d) for k, (e, g) in enumerate(zip(expected, got, strict=True)) for d in differences(e, g)]
         assert found == [], shape
-    assert len(level.modules) == 1
+    # torch 2.11 itself guards on sizes in `indexing`
+    assert len(level.modules) == 1 or (torch_version() < (2, 12) and len(level.modules) <= _graphs_of_torch(function))

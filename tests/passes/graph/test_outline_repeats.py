@@ -60,6 +60,13 @@ KINDS: dict[str, tuple[bool, bool, Callable[..., torch.Tensor]]] = {
     "llama": (True, True, F.silu),
 }
 
+#: any two of a kind, a target and a dtype meet
+PAIRS = [
+    ("gpt2", "cpp", torch.float32), ("gpt2", "cuda:90", torch.bfloat16),
+    ("bert", "cpp", torch.bfloat16), ("bert", "cuda:90", torch.float32),
+    ("llama", "cpp", torch.bfloat16), ("llama", "cuda:90", torch.float32),
+]  # fmt: skip
+
 
 def _model(kind: str, dropout: float = 0.0) -> nn.Module:
     torch.manual_seed(0)
@@ -88,9 +95,7 @@ def _tokens() -> torch.Tensor:
     return torch.randint(0, 20, (2, 6), generator=torch.Generator().manual_seed(0))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("target", ["cpp", "cuda:90"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "target", "dtype"), PAIRS)
 def test_inference(kind: str, target: str, dtype: torch.dtype) -> None:
     backend = _compare(_model(kind).to(dtype), (_tokens(),), target)
     assert backend.made("inference") == 1
@@ -101,9 +106,7 @@ def test_dynamic_sizes(kind: str) -> None:
     assert _compare(_model(kind), (_tokens(),), dynamic=True).made("inference") == 1
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("target", ["cpp", "cuda:90"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "target", "dtype"), PAIRS)
 def test_training(kind: str, target: str, dtype: torch.dtype) -> None:
     _compare(_model(kind).to(dtype), (_tokens(),), target, train=True)
 

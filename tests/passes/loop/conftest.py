@@ -88,13 +88,16 @@ def _tensors(results: Sequence[object], inputs: Sequence[object]) -> list[torch.
     return [value for value in (*results, *inputs) if isinstance(value, torch.Tensor)]
 
 
-def convolves_in_16_bits(function: func.FuncOp) -> bool:
-    """Whether a library convolves in 16 bits: how it rounds depends on the layout and on the processor, so that such
-    programs are compared in float64."""
+_PRODUCTS = frozenset({"mm", "addmm", "bmm", "baddbmm"})
+
+
+def rounds_by_library(function: func.FuncOp) -> bool:
+    """Whether a library multiplies matrices or convolves in 16 bits: how it rounds depends on the layout, on the
+    implementation that a pass chooses and on the processor, so that such programs are compared in float64."""
     return any(
-        isinstance(value.type, TensorType) and value.type.element in (f16, bf16)
+        op.packet in _PRODUCTS or (isinstance(value.type, TensorType) and value.type.element in (f16, bf16))
         for op in function.walk()
-        if isinstance(op, AtenOp) and op.packet.startswith("convolution")
+        if isinstance(op, AtenOp) and (op.packet in _PRODUCTS or op.packet.startswith("convolution"))
         for value in op.results
     )
 
@@ -113,7 +116,7 @@ def check_same() -> Check:
             inputs = random_inputs(function, sizes or {}, below)
             copies = [clone(t) for t in inputs]
             name = function.sym_name.data
-            wide = convolves_in_16_bits(function)
+            wide = rounds_by_library(function)
             expected = run_module(before, inputs, name, wide=wide)
             actual = run_module(after, copies, name, wide=wide)
             assert_same(

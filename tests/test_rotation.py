@@ -1,0 +1,20 @@
+"""The part of a table that a commit runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from .rotation import half, half_of
+
+
+def test_every_row_has_its_commit() -> None:
+    rows = list(range(7))
+    parts = [half_of(str(k), rows) for k in range(30)]
+    assert all(len(part) == 4 and part == sorted(part) for part in parts)
+    assert half_of("a", rows) == half_of("a", rows)
+    assert {row for part in parts for row in part} == set(rows)
+
+
+def test_the_whole_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INDUCTILE_WHOLE", "1")
+    assert half(range(7)) == list(range(7))
