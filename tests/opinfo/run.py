@@ -208,7 +208,9 @@ def main() -> None:
     p.add_argument("--out", help="JSON lines; continued when it exists")
     p.add_argument("--backend", default="inductile")
     p.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where the samples live")
-    p.add_argument("--layout", default="", choices=tuple(cases.LAYOUTS), help="how the tensors of samples lie in memory")
+    p.add_argument(
+        "--layout", default="", choices=tuple(cases.LAYOUTS), help="how the tensors of samples lie in memory"
+    )
     p.add_argument("--shard", default="0/1", metavar="K/N")
     p.add_argument("--ops", help="names of ops or cases, comma-separated")
     p.add_argument("--kinds", help="float32, float32:dynamic, float32:gradient, int64, ...; comma-separated")
