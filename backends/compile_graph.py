@@ -28,6 +28,7 @@ from .config import Config
 from .graphs.recording import Recording
 from .host.lazy_bits import carrying_now
 from .host.products import faster_library
+from .host.regions import graph_region
 from .insertion import insert_passes
 from .run_passes import run_passes
 from .targets import build, target_of_device
@@ -112,7 +113,7 @@ def _compile(
         trace.add_program(imported.module, program.sources)
     keep_report(report)
     log.info("compiled %s", report)
-    compiled: BoxedFunction = CompiledGraph(program, imported, report)
+    compiled: BoxedFunction = CompiledGraph(program, imported, report, graph_region(kind, imported.module), config.nvtx)
     if kind == "forward":
         report_layouts(imported, inputs)
     if recording is not None:

@@ -14,6 +14,8 @@ from ..dialects.aten import AtenOp, CallOp
 from ..passes.common.implementations import IMPLEMENTATION
 from ..passes.common.library_calls import LibraryCall, decomposed_attention, library_calls
 from ..passes.kernel.targets import target_named
+from .host.program import HostProgram
+from .host.regions import PROFILER, Region
 
 if TYPE_CHECKING:
     from ..lowering.fx_import import ImportedGraph
@@ -94,7 +96,9 @@ def keep_report(report: GraphReport) -> None:
 class CompiledGraph:
     """Callable with the boxed convention: takes one list of inputs, clears it, returns the outputs."""
 
-    def __init__(self, program: Program, imported: ImportedGraph, report: GraphReport) -> None:
+    def __init__(
+        self, program: Program, imported: ImportedGraph, report: GraphReport, region: str = "", nvtx: bool = False
+    ) -> None:
         # of the instance: torch wraps backward graphs in functions, which get a copy of its dictionary
         self._boxed_call = True
         self.program = program
@@ -102,6 +106,7 @@ class CompiledGraph:
         self._constants: Sequence[Any] = imported.constants
         # a frame of Python costs a microsecond or two when the caches hold a kernel's data instead
         self._run: Callable[[list[Any]], Sequence[Any]] = getattr(program, "run", program)
+        self.region, self._nvtx = region, nvtx
         self._arrangements = imported.arrangements
         self._arrange = tuple if imported.returns_results() else imported.arrange_outputs
 
@@ -112,4 +117,12 @@ class CompiledGraph:
                 args[each.position] = each.of(args[each.position])
         if self._constants:
             args.extend(self._constants)
+        if PROFILER._is_profiler_enabled or self._nvtx:
+            return self._arrange(self._run_watched(args))
         return self._arrange(self._run(args))
+
+    def _run_watched(self, args: list[Any]) -> Sequence[Any]:
+        """The same as regions of a profile."""
+        run = self.program.run_watched(self._nvtx) if isinstance(self.program, HostProgram) else self._run
+        with Region(self.region, self._nvtx):
+            return run(args)

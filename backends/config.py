@@ -129,6 +129,7 @@ class Config:
     skip_cudagraph_warmup: bool = _option(False, "record in the first call", group=_TRITON)
     slow_path_cudagraph_asserts: bool = _option(True, "check memory while recording", group=_TRITON)
     fast_path_cudagraph_asserts: bool = _option(False, "check memory in each replay", group=_TRITON)
+    nvtx: bool = _option(False, "mark the call of each graph, and its launches, as ranges of NVTX")
     trace: str = _option("", "folder for IR, sources and timings of each graph; INDUCTILE_TRACE when empty")
 
     @staticmethod

@@ -20,6 +20,7 @@ from ..config import Config
 from ..host.emit import main_device
 from ..host.lazy_bits import written_arguments
 from ..host.program import HostProgram
+from ..host.regions import PROFILER, Region
 from . import private
 
 if TYPE_CHECKING:
@@ -232,6 +233,8 @@ class Recorded:
         self._compiled = compiled
         self._static = tuple(static)
         self._facts = facts
+        self._region = f"{getattr(compiled, 'region', 'inductile part')}, recorded"
+        self._nvtx = config.nvtx
         self._trees = config.cudagraph_trees
         self._limit = config.cudagraph_dynamic_shape_limit
         default = Config()
@@ -246,6 +249,12 @@ class Recorded:
         """Run on a list of inputs, which is cleared."""
         for check in self._checks:
             check()
+        if PROFILER._is_profiler_enabled or self._nvtx:
+            with Region(self._region, self._nvtx):
+                return self._replay(args)
+        return self._replay(args)
+
+    def _replay(self, args: list[Any]) -> Any:
         if not self._admits(args):
             return self._compiled(args)
         run = getattr(self._threads, "run", None)

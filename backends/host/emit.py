@@ -23,6 +23,7 @@ from .expressions import expression, expressions
 from .gpu import gpu, is_gpu, on_device
 from .launchers import Launch, Launcher, generator_of
 from .lazy_bits import check_of_inputs, may_carry, plain, run_on_copies
+from .regions import region_name
 
 
 class HostEmitter:
@@ -60,6 +61,8 @@ class HostEmitter:
         self._pending: list[Launch] = []
         self._freed: list[str] = []
         self._given: list[str] = []
+        self._regions: list[tuple[int, int, list[str]]] = []
+        """Lines that launch, from and to, and the same as regions of a profile."""
         self._dropped: set[SSAValue] = set()
         """Values that a part was given to drop."""
         self._positions: dict[Operation, int] = {}
@@ -71,12 +74,22 @@ class HostEmitter:
         self._arguments()
         for op in self.function.body.block.ops:
             self._op(op)
-        body = "".join(f"    {line}\n" for line in self.lines)
+        return self._function("run", self.lines)
+
+    def watched_source(self) -> str:
+        """The same program with a region of a profile around each launch, as `run_watched`; behind `source`."""
+        lines = list(self.lines)
+        for first, end, watched in reversed(self._regions):
+            lines[first:end] = watched
+        return self._function("run_watched", lines)
+
+    def _function(self, name: str, lines: Sequence[str]) -> str:
+        body = "".join(f"    {line}\n" for line in lines)
         head = ""
         if self.device != "cpu":
             self.constants.fixed("on_device", on_device)
             head = f"@on_device({self.constants.bind('device', torch.device(self.device))})\n"
-        return f"{head}def run(args):\n{body}"
+        return f"{head}def {name}(args):\n{body}"
 
     def _arguments(self) -> None:
         names: list[str] = []
@@ -177,13 +190,28 @@ class HostEmitter:
         """Write the launches that wait, then the frees behind them."""
         if self._pending:
             launcher = self.launchers[generator_of(self._pending[0].function)]
-            self.lines += launcher.write(self._pending, self.constants)
+            lines = launcher.write(self._pending, self.constants)
+            self._regions.append((len(self.lines), len(self.lines) + len(lines), self._watched(launcher, lines)))
+            self.lines += lines
             self._pending = []
         self.lines += [f"arena.give({name})" for name in self._given]
         self._given = []
         if self._freed:
             self.lines.append(f"del {', '.join(self._freed)}")
             self._freed = []
+
+    def _watched(self, launcher: Launcher, lines: Sequence[str]) -> list[str]:
+        """The launches that wait as regions. On the CPU, where nothing else shows kernels, each is one by itself."""
+        groups = [self._pending]
+        if generator_of(self._pending[0].function) == "cpp" and len(self._pending) > 1:
+            groups = [[launch] for launch in self._pending]
+        watched: list[str] = []
+        for group in groups:
+            names = ", ".join(launch.function.sym_name.data for launch in group)
+            name = region_name(names, [launch.function.location for launch in group])
+            inside = lines if len(groups) == 1 else launcher.write(group, self.constants)
+            watched += [f"with region({self.constants.bind('text', name)}):", *(f"    {line}" for line in inside)]
+        return watched
 
     def _is_kept(self, value: SSAValue) -> bool:
         """Whether memory goes back to the arena at its end of life."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import linecache
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -14,6 +15,7 @@ from ...errors import UserError
 from ...passes.common.functions import called, kernels_of
 from .emit import HostEmitter
 from .launchers import Launcher, generator_of, make_launcher
+from .regions import Region
 
 if TYPE_CHECKING:
     from ..config import Config
@@ -39,8 +41,10 @@ class HostProgram:
         checks: Sequence[Callable[[], None]] = (),
         parts: Mapping[str, HostProgram] | None = None,
         called: Mapping[str, str] | None = None,
+        watched: str = "",
     ) -> None:
         self.source = source
+        self._watched = watched
         self.parts = dict(parts or {})
         self._called = dict(called or {})
         self._namespace = namespace
@@ -57,6 +61,13 @@ class HostProgram:
     def __call__(self, args: list[Any]) -> list[Any]:
         """Run on a list of inputs, which is cleared; the list of outputs."""
         return self.run(args)
+
+    def run_watched(self, nvtx: bool) -> Callable[[list[Any]], list[Any]]:
+        """The program with a region of a profile around each launch."""
+        if "run_watched" not in self._namespace:
+            self._namespace["region"] = partial(Region, nvtx=nvtx)
+            exec(compile(self._watched, "<inductile program, watched>", "exec"), self._namespace)
+        return self._namespace["run_watched"]
 
     def call_instead(self, name: str, run: Callable[[list[Any]], Any]) -> None:
         """Let the program call this instead of one of its parts."""
@@ -93,7 +104,8 @@ def build(
     sources = {f"{name}.py": part.source for name, part in parts.items()}
     sources |= {name: text for launcher in launchers.values() for name, text in launcher.sources.items()}
     checks = [check for launcher in launchers.values() for check in getattr(launcher, "checks", ())]
-    return HostProgram(source, emitter.constants.namespace, sources, checks, parts, emitter.parts)
+    watched = emitter.watched_source()
+    return HostProgram(source, emitter.constants.namespace, sources, checks, parts, emitter.parts, watched)
 
 
 def emitter_of(

@@ -22,6 +22,7 @@ from .kernel import TritonKernel
 from .loading import load_functions
 from .native import Loaded, Run, is_direct, load, run_of
 from .request import ALIGNED, Binary
+from .runs import Direct
 from .targets import TritonTarget
 from .variants import (
     Variant,
@@ -147,6 +148,7 @@ class DeviceKernel:
         self._others: dict[Variant, Run] = {}
         """Variants for buffers without alignment."""
         self._entry: Run | None = None
+        self._direct: Direct | None = None
 
     def __call__(self, stream: int, programs: int, wide: bool, *arguments: int) -> None:
         """Launch. Raises what an earlier launch reported."""
@@ -176,7 +178,7 @@ class DeviceKernel:
             loaded = load(self.kernel.compiled(variant), self.device, self.kernel.target.kind.launcher)
             run = table[key] = run_of(loaded)
             if self.is_fixed and not variant.unaligned:
-                self._entry = self._short(loaded)
+                self._entry, self._direct = self._short(loaded), loaded.direct
         return run
 
     @property
@@ -193,6 +195,12 @@ class DeviceKernel:
         header = f"stream, programs, wide, {arguments}"
         first = f"if ({' | '.join(pointers)}) % {ALIGNED}: return other({header})"
         return loaded.function(header, arguments, first, {"other": self})
+
+    def direct(self) -> Direct | None:
+        """What the driver needs for the launch that `entry` makes; None where alignment is not all that matters."""
+        if self._entry is None:
+            self.entry()
+        return self._direct
 
     def entry(self) -> Run:
         """What programs call to launch: like the kernel itself, and shorter where only alignment has to be looked at.

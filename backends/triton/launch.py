@@ -19,6 +19,7 @@ from ..host.launchers import Launch, Launcher
 from .bound import BoundKernel, is_interpreting, warm_up
 from .kernel import TritonKernel
 from .kernel_emitter import emit_kernel
+from .runs import MAX_ARGUMENTS, MAX_LAUNCHES, SCRATCH, RunLaunch, is_possible, write_run
 from .source import file_text
 from .targets import TritonTarget, target_named
 
@@ -76,8 +77,33 @@ class TritonLauncher:
         return [bound.check for bound in self._kernels.values() if bound.source.errors]
 
     def write(self, launches: Sequence[Launch], constants: Constants) -> list[str]:
-        """One line a launch, and more around it where tensors have to be moved."""
-        return [line for launch in launches for line in self._lines(launch, constants)]
+        """Lines that make the launches, as many as can be in one call; more where tensors have to be moved."""
+        lines: list[str] = []
+        run: list[RunLaunch] = []
+        for launch in launches:
+            member = self._member(launch)
+            if run and (member is None or len(run) == MAX_LAUNCHES):
+                lines += write_run(run, constants)
+                run = []
+            if member is None:
+                lines += self._lines(launch, constants)
+            else:
+                run.append(member)
+        return lines + (write_run(run, constants) if run else [])
+
+    def _member(self, launch: Launch) -> RunLaunch | None:
+        """A launch as one of a run; None where Python has to look at more than addresses, or to move something."""
+        bound = self._kernels[launch.function.sym_name.data]
+        device = device_of(launch.buffers)
+        kinds = [value.type for value in launch.buffers]
+        here = all(isinstance(kind, TensorType) and kind.device == device for kind in kinds)
+        if self.needs_tensors or not here or device != launch.current or len(kinds) > MAX_ARGUMENTS - SCRATCH:
+            return None
+        kernel = bound.on(torch.device(device).index or 0)
+        direct = kernel.direct() if kernel.is_fixed and bound.target.is_here and is_possible() else None
+        if direct is None:
+            return None
+        return RunLaunch(bound.source.name, kernel, direct, bound.source.programs({}), launch.pointers)
 
     def _lines(self, launch: Launch, constants: Constants) -> list[str]:
         bound = self._kernels[launch.function.sym_name.data]

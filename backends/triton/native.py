@@ -10,15 +10,19 @@ stream)`, `torch._C._FastCudaLauncher(function, warps, shared, types, scratch)` 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+
+from .runs import Direct
 
 Run = Callable[..., None]
 
 #: Triton's type of an argument -> torch's letter for it; all else are addresses
 _LETTERS = {"i32": "i", "i64": "l", "u32": "I", "u64": "K", "fp32": "f", "fp64": "d"}
+#: threads of a warp of NVIDIA's
+_WARP = 32
 #: arguments that torch's launchers take
 _MOST_ARGUMENTS = 100
 _BINARIES = (".cubin", ".hsaco")
@@ -33,11 +37,13 @@ class Loaded:
     call:  Python text that launches `programs` programs on `stream`, with `%s` for the arguments
     names: what the text names beside these
     run:   the same as a callable, where there is one
+    direct: what the driver needs, where it may be called without torch
     """
 
     call: str
     names: dict[str, Any]
     run: Run | None = None
+    direct: Direct | None = None
 
     def function(self, header: str, arguments: str, first: str = "", names: Mapping[str, Any] | None = None) -> Run:
         """A function with these parameters that runs the line `first` and launches: without a loop, in one frame."""
@@ -68,12 +74,16 @@ def load(compiled: Any, device: int, kind: str | None = "Cuda") -> Loaded:
     function, types = _load(static, compiled, device), argument_types(compiled)
     metadata, scratch = compiled.metadata, _scratch_arguments(compiled)
     fast = getattr(torch._C, f"_Fast{kind}Launcher", None)
+    direct = None
+    if torch.version.hip is None and set(types) <= {"O"}:
+        direct = Direct(function, _WARP * metadata.num_warps, metadata.shared, scratch)
     if fast is not None:
-        return _callable(fast(function, metadata.num_warps, metadata.shared, types, scratch))
+        return replace(_callable(fast(function, metadata.num_warps, metadata.shared, types, scratch)), direct=direct)
     names = {"launch_kernel": static._launch_kernel, "function": function, "types": types + "O" * scratch}
     names |= {"warps": metadata.num_warps, "shared": metadata.shared}
     arguments = f"(%s,{' None,' * scratch})"
-    return Loaded(f"launch_kernel(function, programs, 1, 1, warps, shared, types, {arguments}, stream)", names)
+    call = f"launch_kernel(function, programs, 1, 1, warps, shared, types, {arguments}, stream)"
+    return Loaded(call, names, direct=direct)
 
 
 def _callable(run: Run) -> Loaded:

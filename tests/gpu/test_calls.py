@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
+
+from inductile.backends.compiled import REPORTS
+from inductile.backends.triton import runs
 
 pytestmark = pytest.mark.gpu
 
@@ -160,3 +165,51 @@ def test_relu_behind_a_linear_layer_runs_inside_the_product(dtype: torch.dtype) 
         got, want = run(x), F.relu(F.linear(x, weight, bias))
     torch.testing.assert_close(got, want)
     assert not REPORTS[-1].kernels and list(REPORTS[-1].aten_calls.values()) == [1]
+
+
+def chain(x: torch.Tensor, weight: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Several launches that follow one another, and a product between them."""
+    rows = torch.softmax(x, -1)
+    columns = (rows * 3).cumsum(0).flip(0)
+    y = rows @ weight
+    return torch.softmax(y.sin(), -1), columns.sum(1), torch.softmax(y.t().contiguous() + 1, -1)
+
+
+def test_launches_go_straight_to_the_driver() -> None:
+    """One foreign call for launches that follow one another, in threads and for unaligned addresses too."""
+    assert runs.is_possible()
+    run = compiled(chain)
+    weight = torch.randn(64, 64, device="cuda")
+    inputs = [torch.randn(64, 64, device="cuda"), torch.randn(64 * 64 + 1, device="cuda")[1:].view(64, 64)]
+    for x in [*inputs, *inputs]:
+        for got, expected in zip(run(x, weight), chain(x, weight), strict=True):
+            torch.testing.assert_close(got, expected, rtol=1e-3, atol=1e-3)
+    assert "launch_run0(" in REPORTS[-1].sources["program.py"]
+    with ThreadPoolExecutor(2) as pool:
+        for results in pool.map(lambda x: run(x, weight), inputs * 3):
+            torch.cuda.synchronize()
+            assert all(bool(each.isfinite().all()) for each in results)
+
+
+def test_a_launch_costs_little() -> None:
+    """Host time of a program of 40 small launches, each beyond what the driver takes: printed, and bounded widely."""
+
+    def many(x: torch.Tensor) -> torch.Tensor:
+        for _ in range(40):
+            x = torch.softmax(x, -1).cumsum(0)
+        return x
+
+    run, x = compiled(many), torch.randn(64, 64, device="cuda")
+    with torch.no_grad():
+        run(x)
+        torch.cuda.synchronize()
+        times = []
+        for _ in range(50):
+            start = time.perf_counter()
+            run(x)
+            times.append(time.perf_counter() - start)
+            torch.cuda.synchronize()
+    launches = sum(REPORTS[-1].kernels.values())
+    cost = min(times) * 1e6 / launches
+    print(f"{launches} launches, {cost:.2f} us of host time each, the driver included")
+    assert cost < 20

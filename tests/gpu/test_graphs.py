@@ -125,6 +125,24 @@ def test_what_cannot_be_recorded_runs_between_parts() -> None:
     assert any("recorded" in name or "_part_" in name for name in REPORTS[-1].sources)
 
 
+def test_a_profile_shows_regions_and_kernels() -> None:
+    for recorded in (False, True):
+        run = compiled(lambda x: torch.softmax(x * 2, -1).sum(0)) if recorded else None
+        if run is None:
+            torch.compiler.reset()
+            run = torch.compile(lambda x: torch.softmax(x * 2, -1).sum(0), backend="inductile")
+        x = torch.randn(512, 512, device="cuda")
+        for _ in range(4):
+            run(x)
+        torch.cuda.synchronize()
+        with torch.profiler.profile() as found:
+            run(x)
+            torch.cuda.synchronize()
+        names = [event.key for event in found.key_averages()]
+        assert any(name.startswith("inductile inference") for name in names)
+        assert any("softmax" in name or "sum" in name for name in names if not name.startswith("inductile"))
+
+
 def test_training_in_parts_follows_eager() -> None:
     class Model(nn.Module):
         def __init__(self) -> None:
