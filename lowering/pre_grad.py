@@ -31,9 +31,9 @@ PRE_GRAD: dict[str, PreGradPass] = {
         PreGradPass("remove-identities", "Calls that return their argument itself go away: dropout in evaluation."),
         PreGradPass(
             "recognise-attention",
-            "On a GPU, attention of 16 bits that is written out is `scaled_dot_product_attention`, with its mask, bias and "
-            "dropout. Rounds differently: scores stay in float32. A row that is hidden entirely gets what it gets in "
-            "eager; NaN or infinity in a key or value that a row does not see no longer reaches it.",
+            "On a GPU, attention of 16 bits that is written out is `scaled_dot_product_attention`, with its mask, bias "
+            "and dropout. Rounds differently: scores stay in float32. A row that is hidden entirely gets what it gets "
+            "in eager; NaN or infinity in a key or value that a row does not see no longer reaches it.",
             "lowering.fx_attention",
         ),
         PreGradPass(
