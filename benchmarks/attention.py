@@ -39,7 +39,7 @@ _WHISPER = _BART | {"max_source_positions": 50, "max_target_positions": 128, "nu
 _GEMMA = _GROUPED | {"sliding_window": 16, "num_hidden_layers": 4}
 _SPECIAL_TOKENS: dict[str, Any] = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
 """Within the small vocabularies."""
-_ENCODERS = ("vit", "bert", "roberta", "xlm-r", "distilbert", "deberta")
+_ENCODERS = ("vit", "bert", "roberta", "xlm-r", "distilbert", "deberta", "deberta-relative", "mpnet")
 _PASSES = ("prove-attention-masks", "recognise-attention")
 
 #: name -> (class of the model, of its configuration, options)
@@ -52,6 +52,10 @@ FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"vocab_size": 99, "dim": 64, "n_layers": 2, "n_heads": 2, "hidden_dim": 96},
     ),
     "deberta": ("DebertaV2Model", "DebertaV2Config", _SMALL),
+    "deberta-relative": (
+        "DebertaV2Model", "DebertaV2Config", _SMALL | {"relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
+    ),
+    "mpnet": ("MPNetModel", "MPNetConfig", _SMALL),
     "vit": ("ViTModel", "ViTConfig", _SMALL | {"image_size": 64, "patch_size": 16}),
     "gpt2": ("GPT2LMHeadModel", "GPT2Config", _GPT),
     "gpt-neo": (
@@ -59,6 +63,8 @@ FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"vocab_size": 99, "hidden_size": 64, "num_layers": 2, "num_heads": 2, "window_size": 16,
          "attention_types": [[["global", "local"], 1]], "max_position_embeddings": 128},
     ),
+    "gptj": ("GPTJForCausalLM", "GPTJConfig", _GPT | {"rotary_dim": 16}),
+    "mpt": ("MptForCausalLM", "MptConfig", {"vocab_size": 99, "d_model": 64, "n_layers": 2, "n_heads": 2}),
     "llama": ("LlamaForCausalLM", "LlamaConfig", _GROUPED),
     "prefix": ("LlamaForCausalLM", "LlamaConfig", _GROUPED),
     "mistral": ("MistralForCausalLM", "MistralConfig", _GROUPED | {"sliding_window": 16}),
