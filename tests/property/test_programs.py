@@ -33,7 +33,7 @@ def test_seeds_that_differed(seed: int, wide: bool) -> None:
 
 
 @settings(
-    max_examples=60,
+    max_examples=30,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
 @given(st.data())

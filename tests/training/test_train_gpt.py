@@ -22,9 +22,9 @@ def test_the_script() -> None:
 
 @pytest.mark.parametrize("options", [
     ("--checkpointing", "--accumulation", "2"),
-    ("--autocast",),
+    ("--autocast", "--layers", "1"),
     ("--dropout", "0.1", "--checkpointing"),
-    ("--compile-optimizer",),
+    ("--compile-optimizer", "--layers", "1"),
 ], ids=lambda options: options[0].strip("-"))  # fmt: skip
 def test_variants(options: tuple[str, ...]) -> None:
     assert load_example("train_gpt").main(["--steps", "30", *options]) == 0
