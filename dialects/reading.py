@@ -13,7 +13,7 @@ from typing import cast
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.ir import Attribute, Operation, Region
+from xdsl.ir import Attribute, Operation, Region, TypeAttribute
 from xdsl.parser import Parser, ParserState
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Span
@@ -111,6 +111,9 @@ def _is_text(literal: StringLiteral) -> bool:
     return True
 
 
+#: a type without other types inside, which ends at the first bracket that closes
+_TYPE = re.compile(r'!(?:aten\.tensor|kernel\.buffer)<(?:[^<>"\n/]++|"[^<>"\n]*+")*+>')
+
 #: `%c = arith.cmpi slt, %a, %b : i64`, which most lines of a body are like
 _SCALAR_LINE = re.compile(
     r"(?P<result>%[A-Za-z0-9$._-]+) = (?P<head>(?:arith|math|scalar)\.\w++ (?:[a-z]++, )?)"
@@ -137,6 +140,7 @@ class Reader(Parser):
     def __init__(self, context: Context, text: str, name: str = "<unknown>") -> None:
         super().__init__(context, "", name)
         self._alike: dict[tuple[str, str, int], _Likeness] = {}
+        self._types: dict[str, TypeAttribute] = {}
         self._regions = self._attributes = 0
         self._parser_state = ParserState(Lexer(Input(text, name)))
 
@@ -201,6 +205,15 @@ class Reader(Parser):
         return punctuation
 
     @override
+    def parse_optional_characters(self, text: str) -> str | None:
+        state = self._parser_state
+        span = state.current_token.span
+        if span.end - span.start != len(text) or not state.lexer.input.content.startswith(text, span.start):
+            return None
+        state.current_token = state.lexer.lex()
+        return text
+
+    @override
     def parse_optional_region(self, arguments: object = None) -> Region | None:
         if self._regions >= MAX_REGIONS:
             self.raise_error(f"regions are nested more than {MAX_REGIONS} deep")
@@ -217,10 +230,22 @@ class Reader(Parser):
         return found
 
     @override
-    def parse_optional_type(self) -> Attribute | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def parse_optional_type(self) -> TypeAttribute | None:
+        """A type of a tensor or a buffer is made once for each text, of which a file has few."""
+        state = self._parser_state
+        if state.current_token.kind is not MLIRTokenKind.EXCLAMATION_IDENT:
+            return super().parse_optional_type()
+        match = _TYPE.match(state.lexer.input.content, state.current_token.span.start)
+        known = None if match is None else self._types.get(match[0])
+        if match is not None and known is not None:
+            state.lexer.pos = match.end()
+            state.current_token = state.lexer.lex()
+            return known
         self._enter()
         found = super().parse_optional_type()
         self._attributes -= 1
+        if match is not None and found is not None:
+            self._types[match[0]] = found
         return found
 
     def _enter(self) -> None:

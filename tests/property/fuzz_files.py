@@ -25,6 +25,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from ir_mutations import mutate_module
 from mutations import mutate
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -140,7 +141,11 @@ def mutation(seed: int, cpp: bool) -> str:
     """The mutated text of a seed."""
     generator = random.Random(seed)
     texts = corpus(cpp)
-    return mutate(generator.choice(texts), texts, generator)
+    text = generator.choice(texts)
+    changed = mutate_module(text, generator) if generator.random() < 0.6 else None
+    if changed is None:
+        return mutate(text, texts, generator)
+    return mutate(changed, texts, generator) if generator.random() < 0.1 else changed
 
 
 def worker(first: int, last: int, cpp: bool) -> None:
@@ -234,6 +239,7 @@ def main() -> None:
         return worker(args.seed, args.seed + args.count, args.cpp)
     if args.show:
         text = mutation(args.seed, args.cpp)
+        check(WARM, args.cpp)
         print(text, check(text, args.cpp), sep="\n")
         return None
     start = time.perf_counter()

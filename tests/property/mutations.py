@@ -136,6 +136,58 @@ def _index(text: str, others: Sequence[str], generator: random.Random) -> str:
     return text[: match.start(1)] + change.replace("{}", match[1]) + text[match.end(1) :]
 
 
+def _op_name(text: str, others: Sequence[str], generator: random.Random) -> str:
+    """An op becomes another of its dialect, of this file or of another one."""
+    pattern = re.compile(r"\b(aten|loop|kernel|host|scalar|arith|math)\.([a-z_][\w.]*)")
+    found = list(pattern.finditer(text))
+    if not found:
+        return text
+    match = generator.choice(found)
+    source = text if generator.random() < 0.4 else generator.choice(others)
+    names = [m[0] for m in pattern.finditer(source) if m[1] == match[1]]
+    return text[: match.start()] + generator.choice(names or [match[0]]) + text[match.end() :]
+
+
+def _string(text: str, others: Sequence[str], generator: random.Random) -> str:
+    """What stands in quotes changes, also to what is written as escapes."""
+    found = list(re.finditer(r'"([^"\n]*)"', text))
+    if not found:
+        return text
+    match = generator.choice(found)
+    noise = (
+        "",
+        "\u00e9",
+        "\U0001f600",
+        "\\\\",
+        "\\22",
+        "\\FF",
+        "\\00",
+        "a b",
+        "%x",
+        "x" * 300,
+        "RuntimeError: x",
+        "cuda:90",
+        "cpp",
+    )
+    place = generator.randrange(len(match[1]) + 1)
+    inside = generator.choice((match[1][:place] + generator.choice(noise) + match[1][place:], generator.choice(noise)))
+    return text[: match.start(1)] + inside + text[match.end(1) :]
+
+
+def _region(text: str, others: Sequence[str], generator: random.Random) -> str:
+    """A body goes, with or without its braces, or what is in it."""
+    opened = [m.start() for m in re.finditer(r"\{\n", text)]
+    if not opened:
+        return text
+    start = end = generator.choice(opened)
+    depth = 0
+    for end in range(start, len(text)):
+        depth += (text[end] == "{") - (text[end] == "}")
+        if depth == 0:
+            break
+    return text[:start] + generator.choice(("", "{}", "{\n}")) + text[end + 1 :]
+
+
 def _schedule(text: str, others: Sequence[str], generator: random.Random) -> str:
     """How a loop of a kernel is mapped changes."""
     maps = (
@@ -152,5 +204,5 @@ def _schedule(text: str, others: Sequence[str], generator: random.Random) -> str
 
 _CHANGES = (
     _lines, _lines, _number, _number, _name, _name, _name, _type, _all_types, _all_numbers, _cut, _brackets,
-    _characters, _operands, _index, _index, _schedule,
+    _characters, _operands, _index, _index, _schedule, _op_name, _op_name, _string, _region,
 )  # fmt: skip
