@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from xdsl.dialects.builtin import AnyFloat, IntegerType
+from xdsl.dialects.builtin import AnyFloat, IntegerType, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import kernel
+from ...dialects.scalar import CastOp
 from ...dialects.sym import ZERO, Expr
 from .axes import Loop
 
@@ -27,6 +28,8 @@ _WORK: dict[str, float] = {
     "math.absf": 0.25, "math.fma": 0.25, "scalar.philox": 20.0, "scalar.cast": 0.5, "scalar.widen": 0.5,
     "scalar.narrow": 0.5, "scalar.isnan": 0.25, "scalar.isinf": 0.25, "scalar.isfinite": 0.25, "scalar.signbit": 0.25,
 }  # fmt: skip
+#: work of a conversion of 64-bit integers to floats, for which few processors have SIMD instructions
+FROM_LONG = 2.0
 #: work of a math or scalar function that is not listed
 FUNCTION = 8.0
 
@@ -57,6 +60,8 @@ def work_of_op(op: Operation, sizes: Sizes) -> float:
     """Work of an op with everything nested in it."""
     if isinstance(op, Loop):
         return sizes.trips(op) * sum(work_of_block(region.block, sizes) for region in op.regions)
+    if isinstance(op, CastOp) and op.value.type == i64 and isinstance(op.result.type, AnyFloat):
+        return FROM_LONG
     known = _WORK.get(op.name)
     if known is not None:
         return known

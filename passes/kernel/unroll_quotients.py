@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
-from ...dialects.sym import ZERO, Ranges, simplify, symbol
+from ...dialects.sym import ZERO, Ranges, as_expr, simplify, symbol
 from ..counters import counter
 from ..remarks import remark
 from .axes import flat_vector_loops, substitute_axes
@@ -36,7 +36,7 @@ class UnrollQuotients(ModulePass):
     guarantee:     the same values. A flat loop of lanes of known length, indices of which have quotients or remainders
                    of its axis by a small constant `k` and none other, runs over `i floordiv k`: its body is there once
                    for each remainder, and every index is linear in the axis, so that a C++ compiler loads and stores
-                   whole registers and shuffles them.
+                   whole registers and shuffles them. Points that are left at the end have a loop by themselves.
 
         kernel.for i1 in 0 to 128 map vector tile 16 {
           %a = kernel.load %x[64*i0 + i1 floordiv 2]  kernel.store %a, %y[128*i0 + i1]  kernel.yield
@@ -64,7 +64,7 @@ class UnrollQuotients(ModulePass):
                 count = _divisor(loop)
                 if count is not None and _is_linear_then(loop, count, ranges) and counter(self.name):
                     remark("passed", self.name, loop, "one lane for each quotient", divisor=count)
-                    _unroll(loop, count, ranges)
+                    _unroll(_without_rest(loop, count), count, ranges)
 
 
 def _accesses(loop: kernel.ForOp) -> list[Operation]:
@@ -79,7 +79,7 @@ def _divisor(loop: kernel.ForOp) -> int | None:
     count = common_divisor(loads, axis)
     if trips is None or count is None:
         return None
-    fits = trips % count == 0 and trips >= count * LEAST_LANES and count * len(ops) <= MOST_OPS
+    fits = trips >= count * LEAST_LANES and count * len(ops) <= MOST_OPS
     return count if fits and not any(map(_prevents, ops)) else None
 
 
@@ -100,12 +100,27 @@ def _is_linear_then(loop: kernel.ForOp, count: int, ranges: Ranges) -> bool:
 
 
 def _facts(loop: kernel.ForOp, count: int, ranges: Ranges) -> Ranges:
-    return Ranges.of_axes([(loop.axis.data, (loop.hi.data - loop.lo.data) // count)], ranges)
+    trips = (loop.hi.data - loop.lo.data).as_int() or 0
+    return Ranges.of_axes([(loop.axis.data, as_expr(trips // count))], ranges)
 
 
 def _point(loop: kernel.ForOp, count: int, rest: int) -> dict:
     """What the axis is at one of the points that a lane takes."""
     return {loop.axis.data: symbol(loop.axis.data) * count + loop.lo.data + rest}
+
+
+def _without_rest(loop: kernel.ForOp, count: int) -> kernel.ForOp:
+    """The loop over as many points as fill all lanes, in front of one over those that are left."""
+    axis, lo, hi = loop.axis.data, loop.lo.data, loop.hi.data
+    rest = ((hi - lo).as_int() or 0) % count
+    if rest:
+        block = loop.parent
+        assert block is not None
+        behind = loop.clone()
+        set_range(behind, (axis, hi - rest, hi))
+        block.insert_op_after(behind, loop)
+        set_range(loop, (axis, lo, hi - rest))
+    return loop
 
 
 def _unroll(loop: kernel.ForOp, count: int, ranges: Ranges) -> None:

@@ -49,7 +49,7 @@ kernel.func @thirds(%x: !kernel.buffer<f32, 4096>, %w: !kernel.buffer<f32, 3>, %
 
 // -----
 
-// Left as it is: a large divisor, and a length that the divisor does not divide.
+// A large divisor is left as it is.
 
 kernel.func @large(%x: !kernel.buffer<f32, 2048>, %y: !kernel.buffer<f32, 4096>) {
   kernel.for i0 in 0 to 64 {
@@ -68,6 +68,8 @@ kernel.func @large(%x: !kernel.buffer<f32, 2048>, %y: !kernel.buffer<f32, 4096>)
 
 // -----
 
+// The last point has a loop by itself.
+
 kernel.func @odd(%x: !kernel.buffer<f32, 2112>, %y: !kernel.buffer<f32, 4160>) {
   kernel.for i0 in 0 to 64 {
     kernel.for i1 in 0 to 65 {
@@ -81,4 +83,7 @@ kernel.func @odd(%x: !kernel.buffer<f32, 2112>, %y: !kernel.buffer<f32, 4160>) {
 }
 
 // CHECK-LABEL: kernel.func @odd
-// CHECK:         i1 floordiv 2
+// CHECK:         kernel.for i1 in 0 to 32 map vector
+// CHECK-NOT:       floordiv
+// CHECK:         kernel.for i1 in 64 to 65 map vector
+// CHECK-NEXT:      kernel.load %x[33*i0 + i1 floordiv 2]
