@@ -28,16 +28,17 @@ BESIDE_SCAN = 6.0
 
 @dataclass(frozen=True)
 class KernelMergeLoops(ModulePass):
-    """Merge loops of one block over the same range that touch a common buffer.
+    """Merge loops of one block over the same range that touch a common buffer, or that a third one meets.
 
     Level: kernel.
 
     Precondition: loops are as `lower-loop-to-kernel` makes them, without mapping and tiles.
     Guarantee: loops of one block over the same range that touch a common buffer are one loop where no value has to
     flow from the end of one to the start of another. A `for` merged with a `reduce` is a `reduce` that stores, two
-    reduces, or two scans, are one with several combiners. A `for` in front of a `scan` is part of its body, one behind
-    it part of `then`; on a CPU only where it is little work, because lanes run it faster than the steps of a scan do.
-    What a merged loop stored for itself to read is a scalar now.
+    reduces, or two scans, are one with several combiners. On a GPU so are reductions without a common buffer where a
+    later loop over the same range reads what both read: all of it is on its way at once. A `for` in front of a `scan`
+    is part of its body, one behind it part of `then`; on a CPU only where it is little work, because lanes run it
+    faster than the steps of a scan do. What a merged loop stored for itself to read is a scalar now.
 
         %m = kernel.reduce max i1 in 0 to 8 { %v = kernel.load %x[i1]  kernel.yield %v }
         kernel.for i1 in 0 to 8 { ... kernel.store %e, %row[i1]  kernel.yield }
@@ -68,24 +69,37 @@ class KernelMergeLoops(ModulePass):
 def merge_loops(function: kernel.FuncOp, target: Target) -> None:
     """Merge loops in one kernel, outermost blocks first, and clean up behind."""
     block = function.body.block
-    most = BESIDE_SCAN if isinstance(target, CpuTarget) else inf
-    if _merge_block(block, kernel_names(function), most):
+    on_cpu = isinstance(target, CpuTarget)
+    policy = _Policy(BESIDE_SCAN if on_cpu else inf, meets_later=not on_cpu)
+    if _merge_block(block, kernel_names(function), policy):
         BlockSimplifier(written_buffers(block)).run(block)
         while remove_dead(block):
             pass
 
 
-def _merge_block(block: Block, names: set[str], beside_scan: float) -> bool:
+@dataclass(frozen=True)
+class _Policy:
+    """What a target wants merged.
+
+    beside_scan: most work of a body that runs as part of a scan
+    meets_later: whether reductions become one for the sake of a later loop that reads what both read
+    """
+
+    beside_scan: float
+    meets_later: bool
+
+
+def _merge_block(block: Block, names: set[str], policy: _Policy) -> bool:
     changed = False
     ops = list(block.ops)
     if sum(isinstance(op, Loop) for op in ops) > 1:
-        grouping = _Grouping(ops[:-1], beside_scan)
+        grouping = _Grouping(ops[:-1], policy)
         changed = grouping.merges
         if changed:
             _rebuild(block, grouping, names)
     for op in block.ops:
         for region in op.regions:
-            changed |= _merge_block(region.block, names, beside_scan)
+            changed |= _merge_block(region.block, names, policy)
     return changed
 
 
@@ -100,13 +114,10 @@ class _Group:
 
 @dataclass
 class _Grouping:
-    """Decides which ops of a block are merged, from the dependences between them.
-
-    beside_scan: most work of a body that runs as part of a scan
-    """
+    """Decides which ops of a block are merged, from the dependences between them."""
 
     ops: list[Operation]
-    beside_scan: float
+    policy: _Policy
     groups: list[_Group] = field(default_factory=list)
     merges: bool = False
 
@@ -155,7 +166,8 @@ class _Grouping:
         loops = [self.ops[k] for k in group.items]
         if not _same_range(loops[0], self.ops[item]):
             return False
-        if not any(_common(self.effects[k], self.effects[item]) for k in group.items):
+        meet = any(_common(self.effects[k], self.effects[item]) for k in group.items)
+        if not meet and not (self.policy.meets_later and self._meet_later(group, item)):
             return False
         if not _combinable([*loops, self.ops[item]]) or not self._may_scan(group, item, edges):
             return False
@@ -166,6 +178,17 @@ class _Grouping:
             if other is not group and other.before >> group.number & 1:
                 return False
         return True
+
+    def _meet_later(self, group: _Group, item: int) -> bool:
+        """Whether a loop behind reductions touches what each of them does."""
+        reduces = [*group.items, item]
+        if not all(isinstance(self.ops[k], kernel.ReduceOp) for k in reduces):
+            return False
+        return any(
+            _same_range(self.ops[item], self.ops[later])
+            and all(_common(self.effects[k], self.effects[later]) for k in reduces)
+            for later in range(item + 1, len(self.ops))
+        )
 
     def _may_scan(self, group: _Group, item: int, edges: dict[int, bool]) -> bool:
         """Whether a group and one more loop can be one scan, if any of them scans.
@@ -185,7 +208,7 @@ class _Grouping:
         bodies = [region.block for region in op.regions]
         if any(is_loop(inner) for body in bodies for inner in body.ops):
             return False
-        return isinstance(op, kernel.ScanOp) or work_of_block(bodies[0], Sizes()) <= self.beside_scan
+        return isinstance(op, kernel.ScanOp) or work_of_block(bodies[0], Sizes()) <= self.policy.beside_scan
 
     def in_order(self) -> list[_Group]:
         """Groups such that each comes behind those it depends on, else in the order of their first op."""

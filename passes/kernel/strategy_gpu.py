@@ -280,10 +280,12 @@ class _GpuSchedule:
         self._spread(tiles)
 
     def _only_adds_up(self) -> bool:
-        """Whether each program reads one long row of 16 bits an element and keeps a number of it.
+        """Whether each program reads long rows of 16 bits an element once and keeps a number of them.
 
         Steps, the next one on its way while one is added up, are faster than all of a row in registers: the means of
-        8192 rows of 8192 elements take 0.035 ms on an H200 instead of 0.039, the sums of 4096 elements 0.036.
+        8192 rows of 8192 elements take 0.035 ms on an H200 instead of 0.039, the sums of 4096 elements 0.036. Sums of
+        products of two rows of 4096 elements, all of them in registers, take 0.039, twice as many bytes as the sums of
+        squares, which take 0.019 in steps.
         """
         inner = self._innermost()
         op = inner[0]
@@ -294,7 +296,7 @@ class _GpuSchedule:
         loads = [a for a in self.nest.accesses if isinstance(a.op, kernel.LoadOp) and a.loops[-1] is op]
         long = 2 * self.blocks.least_step <= self.sizes.trips(op) <= self.blocks.longest_row
         numbers = all(MONOIDS[name.data].arity == 1 for name in op.combiners)
-        return numbers and long and len(loads) == 1 and loads[0].bytes == 2
+        return numbers and long and bool(loads) and all(load.bytes == 2 for load in loads)
 
     def _decides_bounds(self, loop: kernel.ForOp) -> bool:
         """Whether bounds of loops inside depend on an axis: its iterations then take turns of their own."""

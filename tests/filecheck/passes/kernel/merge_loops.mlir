@@ -408,3 +408,43 @@ kernel.func @chain(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) {
 // GPU-LABEL: kernel.func @chain
 // GPU: kernel.scan sum
 // GPU: kernel.scan sum
+
+// -----
+
+// Two sums of rows that the last loop both reads: on a GPU one reduction, whose loads are on their way together.
+
+kernel.func @cosine(%x: !kernel.buffer<f32, 4096>, %y: !kernel.buffer<f32, 4096>, %z: !kernel.buffer<f32, 4096>, %o: !kernel.buffer<f32, 8>) {
+  kernel.for i0 in 0 to 8 {
+    %a = kernel.reduce sum i1 in 0 to 512 {
+      %v = kernel.load %x[512*i0 + i1]
+      kernel.yield %v
+    }
+    %c = math.sqrt %a : f32
+    %b = kernel.reduce sum i1 in 0 to 512 {
+      %v = kernel.load %y[512*i0 + i1]
+      kernel.yield %v
+    }
+    %n = kernel.reduce max i1 in 0 to 512 {
+      %v = kernel.load %z[512*i0 + i1]
+      kernel.yield %v
+    }
+    %d = arith.mulf %c, %b : f32
+    %s = kernel.reduce sum i1 in 0 to 512 {
+      %v = kernel.load %x[512*i0 + i1]
+      %w = kernel.load %y[512*i0 + i1]
+      %p = arith.mulf %v, %w : f32
+      %q = arith.divf %p, %d : f32
+      kernel.yield %q
+    }
+    %t = arith.addf %s, %n : f32
+    kernel.store %t, %o[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+// CHECK-LABEL: @cosine
+// CHECK-COUNT-4: kernel.reduce
+// GPU-LABEL: @cosine
+// GPU: kernel.reduce [sum, sum] i1
+// GPU: kernel.reduce max
+// GPU: kernel.reduce sum
