@@ -81,7 +81,8 @@ class Dependences:
         reason = obstacle_of(op)
         if reason is not None:
             return reason
-        values = (*operands_of(op), *op.results)
+        # what an op gives and nobody reads crosses no border: attention's sizes and seeds, an absent mask
+        values = (*operands_of(op), *(result for result in op.results if result.first_use is not None))
         names = mentioned_symbols(op).union(*(_symbols_of(v.type) for v in values))
         if not names.isdisjoint(self.bound):
             return "its sizes depend on data"

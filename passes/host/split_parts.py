@@ -20,6 +20,7 @@ from ..common.functions import kernels_of
 from ..common.mentions import mentioned_symbols
 from ..counters import counter
 from ..remarks import remark
+from ._capturable import obstacles
 from ._parts import Dependences, Part, few_parts, is_place, reasons
 
 _INDEX = IndexType()
@@ -66,9 +67,9 @@ class HostSplitParts(ModulePass):
             device = _cuda_device(function)
             if device is None:
                 continue
-            steps = Dependences(function, kernels, device).steps(function.body.block)
-            if all(step.reason is None for step in steps) and not _has_foreign_argument(function, device):
+            if next(obstacles(function, kernels), None) is None and not _has_foreign_argument(function, device):
                 continue
+            steps = Dependences(function, kernels, device).steps(function.body.block)
             parts = few_parts(steps, self.least)
             for step, reason in reasons(parts):
                 name = getattr(step.op, "target", step.op.name)

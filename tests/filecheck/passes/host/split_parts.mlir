@@ -71,3 +71,20 @@ host.func @g(%x: !aten.tensor<(s0)xf32, device = "cuda:0">) -> (!aten.tensor<(s0
 // CHECK-NEXT:    host.launch @k(%e, %b) [s0]
 // CHECK:         %f = aten.exp(%b)
 // CHECK:         host.return %f
+
+// -----
+
+// What attention gives beside its result, and nobody reads, crosses no border: it is recorded with what is around it.
+
+host.func @attention(%q: !aten.tensor<1x2x8x8xf16, device = "cuda:0">) -> (!aten.tensor<1x2x8x8xf16, device = "cuda:0">, !aten.tensor<(u0)x4xi64, device = "cuda:0">) symbols [#sym.symbol<u0>] {
+  %n = aten.nonzero(%q) binds [u0] : !aten.tensor<(u0)x4xi64, device = "cuda:0">
+  %e = aten.exp(%q) : !aten.tensor<1x2x8x8xf16, device = "cuda:0">
+  %o:9 = aten._scaled_dot_product_cudnn_attention(%q, %q, %e, compute_log_sumexp = false) : !aten.tensor<1x2x8x8xf16, device = "cuda:0">, !aten.tensor<0xf32, device = "cuda:0">, none, none, index, index, !aten.tensor<i64, device = "cuda:0">, !aten.tensor<i64, device = "cuda:0">, none
+  host.return %o#0, %n
+}
+
+// CHECK-LABEL: host.func @attention(
+// CHECK:         aten.nonzero
+// CHECK-LABEL: host.func @attention_part_0(
+// CHECK-NEXT:    aten.exp
+// CHECK-NEXT:    aten._scaled_dot_product_cudnn_attention
