@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from ..rotation import commit
 
@@ -108,6 +109,32 @@ def test_faults_are_seen(change: Any, fault: str | None) -> None:
     found = zoo_measure.compile_and_compare(case, inputs, references, mode, "cpu", _Wrong(change), 1)
     assert not found.error
     assert ([] if fault is None else [True]) == [fault in each for each in found.faults if fault]
+
+
+class _Kink(torch.nn.Module):
+    """A ReLU at 0: the gradient of the weight jumps from 1 to 2 where a weight is a unit larger."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.tensor([2.0] + [1.0] * 63))  # the zoo varies weights that are equal
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x * self.weight - x).relu().sum() + self.weight.sum()
+
+
+def _rounding_up(graph: Any, inputs: Any) -> Any:
+    """A backend whose numbers are a unit in the last place larger."""
+    del inputs
+    return lambda *args: graph(*(x * (1 + torch.finfo(x.dtype).eps) if x.requires_grad else x for x in args))
+
+
+def test_kinks_are_told_from_faults() -> None:
+    """A side that rounding decides is no fault; what is wrong with moved weights too is one."""
+    row = zoo_models.Row("kink", "ours", "torch", lambda: zoo_models.Case(_Kink(), lambda _: {"0": torch.ones(64)}))
+    found = zoo_measure.measure(row, "training", "cpu", 1, _rounding_up)
+    assert found["status"] == "pass" and "grad.weight" in found["kink"]
+    wrong = zoo_measure.measure(row, "training", "cpu", 1, _Wrong(lambda x: x * 1.0001))
+    assert wrong["status"] == "values" and "kink" not in wrong
 
 
 def test_packages_that_lack_are_said() -> None:
