@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import host, kernel
 from ..dialects.aten import TensorType
-from ..errors import UserError
+from ..errors import UserError, is_of_program
 from ..lowering.registry import nearest
 from ..passes.common.functions import reached
 
@@ -112,7 +112,12 @@ def run_compiled(
         check_arguments(module, inputs)
     passes = remaining_passes(module, target_of_device(module))
     PassManager(passes).run(new_context(), module)
-    return build(module, checked=checked)(list(inputs))
+    try:
+        return build(module, checked=checked)(list(inputs))
+    except ZeroDivisionError as error:  # host programs compute sizes as Python does
+        if is_of_program(error):
+            raise
+        raise UserError("an expression of sizes divides by zero", "mend the file") from error
 
 
 def keep_function(module: ModuleOp, name: str | None) -> None:

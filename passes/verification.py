@@ -63,6 +63,15 @@ _LOOK_INSIDE = frozenset({"loop.fusion"})
 _LOOK_AROUND = (HasAncestor, HasParent, IsolatedFromAbove, SymbolOpInterface, SymbolTable, SymbolUserOpInterface)
 #: ops that are checked against axes and kernels around them
 _LOOK_BEYOND = ACCESSES | {host.LaunchOp, kernel.AssertOp}
+#: dialects whose ops have no meaning in the body of a function, or in that of a nest at the loop level
+_FOREIGN: dict[type[Operation], frozenset[str]] = {
+    kernel.FuncOp: frozenset({"aten", "func", "host", "loop", "sym"}),
+    host.FuncOp: frozenset({"func", "kernel", "loop"}),
+    FuncOp: frozenset({"host", "kernel"}),
+}
+_IN_NESTS = frozenset({"aten", "func", "host", "kernel"})
+_at_home: dict[frozenset[str], set[type[Operation]]] = {}
+"""classes of ops that were seen where ops of these dialects may not stand"""
 _MEMO_LIMIT = 1 << 16
 _valid: dict[tuple[object, ...], Facts] = {}
 """signature -> what the names of such an op are"""
@@ -163,6 +172,8 @@ class _Walk:
         """The symbols and axes that index expressions may use, with the ranges of axes."""
         self.empty = 0
         """How many of the enclosing nests have no point: what is inside never runs."""
+        self.foreign: frozenset[str] = frozenset()
+        """Dialects whose ops may not stand here."""
         self.kernels: dict[str, kernel.FuncOp] | None = None
         self.module = module
         found = _check_op(module)
@@ -184,9 +195,14 @@ class _Walk:
         own = [*map(id, block.args)]  # of live values, so no two are equal; a hash of values is a call of Python
         visible.update(own)
         bound: list[str] = []
+        at_home = _at_home.setdefault(self.foreign, set())
         last = block.last_op
         op = block.first_op
         while op is not None:
+            if type(op) not in at_home:
+                if op.name.partition(".")[0] in self.foreign:
+                    return Violation(op, f"cannot stand in the body of {block.parent_op().name}")  # pyright: ignore
+                at_home.add(type(op))
             for operand in operands_of(op):
                 if id(operand) not in visible:
                     return _undefined(op, operand)
@@ -240,6 +256,9 @@ class _Walk:
                 return Violation(op, f"declares axis {name!r}, which is declared already around it")
         self.names.update(facts.axes)
         self.empty += facts.is_empty
+        outer = self.foreign
+        if op.name.startswith("loop."):
+            self.foreign = _IN_NESTS
         found = None
         for number, region in enumerate(op.regions):
             if number == facts.inside:
@@ -247,6 +266,7 @@ class _Walk:
             found = found or self._in_blocks(region.blocks)
         if len(op.regions) <= facts.inside:
             self._leave(facts)
+        self.foreign = outer
         return found
 
     def _leave(self, facts: Facts) -> None:
@@ -255,17 +275,18 @@ class _Walk:
             del self.names[name]
 
     def _in_isolated(self, op: Operation) -> Violation | None:
-        outer = self.visible, self.names, self.empty
+        outer = self.visible, self.names, self.empty, self.foreign
         names: tuple[str, ...] = ()
         if isinstance(op, FuncOp | host.FuncOp | kernel.FuncOp):
             names, problem = declared_by(op)
             if problem is not None:
                 return Violation(op, problem)
         self.visible, self.names, self.empty = set(), dict.fromkeys(names), 0
+        self.foreign = _FOREIGN.get(type(op), frozenset())
         found = None
         for region in op.regions:
             found = found or self._in_blocks(region.blocks)
-        self.visible, self.names, self.empty = outer
+        self.visible, self.names, self.empty, self.foreign = outer
         return found
 
 

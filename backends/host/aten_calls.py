@@ -18,7 +18,7 @@ from .constants import Constants
 from .direct import direct
 from .expressions import expression
 from .products import implementation_of
-from .runtime import torch_dtype
+from .runtime import device_of, torch_dtype
 
 
 class ArgumentPrinter:
@@ -101,7 +101,7 @@ class ArgumentPrinter:
         if isinstance(value, Attribute):
             return bind("dtype", torch_dtype(value))
         if isinstance(value, Device):
-            return bind("device", torch.device(str(value)))
+            return bind("device", device_of(str(value)))
         if isinstance(value, Layout | MemoryFormat):
             return bind("format", getattr(torch, str(value)))
         if isinstance(value, Operator):

@@ -76,7 +76,7 @@ class CheckedEmitter(HostEmitter):
             return
         assert isinstance(kind, TensorType)
         self.constants.fixed("empty", empty)
-        device = self.constants.bind("device", torch.device(kind.device))
+        device = self.constants.bind("device", runtime.device_of(kind.device))
         self.lines.append(f"{self._fresh(op.out)} = empty({self._layout(op.out)}, {dtype}, {device})")
 
     @override

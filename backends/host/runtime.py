@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from ...dialects.aten.types import torch_name
-from ...errors import of_program
+from ...errors import UserError, of_program
 
 _guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
 
@@ -75,6 +75,14 @@ def check_size(tensor: torch.Tensor, size: Sequence[int], name: str) -> None:
     if tensor.shape != size:
         problem = f"{name} gives a tensor of sizes {list(tensor.shape)}, and the program needs {list(size)}"
         raise of_program(RuntimeError(problem))
+
+
+def device_of(name: str) -> torch.device:
+    """The device of a name. Raises UserError for one that this torch does not know."""
+    try:
+        return torch.device(name)
+    except RuntimeError as error:
+        raise UserError(f"this torch knows no device {name!r}", "mend the device in the file") from error
 
 
 def torch_dtype(element: Any) -> torch.dtype:

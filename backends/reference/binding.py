@@ -12,7 +12,8 @@ from xdsl.ir import Attribute
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import SymError
 from ...dialects.sym.attributes import SymbolDeclaration
-from .errors import InputError
+from .domain import value_of
+from .errors import InputError, InterpretationError
 from .precision import WIDER, torch_dtype
 from .tensors import mismatch
 
@@ -77,9 +78,9 @@ def _tensor_problem(kind: TensorType, value: Any, symbols: dict[str, int]) -> st
     if not isinstance(value, torch.Tensor):
         return f"is {type(value).__name__}"
     try:
-        shape = [e.evaluate(symbols) for e in kind.shape]
-        strides = [e.evaluate(symbols) for e in kind.strides]
-    except SymError as error:
+        shape = [value_of(e, symbols) for e in kind.shape]
+        strides = [value_of(e, symbols) for e in kind.strides]
+    except (SymError, InterpretationError) as error:
         return f"cannot be checked: {error}"
     return mismatch(value, shape, strides, torch_dtype(kind.element), kind.device)
 

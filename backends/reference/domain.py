@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import torch
 
 from ...dialects.sym import Expr
 from ...dialects.sym.containers import Axis
+from .errors import InterpretationError
 
 #: most lanes that are evaluated at once, unless one loop alone has more
 LANES = 1 << 20
@@ -65,11 +67,21 @@ class Domain:
 
     def evaluate(self, expr: Expr, dynamic: Mapping[str, torch.Tensor] | None = None) -> int | torch.Tensor:
         """Value of an index expression in each lane."""
-        return expr.evaluate({**self.symbols, **dynamic} if dynamic else self.symbols)
+        return value_of(expr, {**self.symbols, **dynamic} if dynamic else self.symbols)
 
     def tensor(self, value: int | torch.Tensor) -> torch.Tensor:
         """An index as an int64 tensor."""
         return torch.as_tensor(value, dtype=torch.int64, device=self.device)
+
+
+def value_of(expr: Expr, values: Mapping[str, Any]) -> Any:
+    """The value of an expression. InterpretationError where it divides by zero, SymError for an unknown symbol."""
+    try:
+        return expr.evaluate(values)
+    except (ZeroDivisionError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "ZeroDivisionError" not in str(error):
+            raise
+        raise InterpretationError(f"the index expression {expr} divides by zero") from error
 
 
 def pieces(sizes: Sequence[int], limit: int) -> Iterator[tuple[Span, ...]]:

@@ -15,7 +15,8 @@ from ...dialects.sym import SymbolAttr, SymError
 from ...dialects.sym.attributes import SymbolDeclaration
 from ...lowering.fx_private import without_modes
 from ..limits import check_bytes
-from .errors import InputError
+from .domain import value_of
+from .errors import InputError, InterpretationError
 from .index_bounds import IndexBounds
 from .precision import actual_device, torch_dtype
 from .run import declarations, find_function
@@ -71,7 +72,7 @@ def _symbols(declared: list[SymbolDeclaration], kinds: list[Attribute], generato
             kind = kinds[declaration.arg]
             assert isinstance(kind, TensorType)
             inner = kind.shape[declaration.stride + 1 :]
-            row_major = max(1, prod(e.evaluate(symbols) for e in inner))
+            row_major = max(1, prod(value_of(e, symbols) for e in inner))
             symbols[declaration.name] = _allowed(declaration, row_major)
     return symbols
 
@@ -104,8 +105,8 @@ def _smallest(bounds: list[Any], symbols: Mapping[str, int]) -> int | None:
     known: list[int] = []
     for bound in bounds:
         try:
-            known.append(bound.evaluate(symbols))
-        except SymError:
+            known.append(value_of(bound, symbols))
+        except (SymError, InterpretationError):
             continue  # depends on axes or on what the program computes
     return min(known) if known else None
 
@@ -113,8 +114,8 @@ def _smallest(bounds: list[Any], symbols: Mapping[str, int]) -> int | None:
 def _tensor(
     kind: TensorType, symbols: Mapping[str, int], below: int | None, special: bool, generator: torch.Generator
 ) -> torch.Tensor:
-    shape = tuple(e.evaluate(symbols) for e in kind.shape)
-    strides = tuple(e.evaluate(symbols) for e in kind.strides)
+    shape = tuple(value_of(e, symbols) for e in kind.shape)
+    strides = tuple(value_of(e, symbols) for e in kind.strides)
     dtype, count = torch_dtype(kind.element), span(shape, strides)
     check_bytes(count * max(dtype.itemsize, 8))
     if dtype.is_complex:

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute
 
 from ...dialects.aten.types import TensorType, scalar_type, torch_name
 from ..host.gpu import HOSTS, gpu
+from ..host.runtime import device_of
 
 #: dtype in memory -> the dtype that takes its place when everything is computed in float64
 WIDER: dict[torch.dtype, torch.dtype] = {
@@ -113,7 +114,7 @@ def width(kind: Attribute) -> int:
 
 def actual_device(name: str) -> torch.device:
     """The device of a type, or the CPU on a machine without it, so that any program can be interpreted."""
-    device = torch.device(name)
+    device = device_of(name)
     is_here = device.type in HOSTS or gpu(device.type).is_available
     return device if is_here else torch.device("cpu")
 

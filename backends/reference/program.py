@@ -15,7 +15,7 @@ from ...dialects.aten.binding import MEASURED, bindings
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import Expr, SymIntOp
 from ...errors import of_program
-from .domain import Domain
+from .domain import Domain, value_of
 from .errors import InterpretationError, LifetimeError, describe
 from .frame import Frame, Machine
 from .precision import tensor_device
@@ -109,7 +109,7 @@ class Program:
 
     def size(self, expr: Expr) -> int:
         """Value of an expression over the function's symbols. SymError for a symbol that has none."""
-        return expr.evaluate(self.symbols)
+        return value_of(expr, self.symbols)
 
     def shape(self, kind: TensorType) -> tuple[int, ...]:
         """Sizes of a type."""
@@ -155,7 +155,7 @@ class Program:
                     found = found.size(each.dim)
                 elif each.stride is not None:
                     found = found.stride(each.stride)
-                self.symbols[each.name] = each.value.evaluate({**self.symbols, MEASURED: int(found)})
+                self.symbols[each.name] = value_of(each.value, {**self.symbols, MEASURED: int(found)})
         for out, value in zip(op.results, results, strict=True):
             if isinstance(out.type, TensorType):
                 self._define_sizes(out.type, value)

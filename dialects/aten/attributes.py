@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import ClassVar
+
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute, Data
 from xdsl.irdl import irdl_attr_definition
@@ -10,6 +13,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from .literals import float_text, parse_float
+from .types import DEVICE
 
 
 @irdl_attr_definition
@@ -29,6 +33,13 @@ class NoneAttr(Data[None]):
 class _Word(Data[str]):
     """An attribute that is one string literal."""
 
+    known: ClassVar[re.Pattern[str]] = re.compile(r".*", re.DOTALL)
+
+    def verify(self) -> None:
+        """A file says no word that torch has no such thing for."""
+        if self.known.fullmatch(self.data) is None:
+            raise VerifyException(f"{self.data!r} is none of {self.name}")
+
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> str:
         """Parse `<"text">`."""
@@ -46,6 +57,7 @@ class DeviceAttr(_Word):
     """A device: `#aten.device<"cuda:0">`."""
 
     name = "aten.device"
+    known = DEVICE
 
 
 @irdl_attr_definition
@@ -53,6 +65,7 @@ class LayoutAttr(_Word):
     """A torch layout: `#aten.layout<"strided">`."""
 
     name = "aten.layout"
+    known = re.compile(r"strided|jagged|sparse_(?:coo|csr|csc|bsr|bsc)|_mkldnn")
 
 
 @irdl_attr_definition
@@ -60,6 +73,7 @@ class MemoryFormatAttr(_Word):
     """A torch memory format: `#aten.memory_format<"channels_last">`."""
 
     name = "aten.memory_format"
+    known = re.compile(r"(?:contiguous|preserve)_format|channels_last(?:_3d)?")
 
 
 @irdl_attr_definition

@@ -91,7 +91,7 @@ ITEM_SIZES: dict[str, int] = {
 
 
 #: spelling of a torch device; its number has seven bits
-_DEVICE = re.compile(r"[a-z]+(?::(?:[0-9]|[1-9][0-9]|1[01][0-9]|12[0-7]))?")
+DEVICE = re.compile(r"[a-z]+(?::(?:[0-9]|[1-9][0-9]|1[01][0-9]|12[0-7]))?")
 #: a tensor and a buffer have fewer bytes
 MAX_BYTES = 1 << 63
 
@@ -230,7 +230,7 @@ class TensorType(Data[TensorData], TypeAttribute):
                     parser.parse_keyword("device")
                     parser.parse_punctuation("=")
                     device = parser.parse_str_literal()
-                    if _DEVICE.fullmatch(device) is None:
+                    if DEVICE.fullmatch(device) is None:
                         parser.raise_error(f"{device!r} is no device: write one as cpu or cuda:0")
         if strides is not None and len(strides) != len(shape):
             parser.raise_error(f"{len(strides)} strides for {len(shape)} dimensions")

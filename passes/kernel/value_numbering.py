@@ -28,7 +28,7 @@ def kernel_key(function: kernel.FuncOp) -> Key:
 
 
 def region_key(region: Region) -> Key:
-    """Equal for two regions that compute the same from their arguments and use no other values."""
+    """Equal for two regions that compute the same from their arguments and from the same other values."""
     numbering = _Numbering(())
     for argument in region.block.args:
         numbering.number(argument)
@@ -59,7 +59,7 @@ class _Numbering:
             self.rename[axis.data] = f"a.{self.axes}"
             self.axes += 1
             self.pairs = tuple(self.rename.items())
-        operands = tuple([self.numbers[value] for value in op.operands])
+        operands = tuple([self.numbers.get(value, value) for value in op.operands])
         properties = tuple(
             [(name, self._attribute(op.properties[name])) for name in sorted(op.properties) if name not in _NAMES]
         )

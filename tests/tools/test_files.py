@@ -54,8 +54,8 @@ HOSTS = {
     LAUNCH.replace("%0 = ", "%n = host.empty : !aten.tensor<(s0*s0*s0*s0*s0*s0*s0)xf32>\n  %0 = "): (
         "and the file may take", "a tensor takes 17592186044416 bytes",
     ),
-    LAUNCH.replace("(%x,", "(%e,").replace("%0 = ", "%e = aten.exp(%x) : !aten.tensor<(2*s0)xf32>\n  %0 = "): (
-        "", "aten.exp returns torch.float32[64], and the file says torch.float32[128]",
+    LAUNCH.replace("(%x,", "(%e,").replace("%0 = ", "%e = aten.call \"aten::exp\"(%x) : !aten.tensor<(2*s0)xf32>\n  %0 = "): (
+        "", "aten::exp returns torch.float32[64], and the file says torch.float32[128]",
     ),
 }  # fmt: skip
 
@@ -86,6 +86,28 @@ def test_what_a_program_does_is_checked(host: str, tmp_path: Path, capsys: pytes
         assert output.count("error:") == 1 and "Traceback" not in output
     for expected in HOSTS[host]:
         assert expected in output
+
+
+DIVIDES = """func.func @f(%v: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {
+  %u = loop.generate (i0 in 4) {
+    %a = loop.load %v[3 mod (2*i0)]
+    loop.yield %a
+  } : !aten.tensor<4xf32>
+  func.return %u : !aten.tensor<4xf32>
+}"""
+
+
+def test_an_index_that_divides_by_zero_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, output = outcome(DIVIDES, tmp_path, capsys)
+    assert status == 1
+    assert output == "error: the index expression 3 mod (2*i0) divides by zero\n"
+
+
+def test_ops_stand_at_their_level(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for line in ("host.free %x", "%e = aten.exp(%x) : !aten.tensor<4xf32>"):
+        status, output = outcome(PROGRAM.format(body=f"{line}\n{COPY}", host=LAUNCH), tmp_path, capsys)
+        assert status == 1
+        assert "cannot stand in the body of kernel.func" in output
 
 
 def test_checks_can_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import ComplexType
+from xdsl.dialects.builtin import ComplexType, IntegerType
 from xdsl.ir import Attribute, SSAValue
 
 from ..ops import AtenOp
@@ -30,6 +30,19 @@ _OF_BOOL = frozenset({
     "isposinf", "isreal", "le", "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "ne", "signbit",
 })  # fmt: skip
 _OF_INDICES = frozenset({"argmax", "argmin", "count_nonzero"})
+#: packets that compute floats of whatever they are given
+_OF_FLOATS = frozenset({
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "deg2rad", "digamma", "erf", "erfc",
+    "erfinv", "exp", "exp2", "expm1", "float_power", "gelu", "hypot", "i0", "igamma", "igammac", "lgamma", "log",
+    "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logit", "logsumexp", "mean", "mish", "polygamma", "rad2deg",
+    "reciprocal", "rsqrt", "sigmoid", "silu", "sin", "sinc", "sinh", "softplus", "sqrt", "std", "tan", "tanh",
+    "true_divide", "var", "xlogy",
+})  # fmt: skip
+#: packets that take integers and truth values alone
+_OF_INTEGERS = frozenset({
+    "__and__", "__lshift__", "__or__", "__rshift__", "__xor__", "bitwise_and", "bitwise_left_shift", "bitwise_not",
+    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "gcd", "lcm",
+})  # fmt: skip
 #: pointwise ops whose result is no float of the type of their operands
 _OTHER = _OF_BOOL | {"complex", "float_power", "frexp", "ldexp", "polar", "bucketize", "view_as_complex"}
 
@@ -42,10 +55,34 @@ def misfit_of_elements(op: AtenOp) -> str | None:
         if name in ("index", "indices") and element not in _INDICES:
             return f"'{name}' holds {torch_name(element)}, which is no index"
     type_ = op.results[0].type if op.results else None
-    expected = _expected(op)
-    if expected is None or not isinstance(type_, TensorType) or type_.element == expected:
+    if not isinstance(type_, TensorType):
         return None
-    return f"result 0 holds {torch_name(expected)}, and not {torch_name(type_.element)}"
+    expected = _expected(op)
+    if expected is not None and type_.element != expected:
+        return f"result 0 holds {torch_name(expected)}, and not {torch_name(type_.element)}"
+    return _misfit_of_kinds(op, type_.element) if expected is None else None
+
+
+def _kind(element: Attribute) -> int:
+    """Truth values are below integers, and these below floats, in what torch promotes to."""
+    if isinstance(element, IntegerType):
+        return 0 if element.width.data == 1 else 1
+    return 2
+
+
+def _misfit_of_kinds(op: AtenOp, result: Attribute) -> str | None:
+    """Where the result is of a lower kind than what it is computed from."""
+    kinds = [_kind(element) for _, element in _operands(op)]
+    makes_float = (
+        op.packet in _OF_FLOATS or op.packet.startswith("special_") or op.schema.name in ("div.Tensor", "div.Scalar")
+    )
+    if op.packet in _OF_INTEGERS and (2 in kinds or _kind(result) == 2):
+        return "it computes of integers and truth values alone"
+    promotes = op.schema.is_pointwise and op.packet not in _OTHER and op.packet not in _OF_FIRST
+    lowest = 2 if makes_float else max(kinds, default=0) if promotes else 0
+    if _kind(result) < lowest:
+        return f"result 0 holds {torch_name(result)}, which is less than what it is computed from"
+    return None
 
 
 def _operands(op: AtenOp) -> Iterator[tuple[str, Attribute]]:
