@@ -239,6 +239,25 @@ def suggested(position: int) -> Rule:
     return rule
 
 
+def normalized(position: int) -> Rule:
+    """Those of a batch norm of the argument at a position: contiguous where that is, else the suggested format.
+
+    A tensor of one channel or of one point is both contiguous and channels last. The gradient's kernel looks at that
+    only where its two images have one format.
+    """
+    by_format = suggested(position)
+
+    def rule(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> Numbers | None:
+        images = [each for each in args[: position + 1] if isinstance(each, torch.Tensor)]
+        if not _can_tell(result, images):
+            return None
+        if is_contiguous(images[-1]) and len(set(map(looks_channels_last, images))) == 1:
+            return contiguous_strides(result.shape)
+        return by_format(op, args, kwargs, result)
+
+    return rule
+
+
 def contiguous(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> Numbers | None:
     """Row-major whatever the arguments are."""
     return contiguous_strides(result.shape)
@@ -300,7 +319,8 @@ _PRESERVING = (
 #: on the CPU, packets whose results are contiguous
 _CONTIGUOUS = (
     "diag_embed", "glu_backward", "huber_loss_backward", "isin", "log_sigmoid_forward", "masked_fill",
-    "mse_loss_backward", "nll_loss2d_forward", "smooth_l1_loss_backward", "tril", "triu",
+    "mse_loss_backward", "native_layer_norm", "native_layer_norm_backward", "nll_loss2d_forward",
+    "smooth_l1_loss_backward", "tril", "triu",
 )  # fmt: skip
 
 _RESAMPLING = (
@@ -309,8 +329,8 @@ _RESAMPLING = (
     "upsample_trilinear3d", "upsample_bicubic2d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa",
 )  # fmt: skip
 
-#: on the CPU, packets whose first result follows the suggested format of the argument at a position
-_SUGGESTED = {
+#: on the CPU, batch norms and their gradients: packet -> the argument whose format their first result follows
+_NORMALIZED = {
     "_batch_norm_no_update": 0,
     "_batch_norm_with_update": 0,
     "_batch_norm_with_update_functional": 0,
@@ -320,6 +340,10 @@ _SUGGESTED = {
     "batch_norm_backward": 1,
     "native_batch_norm": 0,
     "native_batch_norm_backward": 1,
+}
+
+#: on the CPU, packets whose first result follows the suggested format of the argument at a position
+_SUGGESTED = {
     "native_group_norm": 0,
     "native_group_norm_backward": 1,
     "reflection_pad2d_backward": 1,
@@ -359,6 +383,8 @@ def _find_rules(op: Any) -> tuple[Rule | None, ...] | None:
         return (elementwise_reversed,)
     if name in _CONTIGUOUS:
         return (_on_cpu(contiguous),) * len(op._schema.returns)
+    if name in _NORMALIZED:
+        return (_on_cpu(normalized(_NORMALIZED[name])),)
     if name in _SUGGESTED:
         return (_on_cpu(suggested(_SUGGESTED[name])),)
     if name in _ON_CPU:

@@ -88,6 +88,26 @@ def test_unary(function: Callable[..., Any]) -> None:
     assert [(k, d) for k, each in enumerate(tensors) if (d := differing(function, [each]))] == []
 
 
+def _norms(x: torch.Tensor, g: torch.Tensor) -> list[torch.Tensor]:
+    """Norms of an image and their gradients."""
+    (n, c, h, w), ones = x.shape, torch.ones_like(x[0, :, 0, 0])
+    results = [aten._native_batch_norm_legit_no_training(x, ones, ones, ones, ones, 0.1, 1e-5)[0]]
+    y, mean, rstd = aten._native_batch_norm_legit.no_stats(x, ones, ones, True, 0.1, 1e-5)
+    masks = [True, True, True]
+    results += [y, aten.native_batch_norm_backward(g, x, ones, None, None, mean, rstd, True, 1e-5, masks)[0]]
+    y, mean, rstd = aten.native_layer_norm(x, (c, h, w), None, None, 1e-5)
+    results += [y, aten.native_layer_norm_backward(g, x, (c, h, w), mean, rstd, None, None, [True, False, False])[0]]
+    return [*results, aten.native_group_norm(x, ones, ones, n, c, h * w, 1, 1e-5)[0]]
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 4, 6), (2, 4, 1, 1), (2, 3, 4, 6), (2, 4, 1, 6)])
+def test_norms_of_ambiguous_images(shape: Sequence[int]) -> None:
+    """One channel, or one point, is both contiguous and channels last; eager's kernels ask in different orders."""
+    layouts = [laid(*shape), laid(*shape, order=CHANNELS_LAST)]
+    wrong = [(x.stride(), g.stride(), d) for x in layouts for g in layouts if (d := differing(_norms, [x, g]))]
+    assert wrong == []
+
+
 def traced(function: Callable[..., Any], args: Sequence[torch.Tensor], dynamic: bool) -> list[str]:
     """Outputs, and gradients, whose strides are not eager's or not those that the traced graph says."""
     wrong: list[str] = []
