@@ -8,7 +8,7 @@ for any other torch computes the scores op by op, in float32.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -22,6 +22,7 @@ from .fx_mask_meaning import meaning, shows_diagonal
 from .fx_mask_terms import UnknownTermError, described
 from .fx_pre_grad import pre_grad_pass
 from .fx_private import known_true, without_modes
+from .fx_writes import ancestors, written_values
 
 _NAME = "prove-attention-masks"
 
@@ -56,11 +57,6 @@ _PARAMETERS = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
 
 _Judgement: TypeAlias = tuple[str | None, str]
 """What is proved of a mask, and else the reason why nothing is."""
-
-_WRITING = "setitem iadd isub imul iand ior ixor itruediv ifloordiv imod ipow imatmul ilshift irshift delitem"
-_SETTERS = frozenset(getattr(operator, name) for name in _WRITING.split()) | {
-    f"__{name}__" for name in _WRITING.split()
-}
 
 
 @pre_grad_pass(_NAME)
@@ -141,7 +137,7 @@ def judge_mask(mask: Node, written: set[Node], is_hiding: bool = False) -> _Judg
     written: values that a call may write to, as `written_values` finds them, with what they depend on
     is_hiding: true stands for what is hidden
     """
-    if overwritten := next((node for node in _ancestors([mask]) if node in written), None):
+    if overwritten := min(ancestors([mask]) & written, default=None):
         return None, f"{overwritten.name} is written in place"
     shape = mask.meta["example_value"].shape
     if len(shape) >= 2 and all(isinstance(size, int) for size in shape):
@@ -161,7 +157,7 @@ def judge_mask(mask: Node, written: set[Node], is_hiding: bool = False) -> _Judg
 
 def evaluated(mask: Node, written: set[Node]) -> torch.Tensor | None:
     """The elements of a mask of constant sizes that depends on nothing; None for others."""
-    if any(node in written for node in _ancestors([mask])):
+    if any(node in written for node in ancestors([mask])):
         return None
     if not all(isinstance(size, int) for size in mask.meta["example_value"].shape):
         return None
@@ -171,7 +167,7 @@ def evaluated(mask: Node, written: set[Node]) -> torch.Tensor | None:
 
 def sees_itself(mask: Node, written: set[Node], is_hiding: bool = False) -> bool:
     """Whether each position is proved to see the key of its own, of a mask of truths between the same positions."""
-    if any(node in written for node in _ancestors([mask])):
+    if any(node in written for node in ancestors([mask])):
         return False
     try:
         return shows_diagonal(mask, is_hiding)
@@ -185,7 +181,7 @@ def _evaluate(mask: Node) -> torch.Tensor | str:
     if shape.numel() > _MOST_ELEMENTS or shape.numel() == 0:
         return f"it has {shape.numel()} elements"
     values: dict[Node, Any] = {}
-    needed = _ancestors([mask])
+    needed = ancestors([mask])
     with without_modes(), torch.no_grad():
         for node in mask.graph.nodes:
             if node not in needed:
@@ -225,36 +221,6 @@ def _is_pure(node: Node) -> bool:
         is_method = name in _METHODS and getattr(torch.Tensor, name, None) is node.target
         return is_method or node.target in _FUNCTIONS or node.target in _OF_ATEN
     return node.op == "call_method" and node.target in _METHODS
-
-
-def written_values(graph: GraphModule) -> set[Node]:
-    """Values that a call may write to, and what they are made of, of which they may be views."""
-    found: list[Node] = []
-    for node in graph.graph.nodes:
-        target = node.target
-        name = target if isinstance(target, str) else getattr(target, "__name__", "")
-        overload = isinstance(target, torch._ops.OpOverload | torch._ops.OpOverloadPacket)
-        opaque = node.op == "call_module" or isinstance(target, torch._ops.HigherOrderOperator)
-        if opaque or (overload and node.is_impure()) or "out" in node.kwargs or node.kwargs.get("inplace"):
-            found += node.all_input_nodes
-        elif node.op in ("call_method", "call_function") and (
-            target in _SETTERS
-            or name in _SETTERS
-            or (name.endswith("_") and not name.endswith("__") and target not in _FUNCTIONS)
-        ):
-            found += node.all_input_nodes[:1]
-    return _ancestors(found)
-
-
-def _ancestors(nodes: Iterable[Node]) -> set[Node]:
-    found: set[Node] = set()
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
-            waiting += node.all_input_nodes
-    return found
 
 
 def _lay_out(graph: GraphModule, node: Node, mask: Node, arguments: dict[str, Any]) -> None:
