@@ -18,6 +18,7 @@ from torch.fx.node import map_arg
 
 from ..passes.counters import counter
 from ..passes.remarks import remark
+from .fx_mask_kinds import CAUSAL, VISIBLE, first_keys, kind_of
 from .fx_mask_meaning import meaning, shows_diagonal
 from .fx_mask_terms import UnknownTermError, described
 from .fx_pre_grad import pre_grad_pass
@@ -63,8 +64,8 @@ _Judgement: TypeAlias = tuple[str | None, str]
 def prove_attention_masks(graph: GraphModule, inputs: Sequence[Any]) -> None:
     """Tell `scaled_dot_product_attention` what its mask is.
 
-    A mask under which everything is visible goes away, the causal one of a square becomes `is_causal`, and on a GPU
-    any other gets rows that lie side by side.
+    A mask under which everything is visible goes away, the causal one of a square becomes `is_causal`, and one that
+    shows the first keys alone shortens keys and values; on a GPU any other gets rows that lie side by side.
 
         m = torch.ones(4, 4, dtype=torch.bool).tril()
         y = scaled_dot_product_attention(q, k, v, attn_mask=m)
@@ -90,10 +91,28 @@ def prove_attention_masks(graph: GraphModule, inputs: Sequence[Any]) -> None:
                 arguments |= {"attn_mask": None, "is_causal": proved == "causal"}
                 _set_arguments(node, arguments)
             continue
+        if (count := _first_keys(mask, written)) is not None and counter("prove-attention-masks"):
+            remark("passed", _NAME, None, f"the mask of {node.name}: {problem}, and it gets no others")
+            _narrow(graph, node, arguments, count)
+            continue
         remark("missed", _NAME, None, f"{node.name} keeps its mask: {problem}")
         _lay_out(graph, node, mask, arguments)
     for mask in known:
         drop(graph, mask)
+
+
+def _first_keys(mask: Node, written: set[Node]) -> int | None:
+    """How many keys all rows see, where these are the first ones, by the elements of a mask."""
+    value = evaluated(mask, written)
+    visible = value if value is None else _visible(value)
+    return first_keys(visible) if isinstance(visible, torch.Tensor) else None
+
+
+def _narrow(graph: GraphModule, node: Node, arguments: dict[str, Any], count: int) -> None:
+    """Give an attention the first keys and values alone, and no mask."""
+    with graph.graph.inserting_before(node):
+        parts = {name: call_method(graph, arguments[name], "narrow", -2, 0, count) for name in ("key", "value")}
+    _set_arguments(node, arguments | parts | {"attn_mask": None})
 
 
 def drop(graph: GraphModule, node: Node, may_go: Callable[[Node], bool] = lambda node: False) -> None:
@@ -111,24 +130,18 @@ def _set_arguments(node: Node, arguments: dict[str, Any]) -> None:
     node.kwargs = arguments
 
 
-def _meaning(mask: torch.Tensor) -> str | None:
-    """ "visible" or "causal", None for anything else. Of floats 0 means visible, -inf or the least number hidden.
+def _visible(mask: torch.Tensor) -> torch.Tensor | str:
+    """Who sees whom, or why that is not said. Of floats 0 means visible, -inf or the least number hidden.
 
     Beside a visible place the least number gives a weight of 0 as well, and under the causal mask each row has one.
     """
-    if mask.dtype.is_floating_point:
-        visible = mask == 0
-        if not bool((visible | (mask <= torch.finfo(mask.dtype).min)).all()):
-            return None
-    elif mask.dtype == torch.bool:
-        visible = mask
-    else:
-        return None
-    if bool(visible.all()):
-        return "visible"
-    rows, columns = visible.shape[-2:]
-    square = rows == columns and bool((visible == torch.ones(rows, columns, dtype=torch.bool).tril()).all())
-    return "causal" if square else None
+    if mask.dtype == torch.bool:
+        return mask
+    if not mask.dtype.is_floating_point:
+        return "it is of integers"
+    visible = mask == 0
+    hidden = mask <= torch.finfo(mask.dtype).min
+    return visible if bool((visible | hidden).all()) else "it has other numbers than 0 and those that hide"
 
 
 def judge_mask(mask: Node, written: set[Node], is_hiding: bool = False) -> _Judgement:
@@ -146,9 +159,9 @@ def judge_mask(mask: Node, written: set[Node], is_hiding: bool = False) -> _Judg
             return None, value
         if is_hiding and value.dtype != torch.bool:
             return None, "it is no mask of truths"
-        return _meaning(
-            ~value if is_hiding else value
-        ), "some of it is hidden, and it is not the causal one of a square"
+        visible = _visible(~value if is_hiding else value)
+        kind = visible if isinstance(visible, str) else kind_of(visible)
+        return (kind, "") if kind in (VISIBLE, CAUSAL) else (None, kind)
     try:
         return meaning(mask, is_hiding), ""
     except UnknownTermError as error:
@@ -226,7 +239,7 @@ def _is_pure(node: Node) -> bool:
 def _lay_out(graph: GraphModule, node: Node, mask: Node, arguments: dict[str, Any]) -> None:
     """Give the rows of a mask on a GPU elements side by side; what repeats over batch and heads still does."""
     value = mask.meta["example_value"]
-    if value.device.type == "cpu" or value.dim() < 2 or known_true(value.stride(-1) == 1) or value.requires_grad:
+    if value.device.type == "cpu" or value.dim() < 2 or known_true(value.stride(-1) == 1):
         return
     if not counter("prove-attention-masks"):
         return
