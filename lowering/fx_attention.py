@@ -15,10 +15,21 @@ from torch.fx import GraphModule, Node
 from ..passes.counters import counter
 from ..passes.remarks import remark
 from .fx_attention_bias import Biases
-from .fx_attention_masks import call_method, drop, written_values
-from .fx_attention_parts import PRODUCTS, SOFTMAXES, Attention, Unlike, is_call, matched, tensor_of
+from .fx_attention_masks import call_method, drop
+from .fx_attention_parts import (
+    PRODUCTS,
+    SOFTMAXES,
+    Attention,
+    Unlike,
+    is_call,
+    leads_to_product,
+    matched,
+    tensor_of,
+    transposed_of,
+)
 from .fx_pre_grad import pre_grad_pass, random_as_eager
 from .fx_private import known_true
+from .fx_writes import Writes, use_results
 
 _NAME = "recognise-attention"
 _DEVICES = ("cuda",)
@@ -45,12 +56,13 @@ def recognise_attention(graph: GraphModule, inputs: Sequence[Any]) -> None:
     products = [node for node in graph.graph.nodes if is_call(node, PRODUCTS)]
     if not any(is_call(node, SOFTMAXES) for node in graph.graph.nodes):
         return
-    written = written_values(graph)
-    biases = Biases(graph, written)
+    use_results(graph, leads_to_product)
+    writes = Writes(graph)
+    biases = Biases(graph, writes.values)
     for node in products:
         try:
             found = matched(node)
-            _check(found, written)
+            _check(found, writes)
             kind = biases.judge(found)
         except Unlike as reason:
             if str(reason):
@@ -61,11 +73,10 @@ def recognise_attention(graph: GraphModule, inputs: Sequence[Any]) -> None:
             remark("passed", _NAME, None, f"{node.name} is an attention, {kind}; replaces {len(found.calls)} calls")
 
 
-def _check(found: Attention, written: set[Node]) -> None:
+def _check(found: Attention, writes: Writes) -> None:
     key = found.source or found.keys
-    parts = (found.query, found.keys, key, found.value, *(step.operand for step in found.steps if step.operand))
-    if any(each in written for each in (*found.calls, *parts)):
-        raise Unlike("a part of it is written in place")
+    for each in writes.between(_reads(found), found.result, found.calls):
+        raise Unlike(f"a part of it is written by {each.name}")
     query, keys, value, result = map(tensor_of, (found.query, found.keys, found.value, found.result))
     operands = (query, keys, value, tensor_of(key))
     if any(each.device.type not in _DEVICES for each in operands):
@@ -83,6 +94,16 @@ def _check(found: Attention, written: set[Node]) -> None:
     if not isinstance(query.shape[-1], int) or query.shape[-1] % 8 or query.shape[-1] > _MOST_WIDTH:
         raise Unlike(f"no fused kernel takes heads of {query.shape[-1]} elements")
     _check_training(found)
+
+
+def _reads(found: Attention) -> dict[Node, Node]:
+    """What an attention reads, and where; in front of a cast, any time from then on."""
+    product = found.calls[-1]
+    reads = dict(zip(found.calls, found.calls, strict=True)) | {found.keys: product}
+    if found.source is not None:
+        reads[found.source] = product if found.source is transposed_of(found.keys) else found.source
+    reads[found.query] = product if found.query in product.args else found.query
+    return reads | {step.operand: step.reader for step in found.steps if step.operand is not None}
 
 
 def _check_training(found: Attention) -> None:

@@ -18,6 +18,7 @@ from torch.fx import GraphModule, Node
 
 from .fx_attention_masks import call_method, evaluated, judge_mask, sees_itself
 from .fx_attention_parts import HIDING, PRODUCTS, Attention, Step, Unlike, is_call, number_of, tensor_of
+from .fx_writes import ancestors
 
 _LEVEL = -1e30
 """Added to a score it leaves nothing of it in float32, and is no infinity once it is multiplied by log2(e)."""
@@ -80,7 +81,9 @@ class Biases:
     def _check(self, found: Attention) -> None:
         dtype = tensor_of(found.query).dtype
         for step in found.steps:
-            if step.kind == "added" and tensor_of(step.operand).dtype != dtype and not _is_two_valued(step.operand):
+            if step.kind != "added" or tensor_of(step.operand).dtype == dtype:
+                continue
+            if not _is_two_valued(step.operand) or ancestors([step.operand]) & self.written:  # pyright: ignore
                 raise Unlike(f"what is added is of {tensor_of(step.operand).dtype}, and {dtype} would lose digits")
         masks = [step for step in found.steps if step.kind != "times" and self._may_hide(step)]
         if not masks or self._each_row_sees_a_key(masks):

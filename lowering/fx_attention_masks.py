@@ -8,7 +8,7 @@ for any other torch computes the scores op by op, in float32.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -18,10 +18,12 @@ from torch.fx.node import map_arg
 
 from ..passes.counters import counter
 from ..passes.remarks import remark
+from .fx_mask_kinds import CAUSAL, VISIBLE, first_keys, kind_of
 from .fx_mask_meaning import meaning, shows_diagonal
 from .fx_mask_terms import UnknownTermError, described
 from .fx_pre_grad import pre_grad_pass
 from .fx_private import known_true, without_modes
+from .fx_writes import ancestors, written_values
 
 _NAME = "prove-attention-masks"
 
@@ -57,18 +59,13 @@ _PARAMETERS = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
 _Judgement: TypeAlias = tuple[str | None, str]
 """What is proved of a mask, and else the reason why nothing is."""
 
-_WRITING = "setitem iadd isub imul iand ior ixor itruediv ifloordiv imod ipow imatmul ilshift irshift delitem"
-_SETTERS = frozenset(getattr(operator, name) for name in _WRITING.split()) | {
-    f"__{name}__" for name in _WRITING.split()
-}
-
 
 @pre_grad_pass(_NAME)
 def prove_attention_masks(graph: GraphModule, inputs: Sequence[Any]) -> None:
     """Tell `scaled_dot_product_attention` what its mask is.
 
-    A mask under which everything is visible goes away, the causal one of a square becomes `is_causal`, and on a GPU
-    any other gets rows that lie side by side.
+    A mask under which everything is visible goes away, the causal one of a square becomes `is_causal`, and one that
+    shows the first keys alone shortens keys and values; on a GPU any other gets rows that lie side by side.
 
         m = torch.ones(4, 4, dtype=torch.bool).tril()
         y = scaled_dot_product_attention(q, k, v, attn_mask=m)
@@ -94,10 +91,28 @@ def prove_attention_masks(graph: GraphModule, inputs: Sequence[Any]) -> None:
                 arguments |= {"attn_mask": None, "is_causal": proved == "causal"}
                 _set_arguments(node, arguments)
             continue
+        if (count := _first_keys(mask, written)) is not None and counter("prove-attention-masks"):
+            remark("passed", _NAME, None, f"the mask of {node.name}: {problem}, and it gets no others")
+            _narrow(graph, node, arguments, count)
+            continue
         remark("missed", _NAME, None, f"{node.name} keeps its mask: {problem}")
         _lay_out(graph, node, mask, arguments)
     for mask in known:
         drop(graph, mask)
+
+
+def _first_keys(mask: Node, written: set[Node]) -> int | None:
+    """How many keys all rows see, where these are the first ones, by the elements of a mask."""
+    value = evaluated(mask, written)
+    visible = value if value is None else _visible(value)
+    return first_keys(visible) if isinstance(visible, torch.Tensor) else None
+
+
+def _narrow(graph: GraphModule, node: Node, arguments: dict[str, Any], count: int) -> None:
+    """Give an attention the first keys and values alone, and no mask."""
+    with graph.graph.inserting_before(node):
+        parts = {name: call_method(graph, arguments[name], "narrow", -2, 0, count) for name in ("key", "value")}
+    _set_arguments(node, arguments | parts | {"attn_mask": None})
 
 
 def drop(graph: GraphModule, node: Node, may_go: Callable[[Node], bool] = lambda node: False) -> None:
@@ -115,24 +130,18 @@ def _set_arguments(node: Node, arguments: dict[str, Any]) -> None:
     node.kwargs = arguments
 
 
-def _meaning(mask: torch.Tensor) -> str | None:
-    """ "visible" or "causal", None for anything else. Of floats 0 means visible, -inf or the least number hidden.
+def _visible(mask: torch.Tensor) -> torch.Tensor | str:
+    """Who sees whom, or why that is not said. Of floats 0 means visible, -inf or the least number hidden.
 
     Beside a visible place the least number gives a weight of 0 as well, and under the causal mask each row has one.
     """
-    if mask.dtype.is_floating_point:
-        visible = mask == 0
-        if not bool((visible | (mask <= torch.finfo(mask.dtype).min)).all()):
-            return None
-    elif mask.dtype == torch.bool:
-        visible = mask
-    else:
-        return None
-    if bool(visible.all()):
-        return "visible"
-    rows, columns = visible.shape[-2:]
-    square = rows == columns and bool((visible == torch.ones(rows, columns, dtype=torch.bool).tril()).all())
-    return "causal" if square else None
+    if mask.dtype == torch.bool:
+        return mask
+    if not mask.dtype.is_floating_point:
+        return "it is of integers"
+    visible = mask == 0
+    hidden = mask <= torch.finfo(mask.dtype).min
+    return visible if bool((visible | hidden).all()) else "it has other numbers than 0 and those that hide"
 
 
 def judge_mask(mask: Node, written: set[Node], is_hiding: bool = False) -> _Judgement:
@@ -141,7 +150,7 @@ def judge_mask(mask: Node, written: set[Node], is_hiding: bool = False) -> _Judg
     written: values that a call may write to, as `written_values` finds them, with what they depend on
     is_hiding: true stands for what is hidden
     """
-    if overwritten := next((node for node in _ancestors([mask]) if node in written), None):
+    if overwritten := min(ancestors([mask]) & written, default=None):
         return None, f"{overwritten.name} is written in place"
     shape = mask.meta["example_value"].shape
     if len(shape) >= 2 and all(isinstance(size, int) for size in shape):
@@ -150,9 +159,9 @@ def judge_mask(mask: Node, written: set[Node], is_hiding: bool = False) -> _Judg
             return None, value
         if is_hiding and value.dtype != torch.bool:
             return None, "it is no mask of truths"
-        return _meaning(
-            ~value if is_hiding else value
-        ), "some of it is hidden, and it is not the causal one of a square"
+        visible = _visible(~value if is_hiding else value)
+        kind = visible if isinstance(visible, str) else kind_of(visible)
+        return (kind, "") if kind in (VISIBLE, CAUSAL) else (None, kind)
     try:
         return meaning(mask, is_hiding), ""
     except UnknownTermError as error:
@@ -161,7 +170,7 @@ def judge_mask(mask: Node, written: set[Node], is_hiding: bool = False) -> _Judg
 
 def evaluated(mask: Node, written: set[Node]) -> torch.Tensor | None:
     """The elements of a mask of constant sizes that depends on nothing; None for others."""
-    if any(node in written for node in _ancestors([mask])):
+    if any(node in written for node in ancestors([mask])):
         return None
     if not all(isinstance(size, int) for size in mask.meta["example_value"].shape):
         return None
@@ -171,7 +180,7 @@ def evaluated(mask: Node, written: set[Node]) -> torch.Tensor | None:
 
 def sees_itself(mask: Node, written: set[Node], is_hiding: bool = False) -> bool:
     """Whether each position is proved to see the key of its own, of a mask of truths between the same positions."""
-    if any(node in written for node in _ancestors([mask])):
+    if any(node in written for node in ancestors([mask])):
         return False
     try:
         return shows_diagonal(mask, is_hiding)
@@ -185,7 +194,7 @@ def _evaluate(mask: Node) -> torch.Tensor | str:
     if shape.numel() > _MOST_ELEMENTS or shape.numel() == 0:
         return f"it has {shape.numel()} elements"
     values: dict[Node, Any] = {}
-    needed = _ancestors([mask])
+    needed = ancestors([mask])
     with without_modes(), torch.no_grad():
         for node in mask.graph.nodes:
             if node not in needed:
@@ -227,40 +236,10 @@ def _is_pure(node: Node) -> bool:
     return node.op == "call_method" and node.target in _METHODS
 
 
-def written_values(graph: GraphModule) -> set[Node]:
-    """Values that a call may write to, and what they are made of, of which they may be views."""
-    found: list[Node] = []
-    for node in graph.graph.nodes:
-        target = node.target
-        name = target if isinstance(target, str) else getattr(target, "__name__", "")
-        overload = isinstance(target, torch._ops.OpOverload | torch._ops.OpOverloadPacket)
-        opaque = node.op == "call_module" or isinstance(target, torch._ops.HigherOrderOperator)
-        if opaque or (overload and node.is_impure()) or "out" in node.kwargs or node.kwargs.get("inplace"):
-            found += node.all_input_nodes
-        elif node.op in ("call_method", "call_function") and (
-            target in _SETTERS
-            or name in _SETTERS
-            or (name.endswith("_") and not name.endswith("__") and target not in _FUNCTIONS)
-        ):
-            found += node.all_input_nodes[:1]
-    return _ancestors(found)
-
-
-def _ancestors(nodes: Iterable[Node]) -> set[Node]:
-    found: set[Node] = set()
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
-            waiting += node.all_input_nodes
-    return found
-
-
 def _lay_out(graph: GraphModule, node: Node, mask: Node, arguments: dict[str, Any]) -> None:
     """Give the rows of a mask on a GPU elements side by side; what repeats over batch and heads still does."""
     value = mask.meta["example_value"]
-    if value.device.type == "cpu" or value.dim() < 2 or known_true(value.stride(-1) == 1) or value.requires_grad:
+    if value.device.type == "cpu" or value.dim() < 2 or known_true(value.stride(-1) == 1):
         return
     if not counter("prove-attention-masks"):
         return

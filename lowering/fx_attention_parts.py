@@ -20,10 +20,14 @@ HIDING = -1e9
 PRODUCTS = (operator.matmul, torch.matmul, torch.bmm, "matmul", "bmm", "__matmul__")
 SOFTMAXES = (F.softmax, torch.softmax, "softmax")
 _CASTS = ("to", "float", "half", "bfloat16", "type", "type_as")
-_TIMES = (operator.mul, torch.mul, "mul", "__mul__", "__rmul__")
-_OVER = (operator.truediv, torch.div, torch.true_divide, "div", "true_divide", "__truediv__")
-_PLUS = (operator.add, torch.add, "add", "__add__", "__radd__")
-_FILLS = (torch.masked_fill, "masked_fill")
+# in place as well: nothing else reads what these write over
+_TIMES = (operator.mul, operator.imul, torch.mul, "mul", "mul_", "__mul__", "__rmul__", "__imul__")
+_OVER = (
+    operator.truediv, operator.itruediv, torch.div, torch.true_divide, "div", "div_", "true_divide", "__truediv__",
+    "__itruediv__",
+)  # fmt: skip
+_PLUS = (operator.add, operator.iadd, torch.add, "add", "add_", "__add__", "__radd__", "__iadd__")
+_FILLS = (torch.masked_fill, "masked_fill", "masked_fill_")
 _CHOICES = (torch.where, "where")
 _SUMS_WITH_PRODUCTS = (torch.baddbmm, "baddbmm")
 _RESHAPES = (torch.reshape, torch.flatten, torch.unflatten, "view", "reshape", "flatten", "unflatten")
@@ -38,10 +42,11 @@ class Unlike(Exception):  # noqa: N818 - no error: the calls are something else
 class Step:
     """One thing that is done to scores.
 
-    kind:  "added" of a bias; "hidden" and "visible" of truths, elsewhere or where `fill` takes the place of scores;
-           "times" of a factor, in `fill`
-    dtype: of the scores behind it
-    rank:  of the scores, three where batch and heads are one dimension
+    kind:   "added" of a bias; "hidden" and "visible" of truths, elsewhere or where `fill` takes the place of scores;
+            "times" of a factor, in `fill`
+    dtype:  of the scores behind it
+    rank:   of the scores, three where batch and heads are one dimension
+    reader: the call that does it
     """
 
     kind: Literal["added", "hidden", "visible", "times"]
@@ -49,6 +54,7 @@ class Step:
     fill: float
     dtype: torch.dtype
     rank: int
+    reader: Node
 
 
 @dataclass
@@ -193,7 +199,7 @@ def _step(node: Any, calls: list[Node]) -> tuple[Any, Step | None]:
         first, second, third = _operands(node, 3)
         if node.op == "call_method":  # scores.where(visible, fill)
             return _masked(node, first, "visible", second, third, calls)
-        if _leads_to_product(second):
+        if leads_to_product(second):
             return _masked(node, second, "visible", first, third, calls)
         return _masked(node, third, "hidden", first, second, calls)
     for targets, is_divisor in ((_TIMES, False), (_OVER, True)):
@@ -204,23 +210,23 @@ def _step(node: Any, calls: list[Node]) -> tuple[Any, Step | None]:
             return _scaled(node, scores, number, is_divisor, calls)
     if is_call(node, _PLUS):
         left, right = _operands(node, 2)
-        scores, bias = (left, right) if _leads_to_product(left) else (right, left)
+        scores, bias = (left, right) if leads_to_product(left) else (right, left)
         if not isinstance(bias, Node) or not isinstance(scores, Node):
             raise Unlike("a number is added to its scores")
         calls.append(node)
         return scores, _new_step(node, "added", bias, 0.0)
     if is_call(node, _SUMS_WITH_PRODUCTS):
         return _added_to_product(node, calls)
-    if any(map(_leads_to_product, node.args)):
+    if any(map(leads_to_product, node.args)):
         raise Unlike(f"{node.name} changes its scores")
     raise Unlike
 
 
 def _new_step(node: Node, kind: Literal["added", "hidden", "visible", "times"], operand: Any, fill: float) -> Step:
-    return Step(kind, operand, fill, tensor_of(node).dtype, tensor_of(node).dim())
+    return Step(kind, operand, fill, tensor_of(node).dtype, tensor_of(node).dim(), node)
 
 
-def _leads_to_product(node: Any, steps: int = 8) -> bool:
+def leads_to_product(node: Any, steps: int = 8) -> bool:
     """Whether a value is a product, or what casts, views, scales and masks make of one."""
     while isinstance(node, Node) and steps:
         if is_call(node, (*PRODUCTS, *_SUMS_WITH_PRODUCTS)):
@@ -229,7 +235,7 @@ def _leads_to_product(node: Any, steps: int = 8) -> bool:
         if not is_call(node, through) or not node.args:
             return False
         if is_call(node, (*_PLUS, *_TIMES, *_CHOICES)):
-            return any(_leads_to_product(each, steps - 1) for each in node.args)
+            return any(leads_to_product(each, steps - 1) for each in node.args)
         node = node.args[0]
         steps -= 1
     return False
@@ -251,7 +257,7 @@ def _masked(
 def _scaled(node: Node, scores: Any, factor: Any, is_divisor: bool, calls: list[Node]) -> tuple[Any, Step]:
     number = number_of(factor)
     if number is None or number == 0 or not math.isfinite(number):
-        raise Unlike("its scores are scaled by no number" if _leads_to_product(scores) else "")
+        raise Unlike("its scores are scaled by no number" if leads_to_product(scores) else "")
     calls.append(node)
     return scores, _new_step(node, "times", None, 1 / number if is_divisor else number)
 

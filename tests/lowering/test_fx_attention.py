@@ -91,6 +91,27 @@ def in_place(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     return found.softmax(-1) @ v
 
 
+def filled_in_place(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    found = q @ k.mT
+    found /= 4
+    found.masked_fill_(hidden(q), -torch.inf)
+    return found.softmax(-1) @ v
+
+
+def written_after_its_scores(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """By way of a tensor of which the keys are a view."""
+    base = k * 2
+    found = q @ base.mT
+    base.add_(1)
+    return (found / 4).softmax(-1) @ base + v
+
+
+def written_before(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    base = k * 0.5
+    base.add_(1)
+    return (q @ base.mT / 4).softmax(-1) @ v
+
+
 def tensors(dtype: torch.dtype = torch.bfloat16) -> list[torch.Tensor]:
     torch.manual_seed(0)
     return [torch.randn(2, 3, 12, 16).to(dtype) for _ in range(3)]
@@ -126,7 +147,7 @@ def compiled(
     ("function", "is_causal"),
     [
         (plain, False), (flat, False), (in_float32, False), (merged, False), (filled, True), (chosen, True),
-        (over_transposed, True),
+        (over_transposed, True), (filled_in_place, True), (written_before, False),
     ],
 )  # fmt: skip
 def test_one_call(function: Attention, is_causal: bool, dynamic: bool) -> None:
@@ -148,7 +169,7 @@ def test_a_mask_that_is_added() -> None:
     ("function", "reason"),
     [
         (capped, "changes its scores"), (wide_bias, "would lose digits"), (kept_weights, "another call reads"),
-        (over_queries, ""), (in_place, ""),
+        (over_queries, ""), (in_place, ""), (written_after_its_scores, "is written by add_"),
     ],
 )  # fmt: skip
 def test_what_stays(function: Attention, reason: str) -> None:

@@ -99,6 +99,29 @@ def written(x: torch.Tensor) -> torch.Tensor:
     return mask
 
 
+def first_five(x: torch.Tensor) -> torch.Tensor:
+    return (positions(x)[1] < 5).expand(2, 1, 8, 8)
+
+
+def first_five_floats(x: torch.Tensor) -> torch.Tensor:
+    return torch.zeros(8, 8).masked_fill(positions(x)[1] >= 5, -torch.inf)
+
+
+def prefix(x: torch.Tensor) -> torch.Tensor:
+    rows, columns = positions(x)
+    return (columns <= rows) | (columns < 3)
+
+
+def around(x: torch.Tensor) -> torch.Tensor:
+    rows, columns = positions(x)
+    return (rows - columns).abs() <= 2
+
+
+def whole_documents(x: torch.Tensor) -> torch.Tensor:
+    rows, columns = positions(x)
+    return rows // 4 == columns // 4
+
+
 def calls(mask: Mask) -> tuple[list[Any], list[str]]:
     """The attention calls of a compiled function after the pass, and the remarks; answers are compared with eager."""
     found: list[Any] = []
@@ -134,9 +157,22 @@ def test_a_causal_mask_becomes_a_parameter(mask: Mask) -> None:
     assert call.kwargs["attn_mask"] is None and call.kwargs["is_causal"] is True
 
 
+@pytest.mark.parametrize("mask", [first_five, first_five_floats])
+def test_padding_by_length_is_not_read(mask: Mask) -> None:
+    (call,), remarks = calls(mask)
+    assert call.kwargs["attn_mask"] is None and call.kwargs["key"].meta["example_value"].shape[2] == 5
+    assert "the first 5 of 8 keys are seen" in "".join(remarks)
+
+
 @pytest.mark.parametrize(
-    ("mask", "reason"), [(window, ""), (of_an_input, "depends on"), (written, "is written in place")]
-)
+    ("mask", "reason"),
+    [
+        (window, "a window of 3 positions"), (of_an_input, "depends on"), (written, "is written in place"),
+        (prefix, "behind a prefix of 3 positions"), (around, "a window of 2 positions to both sides"),
+        (whole_documents, "2 documents of 4 positions"), (two_documents, "2 causal documents of 4 positions"),
+        (every_other, "no mask of a known kind"),
+    ],
+)  # fmt: skip
 def test_other_masks_stay(mask: Mask, reason: str) -> None:
     (call,), remarks = calls(mask)
     assert (call.kwargs.get("attn_mask") or call.args[3]) is not None
