@@ -35,10 +35,11 @@ class KernelMergeLoops(ModulePass):
     Precondition: loops are as `lower-loop-to-kernel` makes them, without mapping and tiles.
     Guarantee: loops of one block over the same range that touch a common buffer are one loop where no value has to
     flow from the end of one to the start of another. A `for` merged with a `reduce` is a `reduce` that stores, two
-    reduces, or two scans, are one with several combiners. On a GPU so are reductions without a common buffer where a
-    later loop over the same range reads what both read: all of it is on its way at once. A `for` in front of a `scan`
-    is part of its body, one behind it part of `then`; on a CPU only where it is little work, because lanes run it
-    faster than the steps of a scan do. What a merged loop stored for itself to read is a scalar now.
+    reduces, or two scans, are one with several combiners. On a GPU so are loops without a common buffer where another
+    loop over the same range touches one of each: all that is read is on its way at once, and where rows are too long to
+    be kept, what is computed again is shared. A `for` in front of a `scan` is part of its body, one behind it part of
+    `then`; on a CPU only where it is little work, because lanes run it faster than the steps of a scan do. What a
+    merged loop stored for itself to read is a scalar now.
 
         %m = kernel.reduce max i1 in 0 to 8 { %v = kernel.load %x[i1]  kernel.yield %v }
         kernel.for i1 in 0 to 8 { ... kernel.store %e, %row[i1]  kernel.yield }
@@ -70,7 +71,7 @@ def merge_loops(function: kernel.FuncOp, target: Target) -> None:
     """Merge loops in one kernel, outermost blocks first, and clean up behind."""
     block = function.body.block
     on_cpu = isinstance(target, CpuTarget)
-    policy = _Policy(BESIDE_SCAN if on_cpu else inf, meets_later=not on_cpu)
+    policy = _Policy(BESIDE_SCAN if on_cpu else inf, through_others=not on_cpu)
     if _merge_block(block, kernel_names(function), policy):
         BlockSimplifier(written_buffers(block)).run(block)
         while remove_dead(block):
@@ -82,11 +83,11 @@ class _Policy:
     """What a target wants merged.
 
     beside_scan: most work of a body that runs as part of a scan
-    meets_later: whether reductions become one for the sake of a later loop that reads what both read
+    through_others: whether loops meet that have no common buffer, but each one with a third loop
     """
 
     beside_scan: float
-    meets_later: bool
+    through_others: bool
 
 
 def _merge_block(block: Block, names: set[str], policy: _Policy) -> bool:
@@ -133,7 +134,10 @@ class _Grouping:
         for earlier in edges:
             group = self.groups[self.group_of[earlier]]
             before |= group.before | 1 << group.number
-        for group in reversed(self.groups):
+        meeting = [group for group in reversed(self.groups) if self._meet(group, item)]
+        if self.policy.through_others:
+            meeting += [group for group in reversed(self.groups) if self._meet_elsewhere(group, item)]
+        for group in meeting:
             if self._may_join(group, item, edges) and counter("kernel-merge-loops"):
                 self.merges = True
                 group.items.append(item)
@@ -166,9 +170,6 @@ class _Grouping:
         loops = [self.ops[k] for k in group.items]
         if not _same_range(loops[0], self.ops[item]):
             return False
-        meet = any(_common(self.effects[k], self.effects[item]) for k in group.items)
-        if not meet and not (self.policy.meets_later and self._meet_later(group, item)):
-            return False
         if not _combinable([*loops, self.ops[item]]) or not self._may_scan(group, item, edges):
             return False
         for earlier, fusable in edges.items():
@@ -179,15 +180,22 @@ class _Grouping:
                 return False
         return True
 
-    def _meet_later(self, group: _Group, item: int) -> bool:
-        """Whether a loop behind reductions touches what each of them does."""
-        reduces = [*group.items, item]
-        if not all(isinstance(self.ops[k], kernel.ReduceOp) for k in reduces):
+    def _meet(self, group: _Group, item: int) -> bool:
+        """Whether a loop and one of a group touch a common buffer."""
+        return any(_common(self.effects[k], self.effects[item]) for k in group.items)
+
+    def _meet_elsewhere(self, group: _Group, item: int) -> bool:
+        """Whether another loop touches a buffer of a loop, and one of a loop of a group: all reductions, or none."""
+        mine = [*group.items, item]
+        kinds = {type(self.ops[k]) for k in mine}
+        if kinds not in ({kernel.ReduceOp}, {kernel.ForOp}):
             return False
         return any(
-            _same_range(self.ops[item], self.ops[later])
-            and all(_common(self.effects[k], self.effects[later]) for k in reduces)
-            for later in range(item + 1, len(self.ops))
+            k not in mine
+            and _same_range(self.ops[item], self.ops[k])
+            and _common(self.effects[item], self.effects[k])
+            and any(_common(self.effects[each], self.effects[k]) for each in group.items)
+            for k in range(len(self.ops))
         )
 
     def _may_scan(self, group: _Group, item: int, edges: dict[int, bool]) -> bool:

@@ -448,3 +448,41 @@ kernel.func @cosine(%x: !kernel.buffer<f32, 4096>, %y: !kernel.buffer<f32, 4096>
 // GPU: kernel.reduce [sum, sum] i1
 // GPU: kernel.reduce max
 // GPU: kernel.reduce sum
+
+// -----
+
+// Two loops behind one that writes a row for each: on a GPU one, for rows that do not fit are computed again in both.
+
+kernel.func @siblings(%x: !kernel.buffer<f32, 4096>, %y: !kernel.buffer<f32, 4096>, %z: !kernel.buffer<f32, 4096>) {
+  kernel.for i0 in 0 to 8 {
+    %a = kernel.local : !kernel.buffer<f32, 512, local>
+    %b = kernel.local : !kernel.buffer<f32, 512, local>
+    %s, %t = kernel.reduce [sum, sum] i1 in 0 to 512 {
+      %v = kernel.load %x[512*i0 + i1]
+      %e = math.exp %v : f32
+      %l = math.log %v : f32
+      kernel.store %e, %a[i1]
+      kernel.store %l, %b[i1]
+      kernel.yield %e, %l
+    }
+    kernel.for i1 in 0 to 512 {
+      %v = kernel.load %a[i1]
+      %d = arith.divf %v, %s : f32
+      kernel.store %d, %y[512*i0 + i1]
+      kernel.yield
+    }
+    kernel.for i1 in 0 to 512 {
+      %v = kernel.load %b[i1]
+      %d = arith.divf %v, %t : f32
+      kernel.store %d, %z[512*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+// CHECK-LABEL: @siblings
+// CHECK-COUNT-2: kernel.for i1
+// GPU-LABEL: @siblings
+// GPU-COUNT-1: kernel.for i1
+// GPU-NOT: kernel.for i1
