@@ -13,7 +13,8 @@ from .targets import CpuTarget, GpuTarget, Target, target_named
 
 def untiled(module: ModuleOp, name: str) -> Iterator[tuple[kernel.FuncOp, Target]]:
     """The kernels that are not tiled, and what they will be tiled for: the named target, or `cpp` for CPU tensors."""
-    target, on_cpu = target_named(name), cpu_kernels(module)
+    target = target_named(name)
+    on_cpu = cpu_kernels(module) if isinstance(target, GpuTarget) else set[str]()
     for function in module.body.block.ops:
         if isinstance(function, kernel.FuncOp) and function.target is None:
             yield function, target_named("cpp") if function.sym_name.data in on_cpu else target

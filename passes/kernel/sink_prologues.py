@@ -17,7 +17,7 @@ from .axes import Loop, fresh_axis, kernel_names, nested_axes, rename_axes
 from .cost import Sizes, work_of_block, work_of_op
 from .effects import written_buffers
 from .gpu_legality import independent_nests, is_innermost, is_serial
-from .launches import launch_sizes
+from .launches import LaunchSizes
 from .scheduled import untiled_for_gpu
 from .simplify_block import is_pure
 
@@ -50,9 +50,9 @@ class KernelSinkPrologues(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Sink ops in every kernel that will be for a GPU."""
-        sizes = launch_sizes(op)
+        sizes = LaunchSizes(op)
         for function, _ in untiled_for_gpu(op, self.target):
-            sink_prologues(function, sizes.get(function.sym_name.data, Sizes()))
+            sink_prologues(function, sizes.of(function))
 
 
 def sink_prologues(function: kernel.FuncOp, sizes: Sizes) -> None:

@@ -14,7 +14,7 @@ from ..counters import counter
 from . import strategy_cpu, strategy_gpu
 from .cost import Sizes
 from .gpu_blocks import GpuBlocks
-from .launches import launch_sizes
+from .launches import LaunchSizes
 from .scheduled import untiled
 from .targets import CpuTarget, Target
 
@@ -59,10 +59,10 @@ class KernelTile(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Schedule every kernel that has no target yet."""
         blocks = GpuBlocks.of(self)
-        sizes = launch_sizes(op)
+        sizes = LaunchSizes(op)
         for function, target in untiled(op, self.target):
             if counter(self.name):
-                schedule(function, target, sizes.get(function.sym_name.data, Sizes()), blocks)
+                schedule(function, target, sizes.of(function), blocks)
             else:
                 function.properties["target"] = StringAttr(target.name)
 

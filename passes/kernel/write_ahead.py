@@ -16,7 +16,7 @@ from ..counters import counter
 from .aliasing import path_to, precedes
 from .axes import Bound
 from .cost import Sizes, element_bytes
-from .launches import launch_sizes
+from .launches import LaunchSizes
 from .read_back import accesses_of, axes_inside, is_plain, is_row_major, same_kind
 from .scheduled import untiled_for_cpu
 
@@ -47,9 +47,9 @@ class KernelWriteAhead(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Move buffers of every kernel that will be for a CPU."""
-        sizes = launch_sizes(op)
+        sizes = LaunchSizes(op)
         for function, target in untiled_for_cpu(op, self.target):
-            write_ahead(function, sizes.get(function.sym_name.data, Sizes()), target.l1_bytes // 8)
+            write_ahead(function, sizes.of(function), target.l1_bytes // 8)
 
 
 def write_ahead(function: kernel.FuncOp, sizes: Sizes, least_bytes: int) -> None:
