@@ -80,6 +80,9 @@ DEFAULT: tuple[Phase, ...] = (
     Phase(
         "schedule",
         "kernel: loops mapped to hardware and tiled; then what a tile cannot hold, what waits for memory, warps",
+        "kernel-relax-order{target={target}},kernel-sink-prologues{target={target}},kernel-fold-lanes{target={target}},"
+        "kernel-pair-lanes{target={target}},kernel-interleave-lanes{target={target}},"
+        "kernel-read-back{target={target}},kernel-write-ahead{target={target}},"
         "kernel-tile{target={target}},"
         "kernel-privatize,kernel-rematerialize,kernel-spill,kernel-online-softmax,kernel-sink-stores,"
         "kernel-hoist-loads,kernel-choose-steps,kernel-unroll,kernel-choose-warps,"

@@ -17,7 +17,7 @@ from .cost import Sizes
 from .gpu_blocks import GpuBlocks, tile_along
 from .gpu_steps import bytes_read_again, programs_of, tiles_of_steps
 from .launch_facts import LaunchFacts
-from .launches import launch_sizes
+from .launches import LaunchSizes
 from .scheduled import tiled_for_gpu
 from .targets import GpuTarget
 from .tiles import is_grid, is_persistent, is_tiled, tile_of
@@ -52,9 +52,9 @@ class KernelChooseSteps(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Choose steps in every kernel for a GPU."""
-        blocks, facts, sizes = GpuBlocks.of(self), LaunchFacts(op), launch_sizes(op)
+        blocks, facts, sizes = GpuBlocks.of(self), LaunchFacts(op), LaunchSizes(op)
         for function, target in tiled_for_gpu(op):
-            choose_steps(function, target, blocks, sizes.get(function.sym_name.data, Sizes()), facts.of(function))
+            choose_steps(function, target, blocks, sizes.of(function), facts.of(function))
 
 
 def choose_steps(function: kernel.FuncOp, target: GpuTarget, blocks: GpuBlocks, sizes: Sizes, ranges: Ranges) -> None:

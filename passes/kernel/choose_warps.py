@@ -19,7 +19,7 @@ from .cost import Sizes, is_unit
 from .gpu_blocks import GpuBlocks, fill_up, fit_cache, programs_in_cache
 from .gpu_steps import bytes_read_again, programs_of, tiles_of_steps, waits_for_rows
 from .launch_facts import LaunchFacts
-from .launches import launch_sizes
+from .launches import LaunchSizes
 from .scheduled import tiled_for_gpu
 from .targets import GpuTarget
 from .tiles import is_tiled
@@ -50,10 +50,10 @@ class KernelChooseWarps(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Choose warps for every kernel for a GPU."""
-        blocks, facts, sizes = GpuBlocks.of(self), LaunchFacts(op), launch_sizes(op)
+        blocks, facts, sizes = GpuBlocks.of(self), LaunchFacts(op), LaunchSizes(op)
         for function, target in list(tiled_for_gpu(op)):
             if counter(self.name):
-                choose_warps(function, target, blocks, sizes.get(function.sym_name.data, Sizes()), facts.of(function))
+                choose_warps(function, target, blocks, sizes.of(function), facts.of(function))
 
 
 @dataclass(frozen=True)

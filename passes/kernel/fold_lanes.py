@@ -1,45 +1,88 @@
-"""Lanes folded where conditions cut their axis into equal parts that read the same: a lane computes an element of each.
-
-`x * cos + cat(-x[.., 64:], x[.., :64]) * sin` over 128 elements reads all of x twice, half of it masked. Over 64 lanes
-that compute elements `i` and `64 + i` each, both are read once and nothing is masked or selected.
-"""
+"""The pass `kernel-fold-lanes`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
+from typing import ClassVar
 
+from xdsl.context import Context
 from xdsl.dialects.arith import CmpiOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, as_expr, symbol
 from ..counters import counter
 from .axes import is_loop, named_in_bounds, substitute_axes
 from .effects import written_buffers
+from .gpu_legality import flat_nests
+from .scheduled import untiled_for_gpu
 from .simplify_block import BlockSimplifier, remove_dead
 from .split_lanes import PARTS, condition_on, resolve_conditions
 from .transforms import append_body, set_range
 
+#: elements of a part of an axis at least, for a lane to compute an element of each part
+SHORTEST_PART = 32
 
-def fold_lanes(function: kernel.FuncOp, chain: Sequence[kernel.ForOp], least: int) -> bool:
-    """Fold the first axis of a perfect nest that can be, its parts of `least` elements or more; whether one can.
 
-    The iterations of the nest must not depend on each other, and its innermost block holds no loops.
+@dataclass(frozen=True)
+class KernelFoldLanes(ModulePass):
+    """Let a lane compute an element of each part of an axis that conditions cut in equal parts (thread coarsening).
+
+    Level: kernel.
+
+    Precondition: in front of `kernel-tile`; kernels that are tiled, or are not for a GPU, stay as they are.
+    Guarantee: where conditions cut an axis of a nest that programs share out into equal parts, and two of them read the
+    same, the axis is as long as a part, and an iteration does what one of each part did, without the conditions. A
+    rotation, `x * cos + cat(-x[.., 64:], x[.., :64]) * sin`, reads all of x twice, half of it masked; over 64 lanes
+    that compute elements `i` and `64 + i` each, both are read once and nothing is masked or selected.
+
+        kernel.for i1 in 0 to 128 { %i = kernel.index i1  %n = kernel.index 64  %c = arith.cmpi slt, %i, %n : i64
+          %v = kernel.load %x[i1]  %r = kernel.load %x[i1 + 64] if %c else %z ... kernel.store %o, %y[i1] }
+    becomes
+        kernel.for i1 in 0 to 64 { %v = kernel.load %x[i1]  %r = kernel.load %x[i1 + 64] ...
+          kernel.store %o, %y[i1] ... kernel.store %p, %y[i1 + 64] }
     """
+
+    name = "kernel-fold-lanes"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+    target: str = "cpp"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Fold lanes of every kernel that will be for a GPU."""
+        for function, _ in untiled_for_gpu(op, self.target):
+            for chain in flat_nests(function, lambda chain: _foldable(chain) is not None):
+                fold_lanes(function, chain)
+
+
+def _foldable(chain: Sequence[kernel.ForOp]) -> tuple[kernel.ForOp, range] | None:
+    """The first loop of a perfect nest that can be folded, and its parts."""
     ops = list(chain[-1].body.block.ops)
     bounds = named_in_bounds(chain)
     for loop in (each for each in chain if each.axis.data not in bounds):
         parts = _parts(loop, ops)
-        if parts and parts.step >= least and _shares(loop, ops, parts) and counter("kernel-tile-fold-lanes"):
-            _fold(loop, chain[-1], parts)
-            BlockSimplifier(written_buffers(function.body.block)).run(chain[-1].body.block)
-            remove_dead(chain[-1].body.block)
-            return True
-    return False
+        if parts and parts.step >= SHORTEST_PART and _shares(loop, ops, parts):
+            return loop, parts
+    return None
 
 
-def fold_rows(function: kernel.FuncOp, block: Block, least: int) -> None:
+def fold_lanes(function: kernel.FuncOp, chain: Sequence[kernel.ForOp]) -> None:
+    """Fold the first axis of a perfect nest that can be.
+
+    The iterations of the nest must not depend on each other, and its innermost block holds no loops.
+    """
+    found = _foldable(chain)
+    if found is not None and counter(KernelFoldLanes.name):
+        _fold(found[0], chain[-1], found[1])
+        BlockSimplifier(written_buffers(function.body.block)).run(chain[-1].body.block)
+        remove_dead(chain[-1].body.block)
+
+
+def fold_rows(function: kernel.FuncOp, block: Block) -> None:
     """Fold loops of a block that work on a row each, if all that they read is only read, and they keep nothing."""
     written = written_buffers(function.body.block)
     for loop in [op for op in block.ops if isinstance(op, kernel.ForOp)]:
@@ -47,7 +90,7 @@ def fold_rows(function: kernel.FuncOp, block: Block, least: int) -> None:
         reads = (op.buffer for op in ops if isinstance(op, kernel.LoadOp))
         keeps = any(isinstance(op, kernel.StoreOp) and _is_local(op.buffer) for op in ops)
         if not (keeps or any(map(is_loop, ops)) or any(buffer in written for buffer in reads)):
-            fold_lanes(function, [loop], least)
+            fold_lanes(function, [loop])
 
 
 def _is_local(buffer: SSAValue) -> bool:

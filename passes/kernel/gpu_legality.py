@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 
 from ...dialects import kernel
-from ..counters import counter
-from .axes import Loop, fresh_axis, kernel_names, loops_in, nested_axes, rename_axes
-from .cost import Sizes, work_of_block, work_of_op
-from .effects import conflicts, effects_of, written_buffers
-from .simplify_block import is_pure
+from ...dialects.sym import ZERO
+from .axes import Loop, is_loop, loops_in, named_in_bounds
+from .effects import conflicts, effects_of
+from .transforms import perfect_chain
 
 
 def independent_nests(block: Block) -> set[Operation]:
@@ -49,76 +48,35 @@ def needed_by(nest: Operation, block: Block) -> set[Operation]:
     return found
 
 
-def sink_between_loops(op: kernel.ForOp, sizes: Sizes) -> None:
-    """Move what stands in front of the inner loop of a nest into it, so that both axes can be spread over programs.
-
-    Programs run it again for each inner iteration, but side by side. So it has to be little: checks, loads and
-    arithmetic, or, in front of a loop that has loops inside, rows that cost no more than one iteration of it.
-    """
-    written = written_buffers(op.body.block)
-    while True:
-        others = list(op.body.block.ops)[:-1]
-        last = others.pop() if others else None
-        if not isinstance(last, kernel.ForOp):
-            return
-        rows = not is_innermost(last) and _work(others, sizes) <= work_of_block(last.body.block, sizes)
-        if not all(_is_cheap(o) or (rows and _makes_rows(o)) for o in others):
-            return
-        if any(isinstance(i, kernel.LoadOp) and _is_memory(i, written) for o in others for i in o.walk()):
-            return
-        if not counter("kernel-tile-sink"):
-            return
-        inner, first = last.body.block, last.body.block.first_op
-        assert first is not None
-        for other in others:
-            _keep_apart(other, last)
-            op.body.block.detach_op(other)
-            inner.insert_op_before(other, first)
-        op = last
-
-
-def _keep_apart(moved: Operation, into: kernel.ForOp) -> None:
-    """Rename an axis in an op that moves into a loop of the same axis, which would hide that one."""
-    axis = into.axis.data
-    if isinstance(moved, Loop) and (moved.axis.data == axis or axis in nested_axes(moved)):
-        function = moved.parent_op()
-        while function is not None and not isinstance(function, kernel.FuncOp):
-            function = function.parent_op()
-        taken = {axis, moved.axis.data, *nested_axes(moved)} if function is None else kernel_names(function)
-        rename_axes(moved, {axis: fresh_axis(taken)})
-
-
-def _is_memory(load: kernel.LoadOp, written: set[SSAValue]) -> bool:
-    """Whether a load reads memory that the nest writes, so that it must not move."""
-    return load.buffer in written and not load.buffer.type.local  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def _work(ops: Sequence[Operation], sizes: Sizes) -> float:
-    return sum(work_of_op(op, sizes) for op in ops)
-
-
-def _is_cheap(op: Operation) -> bool:
-    return isinstance(op, kernel.LoadOp | kernel.AssertOp) or is_pure(op)
-
-
-def _makes_rows(op: Operation) -> bool:
-    """Whether an op allocates a local buffer, or is a loop that stores to local buffers only."""
-    stores = [inner for inner in op.walk() if isinstance(inner, kernel.StoreOp)]
-    local = all(store.buffer.type.local for store in stores)  # pyright: ignore[reportAttributeAccessIssue]
-    return isinstance(op, kernel.LocalOp) or (isinstance(op, Loop) and local)
-
-
 def is_innermost(op: Loop) -> bool:
     """Whether no loop is nested in a loop."""
     return not any(True for region in op.regions for _ in loops_in(region.block))
 
 
-def relax_order(function: kernel.FuncOp) -> None:
-    """Plain stores that may meet are not ordered on a GPU: eager does not say either which of them wins there."""
-    for op in function.walk():
-        if isinstance(op, kernel.StoreOp) and op.kind.data == "set":
-            op.properties.pop("ordered", None)
-            op.properties.pop("atomic", None)
+def is_serial(function: kernel.FuncOp) -> bool:
+    """Whether one program has to run a whole kernel."""
+    return any(must_be_serial(op) for op in function.walk())
+
+
+def box_of(op: kernel.ForOp) -> list[kernel.ForOp]:
+    """The loops of a perfect nest whose iterations may be spread over programs, outermost first.
+
+    All of them, where they start at 0 and none says how far another one runs; else the outermost alone.
+    """
+    chain = perfect_chain(op)
+    is_box = named_in_bounds(chain).isdisjoint(loop.axis.data for loop in chain)
+    return chain if is_box and all(loop.lo.data is ZERO for loop in chain) else [op]
+
+
+def flat_nests(function: kernel.FuncOp, suits: Callable[[list[kernel.ForOp]], bool]) -> list[list[kernel.ForOp]]:
+    """The nests of a kernel that programs of a GPU may share out, have no loops in their bodies, and suit a rewrite."""
+    block = function.body.block
+    nests = [box_of(op) for op in block.ops if isinstance(op, kernel.ForOp)]
+    found = [chain for chain in nests if not any(map(is_loop, chain[-1].body.block.ops)) and suits(chain)]
+    if not found or is_serial(function):
+        return []
+    apart = independent_nests(block)
+    return [chain for chain in found if chain[0] in apart]
 
 
 def must_be_serial(op: object) -> bool:

@@ -39,6 +39,8 @@ def waits_for_rows(function: kernel.FuncOp) -> bool:
 
 def bytes_read_again(function: kernel.FuncOp, sizes: Sizes, ranges: Ranges) -> int:
     """Bytes of the rows of one program that more than one of its loops reads."""
+    if all(is_grid(loop) or is_persistent(loop, ranges) for loop in loops_in(function.body.block)):
+        return 0
     readers: dict[SSAValue, set[Loop]] = {}
     bytes_of: dict[SSAValue, int] = {}
     for op in function.walk():

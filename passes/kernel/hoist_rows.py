@@ -20,7 +20,7 @@ from .axes import Loop, flat_vector_loops, fresh_axis, kernel_names, substitute_
 from .cost import Sizes, work_of_op
 from .effects import written_buffers
 from .launch_facts import LaunchFacts
-from .launches import launch_sizes
+from .launches import LaunchSizes
 from .scheduled import tiled_for_cpu
 from .simplify_block import remove_dead
 from .transforms import set_mapping
@@ -60,9 +60,9 @@ class KernelHoistRows(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Move work in every kernel for a CPU."""
-        facts, sizes = LaunchFacts(op), launch_sizes(op)
+        facts, sizes = LaunchFacts(op), LaunchSizes(op)
         for function, target in tiled_for_cpu(op):
-            estimates = sizes.get(function.sym_name.data, Sizes())
+            estimates = sizes.of(function)
             hoist_rows(function, target.l2_bytes // 8, estimates, facts.of(function))
 
 

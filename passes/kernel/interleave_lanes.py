@@ -1,45 +1,74 @@
-"""Lanes for places that lie side by side, where one iteration stores several of them: each lane stores one.
-
-`torch.stack((a, b), -1)` stores `y[2*i]` and `y[2*i + 1]`. Over `i` a GPU's lanes store every other place, twice. Over
-`j = 2*i + k` lane `j` stores `y[j]`, which is of the one or the other kind: both are computed, for arithmetic costs
-less than memory that is touched in pieces.
-"""
+"""The pass `kernel-interleave-lanes`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
+from xdsl.context import Context
 from xdsl.dialects.arith import CmpiOp, SelectOp
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import ModuleOp, i64
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, MapAttr, SymAttr, as_expr, symbol
 from ..counters import counter
 from .axes import is_loop, named_in_bounds, substitute_axes
 from .effects import is_plain_store
+from .gpu_legality import flat_nests
+from .scheduled import untiled_for_gpu
 from .transforms import set_range
 
 #: places that one iteration stores, side by side; two are stored as one word
 LEAST, MOST = 3, 4
 
 
-def interleave_lanes(chain: Sequence[kernel.ForOp]) -> bool:
-    """Give an axis of a perfect nest a lane for each place, where all stores are of places side by side; whether so.
+@dataclass(frozen=True)
+class KernelInterleaveLanes(ModulePass):
+    """Give each place that a GPU kernel stores a lane, where one iteration stores several side by side (vectorisation).
 
-    The iterations of the nest must not depend on each other. Its innermost block holds no loops, or nothing is done.
+    Level: kernel.
+
+    Precondition: in front of `kernel-tile`; kernels that are tiled, or are not for a GPU, stay as they are.
+    Guarantee: where all stores of a nest that programs share out are of three or four places side by side for each
+    value of an axis, the axis is so many times as long, and an iteration stores one place of each buffer. Lanes over
+    `i` store every other place of `y[2*i]` and `y[2*i + 1]`, twice. Over `j = 2*i + k` lane `j` stores `y[j]`, which is
+    of the one or the other kind: all are computed, for arithmetic costs less than memory that is touched in pieces. Two
+    places are stored as one word, and stay.
+
+        kernel.for i0 in 0 to 32 { ... kernel.store %a, %y[3*i0] ... %y[3*i0 + 1] ... %y[3*i0 + 2] }
+    becomes
+        kernel.for i0 in 0 to 96 { ... %k = kernel.index i0 mod 3 ... %v = arith.select ... kernel.store %v, %y[i0] }
     """
+
+    name = "kernel-interleave-lanes"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+    target: str = "cpp"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Interleave lanes of every kernel that will be for a GPU."""
+        for function, _ in untiled_for_gpu(op, self.target):
+            for chain in flat_nests(function, lambda chain: _interleavable(chain) is not None):
+                found = _interleavable(chain)
+                if found is not None and counter(self.name):
+                    _interleave(chain[-1].body.block, *found)
+
+
+def _interleavable(chain: Sequence[kernel.ForOp]) -> tuple[kernel.ForOp, list[list[kernel.StoreOp]]] | None:
+    """The loop of a perfect nest for whose iterations all stores are of places side by side, and these in order."""
     block = chain[-1].body.block
     stores = [op for op in block.ops if isinstance(op, kernel.StoreOp)]
     if not stores or not all(map(_is_plain, stores)) or any(map(_prevents, block.ops)):
-        return False
+        return None
     bounds = named_in_bounds(chain)
     for loop in (each for each in chain if each.lo.data is ZERO and each.axis.data not in bounds):
         groups = _groups(stores, loop)
-        if groups and counter("kernel-tile-interleave-lanes"):
-            _interleave(block, loop, groups)
-            return True
-    return False
+        if groups:
+            return loop, groups
+    return None
 
 
 def _is_plain(op: kernel.StoreOp) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -26,6 +27,21 @@ def hinted_sizes(function: host.FuncOp) -> Sizes:
     """Estimates of a program's sizes by the hints of its symbols."""
     declared = {s.data.name: s.data.hint for s in function.symbols}
     return Sizes({name: hint for name, hint in declared.items() if hint is not None})
+
+
+class LaunchSizes:
+    """Estimates of the symbols of all kernels of a module, looked up when a kernel has symbols."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self.module = module
+
+    @cached_property
+    def _found(self) -> dict[str, Sizes]:
+        return launch_sizes(self.module)
+
+    def of(self, function: kernel.FuncOp) -> Sizes:
+        """The estimates for one kernel."""
+        return self._found.get(function.sym_name.data, Sizes()) if function.symbols.data else Sizes()
 
 
 def launch_sizes(module: ModuleOp) -> dict[str, Sizes]:

@@ -1,15 +1,15 @@
-"""Lanes that compute two neighbours each, where both read the same.
-
-Twice as many pixels, each next to its copy, are `y[i] = x[i floordiv 2]`: lane i of a GPU reads what lane i + 1 reads,
-so that no instruction loads neighbours. Over half as many lanes, which store `y[2*i]` and `y[2*i + 1]`, each reads an
-element of its own, and what it stores is a pair in memory.
-"""
+"""The pass `kernel-pair-lanes`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, as_expr, symbol
@@ -17,24 +17,50 @@ from ..counters import counter
 from .axes import is_loop, named_in_bounds, substitute_axes
 from .cost import is_unit
 from .effects import is_plain_store, written_buffers
+from .gpu_legality import flat_nests
+from .scheduled import untiled_for_gpu
 from .simplify_block import BlockSimplifier, remove_dead
 from .transforms import append_body, set_range
 
 
-def pair_lanes(function: kernel.FuncOp, chain: Sequence[kernel.ForOp]) -> bool:
-    """Let each iteration of an axis of a perfect nest compute two neighbours, where both read the same; whether so.
+@dataclass(frozen=True)
+class KernelPairLanes(ModulePass):
+    """Let a lane of a GPU compute two neighbours, where both read the same (thread coarsening).
 
-    The iterations of the nest must not depend on each other. Its innermost block holds no loops, or nothing is done.
+    Level: kernel.
+
+    Precondition: in front of `kernel-tile`; kernels that are tiled, or are not for a GPU, stay as they are.
+    Guarantee: where the stores of a nest that programs share out are of neighbours along an axis, and neighbours read
+    neighbours or, one load at least, one place, the axis is half as long, and an iteration does what two did. Twice as
+    many pixels, each next to its copy, are `y[i] = x[i floordiv 2]`: lane i reads what lane i + 1 reads, so that no
+    instruction loads neighbours. Over half as many lanes each reads an element of its own, and what it stores is a pair
+    in memory.
+
+        kernel.for i0 in 0 to 128 { %v = kernel.load %x[i0 floordiv 2]  kernel.store %v, %y[i0] }
+    becomes
+        kernel.for i0 in 0 to 64 { %v = kernel.load %x[i0]  kernel.store %v, %y[2*i0]  kernel.store %v, %y[2*i0 + 1] }
     """
-    ops = list(chain[-1].body.block.ops)
-    bounds = named_in_bounds(chain)
-    for loop in (each for each in chain if each.axis.data not in bounds):
-        if _may_pair(loop, ops) and counter("kernel-tile-pair-lanes"):
-            _pair(loop, chain[-1].body.block)
-            BlockSimplifier(written_buffers(function.body.block)).run(chain[-1].body.block)
-            remove_dead(chain[-1].body.block)
-            return True
-    return False
+
+    name = "kernel-pair-lanes"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+    target: str = "cpp"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Pair lanes of every kernel that will be for a GPU."""
+        for function, _ in untiled_for_gpu(op, self.target):
+            for chain in flat_nests(function, lambda chain: _pairable(chain) is not None):
+                loop, body = _pairable(chain), chain[-1].body.block
+                if loop is not None and counter(self.name):
+                    _pair(loop, body)
+                    BlockSimplifier(written_buffers(function.body.block)).run(body)
+                    remove_dead(body)
+
+
+def _pairable(chain: Sequence[kernel.ForOp]) -> kernel.ForOp | None:
+    """The first loop of a perfect nest each iteration of which may compute two neighbours."""
+    ops, bounds = list(chain[-1].body.block.ops), named_in_bounds(chain)
+    return next((each for each in chain if each.axis.data not in bounds and _may_pair(each, ops)), None)
 
 
 def _may_pair(loop: kernel.ForOp, ops: Sequence[Operation]) -> bool:

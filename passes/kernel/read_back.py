@@ -1,13 +1,48 @@
-"""Rows that also go to memory: a CPU reads them back from there, where they still are in its cache."""
+"""The pass `kernel-read-back`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
+from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Expr
 from ..counters import counter
 from .axes import Bound, Loop
+from .scheduled import untiled_for_cpu
+
+
+@dataclass(frozen=True)
+class KernelReadBack(ModulePass):
+    """Drop local buffers whose values also go to memory: a CPU reads them back from there, where its cache has them.
+
+    Level: kernel.
+
+    Precondition: in front of `kernel-tile`; kernels that are tiled, or are not for a CPU, stay as they are.
+    Guarantee: no local buffer holds, element by element, what the only store beside its own puts into a buffer of the
+    kernel; its loads are from that buffer.
+
+        kernel.for i1 in 0 to 4096 { ... kernel.store %e, %row[i1]  kernel.store %e, %y[4096*i0 + i1] }
+        kernel.for i1 in 0 to 4096 { %f = kernel.load %row[i1] ... }
+    becomes
+        kernel.for i1 in 0 to 4096 { ... kernel.store %e, %y[4096*i0 + i1] }
+        kernel.for i1 in 0 to 4096 { %f = kernel.load %y[4096*i0 + i1] ... }
+    """
+
+    name = "kernel-read-back"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+    target: str = "cpp"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Drop buffers of every kernel that will be for a CPU."""
+        for function, _ in untiled_for_cpu(op, self.target):
+            read_back(function)
 
 
 def read_back(function: kernel.FuncOp) -> None:
@@ -25,7 +60,7 @@ def _share(op: kernel.LocalOp) -> None:
     twin = _twin(store)
     if twin is None or not all(_same_element(store, twin, load, op) for load in loads):
         return
-    if not counter("kernel-tile-read-back"):
+    if not counter(KernelReadBack.name):
         return
     for load in loads:
         load.operands[0] = twin.buffer

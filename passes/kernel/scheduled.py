@@ -1,4 +1,4 @@
-"""The kernels of a module by what their schedule is for: what the passes behind `kernel-tile` go through."""
+"""The kernels of a module by what their schedule is for, in front of `kernel-tile` and behind it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,32 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import kernel
-from .targets import CpuTarget, GpuTarget, target_named
+from .launches import cpu_kernels
+from .targets import CpuTarget, GpuTarget, Target, target_named
+
+
+def untiled(module: ModuleOp, name: str) -> Iterator[tuple[kernel.FuncOp, Target]]:
+    """The kernels that are not tiled, and what they will be tiled for: the named target, or `cpp` for CPU tensors."""
+    target = target_named(name)
+    on_cpu = cpu_kernels(module) if isinstance(target, GpuTarget) else set[str]()
+    for function in module.body.block.ops:
+        if isinstance(function, kernel.FuncOp) and function.target is None:
+            yield function, target_named("cpp") if function.sym_name.data in on_cpu else target
+
+
+def untiled_for_gpu(module: ModuleOp, name: str) -> Iterator[tuple[kernel.FuncOp, GpuTarget]]:
+    """Those of them that are for a GPU."""
+    if isinstance(target_named(name), GpuTarget):
+        for function, target in untiled(module, name):
+            if isinstance(target, GpuTarget):
+                yield function, target
+
+
+def untiled_for_cpu(module: ModuleOp, name: str) -> Iterator[tuple[kernel.FuncOp, CpuTarget]]:
+    """Those of them that are for a CPU."""
+    for function, target in untiled(module, name):
+        if isinstance(target, CpuTarget):
+            yield function, target
 
 
 def tiled_for_gpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, GpuTarget]]:

@@ -15,7 +15,6 @@ from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit, widest_scalar, work_of_block
 from .lane_indices import divides_small
 from .meeting import drop_atomic, keeps_apart, meeting_stores
-from .read_back import read_back
 from .stage_blocks import stage_blocks
 from .targets import CpuTarget
 from .transforms import (
@@ -28,7 +27,6 @@ from .transforms import (
     set_mapping,
     set_range,
 )
-from .write_ahead import write_ahead
 
 # Costs of an access in a SIMD loop, relative to one whose neighbours lie side by side.
 BROADCAST = 0.25
@@ -54,8 +52,6 @@ UNROLLED = 4
 
 def schedule(function: kernel.FuncOp, target: CpuTarget, sizes: Sizes) -> None:
     """Choose mapping and tiles for all loops of a kernel, in place."""
-    read_back(function)
-    write_ahead(function, sizes, target.l1_bytes // 8)
     names = kernel_names(function)
     for op in list(function.body.block.ops):
         if isinstance(op, kernel.ForOp):

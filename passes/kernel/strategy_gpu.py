@@ -16,9 +16,9 @@ from ...dialects import kernel
 from ...dialects.loop import MONOIDS, yielded
 from ...dialects.sym import ZERO, Ranges
 from ..counters import counter
-from .axes import Loop, kernel_names, loops_in, named_in_bounds, substitute_axes
+from .axes import Loop, kernel_names, loops_in, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit
-from .fold_lanes import fold_lanes, fold_rows
+from .fold_lanes import fold_rows
 from .gpu_blocks import (
     SECTOR,
     TOLERATED_WASTE,
@@ -29,11 +29,9 @@ from .gpu_blocks import (
     tile_along,
     waste,
 )
-from .gpu_legality import independent_nests, is_innermost, must_be_serial, relax_order, sink_between_loops
-from .interleave_lanes import interleave_lanes
+from .gpu_legality import box_of, independent_nests, is_innermost, is_serial
 from .lane_order import hides_order
 from .launch_facts import ranges_of
-from .pair_lanes import pair_lanes
 from .targets import VECTOR_BYTES, GpuTarget
 from .tiles import covers, extent_of
 from .transforms import (
@@ -54,8 +52,6 @@ SHORT = 16
 WASTEFUL = 1.25
 #: shortest side of the tile of a transpose: a weight's 3x3 points; of float32, elements so far apart share no sector
 SHORTEST_SIDE = 8
-#: elements of a part of an axis at least, for a lane to compute an element of each part
-SHORTEST_PART = 32
 #: elements of a tile whose columns a program keeps that one thread works on: with fewer, more threads wait for each
 #: other at each reduction. Softmax over 128 rows of 1024 columns takes 0.037 ms on an H200, 0.090 with 16 elements
 ROWS_IN_COLUMNS = 64
@@ -91,8 +87,7 @@ class _GpuSchedule:
     def run(self) -> None:
         """Map everything."""
         block = self.function.body.block
-        relax_order(self.function)
-        if any(must_be_serial(op) for op in self.function.walk()):
+        if is_serial(self.function):
             self._serial()
             return
         apart = independent_nests(block)
@@ -116,12 +111,8 @@ class _GpuSchedule:
 
     def _programs(self, op: kernel.ForOp) -> None:
         """Spread a nest over programs."""
-        sink_between_loops(op, self.sizes)
-        self.chain = perfect_chain(op)
+        self.chain = box_of(op)
         self.nest = Nest.of(op)
-        is_box = named_in_bounds(self.chain).isdisjoint(loop.axis.data for loop in self.chain)
-        if not is_box or any(loop.lo.data is not ZERO for loop in self.chain):
-            self.chain = [op]
         body = self.chain[-1].body.block
         if not any(True for _ in loops_in(body)):
             self._elementwise()
@@ -135,9 +126,6 @@ class _GpuSchedule:
     # elementwise
 
     def _elementwise(self) -> None:
-        regrouped = fold_lanes(self.function, self.chain, SHORTEST_PART) or interleave_lanes(self.chain)
-        if regrouped or pair_lanes(self.function, self.chain):
-            self.nest = Nest.of(self.chain[0])
         inner = max(self.chain, key=lambda loop: (self._unit_bytes(loop), self.chain.index(loop)))
         across = self._across(inner)
         total = prod(self.sizes.trips(loop) for loop in self.chain)
@@ -258,7 +246,7 @@ class _GpuSchedule:
 
     def _row_programs(self) -> None:
         """Lanes along the inner axes; short rows share a program."""
-        fold_rows(self.function, self.chain[-1].body.block, SHORTEST_PART)
+        fold_rows(self.function, self.chain[-1].body.block)
         size = self._bytes_of_rows()
         self._join_sums()
         if self.elements == 1:  # the first nest of a kernel decides

@@ -14,8 +14,9 @@ from ..counters import counter
 from . import strategy_cpu, strategy_gpu
 from .cost import Sizes
 from .gpu_blocks import GpuBlocks
-from .launches import cpu_kernels, launch_sizes
-from .targets import CpuTarget, Target, target_named
+from .launches import LaunchSizes
+from .scheduled import untiled
+from .targets import CpuTarget, Target
 
 
 @dataclass(frozen=True)
@@ -27,14 +28,13 @@ class KernelTile(ModulePass):
     Precondition: all loops are serial and without tiles; iterations of a `kernel.for` are independent unless a store
     in it is `ordered`, or `atomic`.
     Guarantee: the loops are mapped to the target's hardware (`map`, `tile`), some are blocked, interchanged or joined
-    before; `target` of each kernel says for which. On the CPU, a local buffer goes where the row of a result holds the
-    same values (`read_back.py`) or is written only when they are no longer needed (`write_ahead.py`), and blocks of a
-    transpose get one. On a GPU, `per_thread` of a kernel says how many elements of a tile one thread works on, and a
-    local buffer is `columnwise` where lanes lie along the iterations around it. Nothing else changes: the schedule is
-    these attributes, loops and buffers. The passes behind it read them: `inductile-opt --print-pipeline schedule`.
-    A kernel that is launched on CPU tensors is scheduled for the CPU in any case.
-    The other options are the numbers that schedules for GPUs are made of (`gpu_blocks.py`), to try others:
-    `schedule{target="cuda:90" elements=2048 per-thread=8}` gives them to all passes of the schedule.
+    before; `target` of each kernel says for which. On the CPU, blocks of a transpose get a local buffer. On a GPU,
+    `per_thread` of a kernel says how many elements of a tile one thread works on, and a local buffer is `columnwise`
+    where lanes lie along the iterations around it. Nothing else changes: the schedule is these attributes, loops and
+    buffers. The passes behind it read them: `inductile-opt --print-pipeline schedule`. A kernel that is launched on CPU
+    tensors is scheduled for the CPU in any case. The other options are the numbers that schedules for GPUs are made of
+    (`gpu_blocks.py`), to try others: `schedule{target="cuda:90" elements=2048 per-thread=8}` gives them to all passes
+    of the schedule.
 
         kernel.for i0 in 0 to s0 { %m = kernel.reduce max i1 in 0 to 4096 { ... } ... }
     becomes, for `cpp`,
@@ -58,17 +58,13 @@ class KernelTile(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Schedule every kernel that has no target yet."""
-        target = target_named(self.target)
         blocks = GpuBlocks.of(self)
-        sizes, on_cpu = launch_sizes(op), cpu_kernels(op)
-        for function in op.body.block.ops:
-            if isinstance(function, kernel.FuncOp) and function.target is None:
-                name = function.sym_name.data
-                chosen = target_named("cpp") if name in on_cpu else target
-                if counter(self.name):
-                    schedule(function, chosen, sizes.get(name, Sizes()), blocks)
-                else:
-                    function.properties["target"] = StringAttr(chosen.name)
+        sizes = LaunchSizes(op)
+        for function, target in untiled(op, self.target):
+            if counter(self.name):
+                schedule(function, target, sizes.of(function), blocks)
+            else:
+                function.properties["target"] = StringAttr(target.name)
 
 
 def schedule(function: kernel.FuncOp, target: Target, sizes: Sizes, blocks: GpuBlocks) -> None:

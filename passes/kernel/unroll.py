@@ -14,11 +14,10 @@ from ...dialects import kernel
 from ...dialects.sym import Ranges
 from ..counters import counter
 from .axes import Loop, loops_in
-from .cost import Sizes
 from .gpu_blocks import GpuBlocks
 from .gpu_steps import bytes_read_again, waits_for_rows
 from .launch_facts import LaunchFacts
-from .launches import launch_sizes
+from .launches import LaunchSizes
 from .scheduled import tiled_for_gpu
 from .tiles import is_grid, is_persistent, is_tiled, steps
 
@@ -54,10 +53,10 @@ class KernelUnroll(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Unroll loops in every kernel for a GPU."""
-        wanted, facts, sizes = GpuBlocks.of(self).unroll, LaunchFacts(op), launch_sizes(op)
+        wanted, facts, sizes = GpuBlocks.of(self).unroll, LaunchFacts(op), LaunchSizes(op)
         for function, _ in tiled_for_gpu(op):
             ranges = facts.of(function)
-            again = bytes_read_again(function, sizes.get(function.sym_name.data, Sizes()), ranges)
+            again = bytes_read_again(function, sizes.of(function), ranges)
             unroll_steps(function, wanted or (1 if again or waits_for_rows(function) else AHEAD), ranges)
 
 

@@ -1,8 +1,14 @@
-"""Rows kept for later loops of a kernel, in the row of a result that those loops overwrite at last."""
+"""The pass `kernel-write-ahead`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, SSAValue
+from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import MapAttr
@@ -10,18 +16,44 @@ from ..counters import counter
 from .aliasing import path_to, precedes
 from .axes import Bound
 from .cost import Sizes, element_bytes
+from .launches import LaunchSizes
 from .read_back import accesses_of, axes_inside, is_plain, is_row_major, same_kind
+from .scheduled import untiled_for_cpu
+
+
+@dataclass(frozen=True)
+class KernelWriteAhead(ModulePass):
+    """Keep rows for later loops of a CPU kernel in the row of a result that those loops overwrite at last.
+
+    Level: kernel.
+
+    Precondition: in front of `kernel-tile`; kernels that are tiled, or are not for a CPU, stay as they are.
+    Guarantee: a local buffer that takes an eighth of the nearest cache or more, and whose elements are read for the
+    last time before their results are stored in the same order, lies where these results will be. A row of its own
+    would need half as much of the cache again, and the lines of the result would be fetched in the last loop, which
+    has nothing else to do meanwhile. Smaller rows stay apart, so that their loops may run in lanes beside each other.
+
+        kernel.for i1 in 0 to 4096 { ... kernel.store %e, %row[i1] }
+        kernel.for i1 in 0 to 4096 { %f = kernel.load %row[i1] ... kernel.store %q, %y[4096*i0 + i1] }
+    becomes
+        kernel.for i1 in 0 to 4096 { ... kernel.store %e, %y[4096*i0 + i1] }
+        kernel.for i1 in 0 to 4096 { %f = kernel.load %y[4096*i0 + i1] ... kernel.store %q, %y[4096*i0 + i1] }
+    """
+
+    name = "kernel-write-ahead"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+    target: str = "cpp"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Move buffers of every kernel that will be for a CPU."""
+        sizes = LaunchSizes(op)
+        for function, target in untiled_for_cpu(op, self.target):
+            write_ahead(function, sizes.of(function), target.l1_bytes // 8)
 
 
 def write_ahead(function: kernel.FuncOp, sizes: Sizes, least_bytes: int) -> None:
-    """Replace local buffers by rows of a result, where each element is read for the last time before its result is
-    stored in that place.
-
-    least_bytes: smaller rows stay apart, so that their loops may run in lanes beside each other
-
-    A row of its own would need half as much of the nearest cache again, and the lines of the result would be fetched
-    in the last loop, which has nothing else to do meanwhile.
-    """
+    """Replace local buffers of at least `least_bytes` by rows of a result."""
     for op in list(function.walk()):
         if isinstance(op, kernel.LocalOp):
             type_ = op.buffer.type
@@ -44,7 +76,7 @@ def _move(op: kernel.LocalOp) -> None:
     if any(axes_inside(load, op) != axes for load in loads):
         return
     last = next((found for load in loads if (found := _overwriting(load, store, axes, loads))), None)
-    if last is None or not counter("kernel-tile-write-ahead"):
+    if last is None or not counter(KernelWriteAhead.name):
         return
     for access in (store, *loads):
         access.operands[access.operands.index(op.buffer)] = last.buffer

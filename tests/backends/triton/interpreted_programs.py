@@ -17,7 +17,8 @@ from inductile.lowering.registry import parse_passes
 from inductile.passes.kernel.gpu_blocks import GpuBlocks
 from inductile.passes.manager import PassManager
 
-from .support import gpu_schedule, on_cpu, on_gpu, parse
+from ...passes.kernel.stages import on_cpu, on_gpu
+from .support import gpu_schedule, parse
 
 TESTS = Path(__file__).parents[2]
 FILES = (

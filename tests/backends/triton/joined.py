@@ -18,7 +18,8 @@ from inductile.lowering.pipeline import named_passes
 from inductile.passes.kernel.gpu_blocks import GpuBlocks
 from inductile.passes.manager import PassManager
 
-from .support import in_blocks, on_cpu, parse
+from ...passes.kernel.stages import on_cpu
+from .support import in_blocks, parse
 
 Tensor = torch.Tensor
 Function = Callable[..., Tensor]

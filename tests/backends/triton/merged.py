@@ -14,7 +14,8 @@ from inductile.dialects.context import new_context
 from inductile.lowering.registry import parse_passes
 from inductile.passes.manager import PassManager
 
-from .support import gpu_schedule, on_cpu, parse
+from ...passes.kernel.stages import on_cpu
+from .support import gpu_schedule, parse
 
 
 def _parts() -> Iterator[tuple[str, str]]:

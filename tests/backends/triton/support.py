@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -21,17 +20,6 @@ from inductile.passes.kernel.gpu_blocks import GpuBlocks
 from ...versions import triton_version
 
 Tensor = torch.Tensor
-GPU = ', device = "cuda:0"'
-
-
-def on_gpu(text: str) -> str:
-    """A program on a GPU: kernels that are launched on tensors of the CPU are scheduled for the CPU."""
-    return re.sub(r"!aten\.tensor<[^<>]*", lambda type_: type_[0] if GPU in type_[0] else type_[0] + GPU, text)
-
-
-def on_cpu(text: str) -> str:
-    """A program with the types of tensors on the CPU, so that it runs here."""
-    return text.replace(GPU, "").replace('device = "cuda:0"', 'device = "cpu"')
 
 
 def in_blocks(passes: Sequence[ModulePass], blocks: GpuBlocks) -> list[ModulePass]:

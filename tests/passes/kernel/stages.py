@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
+
 import torch
 from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerType, ModuleOp
@@ -11,14 +14,22 @@ from inductile.backends.reference import run_module
 from inductile.dialects.aten.types import TensorType, torch_name
 from inductile.dialects.context import new_context
 from inductile.lowering.pipeline import named_passes
-from inductile.lowering.registry import parse_passes
 from inductile.passes.manager import PassManager
 
-#: what loops are lowered to, and all that follows
-STAGES = tuple(str(each) for each in named_passes(start_at="lower-loop-to-kernel"))
+GPU = ', device = "cuda:0"'
 SIZES = {"s0": 5, "s1": 37, "i0": 3}
 #: what integer inputs stay below, so that they can be indices
 BELOW = 5
+
+
+def on_gpu(text: str) -> str:
+    """A program on a GPU: kernels that are launched on tensors of the CPU are scheduled for the CPU."""
+    return re.sub(r"!aten\.tensor<[^<>]*", lambda type_: type_[0] if GPU in type_[0] else type_[0] + GPU, text)
+
+
+def on_cpu(text: str) -> str:
+    """A program with the types of tensors on the CPU, so that it runs here."""
+    return text.replace(GPU, "").replace('device = "cuda:0"', 'device = "cpu"')
 
 
 def parse(text: str) -> ModuleOp:
@@ -52,17 +63,26 @@ def run(module: ModuleOp, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
     return [*run_module(module, copies), *copies]
 
 
-def check_stages(text: str, between: tuple[str, ...] = STAGES) -> None:
-    """Run a program at the loop level and behind the stages in `between` that change it, and compare."""
+def check_stages(text: str, between: Collection[str] = (), target: str = "cpp") -> set[str]:
+    """Run a program at the loop level and behind the passes that change it, and compare; the names of these.
+
+    between: names of passes, if only what they leave is run
+    target:  the machine that kernels are scheduled for; no GPU is needed
+    """
     module = parse(text)
     inputs = inputs_of(module)
     expected = run(module, inputs)
-    seen = ""
-    for name in STAGES:
-        PassManager(parse_passes(name), verify_each=True).run(new_context(), module)
-        if name not in between or (now := str(module)) == seen:
+    module = parse(text if target == "cpp" else on_gpu(text))
+    seen, changing = str(module), set[str]()
+    for each in named_passes(target=target, start_at="lower-loop-to-kernel"):
+        PassManager([each], verify_each=True).run(new_context(), module)
+        if (between and each.name not in between) or (now := str(module)) == seen:
             continue
         seen = now
-        for got, wanted in zip(run(parse(now), inputs), expected, strict=True):
-            torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-4, equal_nan=True, msg=f"{name}: {{}}".format)
-            assert got.stride() == wanted.stride(), name
+        changing.add(each.name)
+        for got, wanted in zip(run(parse(on_cpu(now)), inputs), expected, strict=True):
+            torch.testing.assert_close(
+                got, wanted, rtol=1e-4, atol=1e-4, equal_nan=True, msg=f"{each.name}: {{}}".format
+            )
+            assert got.stride() == wanted.stride(), each.name
+    return changing

@@ -23,11 +23,14 @@ def _name(part: str) -> str:
     return part.partition("func.func @")[2].partition("(")[0]
 
 
+@pytest.mark.parametrize("target", ["cpp", "cuda:90"])
 @pytest.mark.parametrize("part", _parts(), ids=_name)
-def test_each_stage_keeps_the_answer(part: str) -> None:
-    check_stages(part)
+def test_each_stage_keeps_the_answer(part: str, target: str) -> None:
+    assert {"lower-loop-to-kernel", "kernel-tile"} <= check_stages(part, target=target)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_stages_keep_the_answer_of_random_programs(seed: int) -> None:
-    check_stages(random_program(seed), between=("lower-loop-to-kernel", "kernel-collapse", "host-free"))
+    target = ("cpp", "cuda:90", "hip:gfx942")[seed % 3]
+    between = ("lower-loop-to-kernel", "kernel-collapse", "kernel-tile", "kernel-spill", "host-free")
+    check_stages(random_program(seed), between, target)

@@ -1,4 +1,5 @@
 // RUN: inductile-opt %s --split-input-file --verify-each=numerics --pipeline 'schedule{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s --split-input-file -p 'kernel-interleave-lanes{target="cuda:90"}' | filecheck %s --check-prefix=ALONE
 
 // Four side by side: a lane for each place, and one store.
 
@@ -25,6 +26,12 @@ host.func @run(%x: !aten.tensor<2048xf32, device = "cuda:0">) -> (!aten.tensor<8
   host.return %y
 }
 
+// ALONE-LABEL: kernel.func @fours
+// ALONE:         kernel.for i1 in 0 to 128 {
+// ALONE:           kernel.index i1 mod 4
+// ALONE:           kernel.store %{{.*}}, %y[128*i0 + i1]
+// ALONE-NOT:       kernel.store
+// ALONE-LABEL: kernel.func @triples
 // CHECK-LABEL: kernel.func @fours
 // CHECK:         kernel.for i1 in 0 to 128 map grid tile 128 {
 // CHECK-DAG:       kernel.load %x[32*i0 + i1 floordiv 4]

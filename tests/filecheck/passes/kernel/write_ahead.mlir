@@ -1,4 +1,5 @@
-// RUN: inductile-opt %s --split-input-file --verify-each --pipeline schedule | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each -p kernel-write-ahead | filecheck %s
+// RUN: inductile-opt %s --split-input-file --pipeline schedule | filecheck %s
 
 // The row of exponentials lies where its quotients will be.
 

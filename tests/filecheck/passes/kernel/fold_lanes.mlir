@@ -1,4 +1,5 @@
 // RUN: inductile-opt %s --split-input-file --verify-each=numerics --pipeline 'schedule{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s --split-input-file -p 'kernel-fold-lanes{target="cuda:90"}' | filecheck %s --check-prefix=ALONE
 
 // A rotation: a lane computes an element of each half, and reads both once.
 
@@ -30,6 +31,13 @@ host.func @run_rotate(%x: !aten.tensor<8192xf32, device = "cuda:0">, %c: !aten.t
   host.return %y
 }
 
+// ALONE-LABEL: kernel.func @rotate
+// ALONE:         kernel.for i0 in 0 to 64 {
+// ALONE-NEXT:      kernel.for i1 in 0 to 64 {
+// ALONE-NOT:     if %
+// ALONE:         kernel.store %{{.*}}, %y[128*i0 + i1 + 64]
+// ALONE-LABEL: kernel.func @join
+// ALONE:         kernel.for i1 in 0 to 128 {
 // CHECK-LABEL: kernel.func @rotate
 // CHECK:         kernel.for i1 in 0 to 64 map grid
 // CHECK-NOT:     if %

@@ -1,4 +1,5 @@
 // RUN: inductile-opt %s --split-input-file --verify-each=numerics --pipeline 'schedule{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s --split-input-file -p 'kernel-pair-lanes{target="cuda:90"}' | filecheck %s --check-prefix=ALONE
 
 // Two neighbours read one place: half as many lanes read it once, and store both. Triton sees no order in stores of
 // every other place along a tile of two axes, so that the tile has one.
@@ -21,6 +22,13 @@ host.func @run(%x: !aten.tensor<2048xf32, device = "cuda:0">) -> (!aten.tensor<8
   host.return %y
 }
 
+// ALONE-LABEL: kernel.func @twice
+// ALONE:         kernel.load
+// ALONE-NOT:     kernel.load
+// ALONE:         kernel.store
+// ALONE-NEXT:    kernel.store
+// ALONE-LABEL: kernel.func @thrice
+// ALONE:         kernel.load %x[i0 floordiv 3]
 // CHECK-LABEL: kernel.func @twice
 // CHECK:         kernel.for [[I:i[0-9]+]] in 0 to 4096 map grid tile 128 {
 // CHECK-NEXT:      kernel.load %x[64*([[I]] floordiv 128) + [[I]] mod 64]

@@ -1,0 +1,47 @@
+"""The pass `kernel-relax-order`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from ..counters import counter
+from .scheduled import untiled_for_gpu
+
+
+@dataclass(frozen=True)
+class KernelRelaxOrder(ModulePass):
+    """Let plain stores of a GPU kernel that may meet win in any order: eager does not say either which of them does.
+
+    Level: kernel.
+
+    Precondition: in front of `kernel-tile`; kernels that are tiled, or are not for a GPU, stay as they are.
+    Guarantee: no store that sets an element is `ordered` or `atomic`. What combines with memory keeps its order, and
+    keeps its kernel to one program.
+
+        kernel.store ordered %v, %y[d0] (d0 = %j)
+    becomes
+        kernel.store %v, %y[d0] (d0 = %j)
+    """
+
+    name = "kernel-relax-order"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+    target: str = "cpp"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Relax stores in every kernel that will be for a GPU."""
+        for function, _ in untiled_for_gpu(op, self.target):
+            for store in function.walk():
+                if isinstance(store, kernel.StoreOp) and _is_bound(store) and counter(self.name):
+                    store.properties.pop("ordered", None)
+                    store.properties.pop("atomic", None)
+
+
+def _is_bound(store: kernel.StoreOp) -> bool:
+    return store.kind.data == "set" and (store.ordered is not None or store.atomic is not None)

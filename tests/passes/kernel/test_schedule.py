@@ -1,0 +1,60 @@
+"""The schedule of a kernel as a pipeline: its options, and where it goes on in a file that stands somewhere in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from inductile.dialects.context import new_context
+from inductile.errors import UserError
+from inductile.lowering.pipeline import named_passes, remaining_passes
+from inductile.passes.kernel.choose_warps import KernelChooseWarps
+from inductile.passes.kernel.tile import KernelTile
+from inductile.passes.manager import PassManager
+
+from .stages import parse
+
+SUMS = """
+kernel.func @sums(%x: !kernel.buffer<f32, 131072000>, %y: !kernel.buffer<f32, 4096>) {
+  kernel.for i0 in 0 to 4096 {
+    %s = kernel.reduce sum i1 in 0 to 32000 {
+      %v = kernel.load %x[32000*i0 + i1]
+      kernel.yield %v
+    }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+"""
+
+
+def test_options_go_to_all_passes_that_have_them() -> None:
+    passes = named_passes('schedule{target="cuda:90" per-thread=8 warps=2}')
+    tile = next(p for p in passes if isinstance(p, KernelTile))
+    warps = next(p for p in passes if isinstance(p, KernelChooseWarps))
+    assert (tile.target, tile.per_thread, warps.per_thread, warps.warps) == ("cuda:90", 8, 8, 2)
+
+
+def test_an_option_that_no_pass_has_is_refused() -> None:
+    with pytest.raises(UserError, match="no pass of the pipeline has an option 'wraps'"):
+        named_passes("schedule{wraps=2}")
+
+
+@pytest.mark.parametrize("target", ["cpp", "cuda:90"])
+def test_a_file_in_the_middle_of_the_schedule_goes_on_there(target: str) -> None:
+    module = parse(SUMS)
+    PassManager(named_passes("schedule", target, stop_after="kernel-tile")).run(new_context(), module)
+    module = parse(str(module))
+    rest = remaining_passes(module, target)
+    assert [p.name for p in rest[:1]] == ([] if target == "cpp" else ["kernel-privatize"])
+    PassManager(rest).run(new_context(), module)
+    assert remaining_passes(module, target) == []
+
+
+def test_the_schedule_is_what_it_was_when_it_runs_again() -> None:
+    for target in ("cpp", "cuda:90"):
+        module = parse(SUMS)
+        PassManager(named_passes("schedule", target)).run(new_context(), module)
+        once = str(module)
+        PassManager(named_passes("schedule", target)).run(new_context(), module)
+        assert str(module) == once
