@@ -54,7 +54,9 @@ HOSTS = {
     LAUNCH.replace("%0 = ", "%n = host.empty : !aten.tensor<(s0*s0*s0*s0*s0*s0*s0)xf32>\n  %0 = "): (
         "and the file may take", "a tensor takes 17592186044416 bytes",
     ),
-    LAUNCH.replace("(%x,", "(%e,").replace("%0 = ", "%e = aten.call \"aten::exp\"(%x) : !aten.tensor<(2*s0)xf32>\n  %0 = "): (
+    LAUNCH.replace("(%x,", "(%e,").replace(
+        "%0 = ", "%e = aten.call \"aten::exp\"(%x) : !aten.tensor<(2*s0)xf32>\n  %0 = "
+    ): (
         "", "aten::exp returns torch.float32[64], and the file says torch.float32[128]",
     ),
 }  # fmt: skip
