@@ -27,14 +27,14 @@ def commit() -> str:
     return done.stdout.strip() if done.returncode == 0 else "none"
 
 
-def half(rows: Sequence[T]) -> list[T]:
-    """Every second of the rows, in their order, drawn by the commit alone."""
+def part(rows: Sequence[T], of: int) -> list[T]:
+    """One of `of` rows, in their order, drawn by the commit alone."""
     if os.environ.get("INDUCTILE_WHOLE", "0") not in ("", "0"):
         return list(rows)
-    return half_of(commit(), rows)
+    return part_of(commit(), rows, of)
 
 
-def half_of(commit: str, rows: Sequence[T]) -> list[T]:
-    """The half that a commit takes."""
-    taken = random.Random(commit).sample(range(len(rows)), (len(rows) + 1) // 2)
+def part_of(commit: str, rows: Sequence[T], of: int) -> list[T]:
+    """The rows that a commit takes."""
+    taken = random.Random(commit).sample(range(len(rows)), -(-len(rows) // of))
     return [rows[k] for k in sorted(taken)]

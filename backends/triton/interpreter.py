@@ -1,8 +1,8 @@
 """Running kernels on CPU tensors with Triton's interpreter, which needs TRITON_INTERPRET=1 before Triton is imported.
 
 The interpreter lacks the functions of `libdevice` and `nvidia`, reduces with custom functions one element at a time,
-truncates to bfloat16 instead of rounding, has no constants of it, rounds twice in a fused multiply-add, and makes
-floats of a bool that it broadcasts; all mended here.
+truncates to bfloat16 instead of rounding, has no constants of it, rounds twice in a fused multiply-add, makes
+floats of a bool that it broadcasts, and replaces all of Triton's language at each call of a function; all mended here.
 Meant for tests and for looking at kernels where there is no GPU.
 """
 
@@ -141,6 +141,25 @@ def _bfloat16_atomics(atomic: Callable[..., Any]) -> Callable[..., Any]:
     return create_atomic_rmw
 
 
+def _call_of_function() -> Callable[..., Any]:
+    """A call inside a kernel, which replaces the language once for each function: for the launch it has been."""
+    from triton.runtime import interpreter
+
+    replaced: set[Callable[..., Any]] = set()
+
+    def call(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        if self.fn not in replaced:
+            replaced.add(self.fn)
+            interpreter._patch_lang(self.fn)
+        function = self.rewrite()
+        try:
+            return function(*arguments, **keywords)
+        except Exception as error:
+            raise interpreter.InterpreterError(repr(error)) from error
+
+    return call
+
+
 def install() -> None:
     """Give Triton's interpreter what it lacks; does nothing the second time."""
     from triton.language.extra import libdevice
@@ -149,10 +168,12 @@ def install() -> None:
     from . import nvidia
 
     builder: Any = interpreter.InterpreterBuilder
+    functions: Any = interpreter.InterpretedFunction
     reductions: Any = interpreter.ReduceOps
     if reductions.generic_reduce is _tree_reduce:
         return
     reductions.generic_reduce = _tree_reduce
+    functions.__call__ = _call_of_function()
     builder.create_splat = _splat
     builder.create_fma = _fused
     builder.create_atomic_rmw = _bfloat16_atomics(builder.create_atomic_rmw)

@@ -16,6 +16,12 @@ from .joined import FUNCTIONS, captured, joint, launches, lowered
 from .support import skip_crash_of_triton
 
 ROWS, COLUMNS = 2064, 512
+#: (function, target, whether sizes are dynamic): any two meet
+PAIRS = [
+    (name, target, (k + j) % 2 == 1)
+    for k, name in enumerate(FUNCTIONS)
+    for j, target in enumerate(("cuda:90", "hip:gfx942"))
+]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -32,9 +38,7 @@ def test_inputs_are_read_once(name: str) -> None:
     assert (rows + 1) * own <= cost.total.bytes < (rows + 1.5) * own
 
 
-@pytest.mark.parametrize("target", ["cuda:90", "hip:gfx942"])
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(("name", "target", "dynamic"), PAIRS)
 def test_compiles(name: str, target: str, dynamic: bool) -> None:
     skip_crash_of_triton(name, target)
     backend, _ = captured(name, (ROWS + 3, COLUMNS), torch.bfloat16, dynamic)
