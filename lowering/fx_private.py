@@ -202,6 +202,11 @@ def shape_env_of(symbol: torch.SymInt | torch.SymFloat | torch.SymBool) -> Any:
     return symbol.node.shape_env
 
 
+def has_symbols(tensor: torch.Tensor) -> bool:
+    """Whether a size or stride of a tensor is symbolic. Uses `Tensor._has_symbolic_sizes_strides`."""
+    return tensor._has_symbolic_sizes_strides  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def sympy_of(value: Any) -> Any:
     """The SymPy expression of a torch.SymInt, SymFloat or SymBool, after replacements."""
     return value.node.expr

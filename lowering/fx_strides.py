@@ -2,21 +2,21 @@
 
 A graph promises the strides of its fake tensors: to the caller, to views that are made of an output, to backward. Fake
 tensors get theirs from meta functions and decompositions, some of which differ from the kernel. So while AOTAutograd
-traces, each result of a call passes through `corrected`, and what follows from it (views, gradients, what AOTAutograd
-records) is traced with eager's strides. `fx_stride_families.py` says of each op by which rule its kernel chooses them.
+traces, each result of a call passes through a `_Corrector`, and what follows from it (views, gradients, what
+AOTAutograd records) is traced with eager's strides. `fx_stride_families.py` says of each op by which rule its kernel
+chooses them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import torch
 
-from .fx_private import fake_mode_of, fake_results
-from .fx_stride_families import Rule, are_alike, rules_of
+from .fx_private import fake_mode_of, fake_results, has_symbols
+from .fx_stride_families import Numbers, Rule, are_alike, rules_of
 
 
 @contextmanager
@@ -29,32 +29,76 @@ def eager_strides(inputs: Sequence[Any]) -> Iterator[None]:
     if mode is None:
         yield
         return
-    with fake_results(mode, partial(corrected, mode)):
+    with fake_results(mode, _Corrector(mode).corrected):
         yield
 
 
 def corrected(mode: Any, op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
     """The result of an op on tensors of a fake mode, with eager's strides."""
-    rules = rules_of(op)
-    if rules is None:
-        return result
-    if isinstance(result, torch.Tensor):
-        return _restrided(mode, rules[0], op, args, kwargs, result)
-    if not isinstance(result, (tuple, list)):
-        return result
-    changed = [
-        _restrided(mode, rules[k], op, args, kwargs, each) if k < len(rules) else each for k, each in enumerate(result)
-    ]
-    return type(result)(changed) if type(result) in (tuple, list) else type(result)(*changed)
+    return _Corrector(mode).corrected(op, args, kwargs, result)
 
 
-def _restrided(
-    mode: Any, rule: Rule | None, op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
-) -> Any:
-    if rule is None or not isinstance(result, torch.Tensor) or result.layout is not torch.strided or result.dim() < 2:
-        return result
-    strides = rule(op, args, kwargs, result)
-    if strides is None or are_alike(strides, result.stride()):
-        return result
-    with mode:
-        return torch.empty_strided(result.shape, strides, dtype=result.dtype, device=result.device)
+class _Corrector:
+    """Gives results of ops on tensors of a fake mode eager's strides.
+
+    The ops of layers that repeat, each traced several times, come again and again with the same sizes and strides:
+    without symbols among those, what a rule says is known from the first time.
+    """
+
+    def __init__(self, mode: Any) -> None:
+        self.mode = mode
+        self.known: dict[Any, Numbers | None] = {}
+
+    def corrected(self, op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
+        """The result of an op, or results, with eager's strides."""
+        rules = rules_of(op)
+        if rules is None:
+            return result
+        if isinstance(result, torch.Tensor):
+            return self._restrided(rules[0], op, args, kwargs, result)
+        if not isinstance(result, (tuple, list)):
+            return result
+        changed = [
+            self._restrided(rules[k], op, args, kwargs, each) if k < len(rules) else each
+            for k, each in enumerate(result)
+        ]
+        return type(result)(changed) if type(result) in (tuple, list) else type(result)(*changed)
+
+    def _restrided(
+        self, rule: Rule | None, op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
+    ) -> Any:
+        if rule is None or not isinstance(result, torch.Tensor) or result.layout is not torch.strided:
+            return result
+        if result.dim() < 2:
+            return result
+        strides = self._strides(rule, op, args, kwargs, result)
+        if strides is None:
+            return result
+        with self.mode:
+            return torch.empty_strided(result.shape, strides, dtype=result.dtype, device=result.device)
+
+    def _strides(
+        self, rule: Rule, op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor
+    ) -> Numbers | None:
+        """Strides that the result lacks; None where it has eager's."""
+        try:
+            key = (op, rule, result.device, _described(result), _described(args), _described(tuple(kwargs.items())))
+            known = key in self.known
+        except TypeError:  # a symbol, which has no hash, or a tensor without strides
+            return _missing(rule(op, args, kwargs, result), result)
+        if not known:
+            self.known[key] = _missing(rule(op, args, kwargs, result), result)
+        return self.known[key]
+
+
+def _missing(strides: Numbers | None, result: torch.Tensor) -> Numbers | None:
+    return None if strides is None or are_alike(strides, result.stride()) else strides
+
+
+def _described(value: Any) -> Any:
+    """All that rules look at in an argument; TypeError for symbolic sizes."""
+    if isinstance(value, torch.Tensor):
+        if value.layout is not torch.strided or has_symbols(value):
+            raise TypeError
+        return value.shape, value.stride(), value.dtype
+    return tuple(map(_described, value)) if isinstance(value, (list, tuple)) else value
