@@ -78,8 +78,7 @@ DEFAULT: tuple[Phase, ...] = (
     ),
     Phase(
         "host",
-        "host: the order in which least is alive, a pool for temporaries, views of memory alone, parts that are recorded, "
-        "ends of lives",
+        "host: the order in which least is alive, a pool for temporaries, views of memory alone, recorded parts, ends",
         "host-order,host-plan-memory,host-compose-views,host-split-parts,host-free",
     ),
 )
