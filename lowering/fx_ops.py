@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ..dialects.aten import (
     CHECKED,
     MUTATES,
+    STARTS,
     UNSAFE,
     AtenOp,
     CallOp,
@@ -28,7 +29,7 @@ from ..dialects.aten import (
     op_class,
 )
 from ..dialects.aten.values import SSA_CLASSES
-from ..dialects.sym import Expr
+from ..dialects.sym import ZERO, Expr, MapAttr
 from ..passes.common.rounding import ROUNDED, UNIT
 from .fx_scalars import scalar_overload
 from .fx_sym import UnsupportedSymbol
@@ -249,9 +250,25 @@ class NodeImporter:
         inside = _wrapped(node) or node.target
         if _UNSAFE_TAG in getattr(inside, "tags", ()):
             op.attributes[UNSAFE] = UNIT
-        if written := _written_by(node):
+        starts = self._starts(node)
+        if starts is not None and (written := _written_by(node)):
             op.attributes[MUTATES] = ArrayAttr([StringAttr(name) for name in written])
+            if any(start is not ZERO for start in starts):
+                op.attributes[STARTS] = MapAttr.of(*starts)
         return op
+
+    def _starts(self, node: Node) -> list[Expr] | None:
+        """Where the tensors that a wrapped operator writes lay in their storage when it was traced; None if unknown.
+
+        torch describes views of them by places in the storage, and does not see when another call's lies elsewhere.
+        """
+        bases = node.kwargs.get("_all_bases", ())
+        assert isinstance(bases, list | tuple)
+        metas = [_meta_of(base) for base in bases if isinstance(base, Node)]
+        try:
+            return [self.symbols.expr(meta.storage_offset()) for meta in metas if isinstance(meta, torch.Tensor)]
+        except UnsupportedSymbol:
+            return None
 
     def _call_value(self, arg: Any) -> Value:
         """Like `value_of`, but tuples stay tuples: some higher-order operators insist."""

@@ -23,6 +23,7 @@ from ...errors import CompilerNotFoundError
 from ...passes.remarks import remark
 from ..cpp.emit import KernelSource
 from ..cpp.library import compile_kernels
+from ..cpp.toolchain import KernelCompileError
 from ..host.constants import Constants
 from .request import ALIGNED
 
@@ -112,10 +113,10 @@ def driver() -> int | None:
 
 @cache
 def launch_run() -> int | None:
-    """The address of the C function; None, with a remark, where there is no compiler."""
+    """The address of the C function; None, with a remark, where there is no compiler that takes it."""
     try:
         (loaded,) = compile_kernels([_LAUNCH_RUN])
-    except CompilerNotFoundError as error:
+    except (CompilerNotFoundError, KernelCompileError) as error:
         remark("missed", "launch", None, f"each kernel is launched from Python: {error}")
         return None
     return loaded.entry

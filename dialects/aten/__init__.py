@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xdsl.ir import Dialect, Operation
 
 from .attributes import ATTRIBUTES
-from .call import MUTATES, UNSAFE, CallOp
+from .call import MUTATES, STARTS, UNSAFE, CallOp
 from .ops import CHECKED, AtenOp
 from .ops import op_class as _overload_class
 from .schema import Argument, Return, Schema, SchemaError
@@ -40,6 +40,7 @@ def op_class(name: str) -> type[AtenOp] | type[CallOp] | None:
 __all__ = [
     "CHECKED",
     "MUTATES",
+    "STARTS",
     "UNSAFE",
     "Argument",
     "Aten",

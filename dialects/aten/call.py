@@ -40,6 +40,8 @@ from .values import Value, decode, encode
 
 MUTATES = "mutates"
 """Attribute of a call that functionalization wrapped: the names of the arguments that the operator inside writes."""
+STARTS = "starts"
+"""Attribute of the same: for each base where it lay in its storage when the views of it were described."""
 UNSAFE = "cudagraph_unsafe"
 """Attribute of a call of an operator that must not be recorded in a CUDA graph, by its tag."""
 _RESULTS = (TensorType, IndexType, Float64Type, IntegerType, ComplexType, NoneType)

@@ -7,7 +7,8 @@ A wrapper returns what its operator returns, and behind that new values of the t
     higher_order::auto_functionalized(@op, v = %v, cache = %c) {mutates = ["cache"]}
     higher_order::triton_kernel_wrapper_functional(kernel_idx = 0, kwargs = {x = %c}, tensors_to_clone = ["x"], ...)
 
-In the first an argument may be a view of its base, which names such as `_cache_slice_dim` describe.
+In the first an argument may be a view of its base, which names such as `_cache_slice_dim` describe. They count places
+from where the storage of the base starts; `starts = [0]` says where the base itself lay when they were made.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from xdsl.dialects.builtin import ArrayAttr, NoneType, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import host
-from ...dialects.aten import MUTATES, AtenOp, CallOp, Operator, TensorType
-from ...dialects.sym import SymAttr, as_expr
+from ...dialects.aten import MUTATES, STARTS, CallOp, Operator, TensorType
+from ...dialects.sym import ZERO, Expr, MapAttr, SymAttr, as_expr
 
 _FIRST = "higher_order::auto_functionalized"
 _SECOND = "higher_order::auto_functionalized_v2"
@@ -42,7 +43,6 @@ class FunctionalCall:
     outs:      the number of results in front of the new values of the bases
     named:     arguments that it gets as they are
     written:   how each of the others is made
-    by_place:  bases of which a view counts from where their storage starts: a copy would have to start there too
     wrap:      the named arguments of the call from those of the operator
     """
 
@@ -52,7 +52,6 @@ class FunctionalCall:
     outs: int
     named: dict[str, Any]
     written: dict[str, Any] = field(default_factory=dict)
-    by_place: set[int] = field(default_factory=set)
     wrap: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
     @property
@@ -71,7 +70,7 @@ class FunctionalCall:
             types = []
         tensors = [value for value in written if isinstance(value, SSAValue)]
         call = CallOp.of(self.target, (), self.wrap(self.named | given), types, op.location, writes=tensors)
-        call.attributes.update((name, value) for name, value in op.attributes.items() if name != MUTATES)
+        call.attributes.update((name, value) for name, value in op.attributes.items() if name not in (MUTATES, STARTS))
         block.insert_op_before(call, op)
         for old, new in zip(op.results, call.results, strict=False):
             new.name_hint = old.name_hint
@@ -118,15 +117,17 @@ def _of_second(op: CallOp, target: str, named: dict[str, Any], names: Sequence[s
     bases = named.pop("_all_bases", ())
     if not isinstance(bases, tuple) or not all(isinstance(base, SSAValue) for base in bases) or not bases:
         return None
+    given = op.attributes.get(STARTS)
+    starts = given.data if isinstance(given, MapAttr) else (ZERO,) * len(bases)
     call = FunctionalCall(op, target, list(bases), len(op.results) - len(bases), named)
     for name in names:
         length = named.pop(f"_{name}_length", 0)
         if f"_{name}_base_index" in named:
-            call.written[name] = _view(call, f"_{name}")
+            call.written[name] = _view(named, f"_{name}_", starts)
         elif length is None:
             call.written[name] = None
         else:
-            call.written[name] = tuple([_view(call, f"_{name}_{number}") for number in range(length)])
+            call.written[name] = tuple([_view(named, f"_{name}_{number}_", starts) for number in range(length)])
     return call
 
 
@@ -157,46 +158,35 @@ def _base(number: int) -> View:
     return lambda memory, block, op: memory[number]
 
 
-def _view(call: FunctionalCall, prefix: str) -> View | None:
-    """One argument of the second form; takes the names that describe it out of the others."""
-    prefix += "_"
-    facts = {name.removeprefix(prefix): call.named.pop(name) for name in _facts(call.named, prefix)}
-    number = facts["base_index"]
-    if number is None:
-        return None
-    if "storage_offset" in facts:
-        call.by_place.add(number)
-        return lambda memory, block, op: _as_strided(memory[number], facts, block, op)
-    if "slice_dim" in facts:
-        return lambda memory, block, op: _slice(memory[number], facts, block, op)
-    return _base(number)
-
-
 _FACTS = ("base_index", "alias", "size", "stride", "storage_offset", "slice_dim", "slice_start", "slice_end")
 
 
-def _facts(named: Mapping[str, Any], prefix: str) -> list[str]:
-    return [name for fact in _FACTS if (name := prefix + fact) in named]
+def _view(named: dict[str, Any], prefix: str, starts: Sequence[Expr]) -> View | None:
+    """One argument of the second form; takes the names that describe it out of the others."""
+    facts = {fact: named.pop(prefix + fact) for fact in _FACTS if prefix + fact in named}
+    number = facts["base_index"]
+    if number is None:
+        return None
+    if "storage_offset" not in facts and "slice_dim" not in facts:
+        return _base(number)
+
+    def view(memory: Memory, block: Block, op: CallOp) -> SSAValue:
+        kind = memory[number].type
+        assert isinstance(kind, TensorType)
+        shape, strides, place = _window(kind, facts)
+        type_ = TensorType.get(shape, kind.element, strides, kind.device)
+        made = host.ViewOp.of(memory[number], SymAttr.of(place - starts[number]), type_, op.location)
+        block.insert_op_before(made, op)
+        return made.out
+
+    return view
 
 
-def _slice(base: SSAValue, facts: Mapping[str, Any], block: Block, op: CallOp) -> SSAValue:
-    """`base[..., start:end, ...]`; start and end are places of the base."""
-    kind = base.type
-    assert isinstance(kind, TensorType)
+def _window(base: TensorType, facts: Mapping[str, Any]) -> tuple[tuple[Expr, ...], tuple[Expr, ...], Expr]:
+    """Sizes and strides of a view, and its place in the storage of its base, in elements."""
+    if "storage_offset" in facts:
+        size, stride = (tuple(map(as_expr, facts[name])) for name in ("size", "stride"))
+        return size, stride, as_expr(facts["storage_offset"])
     dim, start, end = facts["slice_dim"], as_expr(facts["slice_start"]), as_expr(facts["slice_end"])
-    shape = (*kind.shape[:dim], end - start, *kind.shape[dim + 1 :])
-    type_ = TensorType.get(shape, kind.element, kind.strides, kind.device)
-    view = host.ViewOp.of(base, SymAttr.of(start * kind.strides[dim]), type_, op.location)
-    block.insert_op_before(view, op)
-    return view.out
-
-
-def _as_strided(base: SSAValue, facts: Mapping[str, Any], block: Block, op: CallOp) -> SSAValue:
-    kind = base.type
-    assert isinstance(kind, TensorType)
-    size, stride = (tuple(map(as_expr, facts[name])) for name in ("size", "stride"))
-    type_ = TensorType.get(size, kind.element, stride, kind.device)
-    args = {"self": base, "size": size, "stride": stride, "storage_offset": facts["storage_offset"]}
-    view = AtenOp.of("aten.as_strided", args, (type_,), op.location)
-    block.insert_op_before(view, op)
-    return view.results[0]
+    shape = (*base.shape[:dim], end - start, *base.shape[dim + 1 :])
+    return shape, base.strides, start * base.strides[dim]

@@ -33,8 +33,7 @@ class HostReinplace(ModulePass):
     Guarantee: a call that functionalization wrapped, so that it returns new values of what its operator writes, is a
     call of the operator itself. It writes a tensor in place that nothing uses behind it: memory of the program's own,
     or an argument that the program writes back anyway, whose `host.copy` then goes away. Else it writes a copy that the
-    program allocates, and a remark says why. Wrappers stay around operators that return what they write, around graphs,
-    and where a copy would have to start at the same place of its storage.
+    program allocates, and a remark says why. Wrappers stay around operators that return what they write, and graphs.
 
         %n, %c = aten.call "higher_order::auto_functionalized_v2"(#aten.operator<"m::write">, v = %v,
                      _cache_base_index = 0, _all_bases = [%cache]) {mutates = ["cache"]} : none, T
@@ -80,11 +79,7 @@ class _Reinplacer:
         """Rewrite the calls in order; one may write what another has written."""
         for call in filter(None, map(functional_call, wrappers)):
             reasons = [self._reason_to_copy(call, number) for number in range(len(call.bases))]
-            kept = next((reasons[number] for number in sorted(call.by_place) if reasons[number] is not None), None)
             if not counter(HostReinplace.name):
-                continue
-            if kept is not None:
-                remark("missed", HostReinplace.name, call.op, f"{call.target} writes copies: {kept}")
                 continue
             memory = [self._memory(call, number, reason) for number, reason in enumerate(reasons)]
             _rewrite(call, memory)

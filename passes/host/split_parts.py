@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import host
-from ...dialects.aten import TensorType
+from ...dialects.aten import CallOp, TensorType
 from ...dialects.raw import operands_of, ops_of
 from ...dialects.sym import SymAttr, SymbolAttr, SymbolDeclaration, SymIntOp, symbol
 from ..common.copies import copy_op
@@ -72,12 +72,18 @@ class HostSplitParts(ModulePass):
             steps = Dependences(function, kernels, device).steps(function.body.block)
             parts = few_parts(steps, self.least)
             for step, reason in reasons(parts):
-                name = getattr(step.op, "target", step.op.name)
-                remark("missed", self.name, step.op, f"{name} runs between recorded parts: {reason}")
+                remark("missed", self.name, step.op, f"{_named(step.op)}runs between recorded parts: {reason}")
             recorded = sum(part.recorded for part in parts)
             if recorded and counter(self.name):
                 _Splitter(op.body.block, function).run(parts)
                 remark("passed", self.name, function, f"{_described(parts)}", recorded=recorded)
+
+
+def _named(op: Operation) -> str:
+    """What an op calls, where its own name does not say so."""
+    if isinstance(op, host.LaunchOp):
+        return f"{op.kernel.root_reference.data} "
+    return f"{op.target} " if isinstance(op, CallOp) else ""
 
 
 def _cuda_device(function: host.FuncOp) -> str | None:

@@ -118,6 +118,25 @@ def test_no_memory_for_a_copy() -> None:
     assert max(event.cpu_memory_usage for event in profiled.key_averages()) < cache.nbytes
 
 
+def test_views_of_a_tensor_that_lies_elsewhere_in_each_call() -> None:
+    """torch takes the first call's place in the storage for that of all; so do its own backends."""
+
+    def columns_and_rows(x: Tensor, cache: Tensor) -> Any:
+        write_row(cache[:, ::2], x[::2], 1)
+        write_row(cache[2:], x, 1)
+        return cache.sum()
+
+    torch._dynamo.reset()
+    compiled = torch.compile(columns_and_rows, backend="inductile", fullgraph=True)
+    with torch.no_grad():
+        for start in (3, 0, 5):
+            x, whole = torch.randn(WIDTH), torch.randn(ROWS, WIDTH)
+            expected, got = whole.clone(), whole.clone()
+            columns_and_rows(x, expected[start : start + 8])
+            compiled(x, got[start : start + 8])
+            torch.testing.assert_close(got, expected, rtol=0, atol=0)
+
+
 def old_elements_behind(x: Tensor, cache: Tensor) -> Any:
     new = cache.clone()
     write_row(new, x, 3)

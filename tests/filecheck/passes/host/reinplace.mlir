@@ -86,7 +86,7 @@ host.func @forms(%x: !aten.tensor<(s0)x8xf32>) -> (!aten.tensor<8xf32>, !aten.te
 // CHECK-LABEL: host.func @forms
 // CHECK-NEXT:    %a = aten.relu(%x)
 // CHECK-NEXT:    [[ROWS:%.*]] = host.view %a offset 8 : !aten.tensor<(s0 - 1)x8xf32>
-// CHECK-NEXT:    [[COLUMN:%.*]] = aten.as_strided(%a, size = [s0], stride = [8], storage_offset = 3) : !aten.tensor<(s0)xf32, strides = [8]>
+// CHECK-NEXT:    [[COLUMN:%.*]] = host.view %a offset 3 : !aten.tensor<(s0)xf32, strides = [8]>
 // CHECK-NEXT:    %r = aten.call "m::list"(xs = {{\[}}[[ROWS]], [[COLUMN]]]) writes [0, 1] : !aten.tensor<8xf32>
 // CHECK-NEXT:    %e = host.empty
 // CHECK-NEXT:    aten.call "higher_order::triton_kernel_wrapper_mutation"(kernel_idx = 0, constant_args_idx = 1, grid = {{.*}}, tma_descriptor_metadata = {}, kwargs = {x = %a, y = %e}) writes [1]
@@ -94,11 +94,11 @@ host.func @forms(%x: !aten.tensor<(s0)x8xf32>) -> (!aten.tensor<8xf32>, !aten.te
 
 // -----
 
-// A view by places of the storage cannot move into a copy: the wrapper stays. So does one whose result is returned from
-// the caller's own tensor, and one around an operator of which nothing is known.
+// Views are described by places in the storage, where the tensor lay at 10. A wrapper around an operator of which
+// nothing is known stays, and what it returns may be one tensor twice.
 
 host.func @stay(%x: !aten.tensor<8xf32>, %y: !aten.tensor<8xf32>) -> (!aten.tensor<8xf32>, !aten.tensor<8xf32>) symbols [] {
-  %n, %b = aten.call "higher_order::auto_functionalized_v2"(operator("m::write"), _x_base_index = 0, _x_size = [4], _x_stride = [2], _x_storage_offset = 0, _all_bases = [%x]) {mutates = ["x"]} : none, !aten.tensor<8xf32>
+  %n, %b = aten.call "higher_order::auto_functionalized_v2"(operator("m::write"), _x_base_index = 0, _x_size = [4], _x_stride = [2], _x_storage_offset = 11, _all_bases = [%x]) {mutates = ["x"], starts = #sym.map<10>} : none, !aten.tensor<8xf32>
   %m, %c = aten.call "higher_order::auto_functionalized_v2"(operator("m::write_"), _x_base_index = 0, _all_bases = [%y]) : !aten.tensor<8xf32>, !aten.tensor<8xf32>
   %k, %d = aten.call "higher_order::auto_functionalized_v2"(operator("m::write"), _x_base_index = 0, _all_bases = [%c]) {mutates = ["x"]} : none, !aten.tensor<8xf32>
   host.copy %d to %y
@@ -106,7 +106,10 @@ host.func @stay(%x: !aten.tensor<8xf32>, %y: !aten.tensor<8xf32>) -> (!aten.tens
 }
 
 // CHECK-LABEL: host.func @stay
-// CHECK-NEXT:    aten.call "higher_order::auto_functionalized_v2"({{.*}}[%x])
+// CHECK-NEXT:    [[X:%.*]] = host.empty
+// CHECK-NEXT:    host.copy %x to [[X]]
+// CHECK-NEXT:    [[EVERY:%.*]] = host.view [[X]] offset 1 : !aten.tensor<4xf32, strides = [2]>
+// CHECK-NEXT:    aten.call "m::write"(x = [[EVERY]]) writes [0]
 // CHECK-NEXT:    %m, %c = aten.call "higher_order::auto_functionalized_v2"
 // CHECK-NEXT:    [[COPY:%.*]] = host.empty
 // CHECK-NEXT:    host.copy %c to [[COPY]]
