@@ -17,7 +17,7 @@ from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, Ranges, as_expr, prove_le, prove_lt, simplify, smax, smin, symbol
 from ..counters import counter
 from ..remarks import remark
-from .axes import flat_vector_loops
+from .axes import flat_vector_loops, loops_in
 from .cost import widest_scalar
 from .lane_indices import expr_of, has_atom, set_expr
 from .launch_facts import ranges_of
@@ -28,10 +28,10 @@ from .transforms import set_range
 
 #: bytes of the lanes that an end takes, or a few times as many: what a common SIMD register holds
 END_BYTES = 32
-ENDS = (1, 2, 4)
+ENDS = (1, 2, 3, 4)
 CLAMPS = ("min", "max")
 #: most ops of a body that is there three times afterwards
-MOST_OPS = 700
+MOST_OPS = 2000
 #: `a < b`, `a <= b`, `a > b`, `a >= b` as `sign*(a - b) + offset < 0`: (sign, offset) by the number of the predicate
 _SIGNED = {2: (1, 0), 3: (1, -1), 4: (-1, 0), 5: (-1, -1)}
 
@@ -45,7 +45,8 @@ class PeelLanes(ModulePass):
     guarantee:     the same values. On a CPU, a flat loop of lanes whose conditions on its axis, and `min` and `max` of
                    it in indices, are decided for all points but a few at its ends, is three loops (two, where one end
                    needs nothing): the ends as before, and the middle without them. Ends and middle are whole SIMD
-                   registers where the length of the axis is known.
+                   registers where the length of the axis is known. So are the rows around loops of lanes, where
+                   comparisons decide masks in them.
 
         kernel.for i1 in 0 to 128 map vector tile 16 {
           ... %inside: 0 <= i1 - 1
@@ -73,7 +74,9 @@ class PeelLanes(ModulePass):
                 continue
             ranges = ranges_of(function)
             for loop in flat_vector_loops(function):
-                _peel(loop, ranges, self.name)
+                _peel(loop, _open_in(loop), max(END_BYTES // widest_scalar(loop), 1), ranges, self.name)
+            for loop in _rows(function):
+                _peel(loop, _open_in(loop), 1, ranges, self.name)
 
 
 @dataclass
@@ -88,13 +91,28 @@ class Decided:
     complete: bool = True
 
 
-def _peel(loop: kernel.ForOp, ranges: Ranges, name: str) -> None:
+def _rows(function: kernel.FuncOp) -> list[kernel.ForOp]:
+    """The serial loops around loops of lanes, in which comparisons on their axis stand before these."""
+    loops = [loop for loop in loops_in(function.body.block) if isinstance(loop, kernel.ForOp)]
+    return [loop for loop in loops if loop.mapping.data == "serial" and any(map(_is_lanes, loop.body.block.ops))]
+
+
+def _is_lanes(op: Operation) -> bool:
+    return isinstance(op, kernel.ForOp) and op.mapping.data == "vector"
+
+
+def _open_in(loop: kernel.ForOp) -> list[Operation]:
+    """The ops of a loop that ask for a place on its axis. In a loop of rows those are comparisons."""
+    flat = _is_lanes(loop)
+    return [op for op in loop.body.block.ops if (flat or isinstance(op, CmpiOp)) and _depends(op, loop.axis.data)]
+
+
+def _peel(loop: kernel.ForOp, open_ops: list[Operation], lanes: int, ranges: Ranges, name: str) -> None:
     """Split a loop where the largest middle in which everything is decided begins and ends, if there is one."""
-    open_ops = [op for op in loop.body.block.ops if _depends(op, loop.axis.data)]
-    if not open_ops or len(list(loop.body.block.ops)) > MOST_OPS:
+    if not open_ops or sum(1 for _ in loop.walk()) > MOST_OPS:
         return
     lo, hi = loop.lo.data, loop.hi.data
-    trips, lanes = (hi - lo).as_int(), max(END_BYTES // widest_scalar(loop), 1)
+    trips = (hi - lo).as_int()
     for before, behind in _ends(lanes):
         if trips is not None:
             behind += (trips - before - behind) % lanes if behind else 0
@@ -182,8 +200,7 @@ def _split(loop: kernel.ForOp, before: int, behind: int, ranges: Ranges) -> None
             continue
         part = loop.clone()
         block.insert_op_before(part, loop)
-        open_ops = [op for op in part.body.block.ops if _depends(op, axis)]
-        _resolve(part, _decide(part, open_ops, first, most, ranges))
+        _resolve(part, _decide(part, _open_in(part), first, most, ranges))
         set_range(part, (axis, part_lo, part_hi))
     block.erase_op(loop)
 
@@ -193,5 +210,6 @@ def _resolve(loop: kernel.ForOp, decided: Decided) -> None:
     for op, expr in decided.exprs.items():
         set_expr(op, expr)
     for op, value in decided.conditions.items():
-        take_condition(loop.body.block, op.results[0], value)
-    remove_dead(loop.body.block)
+        take_condition(op.results[0], value)
+    while remove_dead(loop.body.block):
+        pass

@@ -114,31 +114,31 @@ def resolve_conditions(block: Block, loop: Loop, start: int) -> None:
     for op in list(block.ops):
         condition = condition_on(op, loop)
         if condition is not None:
-            take_condition(block, op.results[0], (start < condition[0]) == condition[1])
+            take_condition(op.results[0], (start < condition[0]) == condition[1])
     remove_dead(block)
 
 
-def take_condition(block: Block, condition: SSAValue, true: bool) -> None:
-    """Resolve masks, selections and the logic of a block that a condition of known value decides."""
+def take_condition(condition: SSAValue, true: bool) -> None:
+    """Resolve masks, selections and logic that a condition of known value decides."""
     for use in list(condition.uses):
         user = use.operation
-        if user.parent is not block:
-            continue
+        place = user.parent  # the block, or one in it
+        assert place is not None
         if isinstance(user, SelectOp) and use.index == 0:
-            _replace(block, user, user.lhs if true else user.rhs)
+            _replace(place, user, user.lhs if true else user.rhs)
         elif isinstance(user, kernel.LoadOp) and user.mask is condition and user.other is not None:
             if true:
                 load = kernel.LoadOp.of(user.buffer, user.map, tuple(user.dynamic), location=user.location)
-                block.insert_op_before(load, user)
-                _replace(block, user, load.results[0])
+                place.insert_op_before(load, user)
+                _replace(place, user, load.results[0])
             else:
-                _replace(block, user, user.other)
+                _replace(place, user, user.other)
         elif isinstance(user, AndIOp | OrIOp):
             other = user.rhs if user.lhs is condition else user.lhs
             if isinstance(user, AndIOp) == true:  # true and x, false or x
-                _replace(block, user, other)
+                _replace(place, user, other)
             else:
-                take_condition(block, user.result, true)
+                take_condition(user.result, true)
 
 
 def _replace(block: Block, op: Operation, value: SSAValue) -> None:

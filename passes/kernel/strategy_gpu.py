@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
+from xdsl.ir import Block
 
 from ...dialects import kernel
 from ...dialects.loop import MONOIDS, yielded
@@ -257,7 +258,7 @@ class _GpuSchedule:
         if self.step:
             few = self.sizes.trips(self._innermost()[0]) <= 2 * self.step
             self.per_thread = self.blocks.per_thread if few else self.blocks.least_per_thread
-        longest = max(self._row_tile(op) for op in self._innermost())
+        longest = max(map(self._row_tile, self._lanes_in(self.chain[-1].body.block)))
         rows = max(self.blocks.elements // longest, 1)
         tiles: dict[kernel.ForOp, int] = {}
         if rows > 1:
@@ -334,7 +335,10 @@ class _GpuSchedule:
         """Tile the innermost loops of a nest; what is around them runs one after the other."""
         if isinstance(op, kernel.ForOp):
             op = self._one_row(op)
-        if not is_innermost(op):
+        if self._is_row_of_few(op, nest):
+            for nested in loops_in(op.body.block):
+                self._write_out(nested)
+        elif not is_innermost(op):
             for nested in (n for r in op.regions for n in r.block.ops if isinstance(n, Loop)):
                 self._rows(nested, nest, rows)
             return
@@ -342,6 +346,28 @@ class _GpuSchedule:
         if tile > 1 and _may_tile(op) and counter("kernel-tile-lanes"):
             set_mapping(op, "vector", tile)
             self.elements = max(self.elements, rows * tile)
+
+    def _lanes_in(self, block: Block) -> list[Loop]:
+        """The loops of a block whose axes run along lanes: the innermost ones, or rows of few elements each."""
+        found: list[Loop] = []
+        for op in (each for each in block.ops if isinstance(each, Loop)):
+            lanes = is_innermost(op) or self._is_row_of_few(op, self.nest)
+            found += [op] if lanes else [each for r in op.regions for each in self._lanes_in(r.block)]
+        return found
+
+    def _is_row_of_few(self, op: Loop, nest: Nest) -> bool:
+        """Whether lanes lie better along a loop than along the short ones in it, which are then written out."""
+        inner = [each for each in op.body.block.ops if isinstance(each, Loop)]
+        lengths = [extent_of(each).as_int() for each in inner if isinstance(each, kernel.ForOp) and is_innermost(each)]
+        if not inner or not isinstance(op, kernel.ForOp) or len(lengths) < len(inner):
+            return False
+        if not all(length is not None and length <= UNROLLED for length in lengths):
+            return False
+        inside = [access for access in nest.accesses if op in access.loops]
+        along = sum(self._cost(access, op.axis.data, op) for access in inside)
+        within = sum(self._cost(a, a.loops[-1].axis.data, a.loops[-1]) for a in inside if a.loops[-1] is not op)
+        alone = sum(access.runs(self.sizes) * SECTOR for access in inside if access.loops[-1] is op)
+        return along < within + alone
 
     def _join_sums(self) -> None:
         """Make one reduction of reductions of rows, all that a program does, where tiles as long as a row waste lanes.

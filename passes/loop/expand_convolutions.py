@@ -34,8 +34,9 @@ class ExpandConvolutions(ModulePass):
                    An `aten.convolution` of several groups whose points sum few products, and the gradient of the input
                    of such a one, are nests, where measured rates (`common/convolution_times.py`) say that this is
                    faster: a `sum` over the window of products of two loads, the first of which is masked where the
-                   window leaves the source. Rows have to lie along memory, strides of gradients and of transposed
-                   convolutions have to be 1. The gradients of weight and bias stay a call.
+                   window leaves the source. Of images only where no other convolution of the function stays a call,
+                   for `loop-channels-last` may change their layout then. Rows have to lie along memory, strides of
+                   gradients and of transposed convolutions have to be 1. The gradients of weight and bias stay a call.
 
         %y = aten.convolution(%x, %w, none, stride = [1], padding = [3], dilation = [1], transposed = false,
                               output_padding = [0], groups = 64) : !aten.tensor<4x64x2048xf32>
@@ -61,17 +62,27 @@ class ExpandConvolutions(ModulePass):
             if not candidates:
                 continue
             estimates, ranges = Estimates(function), symbol_ranges(function)
-            for each in candidates:
-                windows = _WINDOWS[each.packet](each)
-                objection = "it is no grouped convolution of the CPU" if windows is None else None
-                if windows is None or (objection := _objection(windows, estimates)) is not None:
-                    remark("missed", self.name, each, f"not a nest: {objection}")
+            found = {each: _considered(each, estimates) for each in candidates}
+            calls = any(each.packet == "convolution" and not isinstance(found[each], Windows) for each in candidates)
+            for each, windows in found.items():
+                if isinstance(windows, Windows) and len(windows.kernel) > 1 and calls:
+                    windows = "its images may lie as calls around it want them"
+                if isinstance(windows, str):
+                    remark("missed", self.name, each, f"not a nest: {windows}")
                 elif counter(self.name):
                     remark("passed", self.name, each, "computed by a nest")
                     nest = nest_of_windows(windows)
                     block.insert_op_before(nest, each)
                     simplify_nest(nest, ranges)
                     _take_over(block, each, nest.results[0])
+
+
+def _considered(op: AtenOp, estimates: Estimates) -> Windows | str:
+    """The convolution that becomes a nest, or why it is left to ATen."""
+    windows = _WINDOWS[op.packet](op)
+    if windows is None:
+        return "it is no grouped convolution of the CPU"
+    return _objection(windows, estimates) or windows
 
 
 def _forward(op: AtenOp) -> Windows | None:
@@ -127,7 +138,8 @@ def _objection(windows: Windows, estimates: Estimates) -> str | None:
     if any(type_.strides is not None and type_.strides[-1] is not ONE for type_ in types):
         return "its rows do not lie along memory"
     row, elements = estimates[windows.result.shape[-1]], estimates.product(windows.kernel)
-    measures = WindowSizes(len(windows.kernel), windows.channels, elements, row, windows.stride[-1])
+    bits = cast(Float32Type, windows.result.element).bitwidth
+    measures = WindowSizes(bits, len(windows.kernel), windows.channels, elements, row, windows.stride[-1])
     return None if is_faster_as_nest(measures) else "the call is faster"
 
 

@@ -100,3 +100,38 @@ kernel.func @short(%x: !kernel.buffer<f32, 1024>, %y: !kernel.buffer<f32, 1024>)
 // CHECK-LABEL: kernel.func @short
 // CHECK:         kernel.for i1 in 0 to 16 map vector
 // CHECK-NOT:     kernel.for i1
+
+// -----
+
+// Rows too: between the first and the last no row is masked.
+
+kernel.func @rows(%x: !kernel.buffer<f32, 65536>, %y: !kernel.buffer<f32, 65536>) {
+  kernel.for i0 in 0 to 64 {
+    kernel.for i1 in 0 to 32 {
+      kernel.for i2 in 0 to 32 {
+        %zero = arith.constant 0.0 : f32
+        %i = kernel.index i1 - 1
+        %z = kernel.index 0
+        %above = arith.cmpi sge, %i, %z : i64
+        %a = kernel.load %x[1024*i0 + 32*i1 + i2 - 32] if %above else %zero
+        %b = kernel.load %x[1024*i0 + 32*i1 + i2]
+        %c = arith.addf %a, %b : f32
+        %d = math.exp %c : f32
+        kernel.store %d, %y[1024*i0 + 32*i1 + i2]
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @rows
+// CHECK:         kernel.for i0 in 0 to 64
+// CHECK:           kernel.for i1 in 0 to 1 {
+// CHECK:             kernel.for i2
+// CHECK-NEXT:          kernel.load %x[1024*i0 + 32*i1 + i2]
+// CHECK:           kernel.for i1 in 1 to 32 {
+// CHECK-NEXT:        kernel.for i2
+// CHECK-NEXT:          kernel.load %x[1024*i0 + 32*i1 + i2 - 32]{{$}}

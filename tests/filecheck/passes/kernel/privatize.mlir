@@ -93,7 +93,8 @@ host.func @run_between(%i: !aten.tensor<64xi64, device = "cuda:0">, %x: !aten.te
 
 // -----
 
-// What a masked load reads from a row is computed again where lanes change their axis; the mask still chooses.
+// Lanes lie along the row, the two places of each element are written out; what a masked load reads from the row is
+// computed again, and the mask still chooses.
 
 kernel.func @interleaved(%x: !kernel.buffer<f32, 1024>, %y: !kernel.buffer<f32, 2048>) {
   kernel.for i0 in 0 to 32 {
@@ -128,7 +129,9 @@ host.func @run_interleaved(%x: !aten.tensor<1024xf32, device = "cuda:0">, %y: !a
 
 // CHECK-LABEL: @interleaved(
 // CHECK-NOT: kernel.local
+// CHECK: kernel.for i2 in 0 to 32 map vector tile 32
 // CHECK: %[[D:.*]] = arith.subf
+// CHECK: kernel.for i3 in 0 to 2 map unroll
 // CHECK: arith.select %{{.*}}, %[[D]], %{{.*}} : f32
 
 // -----

@@ -112,3 +112,29 @@ func.func @on_gpu(%x: !aten.tensor<2x8x32xf32, device = "cuda:0">, %w: !aten.ten
 
 // CHECK-LABEL: func.func @on_gpu
 // CHECK:         aten.convolution
+
+// -----
+
+// An image by itself; and one whose layout another convolution may choose.
+
+func.func @image(%x: !aten.tensor<2x8x32x32xf32>, %w: !aten.tensor<8x1x3x3xf32>) -> !aten.tensor<2x8x32x32xf32> {
+  %y = aten.convolution(%x, %w, none, stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 8) : !aten.tensor<2x8x32x32xf32>
+  func.return %y : !aten.tensor<2x8x32x32xf32>
+}
+
+// CHECK-LABEL: func.func @image
+// CHECK:         loop.reduce sum (r0 in 3, r1 in 3) {
+// CHECK:           loop.load %x[i0, i1, i2 + r0 - 1, i3 + r1 - 1] if
+// CHECK-NOT:     aten.convolution
+
+// -----
+
+func.func @beside(%x: !aten.tensor<2x8x32x32xf32>, %w: !aten.tensor<8x1x3x3xf32>, %u: !aten.tensor<8x8x1x1xf32>) -> !aten.tensor<2x8x32x32xf32> {
+  %y = aten.convolution(%x, %w, none, stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 8) : !aten.tensor<2x8x32x32xf32>
+  %z = aten.convolution(%y, %u, none, stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<2x8x32x32xf32>
+  func.return %z : !aten.tensor<2x8x32x32xf32>
+}
+
+// CHECK-LABEL: func.func @beside
+// CHECK:         aten.convolution
+// CHECK:         aten.convolution
