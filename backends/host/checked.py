@@ -86,6 +86,11 @@ class CheckedEmitter(HostEmitter):
         self.lines.append(f"{self._fresh(op.out)} = view({arguments}, {self._dtype_of(op.out)})")
 
     @override
+    def _copy(self, op: host.CopyOp) -> None:
+        self.constants.fixed("copied", copied)
+        self.lines.append(f"copied({self._variable(op.source)}, {self._variable(op.target)})")
+
+    @override
     def _fit(self, op: AtenOp | CallOp, name: str, out: SSAValue) -> None:
         if not isinstance(out.type, TensorType):
             return
@@ -119,6 +124,14 @@ def empty(size: Sequence[int], stride: Sequence[int], dtype: torch.dtype, device
         raise UserError(f"a tensor has sizes {list(size)} and strides {list(stride)}", _REMEDY)
     check_bytes(span(size, stride) * dtype.itemsize)
     return torch.empty_strided(size, stride, dtype=dtype, device=device)
+
+
+def copied(source: torch.Tensor, target: torch.Tensor) -> None:
+    """Copy a tensor into the memory of another one of its sizes."""
+    if source.shape != target.shape:
+        raise UserError(f"a tensor of sizes {list(source.shape)} is copied to {list(target.shape)}", _REMEDY)
+    with program_raises():  # where elements of the target share a place
+        target.copy_(source)
 
 
 def in_pool(

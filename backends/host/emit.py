@@ -158,13 +158,16 @@ class HostEmitter:
         if isinstance(op, host.ReturnOp):
             self.lines.append(f"return [{', '.join(map(self._variable, op.values))}]")
         elif isinstance(op, host.CopyOp):
-            self.lines.append(f"{self._variable(op.target)}.copy_({self._variable(op.source)})")
+            self._copy(op)
         elif isinstance(op, AtenOp | CallOp):
             self._call(op)
         elif isinstance(op, host.CallOp):
             self._call_part(op)
         else:
             raise UnsupportedError(f"no host program for {op.name}")
+
+    def _copy(self, op: host.CopyOp) -> None:
+        self.lines.append(f"{self._variable(op.target)}.copy_({self._variable(op.source)})")
 
     def _launch(self, op: host.LaunchOp) -> None:
         function = self.kernels.get(op.kernel.root_reference.data)
