@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from ..lowering.fx_layouts import changed_strides, restrided
 from ..lowering.fx_private import report_output_strides, without_modes
 from ..lowering.pipeline import pipeline_string, pipelines
 from ..lowering.registry import parse_passes
+from ..passes.host.split_parts import HostSplitParts
 from ..passes.remarks import remark
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
@@ -89,10 +91,14 @@ def _compile(
     config = with_torch_flags(config)
     report = GraphReport(kind)
 
+    constants = 0
+
     def load() -> ImportedGraph:
+        nonlocal constants
         imported = import_graph(graph, inputs)
         if kind == "backward":
             imported.hold_layouts()
+        constants = len(imported.constants)
         return imported
 
     root = trace_root(config.trace)
@@ -100,7 +106,8 @@ def _compile(
 
     def choose(module: ModuleOp) -> list[ModulePass]:
         report.describe_input(module)
-        return choose_passes(config, target_of_device(module))
+        passes = choose_passes(config, target_of_device(module))
+        return [replace(p, constants=constants) if isinstance(p, HostSplitParts) else p for p in passes]
 
     imported = run_passes(load, choose, config, report, trace)
     started = time.perf_counter()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -38,7 +38,8 @@ class HostSplitParts(ModulePass):
     that can be recorded, of `least` launches and calls at least, is a function of its own that is `recorded` and that
     the program calls. Steps that do not depend on each other changed places so that there are few stretches; effects,
     random numbers and writes to arguments stay in order. A part takes the symbols that it mentions as integers, and
-    returns nothing that lies in memory of its arguments.
+    returns nothing that lies in memory of its arguments. The last `constants` arguments are the same tensors in each
+    call, so that a recording of the whole program may read them in the CPU's memory.
 
         host.launch @a(%x, %y)
         %n = aten.nonzero(%x) binds [u0] : U
@@ -57,6 +58,7 @@ class HostSplitParts(ModulePass):
     cudagraphs: bool = False
     graph_partition: bool = True
     least: int = 4
+    constants: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Split every host function on a CUDA device."""
@@ -67,7 +69,9 @@ class HostSplitParts(ModulePass):
             device = _cuda_device(function)
             if device is None:
                 continue
-            if next(obstacles(function, kernels), None) is None and not _has_foreign_argument(function, device):
+            count = len(function.body.block.args)
+            fixed = range(count - self.constants, count)
+            if not any(obstacles(function, kernels, fixed)) and not _has_foreign_argument(function, device, fixed):
                 continue
             steps = Dependences(function, kernels, device).steps(function.body.block)
             parts = few_parts(steps, self.least)
@@ -96,8 +100,8 @@ def _cuda_device(function: host.FuncOp) -> str | None:
     return max(devices, key=lambda each: devices[each], default=None)
 
 
-def _has_foreign_argument(function: host.FuncOp, device: str) -> bool:
-    types = [argument.type for argument in function.body.block.args]
+def _has_foreign_argument(function: host.FuncOp, device: str, fixed: Collection[int]) -> bool:
+    types = [argument.type for number, argument in enumerate(function.body.block.args) if number not in fixed]
     return any(type_.device != device if isinstance(type_, TensorType) else type_ != _INDEX for type_ in types)
 
 

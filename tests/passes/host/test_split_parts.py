@@ -44,9 +44,11 @@ def parsed(text: str) -> ModuleOp:
     return module
 
 
-def split(text: str, least: int = 1) -> ModuleOp:
+def split(text: str, least: int = 1, constants: int = 0) -> ModuleOp:
     module = parsed(text)
-    PassManager([HostSplitParts(cudagraphs=True, least=least), HostFree()]).run(new_context(), module)
+    PassManager([HostSplitParts(cudagraphs=True, least=least, constants=constants), HostFree()]).run(
+        new_context(), module
+    )
     module.verify()
     return module
 
@@ -154,3 +156,15 @@ host.func @f(%x: {T}) -> ({T}) symbols [#sym.symbol<s0, arg = 0, dim = 0>] {{
     assert not any(isinstance(op, host.FuncOp) and op.recorded is not None for op in split(text).ops)
     with_number = text.replace("@f(%x: ", "@f(%n: !aten.tensor<f32>, %x: ").replace("arg = 0", "arg = 1")
     assert any(isinstance(op, host.FuncOp) and op.recorded is not None for op in split(with_number).ops)
+
+
+def test_a_constant_of_the_cpu_is_no_obstacle_to_a_recording_of_all() -> None:
+    text = f"""
+host.func @f(%x: {T}, %c: !aten.tensor<f32>) -> ({T}) symbols [#sym.symbol<s0, arg = 0, dim = 0>] {{
+  %a = aten.sin(%x) : {T}
+  %b = aten.mul.Tensor(%a, %c) : {T}
+  host.return %b
+}}"""
+    for constants in (0, 1):
+        functions = [op for op in split(text, constants=constants).ops if isinstance(op, host.FuncOp)]
+        assert len(functions) == 2 - constants
