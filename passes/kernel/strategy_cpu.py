@@ -11,7 +11,7 @@ from math import prod
 from ...dialects import kernel
 from ...dialects.sym import ZERO
 from ..counters import counter
-from .axes import Loop, kernel_names, loops_in, substitute_axes
+from .axes import Loop, kernel_names, loops_in, named_in_bounds, substitute_axes
 from .cost import Access, Nest, Sizes, is_unit, widest_scalar, work_of_block
 from .lane_indices import divides_small
 from .meeting import drop_atomic, keeps_apart, meeting_stores
@@ -112,6 +112,8 @@ class _ForNest:
     def run(self) -> None:
         """Choose lanes, then blocks, then threads."""
         self.chain = perfect_chain(self.op)
+        if not named_in_bounds(self.chain).isdisjoint(loop.axis.data for loop in self.chain):
+            self.chain = [self.op]  # one says how far another runs: they cannot change places
         meeting = meeting_stores(self.op)
         if meeting and not self._split_meeting(meeting):
             map_inner(self.op, self.target, self.sizes)
@@ -147,13 +149,15 @@ class _ForNest:
     def _choose_lane(self) -> kernel.ForOp | None:
         """The loop of the chain whose axis runs in lanes; None: each innermost loop's own axis does."""
         costs: dict[kernel.ForOp | None, float] = {}
-        for loop in reversed(self.chain):
+        inside = named_in_bounds(loops_in(self.body))  # lanes run one loop together, of one length
+        free = [loop for loop in reversed(self.chain) if loop.axis.data not in inside]
+        for loop in free:
             costs[loop] = self._cost_of_lane(loop)
-        if not self.flat and not self.ordered:
+        if not free or (not self.flat and not self.ordered):
             costs[None] = self._cost_of_inner()
         best = min(costs.values())
         # On a tie the innermost choice wins: it moves nothing.
-        order = [*([None] if None in costs else []), *reversed(self.chain)]
+        order = [*([None] if None in costs else []), *free]
         return next(loop for loop in order if costs[loop] <= best * 1.01)
 
     def _cost_of_lane(self, loop: kernel.ForOp) -> float:

@@ -450,3 +450,27 @@ kernel.func @short_transpose(%x: !kernel.buffer<f32, 12288>, %y: !kernel.buffer<
 // CHECK:         kernel.for i2 in 0 to 64
 // CHECK-NEXT:      kernel.for i1 in 0 to 3 {
 // CHECK-NEXT:        kernel.for i0 in 64*i2 to 64*i2 + 64 map vector tile 16 {
+
+// -----
+
+// The outer axis says how far the inner one runs: it stays outside.
+
+kernel.func @one_by_one(%x: !kernel.buffer<f32, 33554432>, %y: !kernel.buffer<f32, 8192>) {
+  kernel.for i0 in 0 to 256 {
+    kernel.for i1 in 32*i0 to 32*i0 + 32 {
+      %s = kernel.reduce sum r0 in 0 to 4096 {
+        %v = kernel.load %x[4096*i1 + r0]
+        kernel.yield %v
+      }
+      kernel.store %s, %y[i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @one_by_one
+// CHECK: kernel.for i0 in 0 to 256 map parallel
+// CHECK: kernel.for i1 in 32*i0 to 32*i0 + 32
+// CHECK: kernel.reduce sum r0 in 0 to 4096 map vector tile 64
