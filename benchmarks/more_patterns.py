@@ -86,6 +86,19 @@ def _trained(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return F.batch_norm(x, None, None, w, b, True)
 
 
+def _gate(x: Tensor) -> tuple[Tensor, Tensor]:
+    weights, experts = torch.softmax(x.float(), -1).topk(2, -1)
+    return weights / weights.sum(-1, keepdim=True), experts
+
+
+def _cumulative_mean(x: Tensor) -> Tensor:
+    return x.cumsum(-1) / torch.arange(1, x.shape[-1] + 1, device=x.device)
+
+
+def _distillation(x: Tensor, y: Tensor) -> Tensor:
+    return F.kl_div(F.log_softmax(x / 2, -1), F.softmax(y / 2, -1), reduction="batchmean") * 4
+
+
 CASES: dict[str, tuple[Callable[..., Any], Inputs]] = {
     # elementwise
     "gelu": (lambda x: F.gelu(x), lambda m: (m(8192, 4096),)),
@@ -171,6 +184,16 @@ CASES: dict[str, tuple[Callable[..., Any], Inputs]] = {
         lambda x: (x - x.mean(1, keepdim=True)) / x.std(1, keepdim=True),
         lambda m: (m.full(2048, 128, 256),),
     ),
+    "column_variance": (lambda x: x.var(0), lambda m: (m(8192, 4096),)),
+    "column_standard": (
+        lambda x: (x - x.mean(0)) / (x.var(0) + 1e-5).sqrt(),
+        lambda m: (m(8192, 4096),),
+    ),
+    "row_products": (lambda x, y: (x * y).sum(-1), lambda m: (m(8192, 4096), m(8192, 4096))),
+    "row_distances": (lambda x, y: ((x - y) ** 2).sum(-1), lambda m: (m(8192, 4096), m(8192, 4096))),
+    "gate": (_gate, lambda m: (m(32768, 64),)),
+    "cumulative_mean": (_cumulative_mean, lambda m: (m(8192, 4096),)),
+    "distillation": (_distillation, lambda m: (m(4096, 32000), m(4096, 32000))),
     "mse": (lambda x, y: F.mse_loss(x.float(), y.float()), lambda m: (m(8192, 4096), m(8192, 4096))),
     "bce": (
         lambda x, y: F.binary_cross_entropy_with_logits(x.float(), y.sigmoid().float()),

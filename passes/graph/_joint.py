@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 FORWARD_RESULTS = "forward_results"
 TANGENT, STATIC, MUTATED, CONSTANT = "tangent", "static", "mutated", "constant"
@@ -66,3 +66,13 @@ def argument_marks(function: FuncOp) -> list[dict[str, Attribute]]:
 def set_argument_marks(function: FuncOp, marks: list[dict[str, Attribute]]) -> None:
     """Replace the attributes of all arguments."""
     function.arg_attrs = ArrayAttr([DictionaryAttr(each) for each in marks])
+
+
+def late_values(function: FuncOp, block: Block) -> set[SSAValue]:
+    """Values that exist in the backward graph only: what depends on a tangent, or on an op that has to run there."""
+    marks = zip(block.args, argument_marks(function), strict=True)
+    late: set[SSAValue] = {value for value, marked in marks if TANGENT in marked}
+    for op in block.ops:
+        if word(op, PLACEMENT) == "backward" or any(value in late for value in op.operands):
+            late.update(op.results)
+    return late

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.func import ReturnOp
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, TensorType
@@ -17,7 +17,7 @@ from ...dialects.sym import ONE, Ranges, prove_le
 from ..common.functions import functions, symbol_ranges
 from ..counters import counter
 from ..remarks import remark
-from ._joint import PLACEMENT, TANGENT, argument_marks, forward_results, word
+from ._joint import forward_results, late_values
 from ._recompute import RecomputeClass, recompute_class
 from ._segments import readers
 
@@ -62,7 +62,7 @@ class SplitSoftmax(ModulePass):
             found = [each for each in block.ops if isinstance(each, AtenOp) and each.target in _TARGETS]
             if count is None or not found:
                 continue
-            ranges, late = symbol_ranges(function), set(_late(function, block))
+            ranges, late = symbol_ranges(function), late_values(function, block)
             assert isinstance(block.last_op, ReturnOp)
             returned = set(block.last_op.operands[:count])
             for each in found:
@@ -72,16 +72,6 @@ class SplitSoftmax(ModulePass):
                 elif counter(self.name):
                     _split(each)
                     remark("passed", self.name, each, "split into statistics of rows and an elementwise step")
-
-
-def _late(function: FuncOp, block: Block) -> Iterator[SSAValue]:
-    """Values that exist in the backward graph only."""
-    marks = zip(block.args, argument_marks(function), strict=True)
-    late: set[SSAValue] = {value for value, marked in marks if TANGENT in marked}
-    for op in block.ops:
-        if word(op, PLACEMENT) == "backward" or any(value in late for value in op.operands):
-            late.update(op.results)
-    yield from late
 
 
 def _objection(op: AtenOp, returned: set[SSAValue], late: set[SSAValue], ranges: Ranges) -> str | None:

@@ -77,6 +77,42 @@ def test_a_loss_saves_logits_as_they_are_and_two_numbers_of_each_row() -> None:
     assert "aten.sub.Tensor" in again and "aten.exp.default" not in again and "aten.sum.dim_IntList" not in again
 
 
+def test_a_divergence_saves_two_numbers_of_each_row_of_both_distributions() -> None:
+    def divergence(w: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        p, q = F.softmax(x / 2, -1), F.log_softmax(w / 2, -1)
+        return F.kl_div(q, p, reduction="batchmean")
+
+    graphs = _split(divergence, (8, 256), inputs=(torch.randn(8, 256, requires_grad=True),))
+    assert {"amax_default", "amax_default_1", "reciprocal_default", "log_default"} <= set(graphs.saved())
+    assert not {"_softmax", "_to_copy", "_log_softmax"} & set(graphs.saved())
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "bits"),
+    [
+        (lambda w: F.max_pool2d(F.relu(w), 3, 2, 1), (2, 4, 16, 16), torch.int16),
+        (lambda w: F.max_pool2d(w, 2), (1, 1, 200, 200), torch.int32),
+        (lambda w: F.adaptive_max_pool2d(w, (3, 2)), (2, 4, 16, 16), torch.int16),
+        (lambda w: F.max_pool3d(w, 2), (1, 2, 8, 8, 8), torch.int16),
+        (lambda w: w.amax(1) + w.max(1).values + w.sin().max(0, keepdim=True).values.sum(), (9, 40), torch.int16),
+        (lambda w: w.sort(0).values[:2] * w.topk(2, 0).values, (6, 3), torch.int16),
+        (lambda w: w.cummax(1).values, (3, 8), torch.int16),
+        (lambda w: w.median(-1).values * w.kthvalue(2, -1).values, (4, 9), torch.int16),
+    ],
+)
+def test_places_are_saved_in_few_bits(
+    function: Callable[[torch.Tensor], torch.Tensor], shape: tuple[int, ...], bits: torch.dtype
+) -> None:
+    graphs = _split(function, shape, inputs=())
+    dtypes = {node.meta["val"].dtype for node in graphs.backward[-1].graph.find_nodes(op="placeholder")}
+    assert bits in dtypes and torch.int64 not in dtypes
+
+
+def test_returned_places_stay_as_they_are() -> None:
+    graphs = _split(lambda w: w.topk(2)[0] * 2 + w.topk(2)[1], (3, 8), inputs=())
+    assert not any(name.startswith("narrow") for name in graphs.saved())
+
+
 def test_random_ops_run_in_forward_only() -> None:
     graphs = _split(lambda w, x: F.dropout(x * w, 0.5).exp(), (4,), inputs=(torch.randn(3, 4),))
     assert "aten.native_dropout.default" in graphs.targets("forward")
