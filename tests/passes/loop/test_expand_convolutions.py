@@ -27,6 +27,7 @@ CASES: dict[str, tuple[Callable[..., torch.Tensor], tuple[int, ...], tuple[int, 
         (3, 8, 64),
         (12, 2, 3),
     ),
+    "image": (lambda x, w, b: F.conv2d(x, w, b, padding=1, groups=8).relu(), (2, 8, 33, 37), (8, 1, 3, 3)),
     "transposed": (lambda x, w, b: F.conv_transpose1d(x, w, b, padding=1, groups=4), (2, 8, 33), (8, 2, 5)),
 }
 
