@@ -74,14 +74,14 @@ DEFAULT: tuple[Phase, ...] = (
         "host-inline,host-reinplace,kernel-deduplicate,kernel-merge-loops{target={target}},kernel-elide-casts,kernel-cse,"
         "kernel-reorder,kernel-collapse,kernel-join-columns{target={target}},host-reuse,"
         "kernel-merge-launches{target={target}},kernel-approximate{target={target}},"
-        "kernel-stream-results{target={target}},kernel-unroll-windows{target={target}}",
+        "kernel-stream-results{target={target}}",
     ),
     # `kernel-tile` says in each kernel for which target it is; the passes behind it ask the kernel.
     Phase(
         "schedule",
         "kernel: loops mapped to hardware and tiled; then what a tile cannot hold, what waits for memory, warps",
-        "kernel-relax-order{target={target}},kernel-sink-prologues{target={target}},kernel-fold-lanes{target={target}},"
-        "kernel-pair-lanes{target={target}},kernel-interleave-lanes{target={target}},"
+        "kernel-unroll-windows{target={target}},kernel-relax-order{target={target}},kernel-sink-prologues{target={target}},"
+        "kernel-fold-lanes{target={target}},kernel-pair-lanes{target={target}},kernel-interleave-lanes{target={target}},"
         "kernel-read-back{target={target}},kernel-write-ahead{target={target}},"
         "kernel-tile{target={target}},"
         "kernel-privatize,kernel-rematerialize,kernel-spill,kernel-online-softmax,kernel-sink-stores,"
