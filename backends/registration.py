@@ -50,10 +50,14 @@ def register() -> None:
 
 
 def _enter(registry: ModuleType) -> None:
+    backends: dict[str, Any] = getattr(registry, "_BACKENDS", {})
+    entry_point = backends.get(NAME)
     try:
         registry.register_backend(REGISTERED, name=NAME)
     except AssertionError:  # "duplicate name": it is there
         return
+    if entry_point is not None:  # which torch 2.11 forgets, and `withdraw` asks for
+        backends[NAME] = entry_point
 
 
 def withdraw() -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from torch._dynamo.backends import registry
@@ -73,3 +74,19 @@ def test_torch_loads_the_entry_point(backends: dict[str, object]) -> None:
     assert backends["inductile"] is not registration.REGISTERED
     registration.withdraw()  # what torch entered stays
     assert "inductile" in backends
+
+
+def test_a_registry_that_forgets_entry_points(backends: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As torch 2.11's: what is entered has no entry point there any more."""
+    registry._discover_entrypoint_backends.__wrapped__()
+    entry, enter = registry._BACKENDS["inductile"], registry.register_backend
+
+    def forgetting(compiler_fn: Any, name: str) -> None:
+        enter(compiler_fn, name=name)
+        registry._BACKENDS[name] = None
+
+    monkeypatch.setattr(registry, "register_backend", forgetting)
+    registration.register()  # as the import by the entry point does
+    registration.withdraw()
+    forgetting(entry.load(), name="inductile")
+    assert backends["inductile"] is not registration.REGISTERED
