@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each -p loop-expand-convolutions,loop-dce | filecheck %s
+// RUN: inductile-opt %s -p loop-expand-convolutions,loop-dce --split-input-file --verify-each | filecheck %s
 // RUN: inductile-opt %s --split-input-file --verify-each=numerics -p loop-expand-convolutions,loop-dce
 
 // Each channel by itself: masked where the window leaves the row.
