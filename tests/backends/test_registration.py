@@ -80,6 +80,7 @@ def test_a_registry_that_forgets_entry_points(backends: dict[str, object], monke
     """As torch 2.11's: what is entered has no entry point there any more."""
     registry._discover_entrypoint_backends.__wrapped__()
     entry, enter = registry._BACKENDS["inductile"], registry.register_backend
+    assert entry is not None
 
     def forgetting(compiler_fn: Any, name: str) -> None:
         enter(compiler_fn, name=name)

@@ -97,7 +97,7 @@ def _samples(info: Any, dtype: torch.dtype, most: int) -> Iterator[Callable[[], 
 def _run(run: Callable[[], Any]) -> None:
     out = [leaf for leaf in tree_leaves(run()) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
     if out:
-        sum(leaf.sum() for leaf in out).real.backward()
+        torch.stack([leaf.sum().to(torch.complex128) for leaf in out]).sum().real.backward()
 
 
 def check(infos: Sequence[Any], dtype: torch.dtype, most: int) -> tuple[list[str], set[str]]:
