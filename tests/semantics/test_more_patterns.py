@@ -13,7 +13,9 @@ from ..versions import torch_version
 
 _more = load_benchmark("more_patterns")
 #: what is called of ATen beside kernels
-CALLED = {"one_hot": {"aten._assert_async.msg"}} if torch_version() >= (2, 12) else {}  # 2.11 asserts nothing
+CALLED = {"gate": {"aten.topk"}}
+if torch_version() >= (2, 12):  # 2.11 asserts nothing
+    CALLED["one_hot"] = {"aten._assert_async.msg"}
 
 
 @pytest.mark.parametrize("name", list(_more.CASES))
