@@ -36,7 +36,7 @@ from .body import (
     verify_combiners,
     yielded,
 )
-from .syntax import parse_nest, parse_on, print_nest, print_on
+from .syntax import parse_nest, parse_on, print_nest, print_on, verify_on
 
 _NestProperties = dict[str, Attribute]
 
@@ -63,11 +63,6 @@ def _verify_elements(types: Sequence[Attribute], values: Sequence[SSAValue]) -> 
         assert isinstance(result, TensorType)
         if value.type != scalar_type(result.element):
             raise VerifyException(f"yields {value.type} into a tensor of {result.element}")
-
-
-def _verify_on(on: ArrayAttr[StringAttr] | None, axes: AxesAttr) -> None:
-    if on is not None and len(on) != len(axes.data):
-        raise VerifyException(f"on names {len(on)} fusion axes for {len(axes.data)} axes")
 
 
 @irdl_op_definition
@@ -107,7 +102,7 @@ class GenerateOp(IRDLOperation):
     def verify_(self) -> None:
         """Check that each result has the nest's shape and the yielded element type."""
         _verify_elements(self.result_types, yielded(self.body))
-        _verify_on(self.on, self.axes)
+        verify_on(self.on, self.axes)
         for result in self.result_types:
             if isinstance(result, TensorType) and result.shape != self.axes.sizes:
                 raise VerifyException(f"axes {self.axes.data} do not span a result of type {result}")
@@ -177,7 +172,7 @@ class ScanOp(IRDLOperation):
         """Check combiners, the scanned axis and the result types."""
         verify_combiners(self, self.combiners, yielded(self.body), self.combine, self.init)
         _verify_elements(self.result_types, yielded(self.body))
-        _verify_on(self.on, self.axes)
+        verify_on(self.on, self.axes)
         if self.along.data not in self.axes.names:
             raise VerifyException(f"scans along {self.along.data}, the axes are {self.axes.names}")
         for result in self.result_types:
@@ -295,7 +290,7 @@ class ScatterOp(IRDLOperation):
             raise VerifyException(f"yields {self.value.type} into a tensor of {dest.element}")
         if any(not isinstance(v.type, IntegerType) for v in yielded(self.body)[1:]):
             raise VerifyException("indices and mask that a scatter yields are integers")
-        _verify_on(self.on, self.axes)
+        verify_on(self.on, self.axes)
 
     @classmethod
     def parse(cls, parser: Parser) -> ScatterOp:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 from ..sym import AxesAttr, format_axes, parse_axes_body
 
@@ -40,3 +41,9 @@ def print_on(printer: Printer, on: ArrayAttr[StringAttr] | None) -> None:
     """Print what `parse_on` reads, with a leading space."""
     if on is not None:
         printer.print_string(f" on ({', '.join(n.data for n in on)})")
+
+
+def verify_on(on: ArrayAttr[StringAttr] | None, axes: AxesAttr) -> None:
+    """Raise VerifyException unless each axis has its fusion axis, where any has."""
+    if on is not None and len(on) != len(axes.data):
+        raise VerifyException(f"on names {len(on)} fusion axes for {len(axes.data)} axes")

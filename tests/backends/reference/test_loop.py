@@ -381,3 +381,21 @@ def test_division_by_zero_is_reported() -> None:
     assert run(text, torch.tensor([1, -1, 2]))[0].tolist() == [1, -1, 0]
     with pytest.raises(InterpretationError, match=r"arith\.divsi .*: division by zero at i0 = 2"):
         run(text, torch.tensor([1, 1, 0]))
+
+
+def test_a_scan_whose_combiner_ignores_the_elements() -> None:
+    """It keeps what it began with, in each place."""
+    text = """
+    func.func @f(%x: !aten.tensor<4x5xf32>) -> !aten.tensor<4x5xf32> {
+      %zero = arith.constant 2.5 : f32
+      %c = loop.scan custom init(%zero) (i0 in 4, i1 in 5) along i1 {
+        %v = loop.load %x[i0, i1]
+        loop.yield %v
+      } combine {
+      ^bb0(%a: f32, %b: f32):
+        loop.yield %a
+      } : !aten.tensor<4x5xf32>
+      func.return %c : !aten.tensor<4x5xf32>
+    }"""
+    (got,) = run(text, torch.randn(4, 5))
+    assert got.shape == (4, 5) and bool((got == 2.5).all())

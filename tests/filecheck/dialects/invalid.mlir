@@ -151,3 +151,18 @@ func.func @strides(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32> {any_strides
 func.func private @strides(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32> {any_strides}) {
   func.return %x : !aten.tensor<4xf32>
 }
+// -----
+func.func @places(%x: !aten.tensor<4x6xf32>) -> !aten.tensor<1xf32> {
+  %y = loop.fusion (a0 in 1 | a1 in 4, a2 in 6) {
+    %s = loop.generate (i0 in 1) on (a0) {
+      // expected-error @below {{on names 1 fusion axes for 2 axes}}
+      %t = loop.reduce sum (r0 in 4, r1 in 6) on (a1) {
+        %v = loop.load %x[r0, r1]
+        loop.yield %v
+      }
+      loop.yield %t
+    } : !aten.tensor<1xf32>
+    loop.yield %s
+  } : !aten.tensor<1xf32>
+  func.return %y : !aten.tensor<1xf32>
+}
