@@ -12,14 +12,19 @@ from ...dialects.aten.attributes import TupleAttr
 from ...dialects.sym import AxesAttr, MapAttr, SymAttr
 
 
+def symbols_of_type(type_: Attribute) -> set[str]:
+    """Symbols in the sizes and strides of a tensor; none for other types."""
+    if not isinstance(type_, TensorType):
+        return set()
+    return {name for expr in (*type_.shape, *type_.strides) for name in expr.free_symbols}
+
+
 def mentioned_symbols(op: Operation) -> set[str]:
     """Symbols (and axes) in the result types and properties of an op and of all that is nested in it."""
     found: set[str] = set()
     for each in op.walk():
         for result in each.results:
-            if isinstance(result.type, TensorType):
-                for expr in (*result.type.shape, *result.type.strides):
-                    found |= expr.free_symbols
+            found |= symbols_of_type(result.type)
         for attribute in each.properties.values():
             found |= _mentioned(attribute)
     return found

@@ -13,7 +13,7 @@ from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.raw import operands_of
 from ...dialects.sym import SymIntOp
 from ..common.memory import may_return_alias
-from ..common.mentions import mentioned_symbols
+from ..common.mentions import mentioned_symbols, symbols_of_type
 from ..kernel.launches import written_by
 from ._capturable import obstacle_of
 from .lifetimes import Lifetimes, is_tensor
@@ -83,7 +83,7 @@ class Dependences:
             return reason
         # what an op gives and nobody reads crosses no border: attention's sizes and seeds, an absent mask
         values = (*operands_of(op), *(result for result in op.results if result.first_use is not None))
-        names = mentioned_symbols(op).union(*(_symbols_of(v.type) for v in values))
+        names = mentioned_symbols(op).union(*(symbols_of_type(v.type) for v in values))
         if not names.isdisjoint(self.bound):
             return "its sizes depend on data"
         if any(not is_tensor(v) and str(v.type) != "index" for v in values):
@@ -117,13 +117,13 @@ class Dependences:
 
     def _order_effects(self, step: Step, writes_argument: bool) -> None:
         """What shows outside of the program stays in order: errors, effects of calls, and writes to arguments."""
-        if _has_effect(step.op, self.kernels):
-            step.behind |= self.outside
-            self.outside = set()
-        elif not writes_argument:
+        has_effect = _has_effect(step.op, self.kernels)
+        if not has_effect and not writes_argument:
             return
         step.behind |= {self.effect} if self.effect is not None else set()
-        if _has_effect(step.op, self.kernels):
+        if has_effect:
+            step.behind |= self.outside
+            self.outside = set()
             self.effect = step
         else:
             self.outside.add(step)
@@ -151,12 +151,6 @@ def _has_effect(op: Operation, kernels: Mapping[str, kernel.FuncOp]) -> bool:
     if isinstance(op, CallOp):
         return op.pure is None and op.writes is None
     return not op.results or bool(getattr(op, "binds", ()))
-
-
-def _symbols_of(type_: object) -> set[str]:
-    if not isinstance(type_, TensorType):
-        return set()
-    return {name for expr in (*type_.shape, *type_.strides) for name in expr.free_symbols}
 
 
 def few_parts(steps: Sequence[Step], least: int) -> list[Part]:

@@ -17,7 +17,7 @@ from ...dialects.raw import operands_of, ops_of
 from ...dialects.sym import SymAttr, SymbolAttr, SymbolDeclaration, SymIntOp, symbol
 from ..common.copies import copy_op
 from ..common.functions import kernels_of
-from ..common.mentions import mentioned_symbols
+from ..common.mentions import mentioned_symbols, symbols_of_type
 from ..counters import counter
 from ..remarks import remark
 from ._capturable import obstacles
@@ -211,7 +211,10 @@ class _Splitter:
         place = _Place(Block(), own)
         for step in part.steps:
             place.add(step.op)
-        names = set().union(*(mentioned_symbols(op) for op in place.block.ops), *map(_symbols_of, place.block.args))
+        names = set().union(
+            *(mentioned_symbols(op) for op in place.block.ops),
+            *(symbols_of_type(value.type) for value in place.block.args),
+        )
         names &= self.declared.keys()
         symbols: list[SymbolAttr] = []
         arguments = [main.value(value) for value in place.taken]
@@ -237,12 +240,6 @@ class _Splitter:
 
 def _as_argument(declared: SymbolDeclaration, number: int) -> SymbolAttr:
     return SymbolAttr(replace(declared, arg=number, dim=None, stride=None))
-
-
-def _symbols_of(value: SSAValue) -> set[str]:
-    if not isinstance(value.type, TensorType):
-        return set()
-    return {name for expr in (*value.type.shape, *value.type.strides) for name in expr.free_symbols}
 
 
 def _allocations(op: Operation) -> Iterable[Operation]:

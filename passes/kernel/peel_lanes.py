@@ -21,9 +21,9 @@ from .axes import flat_vector_loops, loops_in
 from .cost import widest_scalar
 from .lane_indices import expr_of, has_atom, set_expr
 from .launch_facts import ranges_of
+from .scheduled import tiled_for_cpu
 from .simplify_block import remove_dead
 from .split_lanes import index_of, take_condition
-from .targets import CpuTarget, target_named
 from .transforms import set_range
 
 #: bytes of the lanes that an end takes, or a few times as many: what a common SIMD register holds
@@ -67,11 +67,7 @@ class PeelLanes(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Peel in every kernel that is scheduled for a CPU."""
-        for function in op.body.block.ops:
-            if not isinstance(function, kernel.FuncOp) or function.target is None:
-                continue
-            if not isinstance(target_named(function.target.data), CpuTarget):
-                continue
+        for function, _ in tiled_for_cpu(op):
             ranges = ranges_of(function)
             for loop in flat_vector_loops(function):
                 _peel(loop, _open_in(loop), max(END_BYTES // widest_scalar(loop), 1), ranges, self.name)

@@ -18,7 +18,7 @@ from ..remarks import remark
 from .axes import flat_vector_loops, substitute_axes
 from .lane_indices import DIGITS, common_divisor, expr_of, has_atom, set_expr
 from .launch_facts import ranges_of
-from .targets import CpuTarget, target_named
+from .scheduled import tiled_for_cpu
 from .transforms import append_body, set_range
 
 #: fewest lanes that are left
@@ -54,11 +54,7 @@ class UnrollQuotients(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Unroll in every kernel that is scheduled for a CPU."""
-        for function in op.body.block.ops:
-            if not isinstance(function, kernel.FuncOp) or function.target is None:
-                continue
-            if not isinstance(target_named(function.target.data), CpuTarget):
-                continue
+        for function, _ in tiled_for_cpu(op):
             ranges = ranges_of(function)
             for loop in flat_vector_loops(function):
                 count = _divisor(loop)

@@ -21,9 +21,8 @@ from ..remarks import remark
 from .axes import Loop, loops_in, substitute_axes
 from .cost import Nest, is_unit
 from .effects import written_buffers
-from .launches import cpu_kernels
+from .scheduled import untiled_for_cpu
 from .simplify_block import BlockSimplifier, remove_dead
-from .targets import CpuTarget, target_named
 from .transforms import reduction_chain
 
 #: most elements of a window, and most ops that it becomes
@@ -65,12 +64,8 @@ class UnrollWindows(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Unroll in every kernel for the CPU that has no target yet."""
-        on_cpu = cpu_kernels(op)
-        for function in op.body.block.ops:
-            if not isinstance(function, kernel.FuncOp) or function.target is not None:
-                continue
-            if function.sym_name.data in on_cpu or isinstance(target_named(self.target), CpuTarget):
-                self._unroll_in(function)
+        for function, _ in untiled_for_cpu(op, self.target):
+            self._unroll_in(function)
 
     def _unroll_in(self, function: kernel.FuncOp) -> None:
         block = function.body.block
