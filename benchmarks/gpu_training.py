@@ -17,7 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from gpu import make_importable, read_results
-from gpu_models import BACKENDS, Column, device_time, interleaved, peak_mib, summary, synchronize, table, warm_rows
+from gpu_models import (
+    BACKENDS,
+    CHOICES,
+    Column,
+    compiled,
+    device_time,
+    interleaved,
+    peak_mib,
+    summary,
+    synchronize,
+    table,
+    warm_rows,
+)
 from turns import wait_for_turn
 
 MODELS = ("bert", "gpt2", "llama", "resnet50", "vit")
@@ -45,13 +57,15 @@ def measure(name: str, args: argparse.Namespace) -> list[dict[str, Any]]:
     forwards: dict[str, Callable[..., Any]] = {}
     for backend in args.backends:
         torch._dynamo.reset()
-        run = model.function if backend == "eager" else torch.compile(model.function, backend=backend)
+        run = compiled(model.function, backend)
         rows[backend] = {"model": name, "backend": backend, "dtype": args.dtype, "card": card}
         try:
             start = time.perf_counter()
             model.step(run)
             synchronize(args.device)
             rows[backend]["first"] = time.perf_counter() - start
+            for _ in range(3):  # with graphs: prepare, record, replay
+                model.step(run)
             rows[backend]["error"] = model.error(reference)
         except Exception as error:
             rows[backend]["problem"] = f"{type(error).__name__}: {error}"[-600:]
@@ -74,7 +88,7 @@ def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--out", default="gpu-training.jsonl", help="file of results, read and added to")
     p.add_argument("--models", nargs="*", default=list(MODELS))
-    p.add_argument("--backends", nargs="*", default=list(BACKENDS), choices=BACKENDS)
+    p.add_argument("--backends", nargs="*", default=list(BACKENDS), choices=CHOICES, metavar="BACKEND[:MODE]")
     p.add_argument("--dtype", default="float32", choices=("bfloat16", "float32"), help="bfloat16: under autocast")
     p.add_argument("--jobs", type=int, default=1, help="processes that compile side by side")
     p.add_argument("--repeat", type=int, default=20, help="timed steps of each backend")

@@ -88,18 +88,37 @@ def llama(small: bool) -> Built:
     return _logits(model), (_tokens(1, 16 if small else 128, config.vocab_size),)
 
 
+def _tinyllama_config(small: bool) -> Any:
+    from transformers import LlamaConfig
+
+    if small:
+        return _llama_config(small)
+    return LlamaConfig(
+        vocab_size=32000, hidden_size=2048, intermediate_size=5632, num_hidden_layers=22, num_attention_heads=32,
+        num_key_value_heads=4,
+    )  # fmt: skip
+
+
 def llama_decode(small: bool) -> Built:
     """One decoding step of that Llama with a static key-value cache, at position 100 of 256."""
+    return _decode(_llama_config(small), 100, 256)
+
+
+def tinyllama_decode(small: bool) -> Built:
+    """One decoding step of TinyLlama's shape, 1.1 billion parameters, at position 500 of a static cache of 1,024."""
+    return _decode(_tinyllama_config(small), 500, 1024)
+
+
+def _decode(config: Any, position: int, length: int) -> Built:
     from transformers import LlamaForCausalLM, StaticCache
 
-    config = _llama_config(small)
     model = LlamaForCausalLM(config).eval()
     heads, width = config.num_key_value_heads, config.hidden_size // config.num_attention_heads
     cache: Any = None
 
     def place(dtype: torch.dtype, device: str) -> None:
         nonlocal cache
-        cache = StaticCache(config=config, max_cache_len=256)
+        cache = StaticCache(config=config, max_cache_len=length)
         cache.early_initialization(1, heads, width, dtype, torch.device(device))
 
     def step(token: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
@@ -110,7 +129,7 @@ def llama_decode(small: bool) -> Built:
 
     step.module = model  # pyright: ignore[reportFunctionMemberAccess]
     step.place = place  # pyright: ignore[reportFunctionMemberAccess]
-    return step, (_tokens(1, 1, config.vocab_size), torch.tensor([100]))
+    return step, (_tokens(1, 1, config.vocab_size), torch.tensor([position]))
 
 
 def t5(small: bool) -> Built:
@@ -216,6 +235,7 @@ PUBLISHED: dict[str, Model] = {
         Model("bert_16x512", bert_masked_lm, bfloat16=True, dynamic=((0, 1),)),
         Model("gpt2_8x512", _larger(gpt2, 8, 512), bfloat16=True, dynamic=((0, 1),)),
         Model("llama_8x512", _larger(llama, 8, 512), bfloat16=True, dynamic=((0, 1),)),
+        Model("tinyllama_decode", tinyllama_decode, bfloat16=True, dynamic=()),
         Model("t5_8x512", _larger(t5, 8, 512), bfloat16=True, dynamic=((0, 1), (1, 1))),
         Model("resnet50_64", _larger(resnet50, 64), bfloat16=True),
         Model("vit_64", _larger(vit, 64), bfloat16=True),

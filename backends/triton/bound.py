@@ -148,7 +148,11 @@ class DeviceKernel:
         self._others: dict[Variant, Run] = {}
         """Variants for buffers without alignment."""
         self._entry: Run | None = None
-        self._direct: Direct | None = None
+        self.name = kernel.source.name
+        self.directs: dict[int, Direct] = {}
+        """For the driver: variants for aligned buffers that are loaded, by their traits."""
+        self.status_pointer = 0 if status is None else status.pointer
+        """Address of the word that the kernel writes errors to, its last argument; 0 without one."""
 
     def __call__(self, stream: int, programs: int, wide: bool, *arguments: int) -> None:
         """Launch. Raises what an earlier launch reported."""
@@ -177,8 +181,11 @@ class DeviceKernel:
         if run is None:
             loaded = load(self.kernel.compiled(variant), self.device, self.kernel.target.kind.launcher)
             run = table[key] = run_of(loaded)
-            if self.is_fixed and not variant.unaligned:
-                self._entry, self._direct = self._short(loaded), loaded.direct
+            if not variant.unaligned:
+                if self.is_fixed:
+                    self._entry = self._short(loaded)
+                if loaded.direct is not None:
+                    self.directs[variant.traits] = loaded.direct
         return run
 
     @property
@@ -196,21 +203,19 @@ class DeviceKernel:
         first = f"if ({' | '.join(pointers)}) % {ALIGNED}: return other({header})"
         return loaded.function(header, arguments, first, {"other": self})
 
-    def direct(self) -> Direct | None:
-        """What the driver needs for the launch that `entry` makes; None where alignment is not all that matters."""
-        if self._entry is None:
-            self.entry()
-        return self._direct
-
-    def entry(self) -> Run:
-        """What programs call to launch: like the kernel itself, and shorter where only alignment has to be looked at.
-
-        Loads the variant that most launches take, where there is a GPU.
-        """
+    def load_likely(self) -> None:
+        """Load the variant that most launches take, where there is a GPU."""
         target = self.kernel.target
         if target.is_here:
             with gpu(target.kind.device).device(self.device):
                 self.bind(likely_variant(self.kernel.source))
+
+    def entry(self) -> Run:
+        """What programs call to launch: like the kernel itself, and shorter where only alignment has to be looked at.
+
+        Loads the variant that most launches take.
+        """
+        self.load_likely()
         return self._entry or self
 
 

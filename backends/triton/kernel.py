@@ -25,6 +25,7 @@ class TritonKernel:
     errors:     what the codes in `status` mean, from 1
     extents:    lengths of the buffers, in elements; where one exceeds MAX_INDEX at a launch, INDEX must be int64
     divisors:   argument -> a number that is known to divide it
+    hints:      argument -> a value that is likely at a launch
     """
 
     name: str
@@ -39,6 +40,7 @@ class TritonKernel:
     num_warps: int = 4
     num_stages: int = 3
     divisors: Mapping[str, int] = field(default_factory=dict)
+    hints: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def chooses_index(self) -> bool:

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
+from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import kernel
 from ...dialects.aten.types import TensorType
-from ...passes.kernel.launch_facts import ranges_of
-from ...passes.kernel.launches import device_of
+from ...dialects.sym import Ranges
+from ...passes.kernel.launch_facts import LaunchFacts
+from ...passes.kernel.launches import LaunchSizes, device_of
 from ..host import runtime
 from ..host.constants import Constants
 from ..host.expressions import expression
 from ..host.gpu import gpu
 from ..host.launchers import Launch, Launcher
 from .bound import BoundKernel, is_interpreting, warm_up
-from .kernel import TritonKernel
+from .kernel import MAX_INDEX, TritonKernel
 from .kernel_emitter import emit_kernel
-from .runs import MAX_ARGUMENTS, MAX_LAUNCHES, SCRATCH, RunLaunch, is_possible, write_run
+from .runs import MAX_ARGUMENTS, MAX_INTEGERS, MAX_LAUNCHES, SCRATCH, RunLaunch, is_possible, write_run
 from .source import file_text
 from .targets import TritonTarget, target_named
 
 
 def bind(function: kernel.FuncOp) -> Callable[..., None]:
     """A callable that runs one kernel: `launch(*buffers, *symbols)`. Compiles it for the target that it names."""
-    source = emit_kernel(function, ranges_of(function))
+    (source,) = _emit([function])
     bound = bind_sources([source], [_target_of(function)])[0]
 
     def launch(*arguments: Any) -> None:
@@ -45,6 +48,15 @@ def bind_sources(sources: Sequence[TritonKernel], targets: Sequence[TritonTarget
     return [BoundKernel(*each) for each in zip(sources, targets, strict=True)]
 
 
+def _emit(functions: Sequence[kernel.FuncOp]) -> list[TritonKernel]:
+    """Kernels of one module as text, each with what its launches there say of its integers."""
+    module = functions[0].parent_op() if functions else None
+    if not isinstance(module, ModuleOp):
+        return [emit_kernel(function, Ranges()) for function in functions]
+    facts, sizes = LaunchFacts(module), LaunchSizes(module)
+    return [replace(emit_kernel(each, facts.of(each)), hints=sizes.of(each).seen) for each in functions]
+
+
 def _target_of(function: kernel.FuncOp) -> TritonTarget:
     assert function.target is not None
     return target_named(function.target.data)
@@ -60,7 +72,7 @@ class TritonLauncher:
 
     def compile(self, functions: Sequence[kernel.FuncOp]) -> None:
         """Emit, load and compile kernels. One whose integers decide about its code is compiled when it is launched."""
-        sources = [emit_kernel(function, ranges_of(function)) for function in functions]
+        sources = _emit(functions)
         bound = bind_sources(sources, list(map(_target_of, functions)))
         warm_up(bound, self._jobs)
         for function, each in zip(functions, bound, strict=True):
@@ -97,19 +109,23 @@ class TritonLauncher:
         device = device_of(launch.buffers)
         kinds = [value.type for value in launch.buffers]
         here = all(isinstance(kind, TensorType) and kind.device == device for kind in kinds)
-        if self.needs_tensors or not here or device != launch.current or len(kinds) > MAX_ARGUMENTS - SCRATCH:
+        short = len(kinds) + len(launch.integers) < MAX_ARGUMENTS - SCRATCH and len(launch.integers) <= MAX_INTEGERS
+        if self.needs_tensors or not here or device != launch.current or not short:
             return None
-        kernel = bound.on(torch.device(device).index or 0)
-        direct = kernel.direct() if kernel.is_fixed and bound.target.is_here and is_possible() else None
-        if direct is None:
+        if not bound.target.is_here or not is_possible():
             return None
-        return RunLaunch(bound.source.name, kernel, direct, bound.source.programs({}), launch.pointers)
+        on_device = bound.on(torch.device(device).index or 0)
+        on_device.load_likely()
+        if not on_device.directs:
+            return None
+        programs, longest = _grid_texts(bound.source, launch)
+        return RunLaunch(on_device, programs, launch.pointers, launch.integers, longest)
 
     def _lines(self, launch: Launch, constants: Constants) -> list[str]:
         bound = self._kernels[launch.function.sym_name.data]
         source = bound.source
-        texts = {s: t if t.isidentifier() else f"({t})" for s, t in zip(source.symbols, launch.integers, strict=True)}
-        numbers = [expression(source.grid, texts), _is_wide(source, texts)]
+        programs, longest = _grid_texts(source, launch)
+        numbers = [programs, f"{longest} > {MAX_INDEX}" if source.chooses_index else "False"]
         if self.needs_tensors:
             call = constants.bind("launch", bound)
             return [f"{call}({', '.join([*numbers, *launch.tensors, *launch.integers])})  # {source.name}"]
@@ -126,12 +142,12 @@ class TritonLauncher:
         return [*moved, line, *([f"del {', '.join(m.partition(' ')[0] for m in moved)}"] if moved else [])]
 
 
-def _is_wide(source: TritonKernel, texts: dict[str, str]) -> str:
-    """Text for whether a buffer of a launch needs 64-bit offsets."""
-    if not source.chooses_index:
-        return "False"
-    longest = ", ".join(expression(extent, texts) for extent in dict.fromkeys(source.extents))
-    return f"max({longest}, 0) > 0x7FFFFFFF"
+def _grid_texts(source: TritonKernel, launch: Launch) -> tuple[str, str]:
+    """Texts of the number of programs, and of the length of the longest buffer where it decides about offsets."""
+    texts = {s: t if t.isidentifier() else f"({t})" for s, t in zip(source.symbols, launch.integers, strict=True)}
+    lengths = dict.fromkeys(expression(extent, texts) for extent in source.extents)
+    longest = f"max({', '.join(lengths)}, 0)" if source.chooses_index else "0"
+    return expression(source.grid, texts), longest
 
 
 def _on_one_device(launch: Launch, device: str, constants: Constants) -> tuple[list[str], list[str]]:

@@ -75,7 +75,7 @@ def load(compiled: Any, device: int, kind: str | None = "Cuda") -> Loaded:
     metadata, scratch = compiled.metadata, _scratch_arguments(compiled)
     fast = getattr(torch._C, f"_Fast{kind}Launcher", None)
     direct = None
-    if torch.version.hip is None and set(types) <= {"O"}:
+    if torch.version.hip is None and set(types) <= set("Oil"):
         direct = Direct(function, _WARP * metadata.num_warps, metadata.shared, scratch)
     if fast is not None:
         return replace(_callable(fast(function, metadata.num_warps, metadata.shared, types, scratch)), direct=direct)

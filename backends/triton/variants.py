@@ -24,6 +24,12 @@ class Variant:
     unaligned: frozenset[int] = frozenset()
     integers: tuple[tuple[bool, bool], ...] = ()
 
+    @property
+    def traits(self) -> int:
+        """All but the alignment of buffers as bits, in the order in which a run of launches computes them."""
+        bits = [self.wide, *(bit for pair in self.integers for bit in pair)]
+        return sum(bit << position for position, bit in enumerate(bits))
+
 
 def variant_of(wide: bool, pointers: tuple[int, ...], integers: tuple[int, ...]) -> Variant:
     """The variant for a launch with these addresses and integers."""
@@ -37,9 +43,9 @@ def traits_of(integer: int) -> tuple[bool, bool]:
 
 
 def likely_variant(kernel: TritonKernel) -> Variant:
-    """Aligned buffers, short enough for 32-bit offsets; of the integers what is known at every launch."""
-    known = kernel.divisors
-    return Variant(integers=tuple((known.get(name, 1) % ALIGNED == 0, True) for name in kernel.symbols))
+    """Aligned buffers, short enough for 32-bit offsets; integers like their hints, else what is known of them."""
+    integers = (kernel.hints.get(name, kernel.divisors.get(name, 1)) for name in kernel.symbols)
+    return Variant(integers=tuple((integer % ALIGNED == 0, True) for integer in integers))
 
 
 def constants_of(kernel: TritonKernel, wide: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ choices only: no result depends on them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -35,10 +35,23 @@ FUNCTION = 8.0
 
 
 class Sizes:
-    """Estimates of expressions: constants are exact, symbols take their hint."""
+    """Estimates of expressions: constants are exact, symbols take their hint.
 
-    def __init__(self, hints: Mapping[str, int] | None = None) -> None:
+    guesses: symbols whose hint is an estimate of which nobody has seen a value
+    """
+
+    def __init__(self, hints: Mapping[str, int] | None = None, guesses: Collection[str] = ()) -> None:
         self.hints = hints or {}
+        self.guesses = guesses
+
+    def is_guess(self, expr: Expr) -> bool:
+        """Whether an estimate rests on a symbol without a hint."""
+        return any(name in self.guesses or name not in self.hints for name in expr.free_symbols)
+
+    @property
+    def seen(self) -> dict[str, int]:
+        """The symbols that had a value when the program was captured."""
+        return {name: hint for name, hint in self.hints.items() if name not in self.guesses}
 
     def of(self, expr: Expr) -> int:
         """An estimate of a size, at least 0."""

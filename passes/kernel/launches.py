@@ -61,7 +61,9 @@ def launch_sizes(module: ModuleOp) -> dict[str, Sizes]:
 
 def passed_sizes(launch: host.LaunchOp, symbols: Sequence[str], sizes: Sizes) -> Sizes:
     """Estimates of a kernel's symbols in one launch, by those of the program that launches it."""
-    return Sizes({name: sizes.of(value) for name, value in zip(symbols, launch.symbols.data, strict=True)})
+    passed = dict(zip(symbols, launch.symbols.data, strict=True))
+    guesses = [name for name, value in passed.items() if sizes.is_guess(value)]
+    return Sizes({name: sizes.of(value) for name, value in passed.items()}, guesses)
 
 
 def written_by(launch: host.LaunchOp, function: kernel.FuncOp | None) -> list[SSAValue]:

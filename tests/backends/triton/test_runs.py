@@ -10,6 +10,7 @@ import pytest
 from inductile.backends.host.constants import Constants
 from inductile.backends.triton import runs
 from inductile.backends.triton.runs import Direct, RunLaunch, write_run
+from inductile.backends.triton.variants import Variant, traits_of
 from inductile.errors import CompilerNotFoundError
 from inductile.passes.remarks import collecting
 
@@ -24,13 +25,16 @@ _DRIVER = ctypes.CFUNCTYPE(
 
 
 class Kernel:
-    """Records launches that take their usual way."""
+    """Records launches that take their usual way. With `loads`, such a launch loads a variant for C."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, directs: dict[int, Direct], status: int = 0) -> None:
+        self.name, self.directs, self.status_pointer = name, directs, status
         self.calls: list[tuple[Any, ...]] = []
+        self.loads: dict[int, Direct] = {}
 
     def __call__(self, *arguments: Any) -> None:
         self.calls.append(arguments)
+        self.directs |= self.loads
 
 
 class Driver:
@@ -50,24 +54,28 @@ class Driver:
         return self.answers.pop(0) if self.answers else 0
 
 
-def program(monkeypatch: pytest.MonkeyPatch, driver: Driver) -> tuple[Any, Kernel]:
-    monkeypatch.setattr(runs, "driver", lambda: driver.address)
-    kernel: Any = Kernel()
-    launches = [
-        RunLaunch("one", kernel, Direct(1, 128, 0, 0), 5, ("a", "b")),
-        RunLaunch("two", kernel, Direct(2, 64, 1024, 2), 7, ("b", "a + 64")),
-    ]
+def written(launches: list[RunLaunch], arguments: str) -> Any:
+    """A function of the stream and of these arguments that makes the launches."""
     constants = Constants()
     lines = write_run(launches, constants)
-    assert len(lines) == 2 and lines[0].endswith("# one, two")
+    assert len(lines) == 2
     body = "".join(f"    {line}\n" for line in lines)
-    exec(f"def run(stream, a, b):\n{body}", constants.namespace)
-    return constants.namespace["run"], kernel
+    exec(f"def run(stream, {arguments}):\n{body}", constants.namespace)
+    return constants.namespace["run"]
+
+
+def program(monkeypatch: pytest.MonkeyPatch, driver: Driver) -> tuple[Any, list[tuple[Any, ...]]]:
+    monkeypatch.setattr(runs, "driver", lambda: driver.address)
+    one: Any = Kernel("one", {0: Direct(1, 128, 0, 0)})
+    two: Any = Kernel("two", {0: Direct(2, 64, 1024, 2)})
+    two.calls = one.calls
+    launches = [RunLaunch(one, "5", ("a", "b")), RunLaunch(two, "7", ("b", "a + 64"))]
+    return written(launches, "a, b"), one.calls
 
 
 def test_all_launches_are_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     driver = Driver()
-    run, kernel = program(monkeypatch, driver)
+    run, calls = program(monkeypatch, driver)
     for first in (1 << 40, 4096):
         run(33, first, 8192)
         assert driver.calls == [
@@ -75,27 +83,82 @@ def test_all_launches_are_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
             (2, 7, 1, 1, 64, 1, 1, 1024, 33, 8192, first + 64, 0, 0),
         ]
         driver.calls.clear()
-    assert not kernel.calls
+    assert not calls
 
 
 def test_an_address_that_is_not_aligned_takes_the_usual_way(monkeypatch: pytest.MonkeyPatch) -> None:
     driver = Driver()
-    run, kernel = program(monkeypatch, driver)
+    run, calls = program(monkeypatch, driver)
     run(33, 64, 8196)
-    assert not driver.calls and kernel.calls == [(33, 5, False, 64, 8196), (33, 7, False, 8196, 128)]
+    assert not driver.calls and calls == [(33, 5, False, 64, 8196), (33, 7, False, 8196, 128)]
 
 
 def test_a_thread_without_a_context_takes_the_usual_way(monkeypatch: pytest.MonkeyPatch) -> None:
     driver = Driver(0, 201)
-    run, kernel = program(monkeypatch, driver)
+    run, calls = program(monkeypatch, driver)
     run(33, 64, 128)
-    assert len(driver.calls) == 2 and kernel.calls == [(33, 7, False, 128, 128)]
+    assert len(driver.calls) == 2 and calls == [(33, 7, False, 128, 128)]
 
 
 def test_an_error_of_the_driver_names_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     run, _ = program(monkeypatch, Driver(0, 701))
     with pytest.raises(RuntimeError, match="CUDA error 701 of the driver at the launch of two"):
         run(33, 64, 128)
+
+
+#: traits of one integer: no multiple of 16, a multiple, one of more than 32 bits, and offsets of 64 bits
+ODD, EVEN, LONG, WIDE = 0b100, 0b110, 0b000, 0b101
+
+
+def dynamic(monkeypatch: pytest.MonkeyPatch, driver: Driver, status: int = 0) -> tuple[Any, Any]:
+    """A launch of `n` programs with the integer `n` and a buffer of `m` elements."""
+    driver.counts = {1: 2 + bool(status), 2: 2 + bool(status)}
+    monkeypatch.setattr(runs, "driver", lambda: driver.address)
+    kernel: Any = Kernel("dynamic", {EVEN: Direct(1, 128, 0, 0)}, status)
+    return written([RunLaunch(kernel, "n", ("a",), ("n",), "m")], "a, n, m"), kernel
+
+
+def test_integers_choose_the_variant(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = Driver()
+    run, kernel = dynamic(monkeypatch, driver)
+    run(33, 64, 32, 100)
+    assert driver.calls == [(1, 32, 1, 1, 128, 1, 1, 0, 33, 64, 32)] and not kernel.calls
+    kernel.loads = {ODD: Direct(2, 64, 0, 0)}
+    run(33, 64, 31, 100)  # is loaded by the kernel itself, and is there from then on
+    run(33, 64, 31, 100)
+    assert kernel.calls == [(33, 31, False, 64, 31)]
+    assert driver.calls[1:] == [(2, 31, 1, 1, 64, 1, 1, 0, 33, 64, 31)]
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "traits"), [(-3, 1, ODD), (-32, 1, EVEN), (1 << 32, 1, LONG | 2), (7, 1 << 31, WIDE)]
+)
+def test_traits_are_those_of_variants(monkeypatch: pytest.MonkeyPatch, n: int, m: int, traits: int) -> None:
+    assert Variant(m >= 1 << 31, integers=(traits_of(n),)).traits == traits
+    driver = Driver()
+    run, kernel = dynamic(monkeypatch, driver)
+    kernel.loads = {traits: Direct(2, 64, 0, 0)}
+    for _ in range(2):
+        run(33, 64, n, m)
+    assert [each[0] for each in driver.calls] in ([2], [1, 1]) and len(kernel.calls) == (traits != EVEN)
+
+
+def test_no_programs_are_no_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = Driver()
+    run, kernel = dynamic(monkeypatch, driver)
+    run(33, 64, 0, 0)
+    assert not driver.calls and not kernel.calls
+
+
+def test_a_reported_error_takes_the_usual_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    word = ctypes.c_int32(0)
+    driver = Driver()
+    run, kernel = dynamic(monkeypatch, driver, ctypes.addressof(word))
+    run(33, 64, 32, 100)
+    assert driver.calls == [(1, 32, 1, 1, 128, 1, 1, 0, 33, 64, 32, ctypes.addressof(word))]
+    word.value = 1
+    run(33, 64, 32, 100)
+    assert len(driver.calls) == 1 and kernel.calls == [(33, 32, False, 64, 32)]
 
 
 def test_without_a_compiler_a_remark_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
