@@ -86,7 +86,9 @@ def _check(found: Attention, writes: Writes) -> None:
     rank = query.dim()
     if rank not in (3, 4) or any(each.dim() != rank for each in (*operands, result)):
         raise Unlike("it has no three or four dimensions")
-    same = [a == b for each in (keys, value) for a, b in zip(query.shape[:-2], each.shape[:-2], strict=True)]
+    # one head or batch of keys and values serves all of the queries' (`fx_attention_heads.py`)
+    shared = (zip(query.shape[:-2], each.shape[:-2], strict=True) for each in (keys, value))
+    same = [a == b for pairs in shared for a, b in pairs if not (rank == 4 and isinstance(b, int) and b == 1)]
     same += [query.shape[-1] == value.shape[-1], keys.shape[-1] == value.shape[-2]]
     same += [a == b for a, b in zip(query.shape, result.shape, strict=True)]
     if not all(map(known_true, same)):
@@ -116,6 +118,8 @@ def _check_training(found: Attention) -> None:
 
 def _replace(graph: GraphModule, found: Attention, biases: Biases) -> None:
     node = found.result
+    for number in found.fixed:
+        float(number)  # a guard: another value compiles again, as it does for calls of the fused kernels
     is_flat = tensor_of(found.query).dim() == 3
     with graph.graph.inserting_before(node):
         key = found.source or call_method(graph, found.keys, "transpose", -2, -1)

@@ -78,7 +78,7 @@ def prove_attention_masks(graph: GraphModule, inputs: Sequence[Any]) -> None:
     written = written_values(graph)
     known: dict[Node, _Judgement] = {}
     for node in calls:
-        arguments = dict(zip(_PARAMETERS, node.args, strict=False)) | node.kwargs
+        arguments = arguments_of(node)
         mask = arguments.get("attn_mask")
         if not isinstance(mask, Node) or arguments.get("is_causal"):
             continue
@@ -123,6 +123,11 @@ def drop(graph: GraphModule, node: Node, may_go: Callable[[Node], bool] = lambda
     graph.graph.erase_node(node)
     for each in read:
         drop(graph, each, may_go)
+
+
+def arguments_of(attention: Node) -> dict[str, Any]:
+    """The arguments of a call of `scaled_dot_product_attention`, each by its name."""
+    return dict(zip(_PARAMETERS, attention.args, strict=False)) | attention.kwargs
 
 
 def _set_arguments(node: Node, arguments: dict[str, Any]) -> None:

@@ -212,6 +212,22 @@ def sympy_of(value: Any) -> Any:
     return value.node.expr
 
 
+def module_number(value: torch.SymFloat) -> float | None:
+    """The value, in this trace, of a number that is an attribute of a module, or fixed by a guard; None for any other.
+
+    Adds no guard. Uses `ShapeEnv.var_to_sources`, `Source.guard_source` and `SymNode.maybe_as_float`.
+    """
+    if (fixed := value.node.maybe_as_float()) is not None:
+        return fixed
+    sources = getattr(value.node.shape_env, "var_to_sources", {}).get(value.node.expr) or []
+    for source in sources[:1]:
+        kind: Any = source.guard_source
+        kind = kind() if callable(kind) else kind  # a method in torch 2.11
+        if kind.is_unspecialized_nn_module() and value.node.has_hint():
+            return float(value.node.hint)  # pyright: ignore[reportArgumentType]
+    return None
+
+
 def known_true(condition: bool | torch.SymBool) -> bool:
     """Whether a condition holds for all values of its symbols; adds no guard."""
     from torch.fx.experimental.symbolic_shapes import statically_known_true

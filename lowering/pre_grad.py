@@ -44,6 +44,12 @@ PRE_GRAD: dict[str, PreGradPass] = {
             "lowering.fx_attention_masks",
         ),
         PreGradPass(
+            "group-attention-heads",
+            "On a GPU, attention whose keys and values have one head or one batch for all of the queries' reads them "
+            "where they are, in a fused kernel. Rounds differently: torch computes its scores op by op.",
+            "lowering.fx_attention_heads",
+        ),
+        PreGradPass(
             "fold-batch-norm",
             "Batch norms in evaluation become part of the weights of the convolution before them. Without gradients "
             "only. Rounds differently; a write to a parameter that torch's version counter does not see, as through "
