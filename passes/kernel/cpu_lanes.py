@@ -6,6 +6,7 @@ Every decision compares numbers of `cost.py` for the nest at hand.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from math import prod
 
 from ...dialects import kernel
@@ -101,9 +102,14 @@ class _Lanes:
         whole = perfect_chain(self.chain[0])
         axes = {loop.axis.data for loop in whole}
         self.ordered = whole[len(chain) :] if named_in_bounds(whole).isdisjoint(axes) else []
-        self.nest = Nest.of(self.chain[0])
         self.body = [*self.chain, *self.ordered][-1].body.block
         self.flat = not any(map(is_loop, self.body.ops))
+        self.lanes = target.vector_bytes // widest_scalar(self.chain[0])
+
+    @cached_property
+    def nest(self) -> Nest:
+        """The accesses, before anything moves."""
+        return Nest.of(self.chain[0])
 
     def run(self) -> None:
         """Choose, and bring the axis inside."""
@@ -125,17 +131,15 @@ class _Lanes:
 
     def _choose_lane(self) -> kernel.ForOp | None:
         """The loop of the chain whose axis runs in lanes; None: each innermost loop's own axis does."""
-        costs: dict[kernel.ForOp | None, float] = {}
         inside = named_in_bounds(loops_in(self.body))  # lanes run one loop together, of one length
         free = [loop for loop in reversed(self.chain) if loop.axis.data not in inside]
-        for loop in free:
-            costs[loop] = self._cost_of_lane(loop)
-        if not free or (not self.flat and not self.ordered):
-            costs[None] = self._cost_of_inner()
-        best = min(costs.values())
+        inner = not free or (not self.flat and not self.ordered)
         # On a tie the innermost choice wins: it moves nothing.
-        order = [*([None] if None in costs else []), *free]
-        return next(loop for loop in order if costs[loop] <= best * 1.01)
+        choices = [*([None] if inner else []), *free]
+        if len(choices) == 1:
+            return choices[0]
+        costs = [self._cost_of_inner() if loop is None else self._cost_of_lane(loop) for loop in choices]
+        return next(loop for loop, cost in zip(choices, costs, strict=True) if cost <= min(costs) * 1.01)
 
     def _cost_of_lane(self, loop: kernel.ForOp) -> float:
         axis = loop.axis.data
@@ -143,7 +147,7 @@ class _Lanes:
         for access in self.nest.accesses:
             # Each lane has a local buffer of its own, with the lanes side by side.
             cost += access.runs(self.sizes) * (1.0 if _is_local(access) else self._along(access, axis))
-        row = self._row_bytes() * self._lanes()
+        row = self._row_bytes * self.lanes
         if row > self.target.l2_bytes:
             cost *= 2
         return cost * self._waste(loop)
@@ -174,23 +178,20 @@ class _Lanes:
 
     def _waste(self, loop: Loop) -> float:
         """How many lanes run for each one that is used."""
-        lanes = self._lanes()
-        return max(lanes / max(self.sizes.trips(loop), 1), 1.0)
+        return max(self.lanes / max(self.sizes.trips(loop), 1), 1.0)
 
-    def _lanes(self) -> int:
-        return self.target.vector_bytes // widest_scalar(self.chain[0])
-
+    @cached_property
     def _row_bytes(self) -> int:
         locals_ = [op for op in self.chain[0].walk() if isinstance(op, kernel.LocalOp)]
         return sum(self.sizes.of(op.buffer.type.extent) * 4 for op in locals_)  # pyright: ignore[reportAttributeAccessIssue]
 
     def _tile(self) -> int:
         """Lanes of a tile: several registers where reductions run inside, as many as there is room for."""
-        lanes = self._lanes()
+        lanes = self.lanes
         if self.flat:
             return lanes
         results = max((len(op.results) for op in loops_in(self.body)), default=1)
         tile = lanes * max(min(UNROLLED, self.target.registers // max(results, 1)), 1)
-        while tile > lanes and self._row_bytes() * tile > self.target.l2_bytes // 2:
+        while tile > lanes and self._row_bytes * tile > self.target.l2_bytes // 2:
             tile //= 2
         return tile

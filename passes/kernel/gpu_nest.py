@@ -70,13 +70,8 @@ class GpuNest:
         return self.nest.accesses
 
     @property
-    def is_column(self) -> bool:
-        """Whether lanes lie along an axis of the grid, with loops inside: `kernel-map` gave it a tile."""
-        return self.column_axis is not None and not self.is_flat
-
-    @property
     def column_axis(self) -> kernel.ForOp | None:
-        """The axis of the grid that has a tile."""
+        """The axis of the grid that has a tile: columns, where there are loops inside (`kernel-map`); else joined."""
         return next((loop for loop in self.chain if loop.tile is not None), None)
 
     def trips(self, loops: Iterable[Loop]) -> int:
@@ -197,15 +192,15 @@ def may_tile(op: Loop) -> bool:
     return not (isinstance(op, kernel.ReduceOp) and op.combine is not None)
 
 
-def is_row_of_few(op: Loop, nest: Nest, sizes: Sizes) -> bool:
-    """Whether lanes lie better along a loop than along the short ones in it, which are then written out."""
+def is_row_of_few(op: Loop, nest: Loop, sizes: Sizes) -> bool:
+    """Whether lanes lie better along a loop of a nest than along the short ones in it, which are then written out."""
     inner = [each for each in op.body.block.ops if isinstance(each, Loop)]
     lengths = [extent_of(each).as_int() for each in inner if isinstance(each, kernel.ForOp) and is_innermost(each)]
     if not inner or not isinstance(op, kernel.ForOp) or len(lengths) < len(inner):
         return False
     if not all(length is not None and length <= UNROLLED for length in lengths):
         return False
-    inside = [access for access in nest.accesses if op in access.loops]
+    inside = [access for access in Nest.of(nest).accesses if op in access.loops]
     along = sum(cost_along(access, op.axis.data, op, sizes) for access in inside)
     within = sum(cost_along(a, a.loops[-1].axis.data, a.loops[-1], sizes) for a in inside if a.loops[-1] is not op)
     alone = sum(access.runs(sizes) * SECTOR for access in inside if access.loops[-1] is op)

@@ -13,7 +13,7 @@ from ...dialects import kernel
 from ...dialects.sym import ZERO
 from ..counters import counter
 from .axes import Loop, loops_in
-from .cost import Nest, Sizes
+from .cost import Sizes
 from .cpu_lanes import vectorize_for_cpu
 from .gpu_blocks import GpuBlocks
 from .gpu_legality import is_innermost
@@ -64,7 +64,7 @@ def _vectorize_for_gpu(function: kernel.FuncOp, target: GpuTarget, sizes: Sizes)
         return
     for op in [each for each in function.body.block.ops if isinstance(each, Loop)]:
         if not (isinstance(op, kernel.ForOp) and is_grid(op)):
-            _rows(op, Nest.of(op), sizes)
+            _rows(op, op, sizes)
             continue
         nest = GpuNest(function, op, target, sizes, GpuBlocks())
         inner = [each for each in nest.body.ops if isinstance(each, Loop)]
@@ -72,7 +72,7 @@ def _vectorize_for_gpu(function: kernel.FuncOp, target: GpuTarget, sizes: Sizes)
             _columns(nest, nest.column_axis)
         elif inner and not _takes_lanes(inner):
             for each in inner:
-                _rows(each, nest.nest, sizes)
+                _rows(each, op, sizes)
 
 
 def _takes_lanes(loops: list[Loop]) -> bool:
@@ -90,8 +90,8 @@ def _columns(nest: GpuNest, column: kernel.ForOp) -> None:
             _lanes(op)
 
 
-def _rows(op: Loop, nest: Nest, sizes: Sizes) -> None:
-    """Put lanes along the innermost loops of a nest; what is around them runs one after the other."""
+def _rows(op: Loop, nest: Loop, sizes: Sizes) -> None:
+    """Put lanes along the innermost loops in one of a nest; what is around them runs one after the other."""
     if is_innermost(op):
         _lanes(op)
     elif is_row_of_few(op, nest, sizes):
