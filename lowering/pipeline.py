@@ -76,14 +76,17 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-merge-launches{target={target}},kernel-approximate{target={target}},"
         "kernel-stream-results{target={target}}",
     ),
-    # `kernel-tile` says in each kernel for which target it is; the passes behind it ask the kernel.
+    # Kernels say for which target they are behind `kernel-tile` for a GPU, `kernel-choose-threads` for a CPU; passes
+    # behind these ask the kernel.
     Phase(
         "schedule",
         "kernel: loops mapped to hardware and tiled; then what a tile cannot hold, what waits for memory, warps",
         "kernel-unroll-windows{target={target}},kernel-relax-order{target={target}},kernel-sink-prologues{target={target}},"
         "kernel-fold-lanes{target={target}},kernel-pair-lanes{target={target}},kernel-interleave-lanes{target={target}},"
         "kernel-read-back{target={target}},kernel-write-ahead{target={target}},"
-        "kernel-tile{target={target}},"
+        "kernel-map{target={target}},kernel-fold-rows{target={target}},kernel-join-axes{target={target}},"
+        "kernel-vectorize{target={target}},kernel-relax-atomics{target={target}},kernel-tile{target={target}},"
+        "kernel-choose-threads{target={target}},kernel-stage-blocks,"
         "kernel-privatize,kernel-rematerialize,kernel-spill,kernel-online-softmax,kernel-sink-stores,"
         "kernel-hoist-loads,kernel-choose-steps,kernel-unroll,kernel-choose-warps,"
         "kernel-split-lanes,kernel-hoist-rows,kernel-hoist-invariants,"
@@ -164,16 +167,17 @@ def remaining_passes(module: ModuleOp, target: str = "cpp") -> list[ModulePass]:
     """What the default pipeline still has to do for a module that stands somewhere on the road.
 
     Passes are safe to run again on their own output, so a level is entered at its first pass; kernels that name a
-    target are tiled already, and finished where they have warps or are for a CPU.
+    target are tiled already, and finished where they have warps or are for a CPU; behind a mapping it goes on there.
     """
-    from ..passes.kernel.scheduled import tiled_for_gpu
+    from ..passes.kernel.scheduled import is_mapped, tiled_for_gpu
 
     if level_of(module) == "aten":
         return named_passes("default", target)
     if level_of(module) == "loop":
         return named_passes("default", target, start_at="loop-eliminate-views")
-    kernels = [op for op in module.ops if op.name == "kernel.func" and "target" in op.properties]
-    if not kernels:
-        return named_passes("default", target, start_at="host-inline")
+    kernels = [op for op in module.ops if op.name == "kernel.func"]
+    if not any("target" in op.properties for op in kernels):
+        start = "kernel-fold-rows" if any(map(is_mapped, kernels)) else "host-inline"
+        return named_passes("default", target, start_at=start)
     unfinished = any(True for _ in tiled_for_gpu(module))
     return named_passes("default", target, start_at="kernel-privatize") if unfinished else []

@@ -113,6 +113,9 @@ class Access:
         return self.index.coefficient(axis) if axis in self.index.free_symbols else ZERO
 
 
+_NONE: frozenset[str] = frozenset()
+
+
 @dataclass
 class Nest:
     """The accesses of a loop nest."""
@@ -146,7 +149,7 @@ class Nest:
             if isinstance(op, Loop):
                 self._loop(op, loops)
                 continue
-            axes = frozenset().union(*(self._of(v) for v in op.operands))
+            axes = frozenset().union(*map(self._of, op.operands))
             if isinstance(op, kernel.LoadOp | kernel.StoreOp):
                 index = op.map.data[0]
                 varying = frozenset().union(*(self._of(v) for v in op.dynamic))
@@ -154,11 +157,11 @@ class Nest:
                 axes |= index.free_symbols
             elif isinstance(op, kernel.IndexOp):
                 axes |= op.expr.data.free_symbols
-            for result in op.results:
+            for result in op.results if axes else ():
                 self._axes[result] = axes
 
     def _of(self, value: SSAValue) -> frozenset[str]:
-        return self._axes.get(value, frozenset())
+        return self._axes.get(value, _NONE)
 
 
 def _last_operands(op: Loop) -> tuple[SSAValue, ...]:

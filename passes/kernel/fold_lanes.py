@@ -10,13 +10,13 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.arith import CmpiOp
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, as_expr, symbol
 from ..counters import counter
-from .axes import is_loop, named_in_bounds, substitute_axes
+from .axes import named_in_bounds, substitute_axes
 from .effects import written_buffers
 from .gpu_legality import flat_nests
 from .scheduled import untiled_for_gpu
@@ -34,7 +34,7 @@ class KernelFoldLanes(ModulePass):
 
     Level: kernel.
 
-    Precondition: in front of `kernel-tile`; kernels that are tiled, or are not for a GPU, stay as they are.
+    Precondition: in front of `kernel-map`; kernels that are tiled, or are not for a GPU, stay as they are.
     Guarantee: where conditions cut an axis of a nest that programs share out into equal parts, and two of them read the
     same, the axis is as long as a part, and an iteration does what one of each part did, without the conditions. A
     rotation, `x * cos + cat(-x[.., 64:], x[.., :64]) * sin`, reads all of x twice, half of it masked; over 64 lanes
@@ -56,7 +56,7 @@ class KernelFoldLanes(ModulePass):
         """Fold lanes of every kernel that will be for a GPU."""
         for function, _ in untiled_for_gpu(op, self.target):
             for chain in flat_nests(function, lambda chain: _foldable(chain) is not None):
-                fold_lanes(function, chain)
+                fold_lanes(function, chain, self.name)
 
 
 def _foldable(chain: Sequence[kernel.ForOp]) -> tuple[kernel.ForOp, range] | None:
@@ -70,31 +70,16 @@ def _foldable(chain: Sequence[kernel.ForOp]) -> tuple[kernel.ForOp, range] | Non
     return None
 
 
-def fold_lanes(function: kernel.FuncOp, chain: Sequence[kernel.ForOp]) -> None:
-    """Fold the first axis of a perfect nest that can be.
+def fold_lanes(function: kernel.FuncOp, chain: Sequence[kernel.ForOp], counted: str) -> None:
+    """Fold the first axis of a perfect nest that can be; `counted` is the pass that asks.
 
     The iterations of the nest must not depend on each other, and its innermost block holds no loops.
     """
     found = _foldable(chain)
-    if found is not None and counter(KernelFoldLanes.name):
+    if found is not None and counter(counted):
         _fold(found[0], chain[-1], found[1])
         BlockSimplifier(written_buffers(function.body.block)).run(chain[-1].body.block)
         remove_dead(chain[-1].body.block)
-
-
-def fold_rows(function: kernel.FuncOp, block: Block) -> None:
-    """Fold loops of a block that work on a row each, if all that they read is only read, and they keep nothing."""
-    written = written_buffers(function.body.block)
-    for loop in [op for op in block.ops if isinstance(op, kernel.ForOp)]:
-        ops = list(loop.body.block.ops)
-        reads = (op.buffer for op in ops if isinstance(op, kernel.LoadOp))
-        keeps = any(isinstance(op, kernel.StoreOp) and _is_local(op.buffer) for op in ops)
-        if not (keeps or any(map(is_loop, ops)) or any(buffer in written for buffer in reads)):
-            fold_lanes(function, [loop])
-
-
-def _is_local(buffer: SSAValue) -> bool:
-    return isinstance(buffer.type, kernel.BufferType) and buffer.type.local
 
 
 def _parts(loop: kernel.ForOp, ops: Sequence[Operation]) -> range | None:

@@ -26,7 +26,7 @@ class KernelHoistInvariants(ModulePass):
 
     Level: kernel.
 
-    Precondition: `kernel-tile` for a CPU; other kernels stay as they are.
+    Precondition: `kernel-choose-threads` for a CPU; other kernels stay as they are.
     Guarantee: no vector loop without loops inside computes what no lane changes. Loads move only out of loops that run
     at least once, and only from buffers that the kernel does not write. A C++ compiler would do that too if it could
     prove that the loop's stores leave the loaded memory alone.

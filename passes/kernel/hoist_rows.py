@@ -37,7 +37,7 @@ class KernelHoistRows(ModulePass):
 
     Level: kernel.
 
-    Precondition: `kernel-tile` for a CPU; other kernels stay as they are.
+    Precondition: `kernel-choose-threads` for a CPU; other kernels stay as they are.
     Guarantee: what vector loops compute alike in all of many rows, and that takes a division at least, is computed by
     one more vector loop in front of the rows. The buffers take an eighth of the second cache at most.
 

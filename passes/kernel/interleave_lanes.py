@@ -31,7 +31,7 @@ class KernelInterleaveLanes(ModulePass):
 
     Level: kernel.
 
-    Precondition: in front of `kernel-tile`; kernels that are tiled, or are not for a GPU, stay as they are.
+    Precondition: in front of `kernel-map`; kernels that are tiled, or are not for a GPU, stay as they are.
     Guarantee: where all stores of a nest that programs share out are of three or four places side by side for each
     value of an axis, the axis is so many times as long, and an iteration stores one place of each buffer. Lanes over
     `i` store every other place of `y[2*i]` and `y[2*i + 1]`, twice. Over `j = 2*i + k` lane `j` stores `y[j]`, which is

@@ -29,7 +29,7 @@ class KernelPairLanes(ModulePass):
 
     Level: kernel.
 
-    Precondition: in front of `kernel-tile`; kernels that are tiled, or are not for a GPU, stay as they are.
+    Precondition: in front of `kernel-map`; kernels that are tiled, or are not for a GPU, stay as they are.
     Guarantee: where the stores of a nest that programs share out are of neighbours along an axis, and neighbours read
     neighbours or, one load at least, one place, the axis is half as long, and an iteration does what two did. Twice as
     many pixels, each next to its copy, are `y[i] = x[i floordiv 2]`: lane i reads what lane i + 1 reads, so that no

@@ -41,7 +41,7 @@ class PeelLanes(ModulePass):
     """Run the ends of an axis of lanes by themselves, where the middle then needs no masks, choices or clamps.
 
     level:         kernel
-    precondition:  kernels are scheduled, by `kernel-tile`
+    precondition:  kernels are scheduled for a CPU, by `kernel-choose-threads`
     guarantee:     the same values. On a CPU, a flat loop of lanes whose conditions on its axis, and `min` and `max` of
                    it in indices, are decided for all points but a few at its ends, is three loops (two, where one end
                    needs nothing): the ends as before, and the middle without them. Ends and middle are whole SIMD

@@ -23,7 +23,7 @@ class KernelReadBack(ModulePass):
 
     Level: kernel.
 
-    Precondition: in front of `kernel-tile`; kernels that are tiled, or are not for a CPU, stay as they are.
+    Precondition: in front of `kernel-map`; kernels that are tiled, or are not for a CPU, stay as they are.
     Guarantee: no local buffer holds, element by element, what the only store beside its own puts into a buffer of the
     kernel; its loads are from that buffer.
 

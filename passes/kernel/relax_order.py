@@ -20,7 +20,7 @@ class KernelRelaxOrder(ModulePass):
 
     Level: kernel.
 
-    Precondition: in front of `kernel-tile`; kernels that are tiled, or are not for a GPU, stay as they are.
+    Precondition: in front of `kernel-map`; kernels that are tiled, or are not for a GPU, stay as they are.
     Guarantee: no store that sets an element is `ordered` or `atomic`. What combines with memory keeps its order, and
     keeps its kernel to one program.
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from ...dialects import kernel
+from .axes import Loop
 from .launches import cpu_kernels
 from .targets import CpuTarget, GpuTarget, Target, target_named
 
@@ -18,6 +20,12 @@ def untiled(module: ModuleOp, name: str) -> Iterator[tuple[kernel.FuncOp, Target
     for function in module.body.block.ops:
         if isinstance(function, kernel.FuncOp) and function.target is None:
             yield function, target_named("cpp") if function.sym_name.data in on_cpu else target
+
+
+def is_mapped(function: Operation) -> bool:
+    """Whether a kernel has a loop that is not serial: it has been through `kernel-map`."""
+    loops = (op for op in function.walk() if isinstance(op, Loop))
+    return any(op.mapping.data != "serial" for op in loops)
 
 
 def untiled_for_gpu(module: ModuleOp, name: str) -> Iterator[tuple[kernel.FuncOp, GpuTarget]]:

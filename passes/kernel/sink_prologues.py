@@ -28,7 +28,7 @@ class KernelSinkPrologues(ModulePass):
 
     Level: kernel.
 
-    Precondition: in front of `kernel-tile`; kernels that are tiled, or are not for a GPU, stay as they are.
+    Precondition: in front of `kernel-map`; kernels that are tiled, or are not for a GPU, stay as they are.
     Guarantee: more nests are perfect. Only nests that may have programs of their own change. Programs run again what
     sinks, for each inner iteration, but side by side; so it has to be little: checks, loads and arithmetic, or, in
     front of a loop that has loops inside, rows that cost no more than one iteration of it.

@@ -34,7 +34,7 @@ class KernelSplitLanes(ModulePass):
 
     Level: kernel.
 
-    Precondition: `kernel-tile` for a CPU; other kernels stay as they are.
+    Precondition: `kernel-choose-threads` for a CPU; other kernels stay as they are.
     Guarantee: a vector loop of constant bounds that conditions cut into at most four parts, each long enough to fill
     the lanes, is these parts one after the other, without the conditions. Every iteration runs once, in order.
 

@@ -1,55 +1,111 @@
-"""Blocks of a transpose read through a small local buffer, so that memory is read along its lines."""
+"""The pass `kernel-stage-blocks`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
+from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.kernel import BufferType
-from ...dialects.sym import ZERO, Expr, MapAttr, SymAttr, as_expr, symbol
+from ...dialects.sym import ZERO, Expr, MapAttr, SymAttr, as_expr, smin, symbol
 from ..counters import counter
-from .axes import fresh_axis
-from .cost import is_unit
+from .axes import fresh_axis, is_loop, kernel_names
+from .cost import Nest, is_unit
+from .cpu_tiles import ACROSS, LONG, edge_of_blocks
 from .effects import written_buffers
-from .transforms import set_mapping
+from .scheduled import tiled_for_cpu
+from .targets import CpuTarget
+from .transforms import perfect_chain, set_mapping
 
 
-def stage_blocks(
-    function: kernel.FuncOp, across: kernel.ForOp, lane: kernel.ForOp, edge: int, lanes: int, names: set[str]
-) -> None:
-    """Copy what a square block reads along `across` to a local buffer first, transposed, in place.
+@dataclass(frozen=True)
+class KernelStageBlocks(ModulePass):
+    """Read the blocks of a transpose through a small local buffer, so that memory is read along its lines.
 
-    across, lane: the loops within one block, `lane` the only op in `across`; both of at most `edge` iterations
-    lanes: SIMD lanes of the copy
+    Level: kernel.
 
-    The rows of such a block lie a multiple of a power of two apart, as sizes mostly are, and so meet in a few sets of
-    the cache; read by columns, each line would be fetched once for each of its elements. The copy reads along lines and
+    Precondition: `kernel-tile` for a CPU, which makes square blocks; other kernels stay as they are.
+    Guarantee: of a flat block, a serial loop around lanes, that fits half of the nearest cache, what is read side by
+    side along the serial loop, and far apart along the lanes, comes from a local buffer, into which a loop in front
+    copies it along lines. The rows of such a block lie a multiple of a power of two apart, as sizes mostly are, and so
+    meet in a few sets of the cache; read by columns, each line would be fetched once for each of its elements. The copy
     scatters into the buffer, which the lanes then read side by side: scattered stores are cheaper than gathers.
+
+        kernel.for i1 in 64*i3 to 64*i3 + 64 { kernel.for i0 in 64*i2 to 64*i2 + 64 map vector tile 16 {
+          %v = kernel.load %x[4096*i0 + i1] ... } }
+    becomes
+        %block = kernel.local : !kernel.buffer<f32, 4096, local>
+        kernel.for i4 in 64*i2 to 64*i2 + 64 { kernel.for i5 in 64*i3 to 64*i3 + 64 map vector tile 16 {
+          %w = kernel.load %x[4096*i4 + i5]  kernel.store %w, %block[...] ... } }
+        kernel.for i1 ... { kernel.for i0 ... { %v = kernel.load %block[64*i1 + i0 - 4096*i3 - 64*i2] ... } }
     """
+
+    name = "kernel-stage-blocks"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Stage what can be in every kernel for a CPU."""
+        for function, target in tiled_for_cpu(op):
+            for nest in list(function.body.block.ops):
+                if isinstance(nest, kernel.ForOp):
+                    _stage_nest(function, nest, target)
+
+
+def _stage_nest(function: kernel.FuncOp, nest: kernel.ForOp, target: CpuTarget) -> None:
+    chain = perfect_chain(nest)
+    if len(chain) < 2 or (chain[-2].mapping.data, chain[-1].mapping.data) != ("serial", "vector"):
+        return
+    across, lane = chain[-2:]
+    loads = _far_loads(function, across, lane)
+    if not loads:
+        return
+    edge = edge_of_blocks(Nest.of(nest), target)
+    if not (_is_block(across, ACROSS, edge) and _is_block(lane, LONG, edge)):
+        return
+    names, lanes = kernel_names(function), 1 if lane.tile is None else lane.tile.value.data
+    for load in loads:
+        if counter(KernelStageBlocks.name):
+            _stage(load, across, lane, edge, lanes, names)
+
+
+def _is_block(loop: kernel.ForOp, least: int, edge: int) -> bool:
+    """Whether a loop runs at most `edge` times, and not known to be fewer than `least`."""
+    trips = (loop.hi.data - loop.lo.data).as_int()
+    return least <= trips <= edge if trips is not None else smin(loop.hi.data, loop.lo.data + edge) == loop.hi.data
+
+
+def _far_loads(function: kernel.FuncOp, across: kernel.ForOp, lane: kernel.ForOp) -> list[kernel.LoadOp]:
+    """What flat lanes read that lies side by side along `across` and far apart along them, and is only read."""
+    ops = list(lane.body.block.ops)
+    loads = [op for op in ops if isinstance(op, kernel.LoadOp) and _is_far(op, across.axis.data, lane.axis.data)]
+    if not loads or any(map(is_loop, ops)):
+        return []
     written = written_buffers(function.body.block)
-    for load in list(lane.body.block.ops):
-        if not isinstance(load, kernel.LoadOp) or load.buffer in written or load.mask is not None or load.dynamic:
-            continue
-        index, type_ = load.map.data[0], load.buffer.type
-        far = index.coefficient(lane.axis.data)
-        along = is_unit(index.coefficient(across.axis.data)) and not is_unit(far) and far is not ZERO
-        if isinstance(type_, BufferType) and not type_.local and along and counter("kernel-tile-stage"):
-            _stage(load, type_, across, lane, edge, lanes, names)
+    return [load for load in loads if load.buffer not in written]
+
+
+def _is_far(load: kernel.LoadOp, across: str, lane: str) -> bool:
+    index, type_ = load.map.data[0], load.buffer.type
+    if load.mask is not None or load.dynamic or not isinstance(type_, BufferType) or type_.local:
+        return False
+    far = index.coefficient(lane)
+    return is_unit(index.coefficient(across)) and not is_unit(far) and far is not ZERO
 
 
 def _stage(
-    load: kernel.LoadOp,
-    type_: BufferType,
-    across: kernel.ForOp,
-    lane: kernel.ForOp,
-    edge: int,
-    lanes: int,
-    names: set[str],
+    load: kernel.LoadOp, across: kernel.ForOp, lane: kernel.ForOp, edge: int, lanes: int, names: set[str]
 ) -> None:
-    block = across.parent
+    """Copy what a load reads in a block first; `lanes` are those of the copy."""
+    block, type_ = across.parent, load.buffer.type
     assert block is not None
+    assert isinstance(type_, BufferType)
     local = kernel.LocalOp.of(type_.element, SymAttr.of(as_expr(edge * edge)))
     local.buffer.name_hint = "block"
     place = _place(across, lane, edge)

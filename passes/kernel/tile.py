@@ -6,41 +6,42 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.passes import ModulePass
 
-from ...dialects import kernel
-from ..counters import counter
-from . import strategy_cpu, strategy_gpu
-from .cost import Sizes
+from .cpu_tiles import tile_for_cpu
 from .gpu_blocks import GpuBlocks
+from .gpu_tiles import tile_for_gpu
+from .launch_facts import LaunchFacts
 from .launches import LaunchSizes
 from .scheduled import untiled
-from .targets import CpuTarget, Target
+from .spread import has_programs
+from .targets import CpuTarget
 
 
 @dataclass(frozen=True)
 class KernelTile(ModulePass):
-    """Map loops to the target's hardware: lanes, threads, blocks, from one cost model.
+    """Choose the sizes of tiles from one cost model, and block loops for caches and cores (tiling, strip-mining).
 
     Level: kernel.
 
-    Precondition: all loops are serial and without tiles; iterations of a `kernel.for` are independent unless a store
-    in it is `ordered`, or `atomic`.
-    Guarantee: the loops are mapped to the target's hardware (`map`, `tile`), some are blocked, interchanged or joined
-    before; `target` of each kernel says for which. On the CPU, blocks of a transpose get a local buffer. On a GPU,
-    `per_thread` of a kernel says how many elements of a tile one thread works on, and a local buffer is `columnwise`
-    where lanes lie along the iterations around it. Nothing else changes: the schedule is these attributes, loops and
-    buffers. The passes behind it read them: `inductile-opt --print-pipeline schedule`. A kernel that is launched on CPU
-    tensors is scheduled for the CPU in any case. The other options are the numbers that schedules for GPUs are made of
-    (`gpu_blocks.py`), to try others: `schedule{target="cuda:90" elements=2048 per-thread=8}` gives them to all passes
-    of the schedule.
+    Precondition: `kernel-map` and `kernel-vectorize` say which axes run at once, and which in lanes. Tiles that loops
+    have stay as they are, and so do kernels that say their `target`.
+    Guarantee: for a CPU, the axis of lanes is blocked where the loops around it are too few for all cores, where rows
+    that may meet are walked down one by one, and in a transpose, together with the axis across: square blocks, of
+    which the inner loop across is serial. For a GPU, every loop in lanes has a tile, and the tiled axes of the grid are
+    innermost; `per_thread` of a kernel says how many elements of a tile one thread works on, and `target` that it is
+    tiled. The other options are the numbers that schedules for GPUs are made of (`gpu_blocks.py`), to try others:
+    `schedule{target="cuda:90" elements=2048 per-thread=8}` gives them to all passes of the schedule.
 
-        kernel.for i0 in 0 to s0 { %m = kernel.reduce max i1 in 0 to 4096 { ... } ... }
-    becomes, for `cpp`,
-        kernel.for i0 in 0 to s0 map parallel tile 25 {
-          %m = kernel.reduce max i1 in 0 to 4096 map vector tile 64 { ... } ...
-        }
+        kernel.for i0 in 0 to 4096 map grid { %m = kernel.reduce max i1 in 0 to 4096 map vector { ... } ... }
+    becomes
+        kernel.for i0 in 0 to 4096 map grid { %m = kernel.reduce max i1 in 0 to 4096 map vector tile 4096 { ... } ... }
+    and, for `cpp`,
+        kernel.for i0 in 0 to 1048576 map vector tile 16 { ... }
+    becomes
+        kernel.for i1 in 0 to 64 map parallel {
+          kernel.for i0 in 16384*i1 to 16384*i1 + 16384 map vector tile 16 { ... } }
     """
 
     name = "kernel-tile"
@@ -57,20 +58,15 @@ class KernelTile(ModulePass):
     edge_bytes: int = GpuBlocks.edge_bytes
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Schedule every kernel that has no target yet."""
-        blocks = GpuBlocks.of(self)
-        sizes = LaunchSizes(op)
+        """Tile every kernel that has no target yet."""
+        blocks, facts, all_sizes = GpuBlocks.of(self), LaunchFacts(op), LaunchSizes(op)
         for function, target in untiled(op, self.target):
-            if counter(self.name):
-                schedule(function, target, sizes.of(function), blocks)
+            sizes = all_sizes.of(function)
+            if isinstance(target, CpuTarget):
+                tile_for_cpu(function, target, sizes, self.name)
+                continue
+            if has_programs(function):
+                tile_for_gpu(function, target, sizes, facts.of(function), blocks, self.name)
             else:
-                function.properties["target"] = StringAttr(target.name)
-
-
-def schedule(function: kernel.FuncOp, target: Target, sizes: Sizes, blocks: GpuBlocks) -> None:
-    """Map the loops of one kernel for a target; `blocks` for a GPU."""
-    if isinstance(target, CpuTarget):
-        strategy_cpu.schedule(function, target, sizes)
-    else:
-        strategy_gpu.schedule(function, target, sizes, blocks)
-    function.properties["target"] = StringAttr(target.name)
+                function.properties["per_thread"] = IntegerAttr(blocks.per_thread, i64)
+            function.properties["target"] = StringAttr(target.name)

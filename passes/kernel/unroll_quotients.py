@@ -32,7 +32,7 @@ class UnrollQuotients(ModulePass):
     """Compute neighbours that read one place, or whose remainder decides, by one lane of a CPU.
 
     level:         kernel
-    precondition:  kernels are scheduled, by `kernel-tile`; behind `kernel-peel-lanes` indices have no clamps
+    precondition:  kernels are scheduled for a CPU (`kernel-choose-threads`); none clamps indices (`kernel-peel-lanes`)
     guarantee:     the same values. A flat loop of lanes of known length, indices of which have quotients or remainders
                    of its axis by a small constant `k` and none other, runs over `i floordiv k`: its body is there once
                    for each remainder, and every index is linear in the axis, so that a C++ compiler loads and stores

@@ -34,7 +34,7 @@ class UnrollWindows(ModulePass):
     """Write out sums over small windows, whose elements lie beside those of the neighbours along another loop.
 
     level:         kernel
-    precondition:  loops are serial and without tiles, as in front of `kernel-tile`
+    precondition:  loops are serial and without tiles, as in front of `kernel-map`
     guarantee:     the same values: the elements of a window are added in order, to zero. On a CPU, a `sum` of a float
                    over at most `MOST_ELEMENTS` points whose number is known, inside of a `kernel.for` along which what
                    it loads lies side by side or stays in place, is straight-line code. `kernel-tile` gives that loop's

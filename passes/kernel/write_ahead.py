@@ -27,7 +27,7 @@ class KernelWriteAhead(ModulePass):
 
     Level: kernel.
 
-    Precondition: in front of `kernel-tile`; kernels that are tiled, or are not for a CPU, stay as they are.
+    Precondition: in front of `kernel-map`; kernels that are tiled, or are not for a CPU, stay as they are.
     Guarantee: a local buffer that takes an eighth of the nearest cache or more, and whose elements are read for the
     last time before their results are stored in the same order, lies where these results will be. A row of its own
     would need half as much of the cache again, and the lines of the result would be fetched in the last loop, which

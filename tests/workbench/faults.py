@@ -15,7 +15,7 @@ from inductile.dialects.sym import MapAttr, SymAttr
 from inductile.passes.common import memory, numbering
 from inductile.passes.graph import _rules
 from inductile.passes.host import free, lifetimes, reuse
-from inductile.passes.kernel import collapse, effects, elide_casts, merge_loops, strategy_cpu, transforms
+from inductile.passes.kernel import collapse, cpu_tiles, effects, elide_casts, merge_loops, transforms
 from inductile.passes.loop import _identities, _splice, dce, eliminate_views
 
 MODEL = """\
@@ -219,13 +219,13 @@ def _ignored_dependence(patch: MonkeyPatch) -> None:
 
 def _off_by_one_tile(patch: MonkeyPatch) -> None:
     """Blocks of a loop that each lack their last iteration."""
-    right = strategy_cpu.block_range
+    right = cpu_tiles.block_range
 
     def block_range(axis: Any, size: int, names: set[str]) -> Any:
         blocks, (name, lo, hi) = right(axis, size, names)
         return blocks, (name, lo, hi - 1)
 
-    patch.setattr(strategy_cpu, "block_range", block_range)
+    patch.setattr(cpu_tiles, "block_range", block_range)
 
 
 def _crash(patch: MonkeyPatch) -> None:
@@ -238,7 +238,7 @@ def _crash(patch: MonkeyPatch) -> None:
         raise KeyError("mapping")
 
     patch.setattr(transforms, "block_range", block_range)
-    patch.setattr(strategy_cpu, "set_mapping", set_mapping)
+    patch.setattr(cpu_tiles, "set_mapping", set_mapping)
 
 
 FAULTS = (

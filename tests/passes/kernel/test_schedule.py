@@ -43,12 +43,23 @@ def test_an_option_that_no_pass_has_is_refused() -> None:
 @pytest.mark.parametrize("target", ["cpp", "cuda:90"])
 def test_a_file_in_the_middle_of_the_schedule_goes_on_there(target: str) -> None:
     module = parse(SUMS)
-    PassManager(named_passes("schedule", target, stop_after="kernel-tile")).run(new_context(), module)
+    PassManager(named_passes("schedule", target, stop_after="kernel-choose-threads")).run(new_context(), module)
     module = parse(str(module))
     rest = remaining_passes(module, target)
     assert [p.name for p in rest[:1]] == ([] if target == "cpp" else ["kernel-privatize"])
     PassManager(rest).run(new_context(), module)
     assert remaining_passes(module, target) == []
+
+
+@pytest.mark.parametrize("target", ["cpp", "cuda:90"])
+@pytest.mark.parametrize("last", ["kernel-map", "kernel-vectorize", "kernel-tile"])
+def test_a_file_with_a_mapping_goes_on_behind_it(target: str, last: str) -> None:
+    whole, module = parse(SUMS), parse(SUMS)
+    PassManager(named_passes("schedule", target)).run(new_context(), whole)
+    PassManager(named_passes("schedule", target, stop_after=last)).run(new_context(), module)
+    module = parse(str(module))
+    PassManager(remaining_passes(module, target)).run(new_context(), module)
+    assert str(module) == str(whole)
 
 
 def test_the_schedule_is_what_it_was_when_it_runs_again() -> None:

@@ -143,10 +143,10 @@ kernel.func @transpose(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32,
 // CHECK-NEXT:   kernel.func @transpose(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1048576>) target "cpp" {
 // CHECK-NEXT:     kernel.for i4 in 0 to 256 map parallel tile 9 {
 // CHECK-NEXT:       %block = kernel.local : !kernel.buffer<f32, 4096, local>
-// CHECK-NEXT:       kernel.for i5 in 64*(i4 mod 16) to 64*(i4 mod 16) + 64 {
-// CHECK-NEXT:         kernel.for i6 in 64*(i4 floordiv 16) to 64*(i4 floordiv 16) + 64 map vector tile 16 {
-// CHECK-NEXT:           %0 = kernel.load %x[1024*i5 + i6]
-// CHECK-NEXT:           kernel.store %0, %block[-4096*(i4 floordiv 16) + 64*i6 - 64*(i4 mod 16) + i5]
+// CHECK-NEXT:       kernel.for i2 in 64*(i4 mod 16) to 64*(i4 mod 16) + 64 {
+// CHECK-NEXT:         kernel.for i3 in 64*(i4 floordiv 16) to 64*(i4 floordiv 16) + 64 map vector tile 16 {
+// CHECK-NEXT:           %0 = kernel.load %x[1024*i2 + i3]
+// CHECK-NEXT:           kernel.store %0, %block[-4096*(i4 floordiv 16) + 64*i3 - 64*(i4 mod 16) + i2]
 // CHECK-NEXT:           kernel.yield
 // CHECK-NEXT:         }
 // CHECK-NEXT:         kernel.yield

@@ -1,0 +1,197 @@
+"""Which axis of a nest runs in SIMD lanes of a CPU.
+
+Every decision compares numbers of `cost.py` for the nest at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import prod
+
+from ...dialects import kernel
+from ...dialects.sym import ZERO
+from ..counters import counter
+from .axes import Loop, is_loop, loops_in, named_in_bounds
+from .cost import Access, Nest, Sizes, widest_scalar
+from .lane_indices import divides_small
+from .meeting import keeps_apart
+from .targets import CpuTarget
+from .transforms import perfect_chain, range_of, set_mapping, set_range
+
+# Costs of an access in a SIMD loop, relative to one whose neighbours lie side by side.
+BROADCAST = 0.25
+SCATTERED = 4.0
+#: what the elements of a scan cost, which wait for each other
+WAITING = 4.0
+#: what it costs to combine the lanes of one accumulator, once for each run of a reduction
+HORIZONTAL = 4.0
+#: accumulators of a vector reduction that keep the adders busy
+UNROLLED = 4
+
+
+def vectorize_for_cpu(function: kernel.FuncOp, target: CpuTarget, sizes: Sizes, counted: str) -> None:
+    """Choose lanes for all loops of a kernel that have none, in place; `counted` is the pass that asks."""
+    for op in list(function.body.block.ops):
+        if isinstance(op, Loop) and not _has_lanes(op):
+            chain = parallel_loops(op)
+            if chain:
+                _Lanes(chain, target, sizes, counted).run()
+            else:
+                map_inner(op, target, counted)
+
+
+def _has_lanes(op: Loop) -> bool:
+    return op.mapping.data == "vector" or any(
+        each.mapping.data == "vector" for region in op.regions for each in loops_in(region.block)
+    )
+
+
+def parallel_loops(op: Loop) -> list[kernel.ForOp]:
+    """The loops of a perfect nest that may run in threads, outermost first."""
+    chain = perfect_chain(op) if isinstance(op, kernel.ForOp) else []
+    count = next((n for n, loop in enumerate(chain) if loop.mapping.data != "parallel"), len(chain))
+    return chain[:count]
+
+
+def map_inner(op: Loop, target: CpuTarget, counted: str) -> None:
+    """Map a loop that no thread or lane outside of it takes part in: the innermost loops become SIMD loops."""
+    below = [inner for region in op.regions for inner in region.block.ops if isinstance(inner, Loop)]
+    for inner in below:
+        map_inner(inner, target, counted)
+    if below or isinstance(op, kernel.ScanOp) or not _lanes_independent(op):
+        return
+    trips = op.hi.data - op.lo.data
+    if trips.as_int() in (0, 1) or not counter(counted):
+        return
+    lanes = target.vector_bytes // widest_scalar(op)
+    if isinstance(op, kernel.ReduceOp):
+        lanes *= max(UNROLLED // len(op.results), 1)
+    set_mapping(op, "vector", at_most(lanes, trips.as_int()))
+
+
+def at_most(lanes: int, trips: int | None) -> int:
+    """`lanes`, or the smallest power of two that covers a shorter axis."""
+    while trips is not None and lanes > 1 and lanes // 2 >= trips:
+        lanes //= 2
+    return lanes
+
+
+def _lanes_independent(op: Loop) -> bool:
+    """Whether the iterations of an innermost loop may run at once in lanes."""
+    if isinstance(op, kernel.ReduceOp) and op.combine is not None:
+        return False  # nothing says that a combination of the program's own commutes
+    stores = [inner for inner in op.body.block.ops if isinstance(inner, kernel.StoreOp)]
+    return all(keeps_apart(store, op) for store in stores if store.atomic is not None or store.ordered is not None)
+
+
+def _is_local(access: Access) -> bool:
+    type_ = access.op.buffer.type
+    return isinstance(type_, kernel.BufferType) and type_.local
+
+
+class _Lanes:
+    """Chooses the lanes of one nest.
+
+    chain:   its loops that may run in threads, outermost first
+    ordered: the loops inside of them that have to stay serial, because their iterations may meet in one place
+    """
+
+    def __init__(self, chain: Sequence[kernel.ForOp], target: CpuTarget, sizes: Sizes, counted: str) -> None:
+        self.chain, self.target, self.sizes, self.counted = list(chain), target, sizes, counted
+        whole = perfect_chain(self.chain[0])
+        axes = {loop.axis.data for loop in whole}
+        self.ordered = whole[len(chain) :] if named_in_bounds(whole).isdisjoint(axes) else []
+        self.body = [*self.chain, *self.ordered][-1].body.block
+        self.flat = not any(map(is_loop, self.body.ops))
+        self.lanes = target.vector_bytes // widest_scalar(self.chain[0])
+
+    @cached_property
+    def nest(self) -> Nest:
+        """The accesses, before anything moves."""
+        return Nest.of(self.chain[0])
+
+    def run(self) -> None:
+        """Choose, and bring the axis inside."""
+        lane = self._choose_lane()
+        if lane is None:
+            for op in list(self.body.ops):
+                if isinstance(op, Loop):
+                    map_inner(op, self.target, self.counted)
+        elif counter(self.counted):
+            trips = (lane.hi.data - lane.lo.data).as_int()
+            others = [loop for loop in (*self.chain, *self.ordered) if loop is not lane]
+            order = [(range_of(loop), loop.mapping.data) for loop in (*others, lane)]
+            tile = at_most(self._tile(), trips)
+            loops = [*self.chain, *self.ordered]
+            for loop, (axis, mapping) in zip(loops, order, strict=True):
+                set_range(loop, axis)
+                set_mapping(loop, mapping)
+            set_mapping(loops[-1], "vector", tile)
+
+    def _choose_lane(self) -> kernel.ForOp | None:
+        """The loop of the chain whose axis runs in lanes; None: each innermost loop's own axis does."""
+        inside = named_in_bounds(loops_in(self.body))  # lanes run one loop together, of one length
+        free = [loop for loop in reversed(self.chain) if loop.axis.data not in inside]
+        inner = not free or (not self.flat and not self.ordered)
+        # On a tie the innermost choice wins: it moves nothing.
+        choices = [*([None] if inner else []), *free]
+        if len(choices) == 1:
+            return choices[0]
+        costs = [self._cost_of_inner() if loop is None else self._cost_of_lane(loop) for loop in choices]
+        return next(loop for loop, cost in zip(choices, costs, strict=True) if cost <= min(costs) * 1.01)
+
+    def _cost_of_lane(self, loop: kernel.ForOp) -> float:
+        axis = loop.axis.data
+        cost = 0.0
+        for access in self.nest.accesses:
+            # Each lane has a local buffer of its own, with the lanes side by side.
+            cost += access.runs(self.sizes) * (1.0 if _is_local(access) else self._along(access, axis))
+        row = self._row_bytes * self.lanes
+        if row > self.target.l2_bytes:
+            cost *= 2
+        return cost * self._waste(loop)
+
+    def _cost_of_inner(self) -> float:
+        cost = 0.0
+        for access in self.nest.accesses:
+            loop = access.loops[-1]
+            runs = access.runs(self.sizes)
+            if loop in self.chain:
+                cost += runs
+                continue
+            waiting = WAITING if isinstance(loop, kernel.ScanOp) else 1.0
+            cost += runs * self._along(access, loop.axis.data) * waiting * self._waste(loop)
+        reductions = {a.loops for a in self.nest.accesses if isinstance(a.loops[-1], kernel.ReduceOp)}
+        for loops in reductions:
+            cost += prod(self.sizes.trips(loop) for loop in loops[:-1]) * HORIZONTAL * len(loops[-1].results)
+        return cost
+
+    def _along(self, access: Access, axis: str) -> float:
+        stride = access.stride(axis)
+        if stride is ZERO:
+            return BROADCAST
+        if stride is None and axis not in access.varying and divides_small(access.index, axis):
+            return 1.0  # `kernel-unroll-quotients` makes it linear
+        exact = stride.as_int() if stride is not None else None
+        return SCATTERED if exact is None else min(abs(exact), SCATTERED)
+
+    def _waste(self, loop: Loop) -> float:
+        """How many lanes run for each one that is used."""
+        return max(self.lanes / max(self.sizes.trips(loop), 1), 1.0)
+
+    @cached_property
+    def _row_bytes(self) -> int:
+        locals_ = [op for op in self.chain[0].walk() if isinstance(op, kernel.LocalOp)]
+        return sum(self.sizes.of(op.buffer.type.extent) * 4 for op in locals_)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def _tile(self) -> int:
+        """Lanes of a tile: several registers where reductions run inside, as many as there is room for."""
+        lanes = self.lanes
+        if self.flat:
+            return lanes
+        results = max((len(op.results) for op in loops_in(self.body)), default=1)
+        tile = lanes * max(min(UNROLLED, self.target.registers // max(results, 1)), 1)
+        while tile > lanes and self._row_bytes * tile > self.target.l2_bytes // 2:
+            tile //= 2
+        return tile

@@ -1,0 +1,64 @@
+"""The pass `kernel-fold-rows`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from .axes import is_loop
+from .effects import written_buffers
+from .fold_lanes import fold_lanes
+from .scheduled import untiled_for_gpu
+from .spread import programs
+
+
+@dataclass(frozen=True)
+class KernelFoldRows(ModulePass):
+    """Let a lane compute an element of each part of a row that conditions cut in equal parts (thread coarsening).
+
+    Level: kernel.
+
+    Precondition: behind `kernel-map`; kernels that are tiled, or are not for a GPU, stay as they are.
+    Guarantee: as `kernel-fold-lanes` does for axes of the grid, for loops inside of one, along which lanes will lie: if
+    all that such a loop reads is only read, and it keeps nothing in local buffers. Layer norm in front of a rotation:
+
+        kernel.for i0 in 0 to 512 map grid { ... kernel.for i1 in 0 to 128 { %i = kernel.index i1
+          %n = kernel.index 64  %c = arith.cmpi slt, %i, %n : i64  %v = kernel.load %x[128*i0 + i1]
+          %r = kernel.load %x[128*i0 + i1 + 64] if %c else %z ... kernel.store %o, %y[128*i0 + i1] } }
+    becomes
+        kernel.for i0 in 0 to 512 map grid { ... kernel.for i1 in 0 to 64 { %v = kernel.load %x[128*i0 + i1]
+          %r = kernel.load %x[128*i0 + i1 + 64] ... kernel.store %p, %y[128*i0 + i1 + 64] } }
+    """
+
+    name = "kernel-fold-rows"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+    target: str = "cpp"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Fold rows in every kernel that will be for a GPU."""
+        for function, _ in untiled_for_gpu(op, self.target):
+            for chain in programs(function):
+                if all(loop.tile is None for loop in chain):
+                    _fold_rows(function, chain[-1].body.block)
+
+
+def _fold_rows(function: kernel.FuncOp, block: Block) -> None:
+    loops = [op for op in block.ops if isinstance(op, kernel.ForOp)]
+    written = written_buffers(function.body.block) if loops else set[SSAValue]()
+    for loop in loops:
+        ops = list(loop.body.block.ops)
+        reads = (op.buffer for op in ops if isinstance(op, kernel.LoadOp))
+        keeps = any(isinstance(op, kernel.StoreOp) and _is_local(op.buffer) for op in ops)
+        if not (keeps or any(map(is_loop, ops)) or any(buffer in written for buffer in reads)):
+            fold_lanes(function, [loop], KernelFoldRows.name)
+
+
+def _is_local(buffer: SSAValue) -> bool:
+    return isinstance(buffer.type, kernel.BufferType) and buffer.type.local

@@ -1,0 +1,107 @@
+"""The pass `kernel-map`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from ..counters import counter
+from .axes import loops_in, named_in_bounds
+from .cost import Sizes
+from .gpu_blocks import GpuBlocks, columns_side_by_side
+from .gpu_legality import independent_nests, is_serial
+from .gpu_nest import GpuNest
+from .launches import LaunchSizes
+from .meeting import keeps_apart, meeting_stores
+from .scheduled import untiled
+from .targets import CpuTarget, GpuTarget
+from .transforms import perfect_chain, range_of, set_mapping, set_range
+
+
+@dataclass(frozen=True)
+class KernelMap(ModulePass):
+    """Say which iterations run at once: on processors of a GPU, or in threads of a CPU (mapping).
+
+    Level: kernel.
+
+    Precondition: all loops are serial and without tiles; iterations of a `kernel.for` are independent unless a store
+    in it is `ordered`, or `atomic`. Kernels that are tiled stay as they are, and so do nests that have a mapping.
+    Guarantee: for a GPU, the loops of each nest that may have programs of its own are `grid`. Where the lanes of a
+    program lie best along one of them, it has a tile, as many lanes as belong side by side, and the local buffers
+    inside are `columnwise`; else lanes will lie along inner axes (`kernel-vectorize`). For a CPU, loops of a perfect
+    nest are `parallel`, those along which no stores meet; the others stay serial, and are inside of them. How many of
+    them run in threads is for `kernel-choose-threads` to say. A kernel that is launched on CPU tensors is mapped for
+    the CPU in any case.
+
+        kernel.for i0 in 0 to s0 { kernel.for i1 in 0 to 4096 { ... } }
+    becomes, for `cpp` and for `cuda:90`,
+        kernel.for i0 in 0 to s0 map parallel { kernel.for i1 in 0 to 4096 map parallel { ... } }
+        kernel.for i0 in 0 to s0 map grid { kernel.for i1 in 0 to 4096 map grid { ... } }
+    """
+
+    name = "kernel-map"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+    target: str = "cpp"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Map every kernel that is not tiled yet."""
+        sizes = LaunchSizes(op)
+        for function, target in untiled(op, self.target):
+            nests = [nest for nest in function.body.block.ops if isinstance(nest, kernel.ForOp)]
+            if isinstance(target, CpuTarget):
+                for nest in filter(_unmapped, nests):
+                    _spread_over_threads(nest)
+            elif nests and not is_serial(function):
+                _spread_over_programs(function, nests, target, sizes.of(function))
+
+
+def _unmapped(nest: kernel.ForOp) -> bool:
+    return nest.mapping.data == "serial" and all(op.mapping.data == "serial" for op in loops_in(nest.body.block))
+
+
+def _spread_over_threads(op: kernel.ForOp) -> None:
+    """Call the loops of a perfect nest parallel, and bring those outside along which no stores meet."""
+    chain = perfect_chain(op)
+    if not named_in_bounds(chain).isdisjoint(loop.axis.data for loop in chain):
+        chain = [op]  # one says how far another runs: they cannot change places
+    stores = meeting_stores(op)
+    apart = [loop for loop in chain if all(keeps_apart(store, loop) for store in stores)] if stores else chain
+    if not apart or not counter(KernelMap.name):
+        return
+    if len(apart) < len(chain):
+        order = [range_of(loop) for loop in (*apart, *(loop for loop in chain if loop not in apart))]
+        for loop, axis in zip(chain, order, strict=True):
+            set_range(loop, axis)
+    for loop in chain[: len(apart)]:
+        set_mapping(loop, "parallel")
+
+
+def _spread_over_programs(function: kernel.FuncOp, nests: list[kernel.ForOp], target: GpuTarget, sizes: Sizes) -> None:
+    """Give nests that depend on nothing beside them programs of their own."""
+    apart = independent_nests(function.body.block)
+    for op in (each for each in nests if each in apart and _unmapped(each)):
+        if not counter(KernelMap.name):
+            continue
+        nest = GpuNest(function, op, target, sizes, GpuBlocks())
+        for loop in nest.chain:
+            set_mapping(loop, "grid")
+        column = None if nest.is_flat else nest.column()
+        if column is not None and counter("kernel-map-column"):
+            set_mapping(column, "grid", _columns(nest, column))
+            for local in nest.chain[-1].walk():
+                if isinstance(local, kernel.LocalOp):
+                    local.properties["columnwise"] = UnitAttr()
+
+
+def _columns(nest: GpuNest, column: kernel.ForOp) -> int:
+    """How many columns one program takes."""
+    scans = any(isinstance(op, kernel.ScanOp) for op in nest.innermost())
+    rows = nest.trips(loop for loop in nest.chain if loop is not column) if scans else None
+    least = min((a.bytes for a in nest.accesses), default=4)
+    return columns_side_by_side(nest.sizes.trips(column), least, rows, nest.target)

@@ -1,0 +1,52 @@
+"""The pass `kernel-relax-atomics`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from ..counters import counter
+from .axes import loops_around
+from .meeting import keeps_apart
+from .scheduled import untiled
+
+#: mappings whose iterations run at once
+AT_ONCE = ("grid", "parallel", "vector")
+
+
+@dataclass(frozen=True)
+class KernelRelaxAtomics(ModulePass):
+    """Combine in memory without atomic operations where no two iterations that run at once meet.
+
+    Level: kernel.
+
+    Precondition: behind `kernel-map` and `kernel-vectorize`, which say what runs at once, and in front of
+    `kernel-tile`: blocks of an axis do not show any more which places it keeps apart. Kernels that are tiled stay as
+    they are.
+    Guarantee: no store is `atomic` of which every loop around that runs iterations at once writes other places in each.
+
+        kernel.for i1 in 0 to 64 map parallel {
+          kernel.for i0 in 0 to s0 { ... kernel.store add atomic %v, %y[64*d0 + i1] (d0 = %j) ... } }
+    becomes
+        kernel.for i1 in 0 to 64 map parallel {
+          kernel.for i0 in 0 to s0 { ... kernel.store add %v, %y[64*d0 + i1] (d0 = %j) ... } }
+    """
+
+    name = "kernel-relax-atomics"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+    target: str = "cpp"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Relax stores in every kernel that is not tiled yet."""
+        for function, _ in untiled(op, self.target):
+            for store in function.walk():
+                if isinstance(store, kernel.StoreOp) and store.atomic is not None:
+                    at_once = (loop for loop in loops_around(store) if loop.mapping.data in AT_ONCE)
+                    if all(keeps_apart(store, loop) for loop in at_once) and counter(self.name):
+                        store.properties.pop("atomic")

@@ -1,0 +1,126 @@
+// RUN: inductile-opt %s --split-input-file --verify-each -p kernel-map,kernel-vectorize | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each -p 'kernel-map{target="cuda:90"},kernel-vectorize{target="cuda:90"}' | filecheck %s --check-prefix=GPU
+
+// Rows: lanes along the inner axis, with four registers of accumulators on a CPU. A GPU's tiles are chosen later.
+
+kernel.func @rows(%x: !kernel.buffer<f32, 4194304>, %y: !kernel.buffer<f32, 1024>) {
+  kernel.for i0 in 0 to 1024 {
+    %m = kernel.reduce max i1 in 0 to 4096 {
+      %v = kernel.load %x[4096*i0 + i1]
+      kernel.yield %v
+    }
+    kernel.store %m, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @rows
+// CHECK-NEXT: kernel.for i0 in 0 to 1024 map parallel {
+// CHECK-NEXT: kernel.reduce max i1 in 0 to 4096 map vector tile 64 {
+// GPU-LABEL: @rows
+// GPU-NEXT: kernel.for i0 in 0 to 1024 map grid {
+// GPU-NEXT: kernel.reduce max i1 in 0 to 4096 map vector {
+
+// -----
+
+// Columns: lanes of a CPU are several columns, each with a loop of its own, and of a GPU rows of columns.
+
+kernel.func @columns(%x: !kernel.buffer<f32, 4194304>, %y: !kernel.buffer<f32, 4096>) {
+  kernel.for i0 in 0 to 4096 {
+    %m = kernel.reduce max i1 in 0 to 1024 {
+      %v = kernel.load %x[4096*i1 + i0]
+      kernel.yield %v
+    }
+    kernel.store %m, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @columns
+// CHECK-NEXT: kernel.for i0 in 0 to 4096 map vector tile 64 {
+// CHECK-NEXT: kernel.reduce max i1 in 0 to 1024 {
+// GPU-LABEL: @columns
+// GPU-NEXT: kernel.for i0 in 0 to 4096 map grid tile 32 {
+// GPU-NEXT: kernel.reduce max i1 in 0 to 1024 map vector {
+
+// -----
+
+// The axis along which accesses lie side by side goes inside.
+
+kernel.func @across(%x: !kernel.buffer<f32, 4096>, %y: !kernel.buffer<f32, 4096>) {
+  kernel.for i0 in 0 to 64 {
+    kernel.for i1 in 0 to 64 {
+      %v = kernel.load %x[64*i1 + i0]
+      kernel.store %v, %y[64*i1 + i0]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @run_across(%x: !aten.tensor<4096xf32, device = "cuda:0">, %y: !aten.tensor<4096xf32, device = "cuda:0">) -> (!aten.tensor<4096xf32, device = "cuda:0">) {
+  host.launch @across(%x, %y)
+  host.return %y
+}
+
+// CHECK-LABEL: @across
+// CHECK-NEXT: kernel.for i1 in 0 to 64 map parallel {
+// CHECK-NEXT: kernel.for i0 in 0 to 64 map vector tile 16 {
+
+// -----
+
+// Each lane of a GPU runs a short loop for itself, written out.
+
+kernel.func @window(%x: !kernel.buffer<f32, 40960>, %y: !kernel.buffer<f32, 10240>) {
+  kernel.for i0 in 0 to 10240 {
+    %m = kernel.local : !kernel.buffer<f32, 4, local>
+    kernel.for i1 in 0 to 4 {
+      %v = kernel.load %x[10240*i1 + i0]
+      kernel.store %v, %m[i1]
+      kernel.yield
+    }
+    %s = kernel.reduce sum i2 in 0 to 4 {
+      %v = kernel.load %m[i2]
+      kernel.yield %v
+    }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// GPU-LABEL: @window
+// GPU: kernel.for i1 in 0 to 4 map unroll {
+// GPU: kernel.reduce sum i2 in 0 to 4 {
+
+// -----
+
+// Nothing says that a combination of the program's own commutes.
+
+kernel.func @own(%x: !kernel.buffer<f32, 4096>, %y: !kernel.buffer<f32, 64>) {
+  kernel.for i0 in 0 to 64 {
+    %zero = arith.constant 0.0 : f32
+    %m = kernel.reduce custom init(%zero) i1 in 0 to 64 {
+      %v = kernel.load %x[64*i0 + i1]
+      kernel.yield %v
+    } combine {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      kernel.yield %c
+    }
+    kernel.store %m, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @run_own(%x: !aten.tensor<4096xf32, device = "cuda:0">, %y: !aten.tensor<64xf32, device = "cuda:0">) -> (!aten.tensor<64xf32, device = "cuda:0">) {
+  host.launch @own(%x, %y)
+  host.return %y
+}
+
+// CHECK-LABEL: @own
+// CHECK: kernel.reduce custom init(%{{.*}}) i1 in 0 to 64 {
+// GPU-LABEL: @own
+// GPU: kernel.reduce custom init(%{{.*}}) i1 in 0 to 64 {
