@@ -21,7 +21,7 @@ from .kernel import TritonKernel
 from .kernel_emitter import emit_kernel
 from .runs import MAX_ARGUMENTS, MAX_LAUNCHES, SCRATCH, RunLaunch, is_possible, write_run
 from .source import file_text
-from .targets import TritonTarget, target_named
+from .targets import TritonTarget, triton_target
 
 
 def bind(function: kernel.FuncOp) -> Callable[..., None]:
@@ -47,7 +47,7 @@ def bind_sources(sources: Sequence[TritonKernel], targets: Sequence[TritonTarget
 
 def _target_of(function: kernel.FuncOp) -> TritonTarget:
     assert function.target is not None
-    return target_named(function.target.data)
+    return triton_target(function.target.data)
 
 
 class TritonLauncher:

@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
+from ...machines import CpuTarget, GpuTarget, Target
 from ..counters import counter
 from . import strategy_cpu, strategy_gpu
 from .cost import Sizes
 from .gpu_blocks import GpuBlocks
 from .launches import LaunchSizes
 from .scheduled import untiled
-from .targets import CpuTarget, Target
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class KernelTile(ModulePass):
 
     name = "kernel-tile"
     level: ClassVar[str] = "kernel"
-    target: str = "cpp"
+    target: str = ""
     elements: int = GpuBlocks.elements
     longest_row: int = GpuBlocks.longest_row
     step: int = GpuBlocks.step
@@ -71,6 +71,6 @@ def schedule(function: kernel.FuncOp, target: Target, sizes: Sizes, blocks: GpuB
     """Map the loops of one kernel for a target; `blocks` for a GPU."""
     if isinstance(target, CpuTarget):
         strategy_cpu.schedule(function, target, sizes)
-    else:
+    elif isinstance(target, GpuTarget):
         strategy_gpu.schedule(function, target, sizes, blocks)
     function.properties["target"] = StringAttr(target.name)
