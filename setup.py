@@ -7,7 +7,7 @@ spares an edit here for every new subpackage.
 
 from setuptools import find_packages, setup
 
-LEVELS = ("dialects", "passes", "lowering", "backends", "tools")
+LEVELS = ("machines", "dialects", "passes", "lowering", "backends", "tools")
 
 
 def packages() -> list[str]:

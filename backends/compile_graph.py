@@ -33,7 +33,7 @@ from .host.products import faster_library
 from .host.regions import graph_region
 from .insertion import insert_passes
 from .run_passes import run_passes
-from .targets import build, target_of_device
+from .targets import build
 from .trace import BoxedFunction, Trace, trace_root
 
 log = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ def _compile(
 
     def choose(module: ModuleOp) -> list[ModulePass]:
         report.describe_input(module)
-        passes = choose_passes(config, target_of_device(module))
+        passes = choose_passes(config)
         return [replace(p, constants=constants) if isinstance(p, HostSplitParts) else p for p in passes]
 
     imported = run_passes(load, choose, config, report, trace)
@@ -115,7 +115,7 @@ def _compile(
         carriers = watched_inputs([*inputs, *imported.constants], kind)
         program = build(imported.module, config, imported.references, carriers)
     report.seconds["emit and compile"] = time.perf_counter() - started
-    report.describe(imported.module, program, target_of_device(imported.module))
+    report.describe(imported.module, program)
     if trace is not None:
         trace.add_program(imported.module, program.sources)
     keep_report(report)
@@ -163,10 +163,10 @@ def with_torch_flags(config: Config) -> Config:
     )
 
 
-def choose_passes(config: Config, target: str) -> list[ModulePass]:
+def choose_passes(config: Config) -> list[ModulePass]:
     """The pipeline that a configuration asks for."""
     named = config.pipeline in pipelines()
-    text = pipeline_string(config.pipeline, target) if named else config.pipeline
+    text = pipeline_string(config.pipeline) if named else config.pipeline
     passes = [configured(p, config) for p in parse_passes(text)]
     return insert_passes(passes, {place: text for place, text in config.insert.items() if not is_joint(place)})
 

@@ -11,9 +11,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from ..dialects import host, kernel
 from ..dialects.aten import AtenOp, CallOp
+from ..dialects.machine import targets_of
 from ..passes.common.implementations import IMPLEMENTATION
 from ..passes.common.library_calls import LibraryCall, decomposed_attention, library_calls
-from ..passes.kernel.targets import target_named
 from .host.program import HostProgram
 from .host.regions import PROFILER, Region
 
@@ -49,9 +49,9 @@ class GraphReport:
         """Read from the imported graph what the final IR does not show."""
         self.products = list(decomposed_attention(module))
 
-    def describe(self, module: ModuleOp, program: Program, target: str) -> None:
+    def describe(self, module: ModuleOp, program: Program) -> None:
         """Read launches and ATen calls from the final IR."""
-        self.products += library_calls(module, target_named(target))
+        self.products += library_calls(module, targets_of(module).main)
         launches: Counter[str] = Counter()
         calls: Counter[str] = Counter()
         for function in module.ops:

@@ -14,7 +14,6 @@ from ..passes.printing import module_text
 from .arrays import save_array
 from .compile_graph import choose_passes, eager_callable, with_torch_flags
 from .config import Config
-from .targets import target_of_device
 from .torch_compile import compile_dynamo_graph
 
 
@@ -60,7 +59,7 @@ def capture(
 
 
 def _store(path: str, module: Any, config: Config) -> None:
-    passes = choose_passes(config, target_of_device(module))
+    passes = choose_passes(config)
     text = module_text(module, locations=True)
     reason = RuntimeError("captured, not yet failed")
     store_reproducer(path, text, passes, reason, config.debug_counter or None, config.verify_each or "numerics")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,10 +10,12 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import host, kernel
-from ..dialects.aten import TensorType
+from ..dialects.machine import TARGETS
 from ..errors import UserError, is_of_program
 from ..lowering.registry import nearest
+from ..machines import target_named
 from ..passes.common.functions import reached
+from ..passes.kernel.scheduled import family_of
 
 if TYPE_CHECKING:
     from .config import Config
@@ -32,48 +33,45 @@ class Program(Protocol):
         ...
 
 
-#: code generator -> module with `emit_source(module, target) -> str`
+#: code generator -> module with `emit_source(module) -> str`
 GENERATORS: dict[str, str] = {"cpp": ".cpp", "triton": ".triton"}
-_SPEC = re.compile(r'(?P<generator>\w+)(?:\{\s*target="?(?P<target>[\w:]+)"?\s*\})?')
+#: and a target to name for it in messages
+_EXAMPLES = {"cpp": "cpp", "triton": "cuda:90"}
 
 
-def parse_target(spec: str) -> tuple[str, str]:
-    """(generator, target) of `cpp` or `triton{target="cuda:90"}`. Raises UserError for anything else."""
-    match = _SPEC.fullmatch(spec.strip())
-    if match is None:
-        raise UserError(f"cannot read the target {spec!r}", 'write cpp or triton{target="cuda:90"}')
-    generator = match["generator"]
-    if generator not in GENERATORS:
-        hint = nearest(generator, GENERATORS) or f"known: {', '.join(GENERATORS)}"
-        raise UserError(f"unknown target {generator!r}", hint)
-    default = {"triton": "cuda:90"}.get(generator, generator)
-    return generator, match["target"] or default
+def check_generator(name: str, target: str | None = None) -> None:
+    """UserError for what is no code generator, or not the one of a target."""
+    if "{" in name:
+        problem = f"cannot read the generator {name!r}"
+        raise UserError(problem, "the machine stands apart: --target cuda:90 -t triton")
+    if name not in GENERATORS:
+        hint = nearest(name, GENERATORS) or f"known: {', '.join(GENERATORS)}"
+        raise UserError(f"unknown generator {name!r}", hint)
+    if target and (right := target_named(target).family.generator) != name:
+        raise UserError(f"kernels for {target!r} are written by {right}, not by {name}", f"write -t {right}")
 
 
-def emit_source(spec: str, module: ModuleOp) -> str:
-    """Source text of the module's kernels for a target spec. UserError where nothing is lowered to kernels yet."""
-    generator, target = parse_target(spec)
+def emit_source(generator: str, module: ModuleOp) -> str:
+    """Source text of the module's kernels. UserError where there are none, or only such for other generators."""
+    check_generator(generator)
+    kernels = [op for op in module.ops if isinstance(op, kernel.FuncOp)]
     above = next((op for op in module.ops if isinstance(op, func.FuncOp)), None)
-    if above is not None and not any(isinstance(op, kernel.FuncOp | host.FuncOp) for op in module.ops):
+    if above is not None and not kernels and not any(isinstance(op, host.FuncOp) for op in module.ops):
         raise UserError(
-            f"there is no kernel to emit for {spec!r}: @{above.sym_name.data} is at the aten or loop level",
+            f"there is no kernel to emit for {generator!r}: @{above.sym_name.data} is at the aten or loop level",
             "lower it first: add --pipeline default",
         )
-    return importlib.import_module(GENERATORS[generator], _PACKAGE).emit_source(module, target)
-
-
-def target_of_device(module: ModuleOp) -> str:
-    """Target of the tiling passes: `cpp`, or that of the GPU that the functions' tensors live on."""
-    for function in module.ops:
-        if not isinstance(function, func.FuncOp | host.FuncOp):
-            continue
-        types = [*function.function_type.inputs.data, *function.function_type.outputs.data]
-        devices = {t.device for t in types if isinstance(t, TensorType) and t.device != "cpu"}
-        if devices:
-            from .triton.devices import tiling_target
-
-            return tiling_target(min(devices))
-    return "cpp"
+    families = [family_of(each) for each in kernels]
+    if kernels and all(family is not None and family.generator != generator for family in families):
+        first = kernels[0]
+        assert first.target is not None and families[0] is not None
+        raise UserError(
+            f"there is no kernel to emit for {generator!r}: @{first.sym_name.data} is scheduled for "
+            f"{first.target.data!r}",
+            f"say the machine in front of the schedule, --target {_EXAMPLES[generator]}, or write "
+            f"-t {families[0].generator}",
+        )
+    return importlib.import_module(GENERATORS[generator], _PACKAGE).emit_source(module)
 
 
 def build(
@@ -110,7 +108,8 @@ def run_compiled(
         from .reference.run import check_arguments
 
         check_arguments(module, inputs)
-    passes = remaining_passes(module, target_of_device(module))
+    attach_devices(module)
+    passes = remaining_passes(module)
     PassManager(passes).run(new_context(), module)
     try:
         return build(module, checked=checked)(list(inputs))
@@ -118,6 +117,16 @@ def run_compiled(
         if is_of_program(error):
             raise
         raise UserError("an expression of sizes divides by zero", "mend the file") from error
+
+
+def attach_devices(module: ModuleOp) -> None:
+    """Let a module that names no machines name those of the devices that are here."""
+    if TARGETS not in module.attributes:
+        from ..lowering.fx_machines import attach_machines
+
+        functions = [f for f in module.ops if isinstance(f, func.FuncOp | host.FuncOp)]
+        signatures = [f.function_type for f in functions]
+        attach_machines(module, [type_ for each in signatures for type_ in (*each.inputs, *each.outputs)])
 
 
 def keep_function(module: ModuleOp, name: str | None) -> None:

@@ -46,6 +46,12 @@ def _host() -> Dialect:
     return Host
 
 
+def _machine() -> Dialect:
+    from .machine import Machine
+
+    return Machine
+
+
 def _builtin() -> Dialect:
     from xdsl.dialects.builtin import Builtin
 
@@ -73,6 +79,7 @@ def _math() -> Dialect:
 #: our dialects, from the user's graph down to the program around the kernels
 DIALECTS: dict[str, Callable[[], Dialect]] = {
     "sym": _sym, "aten": _aten, "scalar": _scalar, "loop": _loop, "kernel": _kernel, "host": _host,
+    "machine": _machine,
 }  # fmt: skip
 STOCK_DIALECTS: dict[str, Callable[[], Dialect]] = {
     "builtin": _builtin, "func": _func, "arith": _arith, "math": _math,

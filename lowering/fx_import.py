@@ -18,6 +18,7 @@ from ..dialects.sym import Expr, SymAttr, SymIntOp
 from ..errors import UnsupportedError
 from ..passes.common.results import set_any_strides
 from .fx_layouts import Arrangement, arrangement_of, is_marked, layouts_of, restrided
+from .fx_machines import attach_machines
 from .fx_ops import NodeImporter
 from .fx_private import given_arguments
 from .fx_symbols import SymbolTable
@@ -127,6 +128,8 @@ class GraphImporter:
         function.attributes["symbols"] = ArrayAttr(self.symbols.declarations)
         set_any_strides(function, self.any_strides)
         imported = ImportedGraph(ModuleOp([function]), self.constants, self.nodes.references, structure)
+        inner = (result.type for op in self.nodes.ops for result in op.results)
+        attach_machines(imported.module, [*types.inputs, *types.outputs], inner)
         imported.result_types = tuple(returned.operand_types)
         imported.arrangements = tuple(self.arrangements)
         return imported

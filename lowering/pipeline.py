@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 
 from .. import extensions
 from ..errors import UserError
+from ..machines import target_named
 from .registry import nearest, parse_passes, parse_specs, with_options
 
 
@@ -17,7 +18,7 @@ from .registry import nearest, parse_passes, parse_specs, with_options
 class Phase:
     """A stretch of the road on one level.
 
-    passes: a pipeline string; `{target}` stands for the target
+    passes: a pipeline string
     graph:  what it runs on: "dynamo", the graph of torch-level calls, whose passes `pre_grad.py` lists; a "joint" graph
             of forward and backward; or each "functional" graph that comes out of it (one without gradients is
             functional from the start)
@@ -48,7 +49,7 @@ DEFAULT: tuple[Phase, ...] = (
         "aten: canonical form, no duplicates, known combinations of ops as one op, nothing dead, products in aligned "
         "rows, equal layers once",
         "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce,"
-        "graph-pad-products{target={target}},graph-round-decisions,graph-outline-repeats",
+        "graph-pad-products,graph-round-decisions,graph-outline-repeats",
     ),
     Phase("lower-to-loop", "aten -> loop: every op as scalar bodies over named axes", "lower-aten-to-loop"),
     Phase(
@@ -71,22 +72,21 @@ DEFAULT: tuple[Phase, ...] = (
     Phase(
         "kernel",
         "kernel: equal kernels once, loops merged and collapsed, memory reused, small launches as one",
-        "host-inline,host-reinplace,kernel-deduplicate,kernel-merge-loops{target={target}},kernel-elide-casts,kernel-cse,"
-        "kernel-reorder,kernel-collapse,kernel-join-columns{target={target}},host-reuse,"
-        "kernel-merge-launches{target={target}},kernel-approximate{target={target}},"
-        "kernel-stream-results{target={target}}",
+        "host-inline,host-reinplace,kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,"
+        "kernel-reorder,kernel-collapse,kernel-join-columns,host-reuse,kernel-merge-launches,kernel-approximate,"
+        "kernel-stream-results",
     ),
     # Kernels say for which target they are behind `kernel-tile` for a GPU, `kernel-choose-threads` for a CPU; passes
     # behind these ask the kernel.
     Phase(
         "schedule",
         "kernel: loops mapped to hardware and tiled; then what a tile cannot hold, what waits for memory, warps",
-        "kernel-unroll-windows{target={target}},kernel-relax-order{target={target}},kernel-sink-prologues{target={target}},"
-        "kernel-fold-lanes{target={target}},kernel-pair-lanes{target={target}},kernel-interleave-lanes{target={target}},"
-        "kernel-read-back{target={target}},kernel-write-ahead{target={target}},"
-        "kernel-map{target={target}},kernel-fold-rows{target={target}},kernel-join-axes{target={target}},"
-        "kernel-vectorize{target={target}},kernel-relax-atomics{target={target}},kernel-tile{target={target}},"
-        "kernel-choose-threads{target={target}},kernel-stage-blocks,"
+        "kernel-unroll-windows,kernel-relax-order,kernel-sink-prologues,"
+        "kernel-fold-lanes,kernel-pair-lanes,kernel-interleave-lanes,"
+        "kernel-read-back,kernel-write-ahead,"
+        "kernel-map,kernel-fold-rows,kernel-join-axes,"
+        "kernel-vectorize,kernel-relax-atomics,kernel-tile,"
+        "kernel-choose-threads,kernel-stage-blocks,"
         "kernel-privatize,kernel-rematerialize,kernel-spill,kernel-online-softmax,kernel-sink-stores,"
         "kernel-hoist-loads,kernel-choose-steps,kernel-unroll,kernel-choose-warps,"
         "kernel-split-lanes,kernel-hoist-rows,kernel-hoist-invariants,"
@@ -124,10 +124,9 @@ def phases(name: str = "default") -> tuple[Phase, ...]:
     return tuple(made)
 
 
-def pipeline_string(name: str = "default", target: str = "cpp", graph: str = "functional") -> str:
-    """The whole named pipeline of a functional or a joint graph as one string for a target ("cpp", "cuda:90", ...)."""
-    quoted = target if target.isidentifier() else f'"{target}"'
-    return ",".join(phase.passes.replace("{target}", quoted) for phase in phases(name) if phase.graph == graph)
+def pipeline_string(name: str = "default", graph: str = "functional") -> str:
+    """The whole named pipeline of a functional or a joint graph as one string. For which machine, the module says."""
+    return ",".join(phase.passes for phase in phases(name) if phase.graph == graph)
 
 
 def cut(passes: list[ModulePass], start_at: str | None, stop_after: str | None) -> list[ModulePass]:
@@ -142,17 +141,24 @@ def cut(passes: list[ModulePass], start_at: str | None, stop_after: str | None) 
 
 
 def named_passes(
-    name: str = "default", target: str = "cpp", start_at: str | None = None, stop_after: str | None = None
+    name: str = "default", target: str | None = None, start_at: str | None = None, stop_after: str | None = None
 ) -> list[ModulePass]:
     """The passes of a named pipeline, optionally only a stretch of it.
 
-    The name may give options: `schedule{target="cuda:90" warps=4}`. Each is for all passes that have it.
-    Raises UserError for an unknown pipeline, pass or option.
+    The name may give options: `schedule{warps=4}`. Each is for all passes that have it. Where a `target` is given, by
+    that option or the argument, `module-attach-target` comes first. Raises UserError for an unknown pipeline, pass,
+    option or target.
     """
     (spec,) = parse_specs(name)
     options = dict(spec.parameters)
-    machine = str(*options.pop("target", (target,)))
-    return with_options(cut(parse_passes(pipeline_string(spec.name, machine)), start_at, stop_after), options)
+    named = str(*options.pop("target", (target or "",)))
+    passes = with_options(cut(parse_passes(pipeline_string(spec.name)), start_at, stop_after), options)
+    return [*attached(named), *passes]
+
+
+def attached(target: str | None) -> list[ModulePass]:
+    """The pass that lets a module name a target; none without one. UserError for an unknown target."""
+    return parse_passes(f'module-attach-target{{target="{target_named(target).name}"}}') if target else []
 
 
 def level_of(module: ModuleOp) -> str:
@@ -163,8 +169,8 @@ def level_of(module: ModuleOp) -> str:
     return "loop" if any(n.startswith("loop.") for n in names) else "aten"
 
 
-def remaining_passes(module: ModuleOp, target: str = "cpp") -> list[ModulePass]:
-    """What the default pipeline still has to do for a module that stands somewhere on the road.
+def remaining_passes(module: ModuleOp, target: str | None = None) -> list[ModulePass]:
+    """What the default pipeline still has to do for a module that stands somewhere on the road, for a target if given.
 
     Passes are safe to run again on their own output, so a level is entered at its first pass; kernels that name a
     target are tiled already, and finished where they have warps or are for a CPU; behind a mapping it goes on there.
@@ -180,4 +186,4 @@ def remaining_passes(module: ModuleOp, target: str = "cpp") -> list[ModulePass]:
         start = "kernel-fold-rows" if any(map(is_mapped, kernels)) else "host-inline"
         return named_passes("default", target, start_at=start)
     unfinished = any(True for _ in tiled_for_gpu(module))
-    return named_passes("default", target, start_at="kernel-privatize") if unfinished else []
+    return named_passes("default", target, start_at="kernel-privatize") if unfinished else attached(target)

@@ -36,7 +36,7 @@ LOWERINGS: dict[str, str] = {
 def _own_passes() -> dict[str, str]:
     """Pass name -> module below the package, found from the file names."""
     found = dict(LOWERINGS)
-    for folder in ("graph", "loop", "kernel", "host"):
+    for folder in ("module", "graph", "loop", "kernel", "host"):
         for file in sorted((_ROOT / "passes" / folder).glob("*.py")):
             names = _NAME_LINE.findall(file.read_text())
             found.update((name, f"passes.{folder}.{file.stem}") for name in names)

@@ -69,6 +69,7 @@ def parse_counters(text: str) -> dict[str, Counter]:
 WITHOUT_COUNTER: dict[str, str] = {
     "lower-loop-to-kernel": "every op has one translation; what is fused, and what is in place, loop-fuse and "
     "loop-bufferize have decided",
+    "module-attach-target": "it says what a program is for, and changes no op",
     "host-inline": "only whole programs can be planned and emitted; graph-outline-repeats has decided what is called",
     "kernel-spill": "what fits no register tile has to be in memory",
     "cpp": "it spells out ops and their schedule; inductile-bisect compares its code with the reference backend",

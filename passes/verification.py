@@ -27,6 +27,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from ..dialects import host, kernel
+from ..dialects.machine import TARGETS, TargetsAttr
 from ..dialects.raw import op_behind, operands_of
 from .common.functions import kernels_of
 from .common.index_checks import ACCESSES, access_problem
@@ -162,6 +163,14 @@ def _reason(error: Exception) -> str:
     return reason if isinstance(error, VerifyException) else f"{type(error).__name__}: {reason}"
 
 
+def _problem_of_targets(module: ModuleOp) -> Violation | None:
+    """A module that names its targets by something else than the attribute that checks them."""
+    found = module.attributes.get(TARGETS)
+    if found is None or isinstance(found, TargetsAttr):
+        return None
+    return Violation(module, f'names its targets by {found}: write {TARGETS} = #machine.targets<cuda = "cuda:90">')
+
+
 class _Walk:
     """One walk over a module, with what is visible at the current op."""
 
@@ -177,7 +186,8 @@ class _Walk:
         self.kernels: dict[str, kernel.FuncOp] | None = None
         self.module = module
         found = _check_op(module)
-        self.violation = found if isinstance(found, Violation) else self._in_blocks(module.body.blocks)
+        problem = found if isinstance(found, Violation) else _problem_of_targets(module)
+        self.violation = problem or self._in_blocks(module.body.blocks)
 
     def _in_blocks(self, blocks: Iterable[Block]) -> Violation | None:
         listed = list(blocks)

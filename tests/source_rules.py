@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-LEVELS = ("dialects", "passes", "lowering", "backends", "tools")
+LEVELS = ("machines", "dialects", "passes", "lowering", "backends", "tools")
 """The layers from the bottom up; a layer imports itself and what is below."""
 
 HEAVY = frozenset({"torch", "sympy", "triton"})
 """Packages that cost seconds, or that not every machine has."""
 
-PASS_LEVELS = ("graph", "loop", "kernel", "host")
+PASS_LEVELS = ("module", "graph", "loop", "kernel", "host")
 
 Name = tuple[str, ...]
 """A module of the package without the package's own name, e.g. ("passes", "loop", "fuse"); () is the root."""

@@ -1,7 +1,7 @@
 """`inductile-cost`: bytes, operations and a lower bound of the time of each kernel and call, from the IR alone.
 
 inductile-cost graph.mlir                       # lowers the rest of the way first
-inductile-cost graph.mlir --symbol s0=1024 --machine h100 --json
+inductile-cost graph.mlir --symbol s0=1024 --target cuda:90 --json
 inductile-cost graph.mlir --eager               # aten level: each op called as it is, for comparison
 inductile-cost backward.mlir --memory --held 'primals*'   # memory over time; other arguments die when they are freed
 """
@@ -20,15 +20,17 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 
 from ..dialects.aten import AtenOp, CallOp
 from ..dialects.context import new_context
+from ..dialects.machine import targets_of
 from ..dialects.sym import SymbolAttr
 from ..errors import UserError
-from ..lowering.pipeline import remaining_passes
+from ..lowering.pipeline import attached, remaining_passes
+from ..machines.roofline import Roofline, roofline_named
 from ..passes.common.costs import ProgramCost, Row, call_cost, program_costs, symbol_values
-from ..passes.common.machines import Machine, machine_named
 from ..passes.common.memory_profile import memory_profiles
 from ..passes.manager import PassManager
 from .diagnostics import add_effects_flag, parse_file, read_input, run_tool, write_output
 from .memory_table import memory_as_dict, memory_table
+from .opt import add_target_flag
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -39,13 +41,13 @@ def build_parser() -> argparse.ArgumentParser:
     p.add_argument("file", help="IR of any level, - for standard input")
     add_effects_flag(p)
     p.add_argument("--symbol", action="append", default=[], metavar="NAME=N", help="value of a symbol; else its hint")
-    p.add_argument("--machine", default="cpu-2", help="a known machine, or a .json file that describes one")
+    p.add_argument("--machine", help="bounds of another model: h200, cpu-core, or a .json file; else the target's")
     p.add_argument("--eager", action="store_true", help="do not lower: count each ATen op as a call")
     p.add_argument("--memory", action="store_true", help="memory over time, and what is alive at the peak, instead")
     p.add_argument(
         "--held", metavar="GLOB", help="with --memory: arguments that the caller keeps; else all not `given`"
     )
-    p.add_argument("--target", default="cpp", help="what to lower for: cpp, cuda:90, ...")
+    add_target_flag(p)
     p.add_argument("--json", action="store_true", help="JSON instead of a table")
     return p
 
@@ -66,7 +68,7 @@ def eager_costs(module: ModuleOp, given: Mapping[str, int]) -> list[ProgramCost]
     return found
 
 
-def table(program: ProgramCost, machine: Machine) -> str:
+def table(program: ProgramCost, machine: Roofline) -> str:
     """A program's costs for people."""
     lines = [f"{program.name} on {machine.name}", _line("", "times", "read", "written", "operations", "at least", "")]
     for row in program.rows:
@@ -95,7 +97,7 @@ def _si(value: float, unit: str) -> str:
     return f"{value / 1e-9:.3g} n{unit}" if value else f"0 {unit}".rstrip()
 
 
-def as_dict(program: ProgramCost, machine: Machine) -> dict[str, object]:
+def as_dict(program: ProgramCost, machine: Roofline) -> dict[str, object]:
     """A program's costs for JSON; bytes, operations and seconds once each."""
     rows = [
         {
@@ -123,16 +125,16 @@ def _values(given: Sequence[str]) -> dict[str, int]:
 
 def _run(argv: Sequence[str] | None) -> int:
     args = build_parser().parse_args(argv)
-    machine, values = machine_named(args.machine), _values(args.symbol)
+    values = _values(args.symbol)
+    machine = roofline_named(args.machine) if args.machine else None
     text, name = read_input(args.file)
     module = parse_file(new_context(), text, name, args.allow_effects)
     if args.eager and args.memory:
         raise UserError("--memory is that of a lowered program", "leave --eager out")
-    if args.eager:
-        programs = eager_costs(module, values)
-    else:
-        PassManager(remaining_passes(module, args.target)).run(new_context(), module)
-        programs = program_costs(module, values)
+    passes = attached(args.target) if args.eager else remaining_passes(module, args.target)
+    PassManager(passes).run(new_context(), module)
+    programs = eager_costs(module, values) if args.eager else program_costs(module, values)
+    machine = machine or Roofline.of(targets_of(module).main)
     if not programs:
         raise UserError(f"{name}: error: there is no function to cost", "give a func.func or a host.func")
     if args.memory:

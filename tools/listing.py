@@ -7,7 +7,7 @@ from pathlib import Path
 
 from xdsl.passes import ModulePass
 
-from ..lowering.pipeline import phases
+from ..lowering.pipeline import attached, phases
 from ..lowering.pre_grad import PRE_GRAD, pre_grad_names
 from ..lowering.registry import available_passes, parse_passes
 
@@ -41,16 +41,20 @@ def list_passes() -> str:
     return "\n".join(rows[name] for name in sorted(rows)) + "\n"
 
 
-def print_pipeline(name: str, target: str) -> str:
-    """Every phase of a named pipeline: each pass with its level, source file and one line of documentation."""
-    lines: list[str] = []
-    whole: list[str] = []
+def print_pipeline(name: str, target: str | None = None) -> str:
+    """Every phase of a named pipeline: each pass with its level, source file and one line of documentation.
+
+    For a target the pass that attaches it stands first.
+    """
+    first = attached(target)
+    lines = [_row(each.name, type(each), str(each)) for each in first]
+    whole = [str(each) for each in first]
     for phase in phases(name):
         lines.append(f"{phase.name}: {phase.purpose}")
         if phase.graph == "dynamo":
             lines += [_pre_grad_row(each) for each in pre_grad_names(phase.passes)]
             continue
-        for module_pass in parse_passes(phase.passes.replace("{target}", f'"{target}"')):
+        for module_pass in parse_passes(phase.passes):
             lines.append(_row(module_pass.name, type(module_pass), str(module_pass)))
             if phase.graph == "functional":
                 whole.append(str(module_pass))

@@ -3,6 +3,7 @@
     inductile-opt softmax.mlir -p "loop-eliminate-views,loop-fuse"
     inductile-opt softmax.mlir --pipeline default --stop-after loop-fuse
     inductile-opt softmax.mlir --pipeline default -t cpp
+    inductile-opt softmax.mlir --pipeline default --target cuda:90 -t triton
     inductile-opt --print-pipeline default
 
 The module alone goes to standard output; dumps, timing and remarks go to standard error.
@@ -11,7 +12,6 @@ The module alone goes to standard output; dumps, timing and remarks go to standa
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -25,7 +25,7 @@ from .. import extensions
 from ..dialects.context import new_context
 from ..errors import InductileError, PassError, UserError
 from ..lowering.levels import LevelWarning
-from ..lowering.pipeline import cut, named_passes
+from ..lowering.pipeline import attached, cut, named_passes
 from ..lowering.registry import parse_passes, pipeline_text
 from ..lowering.reproducer import read_reproducer, write_reproducer
 from ..passes.manager import Instrumentation, PassManager
@@ -47,7 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser("inductile-opt", description=(__doc__ or "").partition("\n\n")[0])
     p.add_argument("file", nargs="?", default="-", help="IR of any level, - for standard input")
     add_pipeline_flags(p)
-    p.add_argument("-t", "--target", help='emit source: cpp, triton{target="cuda:90"}, ...')
+    p.add_argument("-t", "--emit", metavar="GENERATOR", help="emit source: cpp or triton")
     p.add_argument("-o", "--output", help="output file instead of standard output")
     info = p.add_argument_group("information")
     info.add_argument("--print-pipeline", nargs="?", const="default", metavar="NAME", help="show a named pipeline")
@@ -63,12 +63,18 @@ def build_parser() -> argparse.ArgumentParser:
     return p
 
 
+def add_target_flag(p: argparse.ArgumentParser) -> None:
+    """Add the flag that says for which machine; without it that is what the file says, or the usual one."""
+    p.add_argument("--target", help="the machine: cpp, cuda:90, hip:gfx942, ... (docs/targets.md)")
+
+
 def add_pipeline_flags(p: argparse.ArgumentParser) -> None:
     """Add the flags that say which passes run; `choose_passes` reads them."""
-    p.add_argument("-p", "--passes", default="", help='pipeline, e.g. "loop-fuse,kernel-tile{target=cpp}"')
+    p.add_argument("-p", "--passes", default="", help='pipeline, e.g. "loop-fuse,kernel-tile{step=4096}"')
     p.add_argument("--pipeline", metavar="NAME", help="a named pipeline (see --print-pipeline)")
     p.add_argument("--start-at", metavar="PASS", help="begin at this pass")
     p.add_argument("--stop-after", metavar="PASS", help="end behind this pass")
+    add_target_flag(p)
     p.add_argument("--load-pass-plugin", action="append", default=[], metavar="FILE.py", help="Python file with passes")
 
 
@@ -87,21 +93,14 @@ def _add_checking(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[re
     flag("--run-reproducer", action="store_true", help="FILE is a reproducer: run what it says")
 
 
-def choose_passes(args: argparse.Namespace, target: str = "cpp") -> list[ModulePass]:
-    """The passes that the command line asks for."""
+def choose_passes(args: argparse.Namespace) -> list[ModulePass]:
+    """The passes that the command line asks for; the one that attaches the target comes first."""
     if args.pipeline and args.passes:
         raise UserError("--pipeline and --passes exclude each other", "give one of them")
     if args.pipeline:
-        return named_passes(args.pipeline, target, args.start_at, args.stop_after)
-    return cut(parse_passes(args.passes), args.start_at, args.stop_after) if args.passes else []
-
-
-def _target_name(target: str | None) -> str:
-    """Target of the tiling passes for an emitter spec: `triton{target="cuda:90"}` tiles for cuda:90."""
-    if target is None:
-        return "cpp"
-    inside = re.search(r'target="?([\w:]+)"?', target)
-    return inside.group(1) if inside else target.partition("{")[0]
+        return named_passes(args.pipeline, args.target, args.start_at, args.stop_after)
+    passes = cut(parse_passes(args.passes), args.start_at, args.stop_after) if args.passes else []
+    return [*attached(args.target), *passes]
 
 
 class _Run:
@@ -139,7 +138,7 @@ class _Run:
         with self._span("(output)"):
             text = self._emit(module)
         if report is not None:
-            report.add_program(module, {f"source of {args.target}": text} if args.target else {})
+            report.add_program(module, {f"source of {args.emit}": text} if args.emit else {})
         return text
 
     def _span(self, name: str) -> AbstractContextManager[Any]:
@@ -168,11 +167,11 @@ class _Run:
         )
 
     def _emit(self, module: ModuleOp) -> str:
-        if not self.args.target:
+        if not self.args.emit:
             return module_text(module, self.args.print_locations, self.args.print_op_generic) + "\n"
         from ..backends.targets import emit_source
 
-        return emit_source(self.args.target, module)
+        return emit_source(self.args.emit, module)
 
     def all(self, parts: Sequence[Source]) -> int:
         """Every part in turn; one that fails does not keep the others from being treated."""
@@ -203,18 +202,22 @@ def _run(argv: Sequence[str] | None) -> int:
         write_output(args.output, list_passes())
         return 0
     if args.print_pipeline:
-        write_output(args.output, print_pipeline(args.print_pipeline, _target_name(args.target)))
+        write_output(args.output, print_pipeline(args.print_pipeline, args.target))
         return 0
     text, name = read_input(args.file)
     if args.run_reproducer:
         passes = _replay(args, text, name)
     else:
-        passes = choose_passes(args, _target_name(args.target))
+        passes = choose_passes(args)
     if args.dump_pass_pipeline:
         print(pipeline_text(passes), file=sys.stderr)
     allow = args.allow_effects
     whole = [Source(text, name, allow_effects=allow)]
     parts = split_source(text, name, SPLIT_MARK, allow) if args.split_input_file else whole
+    if args.emit:
+        from ..backends.targets import check_generator
+
+        check_generator(args.emit, args.target)
     with Watch(args, [p.name for p in passes], collect=bool(args.report)) as watch:
         return _Run(args, passes, watch).all(parts)
 

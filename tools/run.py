@@ -18,7 +18,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.context import new_context
 from ..errors import InductileError, UserError, is_of_program
+from ..lowering.pipeline import attached
+from ..passes.manager import PassManager
 from .diagnostics import add_effects_flag, parse_file, read_input, run_tool
+from .opt import add_target_flag
 
 if TYPE_CHECKING:
     import torch
@@ -42,6 +45,7 @@ def build_parser() -> argparse.ArgumentParser:
     p.add_argument("--special", action="store_true", help="some made-up floats are NaN, infinite, -0.0, or very large")
     p.add_argument("--output", action="append", default=[], metavar="Y.npy", help="where results go, in order")
     add_effects_flag(p)
+    add_target_flag(p)
     p.add_argument("--unchecked", action="store_true", help="leave out checks of accesses, launches, steps and memory")
     p.add_argument("--max-steps", type=int, default=1 << 36, metavar="N", help="most iterations of loops; else 2^36")
     p.add_argument("--memory-limit", type=_gibibytes, metavar="GIB", help="most memory; else 3/4 of what is left")
@@ -100,6 +104,7 @@ def _run(argv: Sequence[str] | None) -> int:
     args = build_parser().parse_args(argv)
     text, name = read_input(args.file)
     module = parse_file(new_context(), text, name, args.allow_effects)
+    PassManager(attached(args.target)).run(new_context(), module)
     from ..backends.limits import default_memory, limited
 
     memory = default_memory() if args.memory_limit is None else int(args.memory_limit * (1 << 30))

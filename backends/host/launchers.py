@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from xdsl.ir import SSAValue
 
 from ...dialects import kernel
+from ...passes.kernel.scheduled import family_of
 from .constants import Constants
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ LAUNCHERS: dict[str, str] = {"cpp": "..cpp.launch", "triton": "..triton.launch"}
 
 def generator_of(function: kernel.FuncOp) -> str:
     """The code generator of a kernel's target: C++ when it has none, Triton for every kind of GPU."""
-    return "cpp" if function.target is None or function.target.data == "cpp" else "triton"
+    family = family_of(function)
+    return "cpp" if family is None else family.generator
 
 
 def make_launcher(generator: str, config: Config | None = None, checked: bool = False) -> Launcher:

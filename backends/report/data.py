@@ -13,9 +13,11 @@ from xdsl.traits import IsTerminator
 
 from ...dialects import host, kernel
 from ...dialects.aten import AtenOp
+from ...dialects.machine import targets_of
+from ...machines import GpuTarget, Target, target_named
+from ...machines.roofline import Roofline
 from ...passes.common.costs import Cost, program_costs
 from ...passes.common.functions import kernels_of
-from ...passes.common.machines import MACHINES, Machine
 from ...passes.kernel.launches import written_by
 from ...passes.printing import module_text, text_and_lines
 from ...passes.remarks import Remark
@@ -92,7 +94,7 @@ def _overwritten(op: Operation) -> list[SSAValue]:
 
 def program_block(module: ModuleOp, sources: Mapping[str, str], places: Places) -> Json:
     """Kernels with IR, code, places and cost; ATen calls; all sources; the roofline's machine."""
-    machine = MACHINES["h100" if _on_gpu(module) else "cpu-2"]
+    machine = Roofline.of(_target(module))
     costs: dict[str, tuple[Cost, int]] = {}
     for program in program_costs(module):
         for row in program.rows:
@@ -115,15 +117,17 @@ def program_block(module: ModuleOp, sources: Mapping[str, str], places: Places) 
     return {"kernels": kernels, "calls": calls, "sources": dict(sources), "machine": ceiling}
 
 
-def _figures(cost: Cost, machine: Machine) -> Json:
+def _figures(cost: Cost, machine: Roofline) -> Json:
     return {
         "read": cost.read, "written": cost.written, "operations": cost.operations, "seconds": cost.seconds(machine),
     }  # fmt: skip
 
 
-def _on_gpu(module: ModuleOp) -> bool:
-    targets = [op.target.data for op in module.ops if isinstance(op, kernel.FuncOp) and op.target is not None]
-    return any(target != "cpp" for target in targets)
+def _target(module: ModuleOp) -> Target:
+    """What most of the work is scheduled for: a GPU, if some kernel is."""
+    names = [op.target.data for op in module.ops if isinstance(op, kernel.FuncOp) and op.target is not None]
+    found = [target_named(name) for name in names]
+    return next((each for each in found if isinstance(each, GpuTarget)), targets_of(module).main)
 
 
 def kernel_code(name: str, sources: Mapping[str, str]) -> str:

@@ -103,7 +103,7 @@ class BoundKernel:
 
     def take(self, variant: Variant, binary: Binary | None) -> Binary | None:
         """Keep what another process compiled if torch's launcher takes it; Triton's wants its own object."""
-        if binary is None or not is_direct(binary, self.target.kind.launcher):
+        if binary is None or not is_direct(binary, self.target.needs.launcher):
             return None
         self._compiled[variant] = binary
         return binary
@@ -179,7 +179,7 @@ class DeviceKernel:
         key = variant if variant.unaligned else (variant.wide, *variant.integers) if variant.integers else variant.wide
         run = table.get(key)
         if run is None:
-            loaded = load(self.kernel.compiled(variant), self.device, self.kernel.target.kind.launcher)
+            loaded = load(self.kernel.compiled(variant), self.device, self.kernel.target.needs.launcher)
             run = table[key] = run_of(loaded)
             if not variant.unaligned:
                 if self.is_fixed:
@@ -207,7 +207,7 @@ class DeviceKernel:
         """Load the variant that most launches take, where there is a GPU."""
         target = self.kernel.target
         if target.is_here:
-            with gpu(target.kind.device).device(self.device):
+            with gpu(target.device).device(self.device):
                 self.bind(likely_variant(self.kernel.source))
 
     def entry(self) -> Run:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .kernel import TritonKernel
 from .loading import load_functions
-from .targets import target_named
+from .targets import triton_target
 from .variants import compile_variant, likely_variant
 
 
@@ -18,4 +18,4 @@ def compile_kernel(kernel: TritonKernel, target: str, wide_index: bool = False) 
     offsets, where the kernel leaves that open
     """
     variant = dataclasses.replace(likely_variant(kernel), wide=wide_index)
-    return compile_variant(kernel, load_functions([kernel])[0], target_named(target), variant)
+    return compile_variant(kernel, load_functions([kernel])[0], triton_target(target), variant)

@@ -15,6 +15,7 @@ from ...errors import UnsupportedError
 from ...passes.kernel.axes import Loop
 from ...passes.kernel.effects import written_buffers
 from ...passes.kernel.register_tiles import carrying_loops, locals_of
+from ...passes.kernel.scheduled import family_of
 from ...passes.kernel.tiles import is_grid, is_persistent
 from . import memory, scalars
 from .axes import Axes, tile_rank
@@ -47,7 +48,8 @@ class _KernelEmitter:
         block = function.body.block
         rank = max((tile_rank(op) for op in block.ops if isinstance(op, Loop)), default=0)
         self.extents = tuple(a.type.extent for a in block.args)  # pyright: ignore[reportAttributeAccessIssue]
-        nvidia = function.target is not None and function.target.data.startswith("cuda:")
+        family = family_of(function)
+        nvidia = family is not None and family.triton is not None and family.triton.inline_ptx
         self.context = Context(
             rank,
             ranges,

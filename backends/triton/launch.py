@@ -24,7 +24,7 @@ from .kernel import MAX_INDEX, TritonKernel
 from .kernel_emitter import emit_kernel
 from .runs import MAX_ARGUMENTS, MAX_INTEGERS, MAX_LAUNCHES, SCRATCH, RunLaunch, is_possible, write_run
 from .source import file_text
-from .targets import TritonTarget, target_named
+from .targets import TritonTarget, triton_target
 
 
 def bind(function: kernel.FuncOp) -> Callable[..., None]:
@@ -59,7 +59,7 @@ def _emit(functions: Sequence[kernel.FuncOp]) -> list[TritonKernel]:
 
 def _target_of(function: kernel.FuncOp) -> TritonTarget:
     assert function.target is not None
-    return target_named(function.target.data)
+    return triton_target(function.target.data)
 
 
 class TritonLauncher:

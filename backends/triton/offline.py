@@ -11,17 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from xdsl.dialects import func
-from xdsl.dialects.builtin import FunctionType, ModuleOp
-from xdsl.ir import Attribute
-from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import host
-from ...dialects.aten import TensorType
-from ...dialects.aten.attributes import DeviceAttr
+from ...dialects.machine import set_targets
 from ...lowering.fx_import import ImportedGraph, import_graph
 from ...lowering.fx_private import without_modes
+from ...passes.common.moving import devices_in, move_tensors
 from ..compile_graph import choose_passes, eager_callable, report_layouts, with_torch_flags
 from ..compiled import GraphReport
 from ..config import Config
@@ -55,7 +51,7 @@ class OfflineBackend:
     def _compile(self, kind: str, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
         config = with_torch_flags(self.config)
         for target in self.targets:
-            imported = self._lowered(graph, inputs, choose_passes(config, target), config, kind)
+            imported = self._lowered(graph, inputs, target, config, kind)
             self.modules.append((kind, target, imported.module))
             self.kernels += [(target, each) for each in emit(imported.module)]
             with without_modes():
@@ -68,37 +64,18 @@ class OfflineBackend:
         self,
         graph: torch.fx.GraphModule,
         inputs: Sequence[Any],
-        passes: Sequence[ModulePass],
+        target: str,
         config: Config,
         kind: str,
     ) -> ImportedGraph:
         def load() -> ImportedGraph:
             imported = import_graph(graph, inputs)
             if self.move_to:
-                move(imported.module, self.move_to)
+                move_tensors(imported.module, dict.fromkeys(devices_in(imported.module), self.move_to))
+            set_targets(imported.module, [target])
             return imported
 
-        return run_passes(load, lambda module: passes, config, GraphReport(kind))
-
-
-def move(module: ModuleOp, device: str) -> None:
-    """Let a module at the aten level compute on a device what it computes on the CPU."""
-    for op in module.walk():
-        for value in (*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)):
-            if isinstance(value.type, TensorType):
-                Rewriter.replace_value_with_new_type(value, _moved(value.type, device))
-        for name, attribute in op.properties.items():
-            if isinstance(attribute, DeviceAttr):
-                op.properties[name] = DeviceAttr(device)
-        if isinstance(op, func.FuncOp):
-            types = [[_moved(t, device) for t in each] for each in (op.function_type.inputs, op.function_type.outputs)]
-            op.function_type = FunctionType.from_lists(*types)
-
-
-def _moved(type_: Attribute, device: str) -> Any:
-    if not isinstance(type_, TensorType):
-        return type_
-    return TensorType.get(type_.shape, type_.element, type_.strides, device)
+        return run_passes(load, lambda module: choose_passes(config), config, GraphReport(kind))
 
 
 def program_text(module: ModuleOp, references: Any = None) -> str:

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 
 from ...errors import InductileError
+from ...lowering.fx_machines import target_of_device
 from ..host.gpu import is_gpu
 from .bound import is_interpreting
 from .compilers import SERVER
-from .devices import tiling_target
-from .targets import target_named
+from .targets import triton_target
 
 
 def prepare(inputs: Iterable[Any]) -> None:
@@ -21,7 +21,7 @@ def prepare(inputs: Iterable[Any]) -> None:
     if is_interpreting():
         return
     try:
-        target = target_named(tiling_target(min(devices)))
+        target = triton_target(target_of_device(min(devices)))
     except InductileError:
         return  # raised where a kernel is made for the device
     if target.is_here:

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 
 from ...dialects import kernel
 from ...dialects.sym import bounds
+from ...machines import GpuTarget
 from ...passes.kernel.cost import element_bytes
-from ...passes.kernel.targets import VECTOR_BYTES
 from ...passes.kernel.tiles import extent_of, is_persistent, is_tiled, tile_of
 from ...passes.kernel.transforms import reduction_chain
 from .combining import Combining, Group
@@ -172,7 +172,7 @@ class Reductions(Combining):
         innermost = is_tiled(op) and self.context.lanes[-1].dim == self.context.rank - 1
         if not self.context.nvidia or name != "logsumexp" or not innermost or not loads:
             return 1
-        count = VECTOR_BYTES // min(element_bytes(load.buffer.type) for load in loads)
+        count = GpuTarget.vector_bytes // min(element_bytes(load.buffer.type) for load in loads)
         return count if tile_of(op) >= count * SHORTEST_FOLDED else 1
 
     def _fold(self, op: kernel.ReduceOp, name: str, accumulators: Sequence[Value], value: Value, count: int) -> str:

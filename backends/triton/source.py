@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ...dialects import kernel
 from ...dialects.sym import Ranges
 from ...passes.kernel.launch_facts import launch_ranges
+from ...passes.kernel.scheduled import family_of
 from .kernel import TritonKernel
 from .kernel_emitter import emit_kernel
 
@@ -21,17 +22,18 @@ _IMPORTS = (
 
 
 def emit(module: ModuleOp) -> list[TritonKernel]:
-    """The kernels of a module that are not scheduled for the CPU, in order."""
+    """The kernels of a module that are not scheduled for another generator, in order."""
     facts = launch_ranges(module)
     return [
         emit_kernel(op, facts.get(op.sym_name.data, Ranges()))
         for op in module.ops
-        if isinstance(op, kernel.FuncOp) and not _is_for_cpu(op)
+        if isinstance(op, kernel.FuncOp) and not _is_for_another(op)
     ]
 
 
-def _is_for_cpu(op: kernel.FuncOp) -> bool:
-    return op.target is not None and op.target.data == "cpp"
+def _is_for_another(op: kernel.FuncOp) -> bool:
+    family = family_of(op)
+    return family is not None and family.triton is None
 
 
 def file_text(kernels: Iterable[TritonKernel]) -> str:
@@ -42,9 +44,6 @@ def file_text(kernels: Iterable[TritonKernel]) -> str:
     return "\n\n\n".join(["\n".join(imports), *bodies]) + "\n"
 
 
-def emit_source(module: ModuleOp, target: str) -> str:
-    """Python text of the module's kernels. UserError for an unknown target."""
-    from .targets import target_named
-
-    target_named(target)
+def emit_source(module: ModuleOp) -> str:
+    """Python text of the module's kernels."""
     return file_text(emit(module))

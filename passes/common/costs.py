@@ -18,31 +18,20 @@ from ...dialects import host, kernel
 from ...dialects.aten import AtenOp, CallOp
 from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
 from ...dialects.sym import SymbolAttr
+from ...machines.costs import cost_of
+from ...machines.roofline import Roofline
 from ..kernel.axes import Loop
 from ..kernel.cost import Access, Nest, element_bytes
 from .footprint import Values, elements, iterations, value_of
 from .functions import kernels_of
-from .machines import Machine
 
 #: sizes of symbols without a value and a hint
 TYPICAL = 256
-#: ops that are no arithmetic
-_FREE = frozenset({
-    "arith.constant", "kernel.index", "kernel.load", "kernel.store", "kernel.local", "kernel.yield", "kernel.assert",
-    "arith.select", "scalar.widen", "scalar.narrow", "scalar.cast",
-})  # fmt: skip
-#: operations that a function such as exp counts for
-FUNCTION = 16
-#: ops of math and scalar that are one instruction
-_PLAIN = frozenset({
-    "math.absf", "math.fma", "math.sqrt", "math.copysign", "math.floor", "math.ceil", "math.trunc", "math.roundeven",
-    "scalar.isnan", "scalar.isinf", "scalar.isfinite", "scalar.signbit",
-})  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Bytes read and written, and scalar operations, functions such as exp counted as `FUNCTION` each."""
+    """Bytes read and written, and scalar operations, weighted by `machines/costs.py`."""
 
     read: int = 0
     written: int = 0
@@ -59,7 +48,7 @@ class Cost:
     def __mul__(self, times: int) -> Cost:
         return Cost(self.read * times, self.written * times, self.operations * times)
 
-    def seconds(self, machine: Machine) -> float:
+    def seconds(self, machine: Roofline) -> float:
         """The least time on a machine: what bounds it, memory or arithmetic, and one launch."""
         return machine.launch + max(self.bytes / machine.bandwidth, self.operations / machine.operations)
 
@@ -94,7 +83,7 @@ class ProgramCost:
         """Everything together."""
         return sum((row.cost * row.times for row in self.rows), Cost())
 
-    def seconds(self, machine: Machine) -> float:
+    def seconds(self, machine: Roofline) -> float:
         """The least time of all of it, one after another."""
         return sum(row.cost.seconds(machine) * row.times for row in self.rows)
 
@@ -155,9 +144,8 @@ def _operations(block: Block, loops: tuple[Loop, ...], values: Values) -> int:
             inner = (*loops, op)
             total += sum(_operations(region.block, inner, values) for region in op.regions[:1])
             total += iterations(inner, values) * len(op.results)  # the combiner
-        elif op.name not in _FREE:
-            function = op.name.startswith(("math.", "scalar.")) and op.name not in _PLAIN
-            total += times * (FUNCTION if function else 1)
+        else:
+            total += times * cost_of(op.name).operations
     return total
 
 

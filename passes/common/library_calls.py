@@ -12,7 +12,7 @@ from ...dialects import host
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.sym import ONE, Expr, SymbolAttr
-from ..kernel.targets import GpuTarget, Target
+from ...machines import GpuTarget, Target
 from ..remarks import format_location
 from .estimates import TYPICAL_SIZE
 from .functions import functions

@@ -12,14 +12,16 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
 from ...dialects.aten import AtenOp, Device, MemoryFormat, TensorType
+from ...dialects.machine import targets_of
 from ...dialects.sym import ONE
+from ...machines import GpuTarget
+from ...machines.products import LAUNCH
 from ..common.estimates import Estimates
 from ..common.functions import functions
 from ..common.implementations import ALIGNMENT, IMPLEMENTATION, SCRATCH, SCRATCH_BYTES, TURNS, alignment, turns
 from ..common.memory import Mutations
-from ..common.product_times import LAUNCH, product_nanoseconds
+from ..common.product_times import product_nanoseconds
 from ..counters import counter
-from ..kernel.targets import GpuTarget, target_named
 from ..remarks import remark
 from ._operands import COLUMNS, ROWS, Arranger, Matrix, padding, transposed
 from ._recompute import RecomputeClass, recompute_class
@@ -38,8 +40,8 @@ class PadProducts(ModulePass):
     level:         aten
     precondition:  none; before `graph-outline-repeats`, so that equal layers stay equal
     guarantee:     the same values but for the order of sums, in tensors of the same sizes and strides. Decided by
-                   estimates (`product_times.py`) for the target; where no rates are known for it nothing changes,
-                   as with `pad_products` off.
+                   estimates (`product_times.py`) for the device's target; where no rates are known for it nothing
+                   changes, as with `pad_products` off.
 
     - A depth that is no multiple of 8 elements of 16 bits gets zeros in both operands; the pad is an op of its own,
       which fuses with what computes the operand.
@@ -61,15 +63,14 @@ class PadProducts(ModulePass):
     name = "graph-pad-products"
     level: ClassVar[str] = "aten"
 
-    target: str = "cpp"
     pad_products: bool = True
     always: bool = False
     """Do it wherever rows are unaligned, for tests and measurements."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Run on every function of the module. UserError for an unknown target."""
-        target = target_named(self.target)
-        if not self.pad_products or not isinstance(target, GpuTarget):
+        """Run on every function of the module."""
+        targets = targets_of(op)
+        if not self.pad_products:
             return
         for function, block in functions(op):
             products = [each for each in block.ops if isinstance(each, AtenOp) and each.target in _PRODUCTS]
@@ -77,7 +78,9 @@ class PadProducts(ModulePass):
                 continue
             estimates, arranger = Estimates(function), Arranger(Mutations(block))
             for product in products:
-                self._improve(product, target, estimates, arranger)
+                target = targets.target(type_of(product.results[0]).device)
+                if isinstance(target, GpuTarget) and target.family.library.aligned_bytes == ALIGNMENT:
+                    self._improve(product, target, estimates, arranger)
 
     def _improve(self, op: AtenOp, target: GpuTarget, estimates: Estimates, arranger: Arranger) -> None:
         plan = _plan(op)
@@ -129,7 +132,7 @@ def _plan(op: AtenOp) -> _Plan | str | None:
     """How the rows of a product become aligned; None where they are, text where that is not done."""
     result = type_of(op.results[0])
     bits = _BITS.get(type(result.element))
-    if bits is None or not result.device.startswith("cuda"):
+    if bits is None:
         return None
     size, (left_value, right_value) = bits // 8, op.operands[-2:]
     left, right = Matrix.of(left_value), Matrix.of(right_value)

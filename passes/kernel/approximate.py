@@ -16,8 +16,9 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.scalar import CastOp, NarrowOp
+from ...machines import GpuTarget
 from ..counters import counter
-from .targets import GpuTarget, target_named
+from .scheduled import main_target
 
 #: widest result that hides the error of an approximate function, in bits
 BITS = 16
@@ -61,12 +62,12 @@ class KernelApproximate(ModulePass):
     name = "kernel-approximate"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = "cpp"
+    target: str = ""
     emulate_precision_casts: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Mark ops in every kernel."""
-        if self.emulate_precision_casts or not isinstance(target_named(self.target), GpuTarget):
+        if self.emulate_precision_casts or not isinstance(main_target(op, self.target), GpuTarget):
             return
         for function in op.body.block.ops:
             if isinstance(function, kernel.FuncOp):

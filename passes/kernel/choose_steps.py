@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
+from ...machines import GpuTarget
 from ..counters import counter
 from .axes import loops_around, loops_in
 from .cost import Sizes
@@ -19,7 +20,6 @@ from .gpu_steps import bytes_read_again, programs_of, tiles_of_steps
 from .launch_facts import LaunchFacts
 from .launches import LaunchSizes
 from .scheduled import tiled_for_gpu
-from .targets import GpuTarget
 from .tiles import is_grid, is_persistent, is_tiled, tile_of
 from .transforms import set_mapping
 

@@ -45,7 +45,7 @@ class KernelChooseThreads(ModulePass):
 
     name = "kernel-choose-threads"
     level: ClassVar[str] = "kernel"
-    target: str = "cpp"
+    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Choose threads for every kernel for a CPU that has no target yet."""

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.sym import Expr, Ranges
+from ...machines import GpuTarget
 from ..counters import counter
 from .axes import Loop, loops_in
 from .cost import Sizes, is_unit
@@ -21,7 +22,6 @@ from .gpu_steps import bytes_read_again, programs_of, tiles_of_steps, waits_for_
 from .launch_facts import LaunchFacts
 from .launches import LaunchSizes
 from .scheduled import tiled_for_gpu
-from .targets import GpuTarget
 from .tiles import is_tiled
 
 

@@ -1,6 +1,6 @@
-"""The one cost model of the kernel passes: trip counts, work, and how an access moves along an axis.
+"""What the kernel passes estimate: trip counts, work, and how an access moves along an axis.
 
-The unit of work is one access to an element in cache; arithmetic is counted in the same unit. All figures steer
+The unit of work is one access to an element in cache; what an op takes of it says `machines/costs.py`. Estimates steer
 choices only: no result depends on them.
 """
 
@@ -16,22 +16,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects import kernel
 from ...dialects.scalar import CastOp
 from ...dialects.sym import ZERO, Expr
+from ...machines.costs import WORK_FROM_LONG, cost_of
 from .axes import Loop
 
 #: trip count assumed for a symbol of which no hint is known
 UNKNOWN_SIZE = 256
-#: work of an op that is not listed: one cheap instruction
-SIMPLE = 0.25
-_WORK: dict[str, float] = {
-    "kernel.load": 1.0, "kernel.store": 1.0, "arith.constant": 0.0, "kernel.index": 0.1, "arith.divf": 2.0,
-    "arith.divsi": 4.0, "arith.divui": 4.0, "arith.remsi": 4.0, "arith.remui": 4.0, "math.sqrt": 2.0, "math.rsqrt": 3.0,
-    "math.absf": 0.25, "math.fma": 0.25, "scalar.philox": 20.0, "scalar.cast": 0.5, "scalar.widen": 0.5,
-    "scalar.narrow": 0.5, "scalar.isnan": 0.25, "scalar.isinf": 0.25, "scalar.isfinite": 0.25, "scalar.signbit": 0.25,
-}  # fmt: skip
-#: work of a conversion of 64-bit integers to floats, for which few processors have SIMD instructions
-FROM_LONG = 2.0
-#: work of a math or scalar function that is not listed
-FUNCTION = 8.0
 
 
 class Sizes:
@@ -74,11 +63,8 @@ def work_of_op(op: Operation, sizes: Sizes) -> float:
     if isinstance(op, Loop):
         return sizes.trips(op) * sum(work_of_block(region.block, sizes) for region in op.regions)
     if isinstance(op, CastOp) and op.value.type == i64 and isinstance(op.result.type, AnyFloat):
-        return FROM_LONG
-    known = _WORK.get(op.name)
-    if known is not None:
-        return known
-    return FUNCTION if op.name.startswith(("math.", "scalar.")) else SIMPLE
+        return WORK_FROM_LONG
+    return cost_of(op.name).work
 
 
 def work_of_block(block: Block, sizes: Sizes) -> float:

@@ -50,7 +50,7 @@ class KernelFoldLanes(ModulePass):
     name = "kernel-fold-lanes"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = "cpp"
+    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fold lanes of every kernel that will be for a GPU."""

@@ -39,7 +39,7 @@ class KernelFoldRows(ModulePass):
     name = "kernel-fold-rows"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = "cpp"
+    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fold rows in every kernel that will be for a GPU."""

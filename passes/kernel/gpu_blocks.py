@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from xdsl.passes import ModulePass
 
 from ...errors import UserError
-from .targets import GpuTarget
+from ...machines import GpuTarget
 
 #: a larger tile may waste so many times the lanes that the best one wastes
 TOLERATED_WASTE = 1.1

@@ -46,7 +46,7 @@ class KernelInterleaveLanes(ModulePass):
     name = "kernel-interleave-lanes"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = "cpp"
+    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Interleave lanes of every kernel that will be for a GPU."""

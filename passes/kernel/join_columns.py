@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 from ...dialects import host, kernel
 from ...dialects.effects import Effect, effect_of
 from ...dialects.sym import Expr, MapAttr
+from ...machines import GpuTarget
 from ..common.functions import kernels_of
 from ..counters import counter
 from ..host.lifetimes import Lifetimes, is_tensor
@@ -28,8 +29,8 @@ from .locations import merged
 from .merge_loops import merge_loops
 from .one_launch import common_arguments, erase_unlaunched, free_name, used_and_written
 from .rows_and_columns import Columns, bytes_of_row, columns_of, rows_of, shared_buffers
+from .scheduled import main_target
 from .simplify_block import BlockSimplifier, remove_dead
-from .targets import MOST_SUMS, GpuTarget, target_named
 from .unread import drop_unread_results
 
 
@@ -69,11 +70,11 @@ class KernelJoinColumns(ModulePass):
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
 
-    target: str = "cpp"
+    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Join what the launches of every host function allow, and drop kernels that are launched no more."""
-        target = target_named(self.target)
+        target = main_target(op, self.target)
         if not isinstance(target, GpuTarget):
             return
         joiner = _Joiner(op, target)
@@ -189,7 +190,7 @@ class _Joiner:
         if any(length is None or length > GpuBlocks.longest_row for length in longest):
             return False
         sums = sum(len(c.reduce.results) * launch.sizes.trips(c.column) for c in (*known, columns))
-        return sums <= MOST_SUMS
+        return sums <= self.target.most_sums
 
     def _replace(self, block: Block, rows: _Launch, partners: Sequence[_Launch], lifetimes: Lifetimes) -> None:
         """Put one launch in the place of the first, behind the allocations that it needs."""

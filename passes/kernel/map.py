@@ -47,7 +47,7 @@ class KernelMap(ModulePass):
     name = "kernel-map"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = "cpp"
+    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Map every kernel that is not tiled yet."""
@@ -57,7 +57,7 @@ class KernelMap(ModulePass):
             if isinstance(target, CpuTarget):
                 for nest in filter(_unmapped, nests):
                     _spread_over_threads(nest)
-            elif nests and not is_serial(function):
+            elif isinstance(target, GpuTarget) and nests and not is_serial(function):
                 _spread_over_programs(function, nests, target, sizes.of(function))
 
 

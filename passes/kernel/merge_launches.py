@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.sym import Expr, MapAttr
+from ...machines import GpuTarget, Target
 from ..common.functions import kernels_of
 from ..counters import counter
 from ..host.lifetimes import Lifetimes, type_of
@@ -24,7 +25,7 @@ from .cost import Sizes, work_of_block
 from .launches import device_of, hinted_sizes, on_cpu, passed_sizes
 from .locations import merged
 from .one_launch import common_arguments, erase_unlaunched, free_name, used_and_written
-from .targets import GpuTarget, Target, target_named
+from .scheduled import main_target
 
 _OPEN = 8
 """How many merged launches may be growing at a time."""
@@ -61,7 +62,7 @@ class KernelMergeLaunches(ModulePass):
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
 
-    target: str = "cpp"
+    target: str = ""
     small: int = 65536
     max_launches: int = 16
     max_arguments: int = 64
@@ -72,7 +73,7 @@ class KernelMergeLaunches(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Merge the launches of every host function, and drop kernels that are launched no more."""
         kernels = kernels_of(op)
-        merger = _Merger(self, op, kernels, target_named(self.target))
+        merger = _Merger(self, op, kernels, main_target(op, self.target))
         for function in op.body.block.ops:
             if isinstance(function, host.FuncOp):
                 merger.run(function)

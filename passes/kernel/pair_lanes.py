@@ -44,7 +44,7 @@ class KernelPairLanes(ModulePass):
     name = "kernel-pair-lanes"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = "cpp"
+    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Pair lanes of every kernel that will be for a GPU."""

@@ -37,7 +37,7 @@ class KernelReadBack(ModulePass):
     name = "kernel-read-back"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = "cpp"
+    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Drop buffers of every kernel that will be for a CPU."""

@@ -40,7 +40,7 @@ class KernelRelaxAtomics(ModulePass):
     name = "kernel-relax-atomics"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = "cpp"
+    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Relax stores in every kernel that is not tiled yet."""

@@ -32,7 +32,7 @@ class KernelRelaxOrder(ModulePass):
     name = "kernel-relax-order"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = "cpp"
+    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Relax stores in every kernel that will be for a GPU."""

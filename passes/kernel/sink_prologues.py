@@ -46,7 +46,7 @@ class KernelSinkPrologues(ModulePass):
     name = "kernel-sink-prologues"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = "cpp"
+    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Sink ops in every kernel that will be for a GPU."""

@@ -9,6 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.passes import ModulePass
 
+from ...machines import CpuTarget, GpuTarget
 from .cpu_tiles import tile_for_cpu
 from .gpu_blocks import GpuBlocks
 from .gpu_tiles import tile_for_gpu
@@ -16,7 +17,6 @@ from .launch_facts import LaunchFacts
 from .launches import LaunchSizes
 from .scheduled import untiled
 from .spread import has_programs
-from .targets import CpuTarget
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class KernelTile(ModulePass):
 
     name = "kernel-tile"
     level: ClassVar[str] = "kernel"
-    target: str = "cpp"
+    target: str = ""
     elements: int = GpuBlocks.elements
     longest_row: int = GpuBlocks.longest_row
     step: int = GpuBlocks.step
@@ -65,7 +65,7 @@ class KernelTile(ModulePass):
             if isinstance(target, CpuTarget):
                 tile_for_cpu(function, target, sizes, self.name)
                 continue
-            if has_programs(function):
+            if isinstance(target, GpuTarget) and has_programs(function):
                 tile_for_gpu(function, target, sizes, facts.of(function), blocks, self.name)
             else:
                 function.properties["per_thread"] = IntegerAttr(blocks.per_thread, i64)

@@ -60,7 +60,7 @@ class UnrollWindows(ModulePass):
     name = "kernel-unroll-windows"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = "cpp"
+    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Unroll in every kernel for the CPU that has no target yet."""

@@ -46,7 +46,7 @@ class KernelVectorize(ModulePass):
     name = "kernel-vectorize"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = "cpp"
+    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Choose lanes for every kernel that is not tiled yet."""
@@ -55,7 +55,7 @@ class KernelVectorize(ModulePass):
             sizes = all_sizes.of(function)
             if isinstance(target, CpuTarget):
                 vectorize_for_cpu(function, target, sizes, self.name)
-            else:
+            elif isinstance(target, GpuTarget):
                 _vectorize_for_gpu(function, target, sizes)
 
 

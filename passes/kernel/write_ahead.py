@@ -43,7 +43,7 @@ class KernelWriteAhead(ModulePass):
     name = "kernel-write-ahead"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = "cpp"
+    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Move buffers of every kernel that will be for a CPU."""

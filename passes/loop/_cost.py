@@ -6,39 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import scalar
 from ...dialects.loop import AssertOp, IndexOp, LoadOp, ReduceOp, YieldOp
 from ...dialects.sym import AxesAttr
+from ...machines.costs import cost_of
 from ._accesses import map_of
 
-#: scalar operations that an op counts for; 1 for the rest of arith, 16 for the rest of math and scalar (a polynomial)
-WEIGHTS: dict[type[Operation], int] = {
-    arith.ConstantOp: 0,
-    arith.DivfOp: 4,
-    arith.DivSIOp: 8,
-    arith.DivUIOp: 8,
-    arith.RemSIOp: 8,
-    arith.RemUIOp: 8,
-    math.AbsFOp: 1,
-    math.CeilOp: 1,
-    math.CopySignOp: 1,
-    math.FloorOp: 1,
-    math.FmaOp: 1,
-    math.RoundEvenOp: 1,
-    math.RsqrtOp: 4,
-    math.SqrtOp: 4,
-    math.TruncOp: 1,
-    scalar.CastOp: 1,
-    scalar.NarrowOp: 1,
-    scalar.PhiloxOp: 64,
-    scalar.WidenOp: 1,
-    IndexOp: 1,
-    **{scalar.FUNCTION_OPS[f.name]: 1 for f in scalar.FUNCTIONS if f.predicate},
-}
-_FUNCTION = 16
 #: length from which on what an axis leaves alone costs nothing for each of its points
 _LONG = 16
 _DIVIDES = frozenset((
@@ -51,7 +27,7 @@ _DIVIDES = frozenset((
 class BodyCost:
     """What a body does for one element.
 
-    arithmetic: scalar operations, weighted, without those of `still`
+    arithmetic: scalar operations, weighted by `machines/costs.py`, without those of `still`
     still:      those whose operands stay put along the last axis, and that are taken out of its loop
     reads:      loads that touch a new element at each point; one indexed by a value counts twice. Loads that stay
                 put along an axis are served by the cache and do not count
@@ -107,9 +83,9 @@ class _Counter:
             elif kind is not YieldOp:
                 cost.divides = cost.divides or kind in _DIVIDES
                 if inside or not self.is_still(op):
-                    cost.arithmetic += weight(op)
+                    cost.arithmetic += cost_of(op.name).weight
                 else:
-                    cost.still += weight(op)
+                    cost.still += cost_of(op.name).weight
             if not inside and self.is_still(op):
                 self.still.update(op.results)
             op = op.next_op
@@ -130,14 +106,6 @@ def _symbols(op: Operation) -> frozenset[str]:
     if isinstance(op, LoadOp):
         return frozenset().union(*(e.free_symbols for e in map_of(op).data))
     return op.expr.data.free_symbols if isinstance(op, IndexOp) else frozenset()
-
-
-def weight(op: Operation) -> int:
-    """Scalar operations that an op of a body counts for."""
-    found = WEIGHTS.get(type(op))
-    if found is None:
-        found = WEIGHTS[type(op)] = 1 if op.name.startswith("arith.") else _FUNCTION
-    return found
 
 
 def _reads(load: Operation, moving: frozenset[str]) -> int:

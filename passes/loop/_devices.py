@@ -11,6 +11,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import scalar
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp
+from ...dialects.machine import target_at
+from ...machines import Target
 from ._accesses import loads_in
 from ._bodies import nest_of
 from ._splice import Site
@@ -36,6 +38,11 @@ _STEPS: frozenset[type[Operation]] = frozenset({
 def device_of(nest: Operation) -> str:
     """The device whose memory the results of a nest lie in."""
     return cast(TensorType, nest.results[0].type).device
+
+
+def target_of(nest: Operation) -> Target:
+    """The machine that a nest, or an ATen op between nests, will run on."""
+    return target_at(nest, device_of(nest))
 
 
 def objection_across_devices(producer: GenerateOp, site: Site) -> str | None:

@@ -15,12 +15,13 @@ from xdsl.passes import ModulePass
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp, yielded
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, ceildiv, const, smin, symbol
+from ...machines import GpuTarget
 from ..common.estimates import Estimates
 from ..common.functions import functions
 from ..counters import counter
-from ..kernel.targets import MOST_SUMS
 from ..remarks import remark
 from ._bodies import copy_slice, outside_values, substitute_axes
+from ._devices import target_of
 from ._identities import constant_identity, has_constants
 from ._splice import fresh_names
 from .assign_layouts import unit_dimension
@@ -89,14 +90,15 @@ class SplitReductions(ModulePass):
         One for each part side by side lies as far apart as there are parts, and each is a write of its own. But the
         second stage then has columns too, and needs enough of them.
         """
-        if cast(TensorType, nest.results[0].type).device == "cpu" or runs_along_memory(reduce):
+        if not target_of(nest).needs_many_rows or runs_along_memory(reduce):
             return False
         return estimates.product(nest.axes.sizes) >= MIN_NEIGHBOURS
 
     def parts_beside_rows(self, nest: GenerateOp, reduce: ReduceOp, length: int, estimates: Estimates) -> int:
         """Parts of a sum of columns that the programs of another nest can compute beside its rows; 0 where none can."""
         columns = estimates.product(nest.axes.sizes)
-        if cast(TensorType, nest.results[0].type).device == "cpu" or not may_join_rows(nest, reduce, columns):
+        target = target_of(nest)
+        if not isinstance(target, GpuTarget) or not may_join_rows(nest, reduce, columns, target.most_sums):
             return 0
         parts = min(length // MIN_ROWS, JOINED_PARTS * max(JOINED_COLUMNS // columns, 1))
         return parts if parts >= JOINED_PARTS // 2 else 0
@@ -104,7 +106,7 @@ class SplitReductions(ModulePass):
     def wanted_parts(self, nest: GenerateOp, reduce: ReduceOp, length: int, estimates: Estimates) -> int:
         """Parts for each element; below two when the reduction is better left whole."""
         outer = estimates.product(nest.axes.sizes)
-        if cast(TensorType, nest.results[0].type).device == "cpu":
+        if not target_of(nest).needs_many_rows:
             return self.parts if outer <= self.max_outer and length >= self.min_length else 0
         along_memory = runs_along_memory(reduce)
         programs = max(outer if along_memory else outer // COLUMNS, 1)
@@ -132,12 +134,12 @@ MIN_COLUMNS = 512
 MOST_VALUES = 16
 
 
-def may_join_rows(nest: GenerateOp, reduce: ReduceOp, columns: int) -> bool:
-    """Whether a program that has a row at hand can sum columns too, and another nest has such programs."""
+def may_join_rows(nest: GenerateOp, reduce: ReduceOp, columns: int, most_sums: int) -> bool:
+    """Whether a program that has a row at hand can sum columns too, at most so many, and another nest has such ones."""
     sums = all(name.data == "sum" for name in reduce.combiners)
     floats = all(isinstance(result.type, Float32Type) for result in reduce.results)
     alone = sum(type(op) is ReduceOp for op in nest.body.block.ops) == 1
-    if not (sums and floats and alone) or columns < MIN_COLUMNS or columns * len(reduce.results) > MOST_SUMS:
+    if not (sums and floats and alone) or columns < MIN_COLUMNS or columns * len(reduce.results) > most_sums:
         return False
     if not nest.axes.data or nest.axes.sizes[-1].as_int() != columns:
         return False

@@ -92,7 +92,7 @@ def test_command_line(installed: Path, tmp_path: Path) -> None:
     )
     assert "__builtin_fabsf" in opt(installed, tmp_path / "loop.mlir", *pipeline, "-t", "cpp")
     source.write_text(SOFTSIGN.replace("xf32>", 'xf32, device = "cuda:0">'))
-    triton = opt(installed, source, "--pipeline", "my-pipeline", "-t", 'triton{target="cuda:90"}')
+    triton = opt(installed, source, "--pipeline", "my-pipeline", "--target", "cuda:90", "-t", "triton")
     assert "tl.div_rn(x_value, 1.0 + tl.abs(x_value))" in triton
 
 

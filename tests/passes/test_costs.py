@@ -13,9 +13,9 @@ from inductile.dialects import kernel
 from inductile.dialects.context import new_context
 from inductile.errors import UserError
 from inductile.lowering.pipeline import named_passes
+from inductile.machines.roofline import roofline_named
 from inductile.passes.common.costs import Cost, ProgramCost, kernel_cost, program_costs
 from inductile.passes.common.footprint import elements, iterations
-from inductile.passes.common.machines import MACHINES, machine_named
 from inductile.passes.kernel.axes import Loop
 from inductile.passes.manager import PassManager
 
@@ -97,7 +97,7 @@ def test_a_fused_softmax_reads_and_writes_once() -> None:
     larger = costs(SOFTMAX, s0=1000)
     assert larger.total.bytes == 2 * 2 * 1000 * 4096
     assert larger.allocated == 2 * 1000 * 4096
-    seconds = larger.seconds(MACHINES["h100"])
+    seconds = larger.seconds(roofline_named("cuda:90"))
     assert seconds == pytest.approx(2 * 2 * 1000 * 4096 / 3.0e12 + 5e-6)
 
 
@@ -137,9 +137,9 @@ def test_a_matrix_product() -> None:
 def test_machines_are_data(tmp_path: Path) -> None:
     path = tmp_path / "slow.json"
     path.write_text('{"name": "slow", "bandwidth": 1e6, "operations": 1e6}')
-    assert Cost(500, 500, 3000).seconds(machine_named(str(path))) == pytest.approx(3e-3)
+    assert Cost(500, 500, 3000).seconds(roofline_named(str(path))) == pytest.approx(3e-3)
     with pytest.raises(UserError, match="unknown machine 'h1000'"):
-        machine_named("h1000")
+        roofline_named("h1000")
     path.write_text("{}")
     with pytest.raises(UserError, match="give name, bandwidth, operations, launch"):
-        machine_named(str(path))
+        roofline_named(str(path))

@@ -15,8 +15,10 @@ def test_table_and_json(tmp_path: Path) -> None:
     name, times, read, _, written, *_ = done.out.splitlines()[2].split()
     assert name.startswith("sub_")
     assert (times, read, written) == ("1", "96", "48")
-    (program,) = json.loads(run("cost", path, "--json", "--machine", "h100").out)
-    assert (program["read"], program["written"], program["machine"]) == (96, 48, "h100")
+    (program,) = json.loads(run("cost", path, "--json", "--target", "cuda:90").out)
+    assert (program["read"], program["written"], program["machine"]) == (96, 48, "cuda:90")
+    (program,) = json.loads(run("cost", path, "--json", "--machine", "h200").out)
+    assert program["machine"] == "h200"
     (eager,) = json.loads(run("cost", path, "--json", "--eager").out)
     assert [(row["name"], row["read"]) for row in eager["rows"]] == [("aten.sub.Tensor", 96), ("aten.relu", 48)]
 

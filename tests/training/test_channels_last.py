@@ -26,9 +26,7 @@ from inductile.lowering.fx_private import report_output_strides
 from inductile.lowering.pipeline import pipeline_string
 
 _PASS = "loop-channels-last"
-OPTIONS: dict[str, Any] = {
-    "pipeline": pipeline_string("default", "cpp").replace(_PASS, f"{_PASS}{{training_on_cpu=true}}")
-}
+OPTIONS: dict[str, Any] = {"pipeline": pipeline_string("default").replace(_PASS, f"{_PASS}{{training_on_cpu=true}}")}
 
 Context = Callable[[], AbstractContextManager[Any]]
 

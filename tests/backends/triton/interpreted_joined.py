@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from inductile.backends.host import build
-from inductile.passes.kernel.targets import TARGETS
+from inductile.machines import TARGETS
 from inductile.passes.loop import split_reductions
 
 from .joined import FUNCTIONS, captured, joint, lowered

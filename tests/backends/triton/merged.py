@@ -34,7 +34,7 @@ def plain(name: str) -> ModuleOp:
 def merged(name: str) -> ModuleOp:
     """The same with one launch, its kernel scheduled for an H100."""
     module = parse(PROGRAMS[name])
-    passes = [*parse_passes('kernel-merge-launches{target="cuda:90"}'), *gpu_schedule(), *parse_passes("host-free")]
+    passes = [*parse_passes("kernel-merge-launches"), *gpu_schedule(), *parse_passes("host-free")]
     PassManager(passes).run(new_context(), module)
     return parse(on_cpu(str(module)))
 

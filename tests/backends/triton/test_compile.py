@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from inductile.backends.triton import TritonKernel, emit, emit_source
+from inductile.backends.triton import TritonKernel, emit
 from inductile.backends.triton.compile_only import compile_kernel
 from inductile.backends.triton.functions import FLOAT, SIGNED, UNSIGNED
 from inductile.backends.triton.loading import load_functions
-from inductile.backends.triton.targets import target_named
+from inductile.backends.triton.targets import triton_target
 from inductile.backends.triton.variants import Variant, compile_variant
 from inductile.errors import UserError
 
@@ -244,13 +244,16 @@ def test_aligned_buffers_are_read_in_wide_accesses() -> None:
     kernel = kernel_of(text)
     assert "ld.global.v4.b32" in compile_kernel(kernel, "cuda:90").asm["ptx"]
     apart = Variant(unaligned=frozenset({0, 1}))
-    ptx = compile_variant(kernel, load_functions([kernel])[0], target_named("cuda:90"), apart).asm["ptx"]
+    ptx = compile_variant(kernel, load_functions([kernel])[0], triton_target("cuda:90"), apart).asm["ptx"]
     assert "ld.global.b16" in ptx and ".v4" not in ptx
 
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:", "hip:90", "metal:1", "cuda:9x"])
 def test_unknown_targets_are_refused(name: str) -> None:
-    with pytest.raises(UserError, match="unknown Triton target"):
-        target_named(name)
-    with pytest.raises(UserError):
-        emit_source(parse("builtin.module {}"), name)
+    with pytest.raises(UserError, match="unknown target"):
+        triton_target(name)
+
+
+def test_a_target_of_another_generator_is_refused() -> None:
+    with pytest.raises(UserError, match="Triton makes no kernels for the target 'cpp'"):
+        triton_target("cpp")

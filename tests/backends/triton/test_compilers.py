@@ -20,12 +20,12 @@ from inductile.backends.triton.bound import BoundKernel, warm_up
 from inductile.backends.triton.compilers import CompileServer
 from inductile.backends.triton.native import argument_types
 from inductile.backends.triton.request import Binary, Request
-from inductile.backends.triton.targets import TritonTarget, target_named
+from inductile.backends.triton.targets import TritonTarget, triton_target
 from inductile.backends.triton.variants import likely_variant, request_of
 
 from .support import kernel_of
 
-TARGET = target_named("cuda:90")
+TARGET = triton_target("cuda:90")
 
 
 def _kernel(name: str) -> Any:

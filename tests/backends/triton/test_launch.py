@@ -16,14 +16,14 @@ from inductile.backends.host.gpu import gpu
 from inductile.backends.triton import TritonKernel
 from inductile.backends.triton import bound as bound_module
 from inductile.backends.triton.bound import BoundKernel, DeviceKernel, Status
-from inductile.backends.triton.devices import named
 from inductile.backends.triton.launch import TritonLauncher
 from inductile.backends.triton.native import launcher_of
 from inductile.backends.triton.source import emit_source
-from inductile.backends.triton.targets import KINDS, GpuKind, TritonTarget, target_named
+from inductile.backends.triton.targets import TritonTarget, triton_target
 from inductile.backends.triton.variants import Variant, divisible_arguments, likely_variant, signature_of, variant_of
 from inductile.dialects import host, kernel
-from inductile.passes.kernel.targets import TARGETS, GpuTarget
+from inductile.lowering.fx_machines import name_of
+from inductile.machines import TARGETS, Family, GpuTarget, TritonNeeds
 
 from .support import kernel_of, parse
 
@@ -87,7 +87,7 @@ def bound(monkeypatch: pytest.MonkeyPatch) -> Bound:
     monkeypatch.setattr(bound_module, "compile_variant", compile_variant)
     for name in ("_FastCudaLauncher", "_StaticCudaLauncher"):
         monkeypatch.delattr(torch._C, name, raising=False)
-    return Bound(BoundKernel(kernel_of(TEXT), target_named("cuda:90")).on(0), compiled, calls)
+    return Bound(BoundKernel(kernel_of(TEXT), triton_target("cuda:90")).on(0), compiled, calls)
 
 
 def test_like_arguments_share_a_variant(bound: Bound) -> None:
@@ -242,14 +242,14 @@ host.func @f(%w: !aten.tensor<4xf32, {GPU}>, %v: !aten.tensor<4xf32, {GPU}>, %u:
     ],
 )
 def test_a_card_is_compiled_for_its_own_architecture(properties: dict[str, Any], target: str) -> None:
-    assert named("cuda", SimpleNamespace(**properties)) == target
+    assert name_of("cuda", SimpleNamespace(**properties)) == target
 
 
 def test_another_kind_of_gpu_needs_its_descriptors_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kind and a machine are entered; text, allocation, stream and guard then follow from torch's device type."""
-    monkeypatch.setitem(KINDS, "xpu", GpuKind("xpu", "xpu", str, lambda properties: properties.architecture))
-    monkeypatch.setitem(TARGETS, "xpu:bmg", GpuTarget("xpu:bmg", processors=160, shared_bytes=128 << 10))
-    assert named("xpu", SimpleNamespace(architecture="bmg")) == "xpu:bmg"
+    """A description is entered; text, allocation, stream and guard then follow from torch's device type."""
+    family = Family("xpu", "xpu", "triton", triton=TritonNeeds("xpu", str, lambda properties: properties.architecture))
+    monkeypatch.setitem(TARGETS, "xpu:bmg", GpuTarget("xpu:bmg", family, processors=160, shared_bytes=128 << 10))
+    assert name_of("xpu", SimpleNamespace(architecture="bmg")) == "xpu:bmg"
     monkeypatch.setattr(f"{__name__}.TEXT", TEXT.replace("cuda:90", "xpu:bmg"))
     source, namespace = _program("""
 host.func @f(%x: !aten.tensor<4xf32, device = "xpu:1">) -> (!aten.tensor<4xf32, device = "xpu:1">) symbols [] {
@@ -259,7 +259,7 @@ host.func @f(%x: !aten.tensor<4xf32, device = "xpu:1">) -> (!aten.tensor<4xf32, 
 }""")
     assert "launch0(stream, " in source and "t1 = empty_gpu((4,), (1,), dtype0)" in source
     assert namespace["device0"] == torch.device("xpu:1") and namespace["empty_gpu"] is gpu("xpu").empty
-    assert "def copy(" in emit_source(parse(TEXT), "xpu:bmg")
+    assert "def copy(" in emit_source(parse(TEXT))
 
 
 FIXED = """kernel.func @copy(%x: !kernel.buffer<f32, 64>, %y: !kernel.buffer<f32, 64>) target "cuda:90" {
@@ -280,7 +280,7 @@ def _present(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_launches_that_differ_in_nothing_take_a_short_way(bound: Bound, monkeypatch: pytest.MonkeyPatch) -> None:
     _present(monkeypatch)
-    device = BoundKernel(kernel_of(FIXED), target_named("cuda:90")).on(0)
+    device = BoundKernel(kernel_of(FIXED), triton_target("cuda:90")).on(0)
     entry = device.entry()
     assert entry is not device and entry is device.entry()
     assert list(bound.compiled) == [Variant()]
@@ -298,7 +298,7 @@ def test_a_variant_is_loaded_once(bound: Bound, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(bound_module, "load", lambda *arguments: loads.append(arguments[0]) or whole(*arguments))
     _present(monkeypatch)
     for text in (FIXED, TEXT):
-        device = BoundKernel(kernel_of(text), target_named("cuda:90")).on(0)
+        device = BoundKernel(kernel_of(text), triton_target("cuda:90")).on(0)
         for _ in range(3):
             device.entry()
     assert len(loads) == 2

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch.utils._pytree import tree_leaves
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation
 
@@ -18,12 +19,12 @@ from inductile.backends.config import Config
 from inductile.backends.run_passes import run_passes
 from inductile.backends.targets import build
 from inductile.backends.torch_compile import compile_dynamo_graph
-from inductile.backends.triton.offline import move
 from inductile.dialects import host, kernel
 from inductile.lowering.fx_import import ImportedGraph, import_graph
 from inductile.lowering.fx_private import without_modes
 from inductile.passes.common.costs import program_costs
 from inductile.passes.graph.outline_repeats import OutlineRepeats
+from inductile.passes.module.attach_target import AttachTarget
 from inductile.passes.printing import module_text
 
 
@@ -90,15 +91,14 @@ class ComparingBackend:
     ) -> ImportedGraph:
         def load() -> ImportedGraph:
             imported = import_graph(graph, inputs)
-            if self.target != "cpp":
-                move(imported.module, "cuda:0")
+            AttachTarget(self.target).apply(Context(), imported.module)
             return imported
 
         passes = [
             dataclasses.replace(_Counting(**dataclasses.asdict(p)), enabled=enabled)
             if isinstance(p, OutlineRepeats)
             else p
-            for p in choose_passes(config, self.target)
+            for p in choose_passes(config)
         ]
         return run_passes(load, lambda module: passes, config, GraphReport(kind))
 

@@ -58,7 +58,7 @@ def test_values_are_those_of_the_product(
   func.return %0 : {result}
 }}"""
     module = _module(text)
-    passes = 'graph-pad-products{target="cuda:90" always=true}'
+    passes = "graph-pad-products{always=true}"
     PassManager(parse_passes(passes), verify_each=True).run(new_context(), module)
     changed = str(module)
     steps = (rows if turned[0] else depth, depth if turned[1] else columns, columns)

@@ -9,10 +9,10 @@ import pytest
 from inductile.dialects import kernel
 from inductile.dialects.sym import parse_text
 from inductile.errors import UserError
+from inductile.machines import TARGETS, target_named
 from inductile.passes.kernel.aliasing import may_overwrite
 from inductile.passes.kernel.cost import Nest, Sizes, work_of_op
 from inductile.passes.kernel.meeting import keeps_apart
-from inductile.passes.kernel.targets import TARGETS, target_named
 from inductile.passes.kernel.transforms import block_range, linearise
 
 from .stages import parse

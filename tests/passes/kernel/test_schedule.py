@@ -10,6 +10,7 @@ from inductile.lowering.pipeline import named_passes, remaining_passes
 from inductile.passes.kernel.choose_warps import KernelChooseWarps
 from inductile.passes.kernel.tile import KernelTile
 from inductile.passes.manager import PassManager
+from inductile.passes.module.attach_target import AttachTarget
 
 from .stages import parse
 
@@ -32,7 +33,8 @@ def test_options_go_to_all_passes_that_have_them() -> None:
     passes = named_passes('schedule{target="cuda:90" per-thread=8 warps=2}')
     tile = next(p for p in passes if isinstance(p, KernelTile))
     warps = next(p for p in passes if isinstance(p, KernelChooseWarps))
-    assert (tile.target, tile.per_thread, warps.per_thread, warps.warps) == ("cuda:90", 8, 8, 2)
+    assert (tile.per_thread, warps.per_thread, warps.warps) == (8, 8, 2)
+    assert passes[0] == AttachTarget("cuda:90")
 
 
 def test_an_option_that_no_pass_has_is_refused() -> None:
@@ -45,10 +47,10 @@ def test_a_file_in_the_middle_of_the_schedule_goes_on_there(target: str) -> None
     module = parse(SUMS)
     PassManager(named_passes("schedule", target, stop_after="kernel-choose-threads")).run(new_context(), module)
     module = parse(str(module))
-    rest = remaining_passes(module, target)
+    rest = remaining_passes(module)
     assert [p.name for p in rest[:1]] == ([] if target == "cpp" else ["kernel-privatize"])
     PassManager(rest).run(new_context(), module)
-    assert remaining_passes(module, target) == []
+    assert remaining_passes(module) == []
 
 
 @pytest.mark.parametrize("target", ["cpp", "cuda:90"])

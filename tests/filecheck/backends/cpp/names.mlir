@@ -1,4 +1,4 @@
-// RUN: inductile-opt --target cpp %s | filecheck %s
+// RUN: inductile-opt -t cpp %s | filecheck %s
 
 // Names of the IR never become code as they are: keywords and functions of the support code are renamed. An assert is
 // one bit of the status. Nested parallel loops are one; a small one starts no threads.

@@ -1,4 +1,4 @@
-// RUN: inductile-opt --target cpp --split-input-file %s | filecheck %s
+// RUN: inductile-opt -t cpp --split-input-file %s | filecheck %s
 
 // A copy that swaps two axes; nothing else is in the loops.
 

@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --pipeline 'schedule{target="cuda:90"}' -t 'triton{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s --target cuda:90 --pipeline schedule -t triton | filecheck %s
 
 // A loop over rows carries the sums of columns: a local buffer that is filled in front of the loop, and loaded and stored
 // in each iteration, is a variable. What was loaded keeps a name of its own, which the next store does not touch.

@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s -t 'triton{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s -t triton | filecheck %s
 
 // Lanes that see equally many elements share their number: a quotient a step is taken once, not once a lane.
 

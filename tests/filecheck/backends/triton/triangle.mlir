@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --pipeline 'schedule{target="cuda:90"}' -t 'triton{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s --target cuda:90 --pipeline schedule -t triton | filecheck %s
 
 // A loop as long as the number of its row says is no axis of the grid: programs take rows, and go along them.
 

@@ -1,6 +1,6 @@
-// RUN: inductile-opt %s -p 'graph-pad-products{target="cuda:90" always=true}' | filecheck %s
-// RUN: inductile-opt %s -p 'graph-pad-products{target="cuda:90" always=true}' --remarks 2>&1 | filecheck %s --check-prefix=REMARK
-// RUN: inductile-opt %s -p 'graph-pad-products{target="cuda:90" always=true},lower-aten-to-loop,loop-eliminate-views,loop-simplify-indices,loop-inline,loop-dce' | filecheck %s --check-prefix=FUSED
+// RUN: inductile-opt %s --target cuda:90 -p 'graph-pad-products{always=true}' | filecheck %s
+// RUN: inductile-opt %s --target cuda:90 -p 'graph-pad-products{always=true}' --remarks 2>&1 | filecheck %s --check-prefix=REMARK
+// RUN: inductile-opt %s --target cuda:90 -p 'graph-pad-products{always=true},lower-aten-to-loop,loop-eliminate-views,loop-simplify-indices,loop-inline,loop-dce' | filecheck %s --check-prefix=FUSED
 
 // Columns of the result are unaligned, and the bias is a row more of the depth.
 // CHECK-LABEL: @logits

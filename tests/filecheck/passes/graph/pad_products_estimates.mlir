@@ -1,8 +1,8 @@
-// RUN: inductile-opt %s -p 'graph-pad-products{target="cuda:90"}' | filecheck %s
-// RUN: inductile-opt %s -p 'graph-pad-products{target="cuda:90"}' --remarks 2>&1 | filecheck %s --check-prefix=REMARK
-// RUN: inductile-opt %s -p graph-pad-products{target=cpp} | filecheck %s --check-prefix=OFF
-// RUN: inductile-opt %s -p 'graph-pad-products{target="cuda:90" pad-products=false}' | filecheck %s --check-prefix=OFF
-// RUN: inductile-opt %s -p 'graph-pad-products{target="hip:gfx942"}' | filecheck %s --check-prefix=OFF
+// RUN: inductile-opt %s --target cuda:90 -p graph-pad-products | filecheck %s
+// RUN: inductile-opt %s --target cuda:90 -p graph-pad-products --remarks 2>&1 | filecheck %s --check-prefix=REMARK
+// RUN: inductile-opt %s --target cpp -p graph-pad-products | filecheck %s --check-prefix=OFF
+// RUN: inductile-opt %s --target cuda:90 -p 'graph-pad-products{pad-products=false}' | filecheck %s --check-prefix=OFF
+// RUN: inductile-opt %s --target hip:gfx942 -p graph-pad-products | filecheck %s --check-prefix=OFF
 // OFF-NOT: constant_pad_nd
 // OFF-NOT: implementation
 

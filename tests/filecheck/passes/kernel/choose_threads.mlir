@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each -p kernel-choose-threads | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each --target cpp -p kernel-choose-threads | filecheck %s
 
 // As many loops as feed every core are one; a thread is given 1024 iterations at least.
 

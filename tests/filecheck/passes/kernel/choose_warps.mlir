@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each --pipeline 'schedule{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each --target cuda:90 --pipeline schedule | filecheck %s
 
 // Two inputs of 16 bits, 1024 elements a program: 8 for a thread, which one instruction loads.
 

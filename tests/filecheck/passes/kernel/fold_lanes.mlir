@@ -1,5 +1,5 @@
-// RUN: inductile-opt %s --split-input-file --verify-each=numerics --pipeline 'schedule{target="cuda:90"}' | filecheck %s
-// RUN: inductile-opt %s --split-input-file -p 'kernel-fold-lanes{target="cuda:90"}' | filecheck %s --check-prefix=ALONE
+// RUN: inductile-opt %s --split-input-file --verify-each=numerics --target cuda:90 --pipeline schedule | filecheck %s
+// RUN: inductile-opt %s --split-input-file --target cuda:90 -p kernel-fold-lanes | filecheck %s --check-prefix=ALONE
 
 // A rotation: a lane computes an element of each half, and reads both once.
 

@@ -1,5 +1,5 @@
-// RUN: inductile-opt %s --split-input-file --verify-each --pipeline 'schedule{target="cuda:90"}' | filecheck %s
-// RUN: inductile-opt %s --split-input-file --debug-counter kernel-hoist-loads-count=0 --pipeline 'schedule{target="cuda:90"}' | filecheck %s --check-prefixes=LATE
+// RUN: inductile-opt %s --split-input-file --verify-each --target cuda:90 --pipeline schedule | filecheck %s
+// RUN: inductile-opt %s --split-input-file --debug-counter kernel-hoist-loads-count=0 --target cuda:90 --pipeline schedule | filecheck %s --check-prefixes=LATE
 
 // The chosen logit is read in front of the loop over its row; what the kernel writes itself is read where it was.
 

@@ -1,5 +1,5 @@
-// RUN: inductile-opt %s --split-input-file --verify-each=numerics --pipeline 'schedule{target="cuda:90"}' | filecheck %s
-// RUN: inductile-opt %s --split-input-file -p 'kernel-interleave-lanes{target="cuda:90"}' | filecheck %s --check-prefix=ALONE
+// RUN: inductile-opt %s --split-input-file --verify-each=numerics --target cuda:90 --pipeline schedule | filecheck %s
+// RUN: inductile-opt %s --split-input-file --target cuda:90 -p kernel-interleave-lanes | filecheck %s --check-prefix=ALONE
 
 // Four side by side: a lane for each place, and one store.
 

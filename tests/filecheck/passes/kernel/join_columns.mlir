@@ -1,5 +1,5 @@
-// RUN: inductile-opt %s --split-input-file --verify-each -p 'kernel-join-columns{target="cuda:90"}' | filecheck %s
-// RUN: inductile-opt %s --split-input-file -p 'kernel-join-columns' | filecheck %s --check-prefix=CPU
+// RUN: inductile-opt %s --split-input-file --verify-each --target cuda:90 -p kernel-join-columns | filecheck %s
+// RUN: inductile-opt %s --split-input-file --target cpp -p kernel-join-columns | filecheck %s --check-prefix=CPU
 
 // CPU-NOT: _and_columns
 

@@ -1,5 +1,5 @@
-// RUN: inductile-opt %s --split-input-file --verify-each -p kernel-map | filecheck %s
-// RUN: inductile-opt %s --split-input-file --verify-each -p 'kernel-map{target="cuda:90"}' | filecheck %s --check-prefix=GPU
+// RUN: inductile-opt %s --split-input-file --verify-each --target cpp -p kernel-map | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each --target cuda:90 -p kernel-map | filecheck %s --check-prefix=GPU
 
 // Loops of a perfect nest may all run at once; what is inside is not mapped yet.
 

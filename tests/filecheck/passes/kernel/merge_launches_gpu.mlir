@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each -p 'kernel-merge-launches{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each --target cuda:90 -p kernel-merge-launches | filecheck %s
 
 // On a GPU: each nest computes for itself what it needs, and what has no nest gets one of a single iteration. What
 // reduces stays with what reduces, what one program has to run in order by itself, and what takes longer than its

@@ -1,5 +1,5 @@
 // RUN: inductile-opt %s --split-input-file --verify-each -p kernel-merge-loops | filecheck %s
-// RUN: inductile-opt %s --split-input-file --verify-each -p 'kernel-merge-loops{target="cuda:90"}' | filecheck %s --check-prefix=GPU
+// RUN: inductile-opt %s --split-input-file --verify-each --target cuda:90 -p kernel-merge-loops | filecheck %s --check-prefix=GPU
 
 // Softmax: the exponentials and their sum are one loop; the maximum has to be known before, the sum before the division.
 

@@ -1,5 +1,5 @@
-// RUN: inductile-opt %s --split-input-file --verify-each=numerics --pipeline 'schedule{target="cuda:90"}' | filecheck %s
-// RUN: inductile-opt %s --split-input-file -p 'kernel-pair-lanes{target="cuda:90"}' | filecheck %s --check-prefix=ALONE
+// RUN: inductile-opt %s --split-input-file --verify-each=numerics --target cuda:90 --pipeline schedule | filecheck %s
+// RUN: inductile-opt %s --split-input-file --target cuda:90 -p kernel-pair-lanes | filecheck %s --check-prefix=ALONE
 
 // Two neighbours read one place: half as many lanes read it once, and store both. Triton sees no order in stores of
 // every other place along a tile of two axes, so that the tile has one.

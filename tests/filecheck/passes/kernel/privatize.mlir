@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each=numerics --pipeline 'schedule{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each=numerics --target cuda:90 --pipeline schedule | filecheck %s
 
 // Rows of several heads, written in place, behind checks that are made once for all heads: each head has a part of the
 // buffer for itself, which fits into registers. As a whole it would go through memory, for what it holds is overwritten.

@@ -1,5 +1,4 @@
 // RUN: inductile-opt %s --split-input-file --verify-each=numerics -p kernel-read-back | filecheck %s
-// RUN: inductile-opt %s --split-input-file -p 'kernel-read-back{target="cuda:90"}' | filecheck %s
 
 // What the row holds is in memory as well.
 

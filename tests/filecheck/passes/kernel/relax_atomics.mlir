@@ -1,5 +1,5 @@
-// RUN: inductile-opt %s --split-input-file --verify-each -p kernel-map,kernel-vectorize,kernel-relax-atomics | filecheck %s
-// RUN: inductile-opt %s --split-input-file --verify-each -p 'kernel-map{target="cuda:90"},kernel-vectorize{target="cuda:90"},kernel-relax-atomics{target="cuda:90"}' | filecheck %s --check-prefix=GPU
+// RUN: inductile-opt %s --split-input-file --verify-each --target cpp -p kernel-map,kernel-vectorize,kernel-relax-atomics | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each --target cuda:90 -p kernel-map,kernel-vectorize,kernel-relax-atomics | filecheck %s --check-prefix=GPU
 
 // Rows that may meet run one after the other on a CPU, and all at once on a GPU.
 

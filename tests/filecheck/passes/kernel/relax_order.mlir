@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --verify-each -p 'kernel-relax-order{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s --verify-each --target cuda:90 -p kernel-relax-order | filecheck %s
 // RUN: inductile-opt %s -p kernel-relax-order | filecheck %s --check-prefix=CPU
 
 // Which of two plain stores wins is not said on a GPU; sums keep their atomicity, and a set on a CPU its order.

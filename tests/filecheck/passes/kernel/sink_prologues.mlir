@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each=numerics -p 'kernel-sink-prologues{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each=numerics --target cuda:90 -p kernel-sink-prologues | filecheck %s
 
 // A row's scale is computed again for each of its elements, which are then spread over programs.
 

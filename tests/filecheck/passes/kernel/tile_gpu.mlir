@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each --pipeline 'schedule{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each --target cuda:90 --pipeline schedule | filecheck %s
 
 // One long axis: programs of 1024 elements.
 

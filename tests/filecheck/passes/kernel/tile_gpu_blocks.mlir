@@ -1,8 +1,8 @@
-// RUN: inductile-opt %s --pipeline 'schedule{target="cuda:90"}' | filecheck %s
-// RUN: inductile-opt %s --pipeline 'schedule{target="cuda:90" elements=2048}' | filecheck %s --check-prefix=OTHER
-// RUN: inductile-opt %s --pipeline 'schedule{target="cuda:90" warps=1}' | filecheck %s --check-prefix=ONE
-// RUN: inductile-opt %s --pipeline 'schedule{target="cuda:90" step=4096 unroll=2}' | filecheck %s --check-prefix=UNROLLED
-// RUN: not inductile-opt %s --pipeline 'schedule{target="cuda:90" step=3000}' 2>&1 | filecheck %s --check-prefix=POWERS
+// RUN: inductile-opt %s --target cuda:90 --pipeline schedule | filecheck %s
+// RUN: inductile-opt %s --target cuda:90 --pipeline 'schedule{elements=2048}' | filecheck %s --check-prefix=OTHER
+// RUN: inductile-opt %s --target cuda:90 --pipeline 'schedule{warps=1}' | filecheck %s --check-prefix=ONE
+// RUN: inductile-opt %s --target cuda:90 --pipeline 'schedule{step=4096 unroll=2}' | filecheck %s --check-prefix=UNROLLED
+// RUN: not inductile-opt %s --target cuda:90 --pipeline 'schedule{step=3000}' 2>&1 | filecheck %s --check-prefix=POWERS
 
 // The numbers that schedules are made of are options.
 

@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each -p "kernel-unroll-windows{target=cpp}" | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each --target cpp -p "kernel-unroll-windows" | filecheck %s
 // RUN: inductile-opt %s --split-input-file -p "kernel-unroll-windows{target=\"cuda:90\"}" | filecheck %s --check-prefix=GPU
 
 // Lanes can run along i1: the window is written out, in order.

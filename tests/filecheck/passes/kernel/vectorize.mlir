@@ -1,5 +1,5 @@
-// RUN: inductile-opt %s --split-input-file --verify-each -p kernel-map,kernel-vectorize | filecheck %s
-// RUN: inductile-opt %s --split-input-file --verify-each -p 'kernel-map{target="cuda:90"},kernel-vectorize{target="cuda:90"}' | filecheck %s --check-prefix=GPU
+// RUN: inductile-opt %s --split-input-file --verify-each --target cpp -p kernel-map,kernel-vectorize | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each --target cuda:90 -p kernel-map,kernel-vectorize | filecheck %s --check-prefix=GPU
 
 // Rows: lanes along the inner axis, with four registers of accumulators on a CPU. A GPU's tiles are chosen later.
 

@@ -1,0 +1,148 @@
+"""What a description of a target holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from .family import Family
+from .products import ProductRates
+
+_NONE: Mapping[int, float] = MappingProxyType({})
+_ATOMICS: Mapping[str, int] = MappingProxyType({"integer": 32, "sum": 16, "extremum": 32})
+
+
+@dataclass(frozen=True)
+class Target:
+    """A machine that kernels are made for.
+
+    name:               `cpp`, or a family and an architecture: `cuda:90`, `hip:gfx942`
+    family:             what it has in common with others
+    model:              the common model whose figures these are
+    bandwidth:          bytes that its memory moves in a nanosecond, as the maker says
+    copied:             bytes in a nanosecond, reads plus writes, that a copy reached; 0: not measured
+    rates:              bits of a float -> multiplications and additions in a nanosecond without matrix units, as the
+                        maker says
+    launch_nanoseconds: what starting a kernel costs
+    instruction_bytes:  what one instruction of an elementwise op takes of an element's time, in bytes that memory moves
+                        meanwhile
+    function_bytes:     the same for a function such as exp
+    """
+
+    name: str
+    family: Family = field(repr=False)
+    model: str = ""
+    bandwidth: float = 0
+    copied: float = 0
+    rates: Mapping[int, float] = field(default_factory=lambda: _NONE, repr=False)
+    launch_nanoseconds: int = 5000
+    instruction_bytes: float = 0.125
+    function_bytes: float = 0.5
+
+    @property
+    def device(self) -> str:
+        """Torch's type of device."""
+        return self.family.device
+
+    @property
+    def arch(self) -> str:
+        """What stands behind the colon of the name, `90`."""
+        return self.name.partition(":")[2]
+
+    @property
+    def needs_many_rows(self) -> bool:
+        """Whether a nest with few rows leaves most of the machine idle, so that it had better have more of them."""
+        raise NotImplementedError
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether stores of different iterations that meet can happen in the order of the iterations."""
+        return not self.needs_many_rows
+
+
+@dataclass(frozen=True)
+class CpuTarget(Target):
+    """A multicore CPU with SIMD units.
+
+    vector_bytes:  width of a SIMD register
+    registers:     SIMD registers that accumulators may take
+    cores:         threads that a schedule should be able to feed
+    l1_bytes, l2_bytes: private data caches of a core
+    line_bytes:    a cache line
+    grain:         work, in the units of `costs.py`, below which a thread is not worth waking
+    capability:    torch's name of the instruction set, as in ATEN_CPU_CAPABILITY; "": what the machine has
+    flags:         of the C++ compiler, besides those of every compile
+    """
+
+    vector_bytes: int = 64
+    registers: int = 8
+    cores: int = 16
+    l1_bytes: int = 32 << 10
+    l2_bytes: int = 1 << 20
+    line_bytes: int = 64
+    grain: int = 1 << 17
+    capability: str = ""
+    flags: tuple[str, ...] = ()
+
+    @property
+    def needs_many_rows(self) -> bool:
+        """A core keeps its lanes busy along a row."""
+        return False
+
+
+@dataclass(frozen=True)
+class GpuTarget(Target):
+    """A GPU that Triton compiles for.
+
+    warp:          lanes that run in step
+    processors:    streaming multiprocessors or compute units
+    warps:         most warps of one program
+    threads:       most threads that a processor runs at once
+    shared_bytes:  memory that the threads of one program share
+    registers:     32-bit registers of a processor
+    cache_bytes:   the cache that all processors share
+    vector_bytes:  what one instruction of a thread loads or stores
+    sector_bytes:  what one transaction of the memory moves
+    line_bytes:    a cache line
+    most_sums:     elements of sums that one program keeps in registers
+    matrix_rates:  bits of an element -> multiplications and additions in a nanosecond on the matrix units, summed in
+                   float32, as the maker says; 32 is TF32 where there is such a thing
+    matrix_bytes:  what rows of operands have to be aligned to for these units
+    atomics:       what the memory combines by itself -> the least bits of an element: an "integer" but for products,
+                   the "sum" and the "extremum" of floats
+    products:      bits of an element -> measured rates of the library's matrix products
+    attention:     bits of an element -> operations in a nanosecond of the library's attention, measured
+    """
+
+    warp: int = 32
+    processors: int = 108
+    warps: int = 32
+    threads: int = 2048
+    shared_bytes: int = 160 << 10
+    registers: int = 64 << 10
+    cache_bytes: int = 40 << 20
+    vector_bytes: int = 16
+    sector_bytes: int = 32
+    line_bytes: int = 128
+    most_sums: int = 16384
+    matrix_rates: Mapping[int, float] = field(default_factory=lambda: _NONE, repr=False)
+    matrix_bytes: int = 16
+    atomics: Mapping[str, int] = field(default_factory=lambda: _ATOMICS, repr=False)
+    products: Mapping[int, ProductRates] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    attention: Mapping[int, float] = field(default_factory=lambda: _NONE, repr=False)
+
+    @property
+    def needs_many_rows(self) -> bool:
+        """Programs share the rows, and there is room for thousands of threads."""
+        return True
+
+    @property
+    def room(self) -> int:
+        """Threads that run at once."""
+        return self.processors * self.threads
+
+    @property
+    def launch_bytes(self) -> int:
+        """Bytes that the memory moves while a kernel is launched."""
+        return int(self.bandwidth * self.launch_nanoseconds)

@@ -1,0 +1,1 @@
+"""Passes on a module of any level."""
