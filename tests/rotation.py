@@ -1,6 +1,7 @@
 """Long tables that repeat one mechanism: each commit runs a part of them, and in time all are run.
 
-`INDUCTILE_WHOLE=1 make test` runs the whole tables.
+A table is the rows that `part` draws, or the parameters of a test marked `rotates(of)`. `INDUCTILE_WHOLE=1 make test`
+runs the whole tables; tests that are named, by `::` or by `-k`, run whole too.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
+
+import pytest
 
 T = TypeVar("T")
 
@@ -29,12 +32,31 @@ def commit() -> str:
 
 def part(rows: Sequence[T], of: int) -> list[T]:
     """One of `of` rows, in their order, drawn by the commit alone."""
-    if os.environ.get("INDUCTILE_WHOLE", "0") not in ("", "0"):
-        return list(rows)
-    return part_of(commit(), rows, of)
+    return list(rows) if is_whole() else part_of(commit(), rows, of)
+
+
+def is_whole() -> bool:
+    """Whether nothing rotates."""
+    return os.environ.get("INDUCTILE_WHOLE", "0") not in ("", "0")
 
 
 def part_of(commit: str, rows: Sequence[T], of: int) -> list[T]:
     """The rows that a commit takes."""
     taken = random.Random(commit).sample(range(len(rows)), -(-len(rows) // of))
     return [rows[k] for k in sorted(taken)]
+
+
+def rotated(config: pytest.Config, items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """The tests without the parameters that other commits run."""
+    if is_whole() or config.getoption("keyword") or any("::" in each for each in config.args):
+        return list(items)
+    tables: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("rotates") is not None:
+            tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    others: set[pytest.Item] = set()
+    for test, rows in tables.items():
+        marker = rows[0].get_closest_marker("rotates")
+        assert marker is not None
+        others.update(set(rows).difference(part_of(f"{commit()} {test}", rows, *marker.args)))
+    return [item for item in items if item not in others]
