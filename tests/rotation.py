@@ -1,7 +1,8 @@
 """Long tables that repeat one mechanism: each commit runs a part of them, and in time all are run.
 
-A table is the rows that `part` draws, or the parameters of a test marked `rotates(of)`. `INDUCTILE_WHOLE=1 make test`
-runs the whole tables; tests that are named, by `::` or by `-k`, run whole too.
+A table is the rows that `part` draws, or the parameters of a test marked `rotates(of)`; where the mark says
+`each="case"`, those with which one value of that parameter meets. `INDUCTILE_WHOLE=1 make test` runs the whole tables;
+tests that are named, by `::` or by `-k`, run whole too.
 """
 
 from __future__ import annotations
@@ -53,10 +54,21 @@ def rotated(config: pytest.Config, items: Sequence[pytest.Item]) -> list[pytest.
     tables: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("rotates") is not None:
-            tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
+            tables.setdefault(_table(item), []).append(item)
     others: set[pytest.Item] = set()
-    for test, rows in tables.items():
-        marker = rows[0].get_closest_marker("rotates")
-        assert marker is not None
-        others.update(set(rows).difference(part_of(f"{commit()} {test}", rows, *marker.args)))
+    for name, rows in tables.items():
+        others.update(set(rows).difference(part_of(f"{commit()} {name}", rows, _marker(rows[0]).args[0])))
     return [item for item in items if item not in others]
+
+
+def _marker(item: pytest.Item) -> pytest.Mark:
+    marker = item.get_closest_marker("rotates")
+    assert marker is not None
+    return marker
+
+
+def _table(item: pytest.Item) -> str:
+    """Of which table a test is a row."""
+    name = item.nodeid.partition("[")[0]
+    each = _marker(item).kwargs.get("each")
+    return name if each is None else f"{name} {vars(item)['callspec'].indices[each]}"

@@ -27,17 +27,18 @@ def test_the_whole_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
 class Item:
     """As much of pytest's as rotation reads."""
 
-    def __init__(self, nodeid: str, marked: bool) -> None:
-        self.nodeid, self.marked = nodeid, marked
+    def __init__(self, nodeid: str, mark: Any = None, **indices: int) -> None:
+        self.nodeid, self.mark, self.callspec = nodeid, mark, SimpleNamespace(indices=indices)
 
     def get_closest_marker(self, name: str) -> Any:
-        return SimpleNamespace(args=(3,)) if self.marked and name == "rotates" else None
+        return self.mark if name == "rotates" else None
 
 
 def _items() -> list[Any]:
     """Seven parameters of a marked test, and what stays whole."""
-    table = [Item(f"a.py::f[{k}]", True) for k in range(7)]
-    return [*table, Item("a.py::g", True), *(Item(f"a.py::h[{k}]", False) for k in range(4))]
+    mark = pytest.mark.rotates(3).mark
+    table = [Item(f"a.py::f[{k}]", mark) for k in range(7)]
+    return [*table, Item("a.py::g", mark), *(Item(f"a.py::h[{k}]") for k in range(4))]
 
 
 def _config(keyword: str = "", *args: str) -> Any:
@@ -63,3 +64,14 @@ def test_what_is_named_does_not_rotate(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rotated(_config("f"), items) == rotated(_config("", "a.py::f"), items) == items
     monkeypatch.setenv("INDUCTILE_WHOLE", "1")
     assert rotated(_config(), items) == items
+
+
+def test_each_value_of_a_parameter_keeps_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("INDUCTILE_WHOLE", raising=False)
+    mark = pytest.mark.rotates(2, each="case").mark
+    items: list[Any] = [
+        Item(f"a.py::f[{case}-{mode}]", mark, case=case, mode=mode) for case in range(9) for mode in (0, 1)
+    ]
+    kept: list[Any] = rotated(_config(), items)
+    assert [item.callspec.indices["case"] for item in kept] == list(range(9))
+    assert {item.callspec.indices["mode"] for item in kept} == {0, 1}
