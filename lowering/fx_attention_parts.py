@@ -331,7 +331,7 @@ def transposed_of(node: Any) -> Node | None:
         dims = node.args[1:]
         if all(isinstance(d, int) for d in dims) and {d % rank for d in dims} == {rank - 1, rank - 2}:  # pyright: ignore
             return node.args[0] if isinstance(node.args[0], Node) else None
-    if isinstance(node, Node) and computed_attribute(node) == "mT":
+    if isinstance(node, Node) and computed_attribute(node) == "mT" and isinstance(node.args[0], Node):
         return node.args[0]
     return None
 

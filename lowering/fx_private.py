@@ -198,7 +198,7 @@ def report_output_strides(strides: Sequence[tuple[Any, ...] | None]) -> None:
 
 
 #: attributes of tensors that are computed, as Dynamo of torch 2.14 calls them
-_ATTRIBUTES = {torch.ops.aten.mT: "mT", torch.ops.aten.numpy_T: "T"}
+_ATTRIBUTES: dict[Any, str] = {torch.ops.aten.mT: "mT", torch.ops.aten.numpy_T: "T"}
 
 
 def computed_attribute(node: torch.fx.Node) -> str | None:
