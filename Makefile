@@ -38,11 +38,22 @@ format: venv ## format the code and mend what ruff can mend
 types: venv ## check types
 	$(BIN)/basedpyright
 
-test: lint types ## lint, types, and all tests; ARGS='...' is passed to pytest
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --import-mode=importlib $(ARGS)
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --import-mode=importlib
 
-check: lint types ## the quick part: lint, types, and the tests of dialects, lowering and loop passes
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --import-mode=importlib -m "not slow and not gpu" tests/dialects tests/filecheck tests/lowering tests/passes/loop tests/*.py $(ARGS)
+# Types are checked while the tests run: that takes one process for minutes, and tests begin with imports.
+define with_types
+@found=$$(mktemp); trap 'rm -f "$$found"' EXIT; \
+{ $(BIN)/basedpyright >"$$found" 2>&1 || { cat "$$found"; false; }; } & types=$$!; \
+status=0; $(1) || status=$$?; \
+wait $$types || { echo; cat "$$found"; echo 'make types: failed, as shown above'; exit 1; }; \
+exit $$status
+endef
+
+test: lint ## lint, types, and all tests; ARGS='...' is passed to pytest
+	$(call with_types,$(PYTEST) $(ARGS))
+
+check: lint ## the quick part: lint, types, and the tests of dialects, lowering and loop passes
+	$(call with_types,$(PYTEST) -m "not slow and not gpu" tests/dialects tests/filecheck tests/lowering tests/passes/loop tests/*.py $(ARGS))
 
 demo: venv ## compile a small model and show its stages
 	$(BIN)/python examples/demo.py

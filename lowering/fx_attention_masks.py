@@ -22,7 +22,7 @@ from .fx_mask_kinds import CAUSAL, VISIBLE, first_keys, kind_of
 from .fx_mask_meaning import meaning, shows_diagonal
 from .fx_mask_terms import UnknownTermError, described
 from .fx_pre_grad import pre_grad_pass
-from .fx_private import known_true, without_modes
+from .fx_private import computed_attribute, known_true, without_modes
 from .fx_writes import ancestors, written_values
 
 _NAME = "prove-attention-masks"
@@ -49,8 +49,6 @@ _OF_TENSORS = (
 _FUNCTIONS: frozenset[Callable[..., Any]] = frozenset(
     getattr(module, name) for module, names in ((operator, _OPERATORS), (torch, _OF_TORCH)) for name in names.split()
 )
-#: attributes of tensors that are computed, as Dynamo calls them
-_OF_ATEN: frozenset[Any] = frozenset({torch.ops.aten.mT, torch.ops.aten.numpy_T})
 #: Dynamo of torch 2.11 calls `__eq__` and its like as methods
 _METHODS = frozenset(_OF_TENSORS.split()) | {f"__{name.strip('_')}__" for name in _OPERATORS.split()}
 _PARAMETERS = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
@@ -237,7 +235,7 @@ def _is_pure(node: Node) -> bool:
     if node.op == "call_function":
         name = getattr(node.target, "__name__", "")
         is_method = name in _METHODS and getattr(torch.Tensor, name, None) is node.target
-        return is_method or node.target in _FUNCTIONS or node.target in _OF_ATEN
+        return is_method or node.target in _FUNCTIONS or computed_attribute(node) is not None
     return node.op == "call_method" and node.target in _METHODS
 
 

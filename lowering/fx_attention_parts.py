@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch.fx import Node
 
-from .fx_private import known_true, module_number
+from .fx_private import computed_attribute, known_true, module_number
 
 HIDING = -1e9
 """What stands for a hidden score, or is added to one, from here on down gives it a weight of 0 beside a seen one."""
@@ -342,7 +342,7 @@ def transposed_of(node: Any) -> Node | None:
         dims = node.args[1:]
         if all(isinstance(d, int) for d in dims) and {d % rank for d in dims} == {rank - 1, rank - 2}:  # pyright: ignore
             return node.args[0] if isinstance(node.args[0], Node) else None
-    if is_call(node, (torch.ops.aten.mT,)) or (is_call(node, (getattr,)) and node.args[1:] == ("mT",)):
+    if isinstance(node, Node) and computed_attribute(node) == "mT" and isinstance(node.args[0], Node):
         return node.args[0]
     return None
 

@@ -16,6 +16,7 @@ from torch.fx import Node
 
 from ..dialects.sym import ONE, ZERO, Expr, Ranges, const, prove_eq, prove_nonneg, symbol
 from ..errors import UnsupportedError
+from .fx_private import computed_attribute
 from .fx_sym import from_symint
 
 
@@ -39,8 +40,6 @@ Term: TypeAlias = "Expr | All | Never"
 Index: TypeAlias = tuple[Expr, ...]
 TRUE, FALSE = All(), Never()
 _WIDE = (torch.int64, torch.int32)
-ATTRIBUTES = torch.ops.aten
-"""Where Dynamo finds `x.mT`."""
 
 
 @dataclass(frozen=True)
@@ -149,14 +148,20 @@ def described(node: Node) -> str:
 
 
 def operation_name(node: Node) -> str | None:
-    """The name of a method of tensors, of one of Python's operators, or of a function of torch: "and" of `and_`."""
+    """The name of a method or an attribute of tensors, of one of Python's operators, or of a function of torch.
+
+    That of `and_` is "and".
+    """
     if node.op == "call_method":
         name = str(node.target)
         return name[2:-2] if name.startswith("__") and name.endswith("__") else name
     if node.op != "call_function":
         return None
+    attribute = computed_attribute(node)
+    if attribute is not None:
+        return attribute
     name = getattr(node.target, "__name__", "")
-    is_own = any(getattr(module, name, None) is node.target for module in (operator, torch, torch.Tensor, ATTRIBUTES))
+    is_own = any(getattr(module, name, None) is node.target for module in (operator, torch, torch.Tensor))
     return name.strip("_") if name and is_own and (not name.endswith("_") or hasattr(operator, name)) else None
 
 
@@ -464,7 +469,8 @@ _RULES: Mapping[str, Callable[..., Any]] = {
     "logical_or": _elementwise(_or), "logical_not": _elementwise(negated),
     "arange": _arange, "ones": _filled(1), "zeros": _filled(0), "new_ones": _filled(1), "new_zeros": _filled(0),
     "full": _full, "new_full": _full, "expand": _expanded, "expand_as": _expanded_as, "unsqueeze": _unsqueezed,
-    "transpose": _transposed, "mT": lambda t, x: _transposed(t, x, -1, -2), "to": _same,
+    "transpose": _transposed, "mT": lambda t, x, *_: _transposed(t, x, -1, -2),
+    "T": lambda t, x, *_: Tensor(x.shape[::-1], lambda index: x.at(index[::-1])), "to": _same,
     "bool": lambda t, x: _same(t, x, torch.bool),
     "long": lambda t, x: _same(t, x, torch.int64), "contiguous": _same, "clone": _same, "getitem": _indexed,
     "diff": _differences, "cumsum": _running_sum,

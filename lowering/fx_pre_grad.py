@@ -132,11 +132,13 @@ _DROPOUTS = (F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, F.alpha_dropout, 
 
 @pre_grad_pass("remove-identities")
 def remove_identities(graph: GraphModule, inputs: Sequence[Any]) -> None:
-    """dropout(x, training=False) == x: eager returns the very tensor, so nobody gains or loses an alias."""
+    """dropout(x, training=False) == dropout(x, p=0) == x: eager returns the very tensor, and no alias comes or goes."""
     for node in list(graph.graph.nodes):
         if node.op != "call_function" or node.target not in _DROPOUTS or not isinstance(node.args[0], Node):
             continue
-        if _arguments(node).get("training") is False and counter("remove-identities"):
+        given = _arguments(node)
+        drops_nothing = given.get("training") is False or (isinstance(given.get("p"), int | float) and given["p"] == 0)
+        if drops_nothing and counter("remove-identities"):
             node.replace_all_uses_with(node.args[0])
             graph.graph.erase_node(node)
             remark("passed", "remove-identities", None, f"{node.name} is its argument")

@@ -197,6 +197,22 @@ def report_output_strides(strides: Sequence[tuple[Any, ...] | None]) -> None:
         context.output_strides.extend(strides)
 
 
+#: attributes of tensors that are computed, as Dynamo of torch 2.14 calls them
+_ATTRIBUTES: dict[Any, str] = {torch.ops.aten.mT: "mT", torch.ops.aten.numpy_T: "T"}
+
+
+def computed_attribute(node: torch.fx.Node) -> str | None:
+    """The name of the computed attribute of a tensor that a call of a Dynamo graph reads: "mT" of `x.mT`, or "T".
+
+    Dynamo of torch 2.14 calls an operator, that of 2.11 `getattr(x, "mT")`.
+    """
+    if node.op != "call_function":
+        return None
+    if node.target is getattr:
+        return next((name for name in _ATTRIBUTES.values() if node.args[1:] == (name,)), None)
+    return _ATTRIBUTES.get(node.target)
+
+
 def shape_env_of(symbol: torch.SymInt | torch.SymFloat | torch.SymBool) -> Any:
     """The ShapeEnv that a symbolic number belongs to."""
     return symbol.node.shape_env

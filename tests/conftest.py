@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from .filecheck_runner.plugin import pytest_addoption as pytest_addoption
 from .filecheck_runner.plugin import pytest_collect_file as pytest_collect_file
+from .rotation import rotated
 
 # Spinning OpenMP threads of two test processes would take turns on the same cores; read when torch is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -34,8 +35,11 @@ def _private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is marked slow comes first, so that no process waits at the end for another that has just begun with it."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tables rotate. What is slow comes first: no process waits at the end for another that has just begun with it."""
+    kept = rotated(config, items)
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    items[:] = kept
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

@@ -1,6 +1,8 @@
 """Long tables that repeat one mechanism: each commit runs a part of them, and in time all are run.
 
-`INDUCTILE_WHOLE=1 make test` runs the whole tables.
+A table is the rows that `part` draws, or the parameters of a test marked `rotates(of)`; where the mark says
+`each="case"`, those with which one value of that parameter meets. `INDUCTILE_WHOLE=1 make test` runs the whole tables;
+tests that are named, by `::` or by `-k`, run whole too.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
+
+import pytest
 
 T = TypeVar("T")
 
@@ -29,12 +33,42 @@ def commit() -> str:
 
 def part(rows: Sequence[T], of: int) -> list[T]:
     """One of `of` rows, in their order, drawn by the commit alone."""
-    if os.environ.get("INDUCTILE_WHOLE", "0") not in ("", "0"):
-        return list(rows)
-    return part_of(commit(), rows, of)
+    return list(rows) if is_whole() else part_of(commit(), rows, of)
+
+
+def is_whole() -> bool:
+    """Whether nothing rotates."""
+    return os.environ.get("INDUCTILE_WHOLE", "0") not in ("", "0")
 
 
 def part_of(commit: str, rows: Sequence[T], of: int) -> list[T]:
     """The rows that a commit takes."""
     taken = random.Random(commit).sample(range(len(rows)), -(-len(rows) // of))
     return [rows[k] for k in sorted(taken)]
+
+
+def rotated(config: pytest.Config, items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """The tests without the parameters that other commits run."""
+    if is_whole() or config.getoption("keyword") or any("::" in each for each in config.args):
+        return list(items)
+    tables: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("rotates") is not None:
+            tables.setdefault(_table(item), []).append(item)
+    others: set[pytest.Item] = set()
+    for name, rows in tables.items():
+        others.update(set(rows).difference(part_of(f"{commit()} {name}", rows, _marker(rows[0]).args[0])))
+    return [item for item in items if item not in others]
+
+
+def _marker(item: pytest.Item) -> pytest.Mark:
+    marker = item.get_closest_marker("rotates")
+    assert marker is not None
+    return marker
+
+
+def _table(item: pytest.Item) -> str:
+    """Of which table a test is a row."""
+    name = item.nodeid.partition("[")[0]
+    each = _marker(item).kwargs.get("each")
+    return name if each is None else f"{name} {vars(item)['callspec'].indices[each]}"

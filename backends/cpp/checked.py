@@ -13,15 +13,13 @@ from collections.abc import Sequence
 
 from ...errors import UserError
 from ..limits import max_steps, too_many_steps
-from .code import Code
+from .code import REPORT, Code
 from .context import Context
 
-#: C++ name of the last parameter of a checked kernel
-REPORT = "report"
 #: what a checked kernel returns when something was reported
 FAULT_STATUS = 63
-#: bits of the first entry; the third one says that no steps are left
-OUTSIDE, MEMORY = 1, 4
+#: bits of the first entry; the one left out says that no steps are left
+OUTSIDE, MEMORY, DIVISION = 1, 4, 8
 
 
 class Report:
@@ -42,6 +40,8 @@ class Report:
         if fault & MEMORY:
             problem = f"kernel @{kernel} has a local buffer that does not fit in memory"
             return UserError(problem, "use smaller sizes")
+        if fault & DIVISION:
+            return UserError(f"an index expression of kernel @{kernel} divides by zero", "mend the expression")
         if fault & OUTSIDE:
             name = buffers[buffer] if 0 <= buffer < len(buffers) else "a local buffer"
             problem = f"kernel @{kernel} accesses element {index} of {name}, which has {extent}"

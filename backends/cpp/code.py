@@ -11,6 +11,9 @@ from functools import cache
 
 from .prelude import reserved_names
 
+#: C++ name of the last parameter of a checked kernel
+REPORT = "report"
+
 # Binding strengths, tightest first.
 ATOM, UNARY, PRODUCT, SUM, LOOSE = range(5)
 

@@ -8,8 +8,8 @@ from xdsl.ir import SSAValue
 
 from ...dialects import kernel
 from ...passes.kernel.effects import written_buffers
-from .checked import FAULT_STATUS, REPORT
-from .code import Code
+from .checked import FAULT_STATUS
+from .code import REPORT, Code
 from .context import Buffer, Context, location_lines
 from .loops import LoopEmitter
 from .types import storage_ctype

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ...dialects.sym import Expr, Ranges, bounds, prove_nonneg
 from ...dialects.sym.expr import Atom
-from .code import PRODUCT, SUM, UNARY, Code, binary, call
+from .code import PRODUCT, REPORT, SUM, UNARY, Code, binary, call
 
 #: text of a symbol, an axis or a dynamic index operand
 Lookup = Callable[[str], Code]
@@ -18,7 +18,8 @@ class IndexPrinter:
     lookup: gives the C++ expression of a symbol
     ranges: what is known there of symbols and axes
     need:   called with the prelude section that the text uses
-    checked: whether products may overflow, so that what ranges say of a divisor may not hold
+    checked: whether products may overflow, so that what ranges say of a divisor may not hold; what divides by zero is
+             reported then
     """
 
     def __init__(self, lookup: Lookup, ranges: Ranges, need: Callable[[str], None], checked: bool = False) -> None:
@@ -64,12 +65,14 @@ class IndexPrinter:
         left, right = atom.args
         dividend, divisor = self.print(left), self.print(right)
         positive, _ = bounds(right, self.ranges)
+        divides = atom.kind == "floordiv"
+        if self.checked and right.as_int() is None:
+            self.need("checked_division")
+            return call("div_checked" if divides else "rem_checked", Code(REPORT), dividend, divisor)
         if not self.checked and positive is not None and positive > 0 and prove_nonneg(left, self.ranges):
-            operator = "/" if atom.kind == "floordiv" else "%"
-            return Code(f"{dividend.at(PRODUCT)} {operator} {divisor.at(UNARY)}", PRODUCT)
+            return Code(f"{dividend.at(PRODUCT)} {'/' if divides else '%'} {divisor.at(UNARY)}", PRODUCT)
         self.need("floor_division")
-        function = "div_floor" if atom.kind == "floordiv" else "rem_floor"
-        return call(f"{function}<int64_t>", dividend, divisor)
+        return call(f"{'div_floor' if divides else 'rem_floor'}<int64_t>", dividend, divisor)
 
     def _extremum(self, atom: Atom) -> Code:
         self.need("int_minmax")

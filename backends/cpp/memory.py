@@ -10,8 +10,7 @@ from ...dialects import kernel
 from ...dialects.aten.types import is_unsigned, scalar_type
 from ...dialects.sym import Expr, symbol
 from ...errors import UnsupportedError
-from .checked import REPORT
-from .code import Code, conditional
+from .code import REPORT, Code, conditional
 from .context import LANE, Buffer, Context
 from .conversions import cast, from_storage, to_storage
 from .monoids import STORE_MONOIDS, combine

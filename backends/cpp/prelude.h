@@ -312,6 +312,17 @@ template <__SIZE_TYPE__ N> inline int64_t loop_count(int64_t* report, const int6
   return take_steps(report, uint64_t(count)) ? count : 0;
 }
 
+//@ checked_division: floor_division
+// Python's // and % of index expressions; one by zero is reported, and gives what is not used.
+inline int64_t div_checked(int64_t* report, int64_t a, int64_t b) {
+  if (b == 0) __atomic_fetch_or(report, 8, __ATOMIC_RELAXED);
+  return div_floor(a, b);
+}
+inline int64_t rem_checked(int64_t* report, int64_t a, int64_t b) {
+  if (b == 0) __atomic_fetch_or(report, 8, __ATOMIC_RELAXED);
+  return rem_floor(a, b);
+}
+
 //@ checked_scratch: checked
 // Heap memory of a checked local buffer; one without elements, and a report, where there is not that much.
 extern "C" void* calloc(__SIZE_TYPE__, __SIZE_TYPE__);

@@ -20,6 +20,7 @@ from .frame import Frame, evaluate_index
 from .places import combine_at, last_at, put
 from .program import Handlers, Program, TakenOver
 from .reductions import Accumulator, scan
+from .tensors import check_not_negative
 
 Values = tuple[torch.Tensor, ...]
 
@@ -87,6 +88,7 @@ def tabulate(program: Program, axes: AxesAttr, region: Region, device: torch.dev
     """Values that a body yields at each point of a nest: contiguous tensors of the nest's shape."""
     domain = program.domain(device)
     shape = [program.size(size) for size in axes.sizes]
+    check_not_negative(shape, "size")
     block: Block = region.block
     for value in loop.yielded(region):
         check_bytes(prod(shape) * program.machine.precision.scalar(value.type).itemsize)

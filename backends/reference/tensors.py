@@ -7,14 +7,26 @@ from collections.abc import Sequence
 import torch
 
 from ..limits import check_bytes
+from .errors import InterpretationError
 from .precision import actual_device, canary
 
 
 def span(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Elements between the first and the last one, both included; 0 for an empty tensor."""
+    """Elements between the first and the last one, both included; 0 for an empty tensor.
+
+    InterpretationError where a size or a stride is negative, as only symbols can make them.
+    """
+    check_not_negative(shape, "size")
+    check_not_negative(strides, "stride")
     if 0 in shape:
         return 0
     return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+
+
+def check_not_negative(numbers: Sequence[int], what: str) -> None:
+    """InterpretationError where sizes or strides that were computed are negative."""
+    if any(number < 0 for number in numbers):
+        raise InterpretationError(f"there is no {what} {min(numbers)}, which the program computes")
 
 
 def undefined(shape: Sequence[int], strides: Sequence[int], dtype: torch.dtype, device: torch.device) -> torch.Tensor:

@@ -28,14 +28,16 @@ _OUTSIDE = re.compile(
     r"|_propagate_xla_data|_test_\w+|_cuda_\w+|_cufft_\w+|_cudnn_init_dropout_state|fbgemm_\w+|_fbgemm_\w+|_cslt_\w+"
     r"|\w+_unsafe|_nested_view_from_\w+|_validate_\w+|_unsafe_set_\w+|_share_memory_?|_amp_update_scale_?"
     r"|_reshape_alias(_copy)?|_index_put_impl_?|_cum(max|min)_helper|_convert_indices_\w+|_?segment_reduce(_backward)?"
-    r"|quantized_(gru|lstm)|_sink_tokens|backward|dist_backward"
+    r"|quantized_(gru|lstm)|_sink_tokens|backward|dist_backward|align_(as|tensors|to)|refine_names"
 )
+#: overloads for named dimensions, which no tensor of a file has; torch 2.11 has them
+_NAMED = re.compile(r"\w*names\w*|\w*dimname\w*|named_out_dim", re.IGNORECASE)
 
 
 def outside_effect(op: Operation) -> str | None:
     """What an op calls that has effects outside its tensors; None for one that has none."""
     if isinstance(op, AtenOp):
-        return op.name if _OUTSIDE.fullmatch(op.packet) else None
+        return op.name if _is_outside(op.packet, op.schema.overload) else None
     if not isinstance(op, CallOp):
         return None
     for name in (op.callee.data, *operators_in(op.positional), *operators_in(op.named)):
@@ -47,7 +49,11 @@ def outside_effect(op: Operation) -> str | None:
 def computes(name: str) -> bool:
     """Whether an operator, given by its name, has no effects outside its tensors."""
     namespace, _, rest = name.partition("::")
-    packet = rest.partition(".")[0]
+    packet, _, overload = rest.partition(".")
     if namespace == "higher_order":
         return packet in HIGHER_ORDER
-    return namespace in COMPUTING and not (namespace in ("aten", "prims") and _OUTSIDE.fullmatch(packet))
+    return namespace in COMPUTING and not (namespace in ("aten", "prims") and _is_outside(packet, overload))
+
+
+def _is_outside(packet: str, overload: str) -> bool:
+    return bool(_OUTSIDE.fullmatch(packet) or _NAMED.fullmatch(overload))

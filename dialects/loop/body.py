@@ -42,7 +42,7 @@ from ..access import (
 from ..aten.types import TensorType, scalar_type
 from ..sym import AxesAttr, MapAttr, SymAttr, parse_expr
 from .monoids import MONOIDS
-from .syntax import parse_nest, parse_on, print_nest, print_on, verify_on
+from .syntax import parse_nest, parse_on, print_nest, print_on, verify_axes
 
 
 @irdl_op_definition
@@ -264,7 +264,7 @@ class ReduceOp(IRDLOperation):
     def verify_(self) -> None:
         """Check the combiners against what the body yields."""
         verify_combiners(self, self.combiners, yielded(self.body), self.combine, self.init)
-        verify_on(self.on, self.axes)
+        verify_axes(self.axes, self.on)
         if tuple(v.type for v in yielded(self.body)) != self.result_types:
             raise VerifyException("results must have the types that the body yields")
 

@@ -16,6 +16,7 @@ from ..aten.types import TensorType
 from ..sym import AxesAttr, Expr, format_axes, parse_axes_body, symbol
 from .body import LoadOp, ReduceOp, yielded
 from .nests import GenerateOp, ScanOp, ScatterOp, parse_types, print_types
+from .syntax import verify_axes
 
 Member = GenerateOp | ScanOp | ScatterOp
 
@@ -66,6 +67,8 @@ class FusionOp(IRDLOperation):
         """Check placement of members on axes and that inner values are read where they are produced."""
         if tuple(v.type for v in yielded(self.body)) != self.result_types:
             raise VerifyException("results must have the types that the body yields")
+        verify_axes(self.axes)
+        verify_axes(self.inner)
         sizes = dict(self.axes.data + self.inner.data)
         if len(sizes) != len(self.axes.data) + len(self.inner.data):
             raise VerifyException("a fusion axis is named twice")

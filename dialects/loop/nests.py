@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerType, LocationAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerType, LocationAttr, StringAttr, UnitAttr, i1
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -36,7 +36,7 @@ from .body import (
     verify_combiners,
     yielded,
 )
-from .syntax import parse_nest, parse_on, print_nest, print_on, verify_on
+from .syntax import parse_nest, parse_on, print_nest, print_on, verify_axes
 
 _NestProperties = dict[str, Attribute]
 
@@ -102,7 +102,7 @@ class GenerateOp(IRDLOperation):
     def verify_(self) -> None:
         """Check that each result has the nest's shape and the yielded element type."""
         _verify_elements(self.result_types, yielded(self.body))
-        verify_on(self.on, self.axes)
+        verify_axes(self.axes, self.on)
         for result in self.result_types:
             if isinstance(result, TensorType) and result.shape != self.axes.sizes:
                 raise VerifyException(f"axes {self.axes.data} do not span a result of type {result}")
@@ -172,7 +172,7 @@ class ScanOp(IRDLOperation):
         """Check combiners, the scanned axis and the result types."""
         verify_combiners(self, self.combiners, yielded(self.body), self.combine, self.init)
         _verify_elements(self.result_types, yielded(self.body))
-        verify_on(self.on, self.axes)
+        verify_axes(self.axes, self.on)
         if self.along.data not in self.axes.names:
             raise VerifyException(f"scans along {self.along.data}, the axes are {self.axes.names}")
         for result in self.result_types:
@@ -290,7 +290,9 @@ class ScatterOp(IRDLOperation):
             raise VerifyException(f"yields {self.value.type} into a tensor of {dest.element}")
         if any(not isinstance(v.type, IntegerType) for v in yielded(self.body)[1:]):
             raise VerifyException("indices and mask that a scatter yields are integers")
-        verify_on(self.on, self.axes)
+        if self.masked is not None and yielded(self.body)[-1].type != i1:
+            raise VerifyException(f"the mask that a scatter yields is an i1, not {yielded(self.body)[-1].type}")
+        verify_axes(self.axes, self.on)
 
     @classmethod
     def parse(cls, parser: Parser) -> ScatterOp:

@@ -43,7 +43,11 @@ def print_on(printer: Printer, on: ArrayAttr[StringAttr] | None) -> None:
         printer.print_string(f" on ({', '.join(n.data for n in on)})")
 
 
-def verify_on(on: ArrayAttr[StringAttr] | None, axes: AxesAttr) -> None:
-    """Raise VerifyException unless each axis has its fusion axis, where any has."""
+def verify_axes(axes: AxesAttr, on: ArrayAttr[StringAttr] | None = None) -> None:
+    """Raise VerifyException unless known sizes can be, and each axis has its fusion axis, where any has."""
+    for name, size in axes.data:
+        known = size.as_int()
+        if known is not None and known < 0:
+            raise VerifyException(f"the axis {name} has the negative size {known}")
     if on is not None and len(on) != len(axes.data):
         raise VerifyException(f"on names {len(on)} fusion axes for {len(axes.data)} axes")

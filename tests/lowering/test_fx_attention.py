@@ -117,8 +117,16 @@ def tensors(dtype: torch.dtype = torch.bfloat16) -> list[torch.Tensor]:
     return [torch.randn(2, 3, 12, 16).to(dtype) for _ in range(3)]
 
 
+def as_torch_2_11(graph: torch.fx.GraphModule) -> None:
+    """Read computed attributes as Dynamo of that version does."""
+    names = {torch.ops.aten.mT: "mT", torch.ops.aten.numpy_T: "T"}
+    for node in graph.graph.nodes:
+        if node.target in names:
+            node.args, node.target = (*node.args, names[node.target]), getattr
+
+
 def compiled(
-    function: Attention, given: list[torch.Tensor], dynamic: bool = False
+    function: Attention, given: list[torch.Tensor], dynamic: bool = False, old: bool = False
 ) -> tuple[torch.Tensor, list[Any], str]:
     """The result, the attention calls with their arguments, and the remarks."""
     calls: list[Any] = []
@@ -126,6 +134,8 @@ def compiled(
     def backend(graph: torch.fx.GraphModule, inputs: list[Any]) -> Any:
         from inductile.lowering.fx_pre_grad import remove_identities
 
+        if old:
+            as_torch_2_11(graph)
         remove_identities(graph, inputs)
         recognise_attention(graph, inputs)
         graph.graph.lint()
@@ -158,6 +168,19 @@ def test_one_call(function: Attention, is_causal: bool, dynamic: bool) -> None:
     assert (got.dtype, got.shape, got.stride()) == (eager.dtype, eager.shape, eager.stride())
     errors = [float((x.double() - exact).norm()) for x in (got, eager)]
     assert errors[0] <= 1.5 * errors[1]
+
+
+def over_the_mask_turned(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return (q @ k.mT * 0.25).masked_fill(~hidden(q).T.logical_not().T, -torch.inf).softmax(-1) @ v
+
+
+@pytest.mark.parametrize(
+    ("function", "old"),
+    [(flat, True), (over_transposed, True), (over_the_mask_turned, True), (over_the_mask_turned, False)],
+)
+def test_attributes_are_read_as_versions_write_them(function: Attention, old: bool) -> None:
+    _, calls, _ = compiled(function, tensors(), dynamic=True, old=old)
+    assert [call.kwargs["is_causal"] for call in calls] == [function is not flat]
 
 
 def test_a_mask_that_is_added() -> None:

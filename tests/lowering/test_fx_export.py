@@ -89,6 +89,7 @@ def special(x: torch.Tensor, y: torch.Tensor) -> tuple[Any, ...]:
 SQUARES = (torch.arange(16.0).reshape(4, 4) - 7, torch.ones(4, 4))
 
 
+@pytest.mark.rotates(2, each="function")
 @pytest.mark.parametrize("passes", PASSES, ids=["plain", "passes"])
 @pytest.mark.parametrize(
     ("function", "inputs", "dynamic"),
@@ -128,6 +129,7 @@ def test_gradients() -> None:
     torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("passes", PASSES, ids=["plain", "passes"])
 def test_language_model(passes: str) -> None:
     transformers = pytest.importorskip("transformers")

@@ -47,6 +47,7 @@ def run(passes: Sequence[ModulePass], source: Source, counters: dict[str, Counte
     return counters
 
 
+@pytest.mark.rotates(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_pass_asks_and_takes_no_for_an_answer(name: str) -> None:
     _check(name, example(name))

@@ -33,11 +33,12 @@ Cases = dict[str, Case]
 
 
 def parametrized(cases: Cases) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Each case with static and with symbolic sizes."""
+    """Each case with static and with symbolic sizes, at each commit one of both."""
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         dynamic = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
-        return dynamic(pytest.mark.parametrize("case", cases.values(), ids=list(cases))(test))
+        rows = pytest.mark.parametrize("case", cases.values(), ids=list(cases))
+        return pytest.mark.rotates(2, each="case")(dynamic(rows(test)))
 
     return decorate
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 import torch.nn.functional as F
 
+from ..versions import torch_version
 from .catalogue import INF, NAN, Case, Cases, check, parametrized, tensors
 
 SPECIAL = (0.0, -0.0, 1.0, -1.0, NAN, INF, -INF, 0.5, -2.5, 1e-40, 3e38)
@@ -57,8 +59,7 @@ CASES: Cases = {
         ),
     ),
     "bounds of nan": Case(
-        lambda x: (torch.clamp(x, 0, 1), torch.clamp(x, min=NAN), torch.relu(x), F.relu6(x), F.hardtanh(x)),
-        tensors([NAN, -1.0, 0.5, 2.0, INF]),
+        lambda x: (torch.clamp(x, 0, 1), torch.relu(x), F.relu6(x), F.hardtanh(x)), tensors([NAN, -1.0, 0.5, 2.0, INF])
     ),
     "bounds that cross": Case(
         lambda x: (
@@ -145,3 +146,9 @@ CASES: Cases = {
 @parametrized(CASES)
 def test_floats(case: Case, dynamic: bool) -> None:
     check(case, dynamic)
+
+
+@pytest.mark.skipif(torch_version() < (2, 12), reason="clamp of torch 2.11 leaves out a bound that is NaN alone")
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+def test_one_bound_of_nan(dynamic: bool) -> None:
+    check(Case(lambda x: torch.clamp(x, min=NAN), tensors([NAN, -1.0, 0.5, 2.0, INF])), dynamic)

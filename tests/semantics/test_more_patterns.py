@@ -18,6 +18,7 @@ if torch_version() >= (2, 12):  # 2.11 asserts nothing
     CALLED["one_hot"] = {"aten._assert_async.msg"}
 
 
+@pytest.mark.rotates(3)
 @pytest.mark.parametrize("name", list(_more.CASES))
 def test_equals_eager(name: str) -> None:
     function, inputs = _more.build(name, rows=16)

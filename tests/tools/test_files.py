@@ -36,7 +36,11 @@ BODIES = {
     ),
     COPY.replace("kernel.for", "%row = kernel.local : !kernel.buffer<f32, s0*s0*s0*s0*s0*s0, local>\n  kernel.for")
     .replace("%x[i0]", "%row[i0]"): "kernel @k has a local buffer that does not fit in memory",
-    COPY.replace("%x[i0]", "%x[i0 floordiv (s0 - 64)]"): "result 0: float32[64]",
+    COPY.replace("%x[i0]", "%x[i0 floordiv (s0 - 64)]"): "an index expression of kernel @k divides by zero",
+    COPY.replace("%y[i0]", "%y[3 mod (2*i0)]").replace("s0 {", "s0 map vector tile 8 {"): "divides by zero",
+    COPY.replace("to s0", "to i0 mod (s0 - 64)").replace("for i0", "for i0 in 0 to 2 {\n kernel.for i1", 1)
+    .replace("kernel.yield\n  }", "kernel.yield\n  }\n kernel.yield\n }"): "divides by zero",
+    COPY.replace("%x[i0]", "%x[i0 floordiv (s0 - 63)]"): "result 0: float32[64]",
 }  # fmt: skip
 #: what the program around the kernel does -> what both backends say of it, and C++ alone
 HOSTS = {
@@ -88,6 +92,27 @@ def test_what_a_program_does_is_checked(host: str, tmp_path: Path, capsys: pytes
         assert output.count("error:") == 1 and "Traceback" not in output
     for expected in HOSTS[host]:
         assert expected in output
+
+
+NEGATIVE = """func.func @f(%x: !aten.tensor<(s0)xf32>) -> !aten.tensor<(s0 - 99)xf32>
+    attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0>]} {
+  %t = loop.generate (i0 in s0 - 99) {
+    %v = loop.load %x[i0]
+    loop.yield %v
+  } : !aten.tensor<(s0 - 99)xf32>
+  func.return %t : !aten.tensor<(s0 - 99)xf32>
+}"""
+
+
+@pytest.mark.parametrize("text", [NEGATIVE, NEGATIVE.replace("<(s0)x", "<(s0)x(s0 - 99)x").replace("[i0]", "[i0, i0]")])
+@pytest.mark.parametrize("backend", ["reference", "cpp"])
+def test_a_size_that_is_negative_is_told(
+    text: str, backend: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, output = outcome(text, tmp_path, capsys, "--backend", backend)
+    assert status == 1
+    assert output.startswith("error: ") and output.count("error:") == 1, output
+    assert "size -9" in output or "sizes [-9" in output, output
 
 
 DIVIDES = """func.func @f(%v: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {

@@ -7,22 +7,21 @@ from pathlib import Path
 import pytest
 import torch
 
-from .processes import in_two_processes
+from .processes import jobs_in_two_processes
 
-_AVAILABLE = torch.distributed.is_available()
-_NEEDS = pytest.mark.skipif(not _AVAILABLE, reason="this torch has no torch.distributed")
-
-
-@pytest.mark.slow
-@_NEEDS
-@pytest.mark.parametrize("mode", ["ddp", "fsdp"])
-def test_two_processes(mode: str, tmp_path: Path) -> None:
-    outputs = in_two_processes("distributed_worker.py", mode, "{rank}", str(tmp_path / "rendezvous"))
-    assert all(f"rank {rank} agrees" in output for rank, output in enumerate(outputs))
+#: each is (script, arguments), and what each rank says in the end, how often
+JOBS = {
+    "ddp": (("distributed_worker.py", "ddp"), "agrees", 1),
+    "fsdp": (("distributed_worker.py", "fsdp"), "agrees", 1),
+    "collectives": (("collectives_worker.py",), "agrees on", 7),
+}
 
 
 @pytest.mark.slow
-@_NEEDS
-def test_functional_collectives(tmp_path: Path) -> None:
-    outputs = in_two_processes("collectives_worker.py", "{rank}", str(tmp_path / "rendezvous"))
-    assert all(output.count(f"rank {rank} agrees on") == 7 for rank, output in enumerate(outputs))
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no torch.distributed")
+def test_two_processes(tmp_path: Path) -> None:
+    """All jobs in one test: they share the imports, which take longest."""
+    jobs = [(*command, "{rank}", str(tmp_path / name)) for name, (command, _, _) in JOBS.items()]
+    for (name, (_, said, often)), outputs in zip(JOBS.items(), jobs_in_two_processes(jobs), strict=True):
+        for rank, output in enumerate(outputs):
+            assert output.count(f"rank {rank} {said}") == often, f"{name}: {output}"

@@ -25,6 +25,8 @@ def test_every_operator_of_torch_is_classified() -> None:
         "aten::_sparse_coo_tensor_unsafe", "aten::_reshape_alias", "aten::backward", "c10d::broadcast_",
         "image::read_file", "debugprims::load_tensor", "higher_order::print", "higher_order::call_torchbind",
         "higher_order::triton_kernel_wrapper_mutation", "mylib::f", "aten::quantized_lstm.input",
+        "aten::align_to.ellipsis_idx", "aten::all.dimname", "aten::_sparse_softmax.Dimname", "aten::empty.names",
+        "aten::sum.dim_DimnameList", "aten::flatten.using_names", "aten::std_mean.correction_names_out",
     ],
 )  # fmt: skip
 def test_what_reaches_outside_is_not_called(name: str) -> None:

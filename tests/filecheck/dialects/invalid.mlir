@@ -166,3 +166,23 @@ func.func @places(%x: !aten.tensor<4x6xf32>) -> !aten.tensor<1xf32> {
   } : !aten.tensor<1xf32>
   func.return %y : !aten.tensor<1xf32>
 }
+// -----
+func.func @negative(%x: !aten.tensor<8x4xf32>, %y: !aten.tensor<4xf32>) -> !aten.tensor<8x4xf32> {
+  // expected-error @unknown {{the axis i0 has the negative size -1}}
+  %t = loop.scatter add (i0 in -1, i1 in 4) into %x[5, i1] {
+    %v = loop.load %y[i1]
+    loop.yield %v
+  } : !aten.tensor<8x4xf32>
+  func.return %t : !aten.tensor<8x4xf32>
+}
+// -----
+func.func @mask(%x: !aten.tensor<10xf32>, %i: !aten.tensor<5xi64>, %k: !aten.tensor<5xi1>) -> !aten.tensor<10xf32> {
+  // expected-error @unknown {{the mask that a scatter yields is an i1, not i64}}
+  %s = loop.scatter set (i0 in 5) into %x[d0] masked {
+    %j = loop.load %i[i0]
+    %m = loop.load %k[i0]
+    %c = arith.constant 1.0 : f32
+    loop.yield %c, %m, %j
+  } : !aten.tensor<10xf32>
+  func.return %s : !aten.tensor<10xf32>
+}
