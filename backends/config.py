@@ -54,7 +54,7 @@ class Config:
     )
     pipeline: str = _option("default", "a named pipeline, or a pipeline string of our passes")
     pre_grad: str = _option(
-        "remove-identities,recognise-attention,prove-attention-masks,group-attention-heads",
+        "settle-numbers,remove-identities,recognise-attention,prove-attention-masks,group-attention-heads",
         "passes on Dynamo's graph, separated by commas",
     )
     partition: str = _option(

@@ -118,8 +118,6 @@ def _check_training(found: Attention) -> None:
 
 def _replace(graph: GraphModule, found: Attention, biases: Biases) -> None:
     node = found.result
-    for number in found.fixed:
-        float(number)  # a guard: another value compiles again, as it does for calls of the fused kernels
     is_flat = tensor_of(found.query).dim() == 3
     with graph.graph.inserting_before(node):
         key = found.source or call_method(graph, found.keys, "transpose", -2, -1)

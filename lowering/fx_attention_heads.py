@@ -46,6 +46,12 @@ def group_attention_heads(graph: GraphModule, inputs: Sequence[Any]) -> None:
         if arguments.get("dropout_p") and random_as_eager():
             remark("missed", _NAME, None, f"{node.name} broadcasts, and `fallback_random` asks for eager's numbers")
             continue
+        mask = arguments.get("attn_mask")
+        kind = mask.meta["example_value"].dtype if isinstance(mask, Node) else torch.bool
+        if kind not in (torch.bool, tensors["query"].dtype):
+            # a kernel of cuDNN would read its bits as of the other type: NaN on an H200, torch 2.11
+            remark("missed", _NAME, None, f"{node.name} broadcasts, and its mask is of {kind}")
+            continue
         wanted = [_full_size([each.shape[dim] for each in tensors.values()]) for dim in (0, 1)]
         if None in wanted or not _broadcasts(tensors.values(), wanted) or not counter(_NAME):
             continue

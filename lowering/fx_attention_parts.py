@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch.fx import Node
 
-from .fx_private import computed_attribute, known_true, module_number
+from .fx_private import computed_attribute, known_true
 
 HIDING = -1e9
 """What stands for a hidden score, or is added to one, from here on down gives it a weight of 0 beside a seen one."""
@@ -64,7 +64,6 @@ class Attention:
     keys:   as the product takes them, the width of heads in front of positions
     source: what the keys are the transposition of, where that is seen
     steps:  in the order in which they are done
-    fixed:  attributes of modules that Dynamo leaves open, whose values in this trace the answer depends on
     heads:  where operands have batch and heads in one dimension, but scores have two: how many heads
     """
 
@@ -77,7 +76,6 @@ class Attention:
     dropout: float = 0.0
     is_causal: bool = False
     steps: list[Step] = field(default_factory=list)
-    fixed: list[torch.SymFloat] = field(default_factory=list)
     heads: int | None = None
     calls: list[Node] = field(default_factory=list)
 
@@ -115,8 +113,6 @@ def matched(node: Node) -> Attention:
     found.query, found.keys = _product_of_scores(_softmax_operand(weights), found)
     if any(len(each.users) != 1 for each in calls[1:]):
         raise Unlike("another call reads its scores or weights")
-    operands = [operand for each in calls for operand in each.all_input_nodes]
-    found.fixed = [value for each in operands if isinstance(value := each.meta.get("example_value"), torch.SymFloat)]
     _take_scale(found)
     _read_through_casts(found)
     found.heads = _heads(found)
@@ -154,7 +150,7 @@ def _before_weights(node: Any, found: Attention) -> Any:
 def _dropped(node: Node) -> tuple[Any, float]:
     """The operand of dropout, and the share that it drops."""
     options = dict(zip(("input", "p", "training", "inplace"), node.args, strict=False)) | node.kwargs
-    share = _fixed(options.get("p", 0.5)) if options.get("training", True) is not False else 0.0
+    share = options.get("p", 0.5) if options.get("training", True) is not False else 0.0
     if not isinstance(share, int | float) or not 0 <= share < 1 or options.get("inplace"):
         raise Unlike("how many of its weights are dropped is not known")
     return options.get("input"), float(share)
@@ -259,7 +255,7 @@ def _masked(
 
 
 def _scaled(node: Node, scores: Any, factor: Any, is_divisor: bool, calls: list[Node]) -> tuple[Any, Step]:
-    number = number_of(_fixed(factor))
+    number = number_of(factor)
     if number is None or number == 0 or not math.isfinite(number):
         raise Unlike("its scores are scaled by no number" if leads_to_product(scores) else "")
     calls.append(node)
@@ -293,13 +289,6 @@ def number_of(value: Any) -> float | None:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and not math.isnan(value) else None
-
-
-def _fixed(value: Any) -> Any:
-    """The number that an attribute of a module is in this trace, where Dynamo leaves it open; else what is given."""
-    example = value.meta.get("example_value") if isinstance(value, Node) else None
-    number = module_number(example) if isinstance(example, torch.SymFloat) else None
-    return value if number is None else number
 
 
 def _take_scale(found: Attention) -> None:

@@ -6,16 +6,18 @@ import torch
 from torch.fx import Node
 
 from ..dialects.sym import Ranges, symbol
+from .fx_mask_floats import visibility
 from .fx_mask_terms import TRUE, All, Index, Term, Terms, UnknownTermError, expression, negated, stretched, truth_of
 
 
 def _term(mask: Node, is_hiding: bool, diagonal: bool = False) -> tuple[Term, Index, Index]:
     """What an element of a mask means, its index and the sizes; on the diagonal, the column is the row.
 
-    UnknownTermError, with the term that is in the way, for what is no mask of truths.
+    UnknownTermError, with the term that is in the way, for what is no mask of truths, nor of 0 and what hides.
     """
     value = mask.meta["example_value"]
-    if value.dtype is not torch.bool or value.dim() < 2:
+    is_added = value.dtype.is_floating_point and not is_hiding
+    if not (is_added or value.dtype is torch.bool) or value.dim() < 2:
         raise UnknownTermError("it is no matrix of truths")
     shape = tuple(map(expression, value.shape))
     if diagonal and shape[-1] is not shape[-2]:
@@ -26,7 +28,8 @@ def _term(mask: Node, is_hiding: bool, diagonal: bool = False) -> tuple[Term, In
     index = tuple(symbol(name) for name, _ in axes)
     if diagonal:
         index = (*index[:-1], index[-2])
-    term = truth_of(terms, stretched(terms.of(mask), len(shape))(index))
+    elements = visibility(terms, mask, value.dtype) if is_added else terms.of(mask)
+    term = truth_of(terms, stretched(elements, len(shape))(index))
     return negated(terms, term) if is_hiding else term, index, shape
 
 

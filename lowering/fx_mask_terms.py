@@ -96,9 +96,7 @@ class Terms:
         if rule is None:
             raise UnknownTermError(f"it depends on {described(node)}")
         try:
-            found = rule(
-                self, *map(self._argument, node.args), **{k: self._argument(v) for k, v in node.kwargs.items()}
-            )
+            found = rule(self, *map(self.argument, node.args), **{k: self.argument(v) for k, v in node.kwargs.items()})
         except (TypeError, IndexError, AttributeError) as error:
             raise UnknownTermError(f"{node.name} is not understood") from error
         if isinstance(found, Tensor) and isinstance(value, torch.Tensor):
@@ -108,13 +106,14 @@ class Terms:
             return Tensor(shape, found.at)
         return found
 
-    def _argument(self, argument: Any) -> Any:
+    def argument(self, argument: Any) -> Any:
+        """What a call is given: of a node what `of` says, and so inside of tuples and slices."""
         if isinstance(argument, Node):
             return self.of(argument)
         if isinstance(argument, tuple | list):
-            return tuple(map(self._argument, argument))
+            return tuple(map(self.argument, argument))
         if isinstance(argument, slice):
-            return slice(*map(self._argument, (argument.start, argument.stop, argument.step)))
+            return slice(*map(self.argument, (argument.start, argument.stop, argument.step)))
         return argument
 
     def is_known(self, expr: Expr) -> bool:
@@ -189,7 +188,8 @@ def _tensor(value: Any) -> Tensor:
     return Tensor((), lambda index: term)
 
 
-def _broadcast(*tensors: Tensor) -> tuple[tuple[Expr, ...], list[Callable[[Index], Term]]]:
+def broadcast(*tensors: Tensor) -> tuple[tuple[Expr, ...], list[Callable[[Index], Term]]]:
+    """The shape of several tensors together, and the element of each for an index of it."""
     rank = max(len(t.shape) for t in tensors)
     padded = [(*[ONE] * (rank - len(t.shape)), *t.shape) for t in tensors]
     shape = tuple(next((n for n in sizes if n is not ONE), ONE) for sizes in zip(*padded, strict=True))
@@ -211,7 +211,7 @@ def _elementwise(function: Callable[..., Term]) -> Callable[..., Tensor | Expr]:
         if options:
             raise UnknownTermError(f"an operation with {', '.join(options)} is not understood")
         tensors = [_tensor(each) for each in operands]
-        shape, parts = _broadcast(*tensors)
+        shape, parts = broadcast(*tensors)
         return Tensor(shape, lambda index: function(terms, *(part(index) for part in parts)))
 
     return rule
@@ -267,7 +267,8 @@ def _equal(terms: Terms, a: Term, b: Term) -> Term:
     return terms.conjunction([difference, -difference])
 
 
-def _and(terms: Terms, a: Term, b: Term) -> Term:
+def both(terms: Terms, a: Term, b: Term) -> Term:
+    """Whether two truths hold together."""
     a, b = truth_of(terms, a), truth_of(terms, b)
     if isinstance(a, Never) or isinstance(b, Never):
         return FALSE
@@ -407,7 +408,7 @@ def _place(position: int, first: Expr, moves: bool) -> Callable[[Index], Expr]:
 def _gathered(terms: Terms, tensor: Tensor, places: Sequence[Any]) -> Tensor:
     if len(places) != len(tensor.shape) or not all(isinstance(each, Tensor) for each in places):
         raise UnknownTermError("some dimensions are indexed by tensors")
-    shape, parts = _broadcast(*places)
+    shape, parts = broadcast(*places)
 
     def at(index: Index) -> Term:
         found = tuple(_number(part(index)) for part in parts)
@@ -447,15 +448,18 @@ def _running_sum(terms: Terms, tensor: Tensor, dim: int = -1, **_: Any) -> Tenso
     return Tensor(tensor.shape, at)
 
 
+def inside_triangle(terms: Terms, index: Index, diagonal: Any, sign: int) -> Term:
+    """j - i <= diagonal (1), or at least it (-1), of the last two places."""
+    return terms.conjunction([(index[-2] - index[-1] + _integer(diagonal)) * sign])
+
+
 def _triangle(terms: Terms, tensor: Tensor, diagonal: Any, sign: int) -> Tensor:
-    """Of truths: j - i <= diagonal, or at least it."""
-    beyond = _integer(diagonal)
-    return Tensor(
-        tensor.shape,
-        lambda index: _and(
-            terms, truth_of(terms, tensor.at(index)), terms.conjunction([(index[-2] - index[-1] + beyond) * sign])
-        ),
-    )
+    """Of truths."""
+
+    def at(index: Index) -> Term:
+        return both(terms, truth_of(terms, tensor.at(index)), inside_triangle(terms, index, diagonal, sign))
+
+    return Tensor(tensor.shape, at)
 
 
 _RULES: Mapping[str, Callable[..., Any]] = {
@@ -465,7 +469,7 @@ _RULES: Mapping[str, Callable[..., Any]] = {
     "gt": _elementwise(lambda terms, a, b: _at_least(terms, _number(a) - 1, b)),
     "lt": _elementwise(lambda terms, a, b: _at_least(terms, _number(b) - 1, a)),
     "eq": _elementwise(_equal), "ne": _elementwise(lambda terms, a, b: negated(terms, _equal(terms, a, b))),
-    "and": _bitwise(_and), "or": _bitwise(_or), "invert": _bitwise(negated), "logical_and": _elementwise(_and),
+    "and": _bitwise(both), "or": _bitwise(_or), "invert": _bitwise(negated), "logical_and": _elementwise(both),
     "logical_or": _elementwise(_or), "logical_not": _elementwise(negated),
     "arange": _arange, "ones": _filled(1), "zeros": _filled(0), "new_ones": _filled(1), "new_zeros": _filled(0),
     "full": _full, "new_full": _full, "expand": _expanded, "expand_as": _expanded_as, "unsqueeze": _unsqueezed,
@@ -477,3 +481,10 @@ _RULES: Mapping[str, Callable[..., Any]] = {
     "tril": lambda t, x, diagonal=0: _triangle(t, x, diagonal, 1),
     "triu": lambda t, x, diagonal=0: _triangle(t, x, diagonal, -1),
 }  # fmt: skip
+
+_STRUCTURE = frozenset(["expand", "expand_as", "unsqueeze", "transpose", "mT", "contiguous", "clone", "getitem"])
+
+
+def structure_rule(name: str) -> Callable[..., Tensor] | None:
+    """How an operation is read that moves elements and looks at none; None for others."""
+    return _RULES[name] if name in _STRUCTURE else None

@@ -228,20 +228,33 @@ def sympy_of(value: Any) -> Any:
     return value.node.expr
 
 
-def module_number(value: torch.SymFloat) -> float | None:
-    """The value, in this trace, of a number that is an attribute of a module, or fixed by a guard; None for any other.
+def settled_number(value: torch.SymFloat) -> float | None:
+    """The value in this trace of a number that a module or a namespace owns and that was no other in traces before.
 
-    Adds no guard. Uses `ShapeEnv.var_to_sources`, `Source.guard_source` and `SymNode.maybe_as_float`.
+    None for any other number that is not fixed yet. Adds no guard. Uses `ShapeEnv.var_to_sources`,
+    `Source.guard_source`, `SymNode.maybe_as_float`, and what `torch._dynamo.pgo` remembers of traces.
     """
     if (fixed := value.node.maybe_as_float()) is not None:
         return fixed
     sources = getattr(value.node.shape_env, "var_to_sources", {}).get(value.node.expr) or []
-    for source in sources[:1]:
-        kind: Any = source.guard_source
-        kind = kind() if callable(kind) else kind  # a method in torch 2.11
-        if kind.is_unspecialized_nn_module() and value.node.has_hint():
-            return float(value.node.hint)  # pyright: ignore[reportArgumentType]
-    return None
+    if len(sources) != 1 or not value.node.has_hint():
+        return None
+    # methods in some versions
+    kind: Any
+    kind, name = (each() if callable(each) else each for each in (sources[0].guard_source, sources[0].name))
+    is_owned = kind.is_unspecialized_nn_module() or kind.name == "GLOBAL"
+    return float(value.node.hint) if is_owned and not _has_changed(str(name)) else None  # pyright: ignore
+
+
+def _has_changed(name: str) -> bool:
+    """Whether a number was another one in a trace before, by which Dynamo makes it dynamic; True where nobody knows."""
+    try:
+        from torch._dynamo.pgo import auto_dynamic, get_code_state
+
+        tables = [state.automatic_dynamic for state in get_code_state().values()]
+    except (ImportError, AttributeError):
+        return True
+    return any(name in each and each[name].scalar is auto_dynamic for each in tables)
 
 
 def known_true(condition: bool | torch.SymBool) -> bool:

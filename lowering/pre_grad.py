@@ -28,6 +28,12 @@ class PreGradPass:
 PRE_GRAD: dict[str, PreGradPass] = {
     each.name: each
     for each in (
+        PreGradPass(
+            "settle-numbers",
+            "Under `dynamic=True`, numbers that modules own (an epsilon, a scale) are constants as without it: a guard "
+            "asks for the same value. One that was another before stays dynamic.",
+            "lowering.fx_numbers",
+        ),
         PreGradPass("remove-identities", "Calls that return their argument itself go away: dropout in evaluation."),
         PreGradPass(
             "recognise-attention",

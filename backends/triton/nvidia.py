@@ -83,16 +83,22 @@ def erf(x):
 
 @triton.jit
 def divide_by_shared(a, b):
-    """a / b, correctly rounded where it is a normal number, for a `b` that many elements of `a` share.
+    """a / b to 0.500001 units in the last place where it is above 2**-102, for a `b` that many elements of `a` share.
 
-    The reciprocal, taken once, gives a quotient that the exact remainder corrects (Markstein, Computation of elementary
-    functions on the IBM RISC System/6000 processor, 1990). A power of 2 keeps it and the remainder in range.
+    The reciprocal, taken once, is a sum of two numbers, so that what is a number of float32 comes out as that number:
+    b / b is 1. The first is 1 / b rounded down, so that both have one sign: for an infinity, or a divisor of 0, they
+    add up to what one of them says. A power of 2 keeps both in range, and has the sign of b.
     """
     scale = tl.where(tl.abs(b) > 1.8446744073709552e19, 5.421010862427522e-20, 1.0)
     scale = tl.where(tl.abs(b) < 5.421010862427522e-20, 1.8446744073709552e19, scale)
     scale = libdevice.copysign(scale, b)
     divisor = b * scale
-    return _corrected(a * scale, divisor, tl.div_rn(1.0, divisor))
+    share = tl.div_rn(1.0, divisor)
+    most = share * 0.9999997615814209
+    excess = tl.fma(divisor, most * -1.0, 1.0)
+    rest = tl.where(tl.abs(excess) < float("inf"), excess * share, most)
+    scaled = a * scale
+    return tl.fma(scaled, most, scaled * rest)
 
 
 @triton.jit

@@ -53,7 +53,26 @@ def causal_mask(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tens
     return F.scaled_dot_product_attention(q, k, v, columns <= rows)
 
 
-CASES = [plain, in_float32, causal, stretched_mask, window, causal_mask]
+def one_head(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Keys and values that all heads share."""
+    return F.scaled_dot_product_attention(q, k[:, :1], v[:, :1], is_causal=True)
+
+
+def one_batch(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return F.scaled_dot_product_attention(q, k[:1], v[:1], is_causal=True)
+
+
+CASES = [plain, in_float32, causal, stretched_mask, window, causal_mask, one_head, one_batch]
+
+
+def test_one_head_and_a_wide_bias() -> None:
+    q, k, v = _tensors()
+    bias = torch.randn(512, 512, device="cuda")
+
+    def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return F.scaled_dot_product_attention(q, k[:, :1], v[:, :1], bias)
+
+    torch.testing.assert_close(torch.compile(attend, backend="inductile")(q, k, v), attend(q, k, v))
 
 
 def _error(got: torch.Tensor, exact: torch.Tensor) -> float:

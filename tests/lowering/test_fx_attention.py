@@ -221,39 +221,6 @@ def test_undefined_rows_are_those_of_eager(function: Attention, place: int) -> N
     assert torch.equal(got.isnan(), function(*given).isnan())
 
 
-class Scaled(torch.nn.Module):
-    """Numbers that Dynamo leaves open where sizes are dynamic."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.width, self.scaling, self.share = 16, 0.25, 0.0
-
-    def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, factor: float) -> torch.Tensor:
-        q, k, v = (x.view(*x.shape[:3], self.width) for x in (q, k, v))
-        weights = (torch.matmul(q.float(), k.float().mT) * self.scaling).softmax(-1).to(q.dtype)
-        scaled = (q @ k.mT * factor).softmax(-1) @ v
-        return torch.matmul(F.dropout(weights, self.share), v) + scaled
-
-
-def test_numbers_of_modules_are_fixed_by_guards() -> None:
-    """Those of calls may be others in each call, and a guard would compile again each time."""
-    module = Scaled()
-    found: list[list[Any]] = []
-
-    def backend(graph: torch.fx.GraphModule, inputs: list[Any]) -> Any:
-        recognise_attention(graph, inputs)
-        graph.recompile()
-        found.append([n.kwargs["scale"] for n in graph.graph.nodes if n.target is F.scaled_dot_product_attention])
-        return graph
-
-    run = torch.compile(module, backend=backend, dynamic=True)
-    given = tensors()
-    for scale, factor in ((0.25, 0.5), (0.25, 0.75), (2.0, 0.75)):
-        module.scaling = scale
-        torch.testing.assert_close(run(*given, factor), module(*given, factor), rtol=0.02, atol=0.02)
-    assert found == [[0.25], [2.0]]
-
-
 def test_gradients() -> None:
     given = [x.requires_grad_() for x in tensors()]
     got, calls, _ = compiled(filled, given)

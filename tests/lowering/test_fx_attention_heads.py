@@ -110,6 +110,15 @@ def test_what_else_broadcasts_is_read_by_strides(function: Attention, shapes: li
     close(got, function, given)
 
 
+def test_a_mask_of_another_type_stays() -> None:
+    """Kernels that fuse attention would take it for one of the queries' type."""
+    given = tensors([(3, 4), (3, 1), (3, 1)])
+    wide = torch.randn(12, 12)
+    got, call = compiled(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, wide), given)
+    assert "enable_gqa" not in call.kwargs
+    torch.testing.assert_close(got, F.scaled_dot_product_attention(*given, wide))
+
+
 @pytest.mark.parametrize("shapes", [[(3, 4)] * 3, [(1, 1)] * 3])
 def test_what_does_not_broadcast_stays(shapes: list[Shape]) -> None:
     _, call = compiled(plain, tensors(shapes))

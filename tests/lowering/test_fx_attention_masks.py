@@ -204,13 +204,54 @@ def dynamic_calls(mask: Mask, sizes: Sequence[int]) -> tuple[list[dict[str, Any]
     return found, "".join(each.reason for each in remarks if each.pass_name == "prove-attention-masks")
 
 
-@pytest.mark.parametrize("mask", [causal, packed, triangle])
+def square_subsequent(x: torch.Tensor) -> torch.Tensor:
+    """As `torch.nn.Transformer` makes it."""
+    return torch.triu(torch.full((x.shape[2], x.shape[2]), -torch.inf), diagonal=1)
+
+
+def filled_floats(x: torch.Tensor) -> torch.Tensor:
+    rows, columns = positions(x)
+    return torch.zeros(x.shape[2], x.shape[2]).masked_fill(columns > rows, -torch.inf)[None, None].expand(2, 1, -1, -1)
+
+
+def chosen_floats(x: torch.Tensor) -> torch.Tensor:
+    return torch.where(causal(x), 0.0, torch.finfo(torch.float32).min).contiguous()
+
+
+def twice_filled(x: torch.Tensor) -> torch.Tensor:
+    rows, columns = positions(x)
+    return filled_floats(x).masked_fill(columns > rows + 1, torch.finfo(torch.float32).min)
+
+
+def no_bias(x: torch.Tensor) -> torch.Tensor:
+    """As T5 makes it for the states of its encoder."""
+    return torch.zeros((1, 2, x.shape[2], x.shape[2])).contiguous()
+
+
+def below_floats(x: torch.Tensor) -> torch.Tensor:
+    return torch.triu(torch.full((x.shape[2], x.shape[2]), -torch.inf), diagonal=2)
+
+
+def small_floats(x: torch.Tensor) -> torch.Tensor:
+    return torch.where(causal(x), 0.0, -3.0)
+
+
+def biased_floats(x: torch.Tensor) -> torch.Tensor:
+    return torch.where(causal(x), x.mean(), -torch.inf)
+
+
+FLOATS = [square_subsequent, filled_floats, chosen_floats, twice_filled]
+
+
+@pytest.mark.parametrize("mask", [causal, packed, triangle, *FLOATS])
 def test_a_causal_mask_of_any_size_becomes_a_parameter(mask: Mask) -> None:
     (call,), _ = dynamic_calls(mask, (5, 8, 200))
     assert call["attn_mask"] is None and call["is_causal"] is True
 
 
-@pytest.mark.parametrize("mask", [lambda x: positions(x)[0] >= -positions(x)[1], lambda x: ~(positions(x)[0] < 0)])
+@pytest.mark.parametrize(
+    "mask", [lambda x: positions(x)[0] >= -positions(x)[1], lambda x: ~(positions(x)[0] < 0), no_bias]
+)
 def test_a_mask_of_any_size_that_hides_nothing_goes_away(mask: Mask) -> None:
     (call,), _ = dynamic_calls(mask, (5, 8))
     assert call["attn_mask"] is None and call["is_causal"] is False
@@ -220,7 +261,8 @@ def test_a_mask_of_any_size_that_hides_nothing_goes_away(mask: Mask) -> None:
     ("mask", "reason"),
     [
         (window, "it means"), (one_less, "one of several"), (two_documents, ""), (every_other, ""),
-        (of_few_bits, "int8"), (of_an_input, "depends on"), (visible, "it means"),
+        (of_few_bits, "int8"), (of_an_input, "depends on"), (visible, "it means"), (below_floats, "it means"),
+        (small_floats, "other numbers than 0"), (biased_floats, "depends on"),
     ],
 )  # fmt: skip
 def test_other_masks_of_any_size_stay(mask: Mask, reason: str) -> None:

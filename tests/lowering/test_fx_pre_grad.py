@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from inductile.errors import UserError
-from inductile.lowering import fx_attention_heads, fx_attention_masks, fx_pre_grad, pre_grad
+from inductile.lowering import fx_attention_heads, fx_attention_masks, fx_numbers, fx_pre_grad, pre_grad
 from inductile.passes.remarks import Remark, collecting
 
 
@@ -160,7 +160,11 @@ def test_output_that_is_an_argument_stays_one() -> None:
 
 
 def test_names() -> None:
-    for module, name in ((fx_attention_masks, "prove-attention-masks"), (fx_attention_heads, "group-attention-heads")):
+    modules = {
+        "prove-attention-masks": fx_attention_masks, "group-attention-heads": fx_attention_heads,
+        "settle-numbers": fx_numbers,
+    }  # fmt: skip
+    for name, module in modules.items():
         assert module.__name__.endswith(pre_grad.PRE_GRAD[name].module)
     assert pre_grad.PRE_GRAD.keys() == fx_pre_grad._FUNCTIONS.keys()
     assert pre_grad.pre_grad_names("") == []
