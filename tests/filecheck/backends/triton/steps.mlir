@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s -t 'triton{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s -p kernel-hint-cache -t 'triton{target="cuda:90"}' | filecheck %s
 
 // Two steps of a loop over tiles are written out at a time, and four of a serial one.
 
