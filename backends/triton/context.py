@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -55,8 +55,6 @@ class Context:
     """Accesses of neighbours that are one: see `pairs.py`."""
     half_stored: set[Operation] = field(default_factory=set)
     """Stores of pairs that were reached; the second of two stores both."""
-    eviction: Mapping[Operation, str] = field(default_factory=dict)
-    """Accesses with a policy for the lines of the cache: see `caching.py`."""
     status: str = ""
     """Name of the word to which checks report."""
     out: Writer = field(default_factory=Writer)

@@ -19,7 +19,6 @@ from ...passes.kernel.scheduled import family_of
 from ...passes.kernel.tiles import is_grid, is_persistent
 from . import memory, scalars
 from .axes import Axes, tile_rank
-from .caching import eviction
 from .context import Context
 from .custom import combine_function
 from .dtypes import pointer_name
@@ -57,7 +56,6 @@ class _KernelEmitter:
             self.extents,
             nvidia=nvidia,
             pairs=pairs_of(function),
-            eviction=eviction(function, ranges) if nvidia else {},
             written=frozenset(written_buffers(block)),
             carried=frozenset(op.buffer for op in locals_of(function) if carrying_loops(op)),
         )

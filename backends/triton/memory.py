@@ -40,8 +40,8 @@ def load(context: Context, op: kernel.LoadOp) -> None:
         arguments.append(f"mask={condition}")
         if other is not None:
             arguments.append(f"other={other}")  # a literal takes the type of the buffer
-    if op in context.eviction:
-        arguments.append(f'eviction_policy="{context.eviction[op]}"')
+    if op.cache is not None:
+        arguments.append(f'eviction_policy="{op.cache.data}"')
     text = f"tl.load({', '.join(arguments)})"
     _bind(context, op, text, dtype, dims)
 
@@ -99,7 +99,11 @@ def _of_pair(context: Context, low: Access, place: Code, dims: Dims) -> tuple[st
     pointer = f"tl.expand_dims({_pointer(context, low.buffer, place, dims)}, {context.rank}) + tl.arange(0, 2)"
     inside = context.mask(dims, None)
     mask = "" if inside is None else f", mask=tl.expand_dims({inside}, {context.rank})"
-    return pointer, mask + (f', eviction_policy="{context.eviction[low]}"' if low in context.eviction else "")
+    return pointer, mask + _policy(low)
+
+
+def _policy(op: Access) -> str:
+    return "" if op.cache is None else f', eviction_policy="{op.cache.data}"'
 
 
 def _hint(value: SSAValue, buffer: str) -> str:
@@ -160,8 +164,7 @@ def store(context: Context, op: kernel.StoreOp) -> None:
     tail = "" if condition is None else f", mask={condition}"
     element = dtype_name(op.buffer.type.element)  # pyright: ignore[reportAttributeAccessIssue]
     if kind == "set":
-        policy = f', eviction_policy="{context.eviction[op]}"' if op in context.eviction else ""
-        context.out.line(f"tl.store({pointer}, {context.typed(value)}{tail}{policy})")
+        context.out.line(f"tl.store({pointer}, {context.typed(value)}{tail}{_policy(op)})")
     elif op.atomic is not None:
         _atomic(context, op, pointer, value, dims, condition)
     else:

@@ -40,12 +40,16 @@ from ..loop.nests import COMBINES
 from ..sym import MapAttr, SymAttr, parse_expr
 from .types import BufferType
 
+#: Which lines of a cache go first: those that nobody needs again, or all others.
+CACHE_HINTS = ("evict_first", "evict_last")
+
 
 @irdl_op_definition
 class LoadOp(IRDLOperation):
     """Read one element at a linear index: `%v = kernel.load %x[4096*i0 + r0] if %mask else %zero`.
 
-    Dynamic indices are written `%w[768*d0 + i1] (d0 = %token)`.
+    Dynamic indices are written `%w[768*d0 + i1] (d0 = %token)`. A hint says which lines the cache gives up first:
+    `kernel.load evict_last %x[i0]`; it changes no value.
     """
 
     name = "kernel.load"
@@ -54,6 +58,7 @@ class LoadOp(IRDLOperation):
     mask = opt_operand_def(i1)
     other = opt_operand_def()
     map = prop_def(MapAttr)
+    cache = opt_prop_def(StringAttr)
     value = result_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect())
@@ -80,6 +85,7 @@ class LoadOp(IRDLOperation):
     def verify_(self) -> None:
         """Check the index and the types."""
         _verify_linear(self.map)
+        _verify_cache(self)
         assert isinstance(self.buffer.type, BufferType)
         if self.value.type != scalar_type(self.buffer.type.element):
             raise VerifyException(f"loads {self.value.type} from a buffer of {self.buffer.type.element}")
@@ -90,15 +96,19 @@ class LoadOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> LoadOp:
-        """Parse `%x[index] (dynamic) if %m else %o`."""
+        """Parse `evict_last %x[index] (dynamic) if %m else %o`."""
+        cache = parser.parse_optional_keyword_in(CACHE_HINTS)
         buffer = _parse_buffer(parser)
         index, dynamic = parse_map(parser)
         mask, other = parse_mask(parser, with_other=True)
-        return LoadOp.of(buffer, index, dynamic, mask[0] if mask else None, other[0] if other else None)
+        op = LoadOp.of(buffer, index, dynamic, mask[0] if mask else None, other[0] if other else None)
+        if cache is not None:
+            op.properties["cache"] = string_attr(cache)
+        return op
 
     def print(self, printer: Printer) -> None:
         """Print what `parse` reads."""
-        printer.print_string(" ")
+        printer.print_string(" " if self.cache is None else f" {self.cache.data} ")
         printer.print_ssa_value(self.buffer)
         print_map(printer, self.map, self.dynamic)
         print_mask(printer, self.mask, self.other)
@@ -111,6 +121,7 @@ class StoreOp(IRDLOperation):
 
     `atomic` is needed where two iterations that run at once may meet in one place. `ordered` says that iterations
     may meet and the outcome depends on their order, which is row-major: the loops around it must stay serial.
+    `evict_first` and `evict_last` are those of `kernel.load`.
     """
 
     name = "kernel.store"
@@ -122,6 +133,7 @@ class StoreOp(IRDLOperation):
     kind = prop_def(StringAttr)
     atomic = opt_prop_def(UnitAttr)
     ordered = opt_prop_def(UnitAttr)
+    cache = opt_prop_def(StringAttr)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryWriteEffect())
 
@@ -153,6 +165,7 @@ class StoreOp(IRDLOperation):
     def verify_(self) -> None:
         """Check the index, the kind and the types."""
         _verify_linear(self.map)
+        _verify_cache(self)
         assert isinstance(self.buffer.type, BufferType)
         if self.value.type != scalar_type(self.buffer.type.element):
             raise VerifyException(f"stores {self.value.type} into a buffer of {self.buffer.type.element}")
@@ -161,16 +174,20 @@ class StoreOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> StoreOp:
-        """Parse `add atomic ordered %v, %y[index] (dynamic) if %m`."""
+        """Parse `add atomic ordered evict_first %v, %y[index] (dynamic) if %m`."""
         kind = parser.parse_optional_keyword_in(COMBINES) or "set"
         atomic = parser.parse_optional_keyword("atomic") is not None
         ordered = parser.parse_optional_keyword("ordered") is not None
+        cache = parser.parse_optional_keyword_in(CACHE_HINTS)
         value = parse_ssa(parser)
         parser.parse_punctuation(",")
         buffer = _parse_buffer(parser)
         index, dynamic = parse_map(parser)
         (mask,) = parse_mask(parser, with_other=False)
-        return StoreOp.of(value, buffer, index, dynamic, *mask, kind=kind, atomic=atomic, ordered=ordered)
+        op = StoreOp.of(value, buffer, index, dynamic, *mask, kind=kind, atomic=atomic, ordered=ordered)
+        if cache is not None:
+            op.properties["cache"] = string_attr(cache)
+        return op
 
     def print(self, printer: Printer) -> None:
         """Print what `parse` reads."""
@@ -180,7 +197,7 @@ class StoreOp(IRDLOperation):
             printer.print_string(" atomic")
         if self.ordered is not None:
             printer.print_string(" ordered")
-        printer.print_string(" ")
+        printer.print_string(" " if self.cache is None else f" {self.cache.data} ")
         printer.print_ssa_value(self.value)
         printer.print_string(", ")
         printer.print_ssa_value(self.buffer)
@@ -285,6 +302,16 @@ def _parse_buffer(parser: Parser) -> SSAValue:
     if not isinstance(buffer.type, BufferType):
         parser.raise_error(f"expected a !kernel.buffer, got {buffer.type}")
     return buffer
+
+
+def _verify_cache(op: LoadOp | StoreOp) -> None:
+    if op.cache is None:
+        return
+    if op.cache.data not in CACHE_HINTS:
+        raise VerifyException(f"hints {op.cache.data} to the cache; known: {', '.join(CACHE_HINTS)}")
+    assert isinstance(op.buffer.type, BufferType)
+    if op.buffer.type.local:
+        raise VerifyException("a local buffer lies in no cache that takes hints")
 
 
 def _verify_linear(index: MapAttr) -> None:

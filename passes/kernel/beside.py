@@ -6,7 +6,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO
-from .axes import Loop, fresh_axis, loops_in
+from .axes import fresh_axis, is_loop, loops_in
 from .cost import Sizes, element_bytes
 from .gpu_legality import independent_nests, must_be_serial, needed_by
 from .simplify_block import is_pure
@@ -74,9 +74,9 @@ def _length(buffer: SSAValue, sizes: Sizes) -> int:
 
 def _add_accesses(block: Block, sizes: Sizes, runs: int, moved: dict[tuple[SSAValue, bool], int]) -> None:
     for op in block.ops:
-        if isinstance(op, kernel.LoadOp | kernel.StoreOp):
-            key = op.buffer, isinstance(op, kernel.StoreOp)
-            moved[key] = moved.get(key, 0) + runs * element_bytes(op.buffer.type)
-        inner = runs * sizes.trips(op) if isinstance(op, Loop) else runs
+        if type(op) is kernel.LoadOp or type(op) is kernel.StoreOp:
+            key = op.buffer, type(op) is kernel.StoreOp
+            moved[key] = moved.get(key, 0) + runs * element_bytes(key[0].type)
+        inner = runs * sizes.trips(op) if is_loop(op) else runs
         for region in op.regions:
             _add_accesses(region.block, sizes, inner, moved)

@@ -17,7 +17,7 @@ from ...dialects import kernel
 from ...dialects.scalar import CastOp
 from ...dialects.sym import ZERO, Expr
 from ...machines.costs import WORK_FROM_LONG, cost_of
-from .axes import Loop
+from .axes import Loop, is_loop
 
 #: trip count assumed for a symbol of which no hint is known
 UNKNOWN_SIZE = 256
@@ -60,7 +60,7 @@ class Sizes:
 
 def work_of_op(op: Operation, sizes: Sizes) -> float:
     """Work of an op with everything nested in it."""
-    if isinstance(op, Loop):
+    if is_loop(op):
         return sizes.trips(op) * sum(work_of_block(region.block, sizes) for region in op.regions)
     if isinstance(op, CastOp) and op.value.type == i64 and isinstance(op.result.type, AnyFloat):
         return WORK_FROM_LONG
@@ -132,13 +132,13 @@ class Nest:
         for argument in block.args:
             self._axes[argument] = frozenset(op.axis.data for op in loops)
         for op in block.ops:
-            if isinstance(op, Loop):
+            if is_loop(op):
                 self._loop(op, loops)
                 continue
             axes = frozenset().union(*map(self._of, op.operands))
-            if isinstance(op, kernel.LoadOp | kernel.StoreOp):
+            if type(op) is kernel.LoadOp or type(op) is kernel.StoreOp:
                 index = op.map.data[0]
-                varying = frozenset().union(*(self._of(v) for v in op.dynamic))
+                varying = frozenset().union(*map(self._of, op.dynamic)) if axes else _NONE
                 self.accesses.append(Access(op, index, varying, loops, element_bytes(op.buffer.type)))
                 axes |= index.free_symbols
             elif isinstance(op, kernel.IndexOp):

@@ -35,11 +35,12 @@ def effects_of(op: Operation) -> Effects:
 
 
 def _collect(op: Operation, effects: Effects) -> None:
-    effects.uses.update(op.operands)
-    if isinstance(op, kernel.LoadOp):
-        effects.reads.setdefault(op.buffer, []).append(op)
-    elif isinstance(op, kernel.StoreOp):
-        effects.writes.setdefault(op.buffer, []).append(op)
+    operands = op.operands
+    effects.uses.update(operands)
+    if type(op) is kernel.LoadOp:
+        effects.reads.setdefault(operands[0], []).append(op)
+    elif type(op) is kernel.StoreOp:
+        effects.writes.setdefault(operands[1], []).append(op)
     for region in op.regions:
         for inner in region.block.ops:
             _collect(inner, effects)
@@ -55,8 +56,8 @@ def written_buffers(block: Block) -> set[SSAValue]:
     """Buffers that some store in a block, or nested in it, writes."""
     found: set[SSAValue] = set()
     for op in block.ops:
-        if isinstance(op, kernel.StoreOp):
-            found.add(op.buffer)
+        if type(op) is kernel.StoreOp:
+            found.add(op.operands[1])
         for region in op.regions:
             found |= written_buffers(region.block)
     return found

@@ -59,8 +59,13 @@ def untiled_for_cpu(module: ModuleOp, name: str = "") -> Iterator[tuple[kernel.F
 
 def tiled_for_gpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, GpuTarget]]:
     """The kernels that are tiled for a GPU and have no warps yet: those that have are finished."""
+    return ((function, target) for function, target in all_for_gpu(module) if function.num_warps is None)
+
+
+def all_for_gpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, GpuTarget]]:
+    """The kernels that are tiled for a GPU, finished or not."""
     for function in module.body.block.ops:
-        if isinstance(function, kernel.FuncOp) and function.target is not None and function.num_warps is None:
+        if isinstance(function, kernel.FuncOp) and function.target is not None:
             target = target_named(function.target.data)
             if isinstance(target, GpuTarget):
                 yield function, target

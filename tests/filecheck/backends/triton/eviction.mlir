@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file -t triton | filecheck %s
+// RUN: inductile-opt %s --split-input-file -p kernel-hint-cache -t triton | filecheck %s
 
 // A row of 20,000 elements is read three times: it is kept in the cache until the last loop, whose results must not
 // take its place. The weights are read by one loop only.

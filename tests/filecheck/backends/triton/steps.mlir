@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s -t triton | filecheck %s
+// RUN: inductile-opt %s -p kernel-hint-cache -t triton | filecheck %s
 
 // Two steps of a loop over tiles are written out at a time, and four of a serial one.
 

@@ -1,25 +1,68 @@
-"""Which lines of the cache a program needs again: rows that do not fit into its registers are read once a loop."""
+"""The pass `kernel-hint-cache`."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
+from xdsl.passes import ModulePass
 
 from ...dialects import kernel
+from ...dialects.access import string_attr
 from ...dialects.sym import Expr, Ranges
-from ...passes.kernel.axes import Loop, loops_around
-from ...passes.kernel.cost import is_unit
-from ...passes.kernel.effects import written_buffers
-from ...passes.kernel.tiles import is_grid, is_persistent, is_tiled
+from ..counters import counter
+from .axes import Loop, loops_around
+from .cost import is_unit
+from .effects import written_buffers
+from .launch_facts import LaunchFacts
+from .scheduled import all_for_gpu
+from .tiles import is_grid, is_persistent, is_tiled
 
 KEEP, DROP = "evict_last", "evict_first"
 #: stands for each size that is not known
 _SIZE = 64
 
 
-def eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str]:
+@dataclass(frozen=True)
+class KernelHintCache(ModulePass):
+    """Say which lines of a GPU's cache a program needs again: rows that fit no registers are read once a loop.
+
+    Level: kernel.
+
+    Precondition: `kernel-tile` for a GPU, with the tiles and accesses that are to stay; other kernels, and those for a
+    GPU without such hints, stay as they are. A hint that is there is kept.
+    Guarantee: loads of what several loops of a program read are `evict_last`, until the last of them, which is
+    `evict_first`, as are the stores of such kernels. A hint changes no value.
+
+        %m = kernel.reduce max i1 ... { %a = kernel.load %x[20000*i0 + i1] ... }
+        kernel.for i2 ... { %b = kernel.load %x[20000*i0 + i2] ... kernel.store %e, %y[20000*i0 + i2] ... }
+    becomes
+        %m = kernel.reduce max i1 ... { %a = kernel.load evict_last %x[20000*i0 + i1] ... }
+        kernel.for i2 ... { %b = kernel.load evict_first %x[20000*i0 + i2] ...
+          kernel.store evict_first %e, %y[20000*i0 + i2] ... }
+    """
+
+    name = "kernel-hint-cache"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Give hints in every kernel for a GPU."""
+        facts = LaunchFacts(op)
+        for function, target in all_for_gpu(op):
+            triton = target.family.triton
+            if triton is not None and triton.inline_ptx:
+                for access, policy in _eviction(function, facts.of(function)).items():
+                    if "cache" not in access.properties and counter(self.name):
+                        access.properties["cache"] = string_attr(policy)
+
+
+def _eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str]:
     """Loads, and stores of kernels with such, with the policy that suits them.
 
     What several loops of a program read is kept until the last of them; results must not take its place. A buffer of

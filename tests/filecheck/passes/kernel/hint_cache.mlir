@@ -1,0 +1,63 @@
+// RUN: inductile-opt %s --split-input-file --verify-each -p kernel-hint-cache | inductile-opt - --split-input-file | filecheck %s
+
+// A row of 300 elements is read twice, in tiles: the last loop needs it no more, and its results must not take its place.
+// The weights are read by one loop only.
+
+kernel.func @norm(%x: !kernel.buffer<f32, 2400>, %w: !kernel.buffer<f32, 300>, %y: !kernel.buffer<f32, 2400>) target "cuda:90" {
+  kernel.for i0 in 0 to 8 map grid {
+    %m = kernel.reduce sum r0 in 0 to 300 map vector tile 64 {
+      %a = kernel.load %x[300*i0 + r0]
+      kernel.yield %a
+    }
+    kernel.for i1 in 0 to 300 map vector tile 64 {
+      %c = kernel.load %x[300*i0 + i1]
+      %g = kernel.load %w[i1]
+      %f = arith.mulf %c, %m : f32
+      %h = arith.mulf %f, %g : f32
+      kernel.store %h, %y[300*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @run(%x: !aten.tensor<2400xf32, device = "cuda:0">, %w: !aten.tensor<300xf32, device = "cuda:0">, %y: !aten.tensor<2400xf32, device = "cuda:0">) -> (!aten.tensor<2400xf32, device = "cuda:0">) {
+  host.launch @norm(%x, %w, %y)
+  host.return %y
+}
+
+// CHECK-LABEL: @norm
+// CHECK: kernel.load evict_last %x[300*i0 + r0]
+// CHECK: kernel.load evict_first %x[300*i0 + i1]
+// CHECK: kernel.load %w[i1]
+// CHECK: kernel.store evict_first %{{.*}}, %y[300*i0 + i1]
+
+// -----
+
+// Rows that lie in registers are read once by each program that nobody else reads. AMD's GPUs take no hints.
+
+kernel.func @rows(%x: !kernel.buffer<f32, 2048>, %y: !kernel.buffer<f32, 8>) target "cuda:90" {
+  kernel.for i0 in 0 to 8 map grid {
+    %m = kernel.reduce sum r0 in 0 to 256 map vector tile 256 {
+      %a = kernel.load %x[256*i0 + r0]
+      kernel.yield %a
+    }
+    kernel.store %m, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @amd(%x: !kernel.buffer<f32, 2400>, %y: !kernel.buffer<f32, 8>) target "hip:gfx942" {
+  kernel.for i0 in 0 to 8 map grid {
+    %m = kernel.reduce sum r0 in 0 to 300 map vector tile 64 {
+      %a = kernel.load %x[300*i0 + r0]
+      kernel.yield %a
+    }
+    kernel.store %m, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @rows
+// CHECK-NOT: evict
