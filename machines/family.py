@@ -35,7 +35,7 @@ class Library:
     trains_channels_last: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TritonNeeds:
     """What Triton has to be told of a family.
 

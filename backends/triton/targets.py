@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from ...errors import UserError
@@ -36,13 +37,23 @@ class TritonTarget:
 
     @property
     def is_here(self) -> bool:
-        """Whether this machine has a device of torch's type for it."""
-        return gpu(self.device).is_available
+        """Whether this machine has a device of this architecture."""
+        return self.arch in _architectures_here(self.device, self.needs)
 
     @property
     def options(self) -> Mapping[str, object]:
         """Options of Triton's compiler."""
         return self.needs.options
+
+
+@cache
+def _architectures_here(device: str, needs: TritonNeeds) -> frozenset[Any]:
+    """Triton's names of the architectures of this machine's devices of a type, as far as they are of the family."""
+    kind = gpu(device)
+    if not kind.is_available:
+        return frozenset()
+    texts = (needs.arch_of(kind.module.get_device_properties(k)) for k in range(kind.module.device_count()))
+    return frozenset(needs.arch(text) for text in texts if text is not None)
 
 
 def triton_target(name: str) -> TritonTarget:

@@ -16,6 +16,7 @@ from inductile.backends.host.gpu import gpu
 from inductile.backends.triton import TritonKernel
 from inductile.backends.triton import bound as bound_module
 from inductile.backends.triton.bound import BoundKernel, DeviceKernel, Status
+from inductile.backends.triton.kernel import MAX_INDEX
 from inductile.backends.triton.launch import TritonLauncher
 from inductile.backends.triton.native import launcher_of
 from inductile.backends.triton.source import emit_source
@@ -179,14 +180,16 @@ def test_an_error_is_raised_once() -> None:
 
 
 def _program(text: str) -> tuple[str, dict[str, Any]]:
-    """The Python text of a host function that launches the kernel above, and what it refers to."""
+    """The Python text of a host function that launches the kernel above, and what it refers to, as without a GPU."""
     functions = {op.name: op for op in parse(TEXT + text).ops}
     function, main = functions["kernel.func"], functions["host.func"]
     assert isinstance(function, kernel.FuncOp) and isinstance(main, host.FuncOp)
     launcher = TritonLauncher()
     launcher.compile([function])
     emitter = HostEmitter(main, {"copy": function}, {"triton": launcher}, {})
-    return emitter.source(), emitter.constants.namespace
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TritonTarget, "is_here", False)
+        return emitter.source(), emitter.constants.namespace
 
 
 GPU = 'device = "cuda:0"'
@@ -201,7 +204,7 @@ host.func @f(%x: !aten.tensor<(8*n)xf32, {GPU}>, %n: index) -> (!aten.tensor<(8*
   host.launch @copy(%x, %y) [2*n]
   host.return %y
 }}""")
-    wide = "max(4*(2*s0), 0) > 0x7FFFFFFF"
+    wide = f"max(4*(2*s0), 0) > {MAX_INDEX}"
     assert f"launch0(stream, (((2*s0) + 15) // 16), {wide}, a0.data_ptr(), t2.data_ptr(), 2*s0)  # copy" in source
     assert source.startswith("@on_device(device0)\ndef run(args):")
     assert "stream = current_stream(0)" in source and "empty_gpu((8*s0,), (1,), dtype0)" in source
