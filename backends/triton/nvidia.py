@@ -93,8 +93,8 @@ def divide_by_shared(a, b):
     scale = tl.where(tl.abs(b) < 5.421010862427522e-20, 1.8446744073709552e19, scale)
     scale = libdevice.copysign(scale, b)
     divisor = b * scale
-    share = tl.div_rn(1.0, divisor)
-    most = share * 0.9999997615814209
+    share = reciprocal(divisor)
+    most = share * 0.9999996423721313  # 1 - 3 * 2**-23: a unit more than the reciprocal may be too large
     excess = tl.fma(divisor, most * -1.0, 1.0)
     rest = tl.where(tl.abs(excess) < float("inf"), excess * share, most)
     scaled = a * scale

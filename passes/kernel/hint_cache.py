@@ -68,17 +68,19 @@ def _eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str
     What several loops of a program read is kept until the last of them; results must not take its place. A buffer of
     which each program reads a part of its own, in one loop and by one load, is hardly needed again (a program may look
     up single elements): it goes before what is written lately and waits in the cache for its way to memory or for the
-    next kernel. Where nobody waits for the results (`streams`) it is the other way round for all else that is read.
+    next kernel; so do rows in registers of which a program keeps numbers alone. Where nobody waits for the results
+    (`streams`) it is the other way round for all else that is read.
     """
     loops = {op: _loops_of(op) for op in function.walk() if isinstance(op, kernel.LoadOp | kernel.StoreOp)}
     written = written_buffers(function.body.block)
+    keeps_numbers = not any(isinstance(op, kernel.StoreOp) and path for op, path in loops.items())
     counts: Counter[object] = Counter()
     reads: dict[object, list[tuple[kernel.LoadOp, Loop]]] = {}
     for op, path in loops.items():
         own = {loop.axis.data for loop in path}
         if isinstance(op, kernel.LoadOp) and path:
             counts[op.buffer] += 1
-        repeats = any(not is_persistent(loop, ranges) for loop in path)
+        repeats = any(keeps_numbers or not is_persistent(loop, ranges) for loop in path)
         if isinstance(op, kernel.LoadOp) and repeats and own <= op.map.data[0].free_symbols:
             reads.setdefault(op.buffer, []).append((op, path[0]))
     found: dict[Operation, str] = {}
@@ -93,7 +95,7 @@ def _eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str
             streamed[op] = DROP
     if found:
         found |= {op: DROP for op, path in loops.items() if isinstance(op, kernel.StoreOp) and path}
-    if function.streams is not None:
+    if function.streams is not None and not keeps_numbers:
         once = (op for op, path in loops.items() if all(is_persistent(loop, ranges) for loop in path))
         found = {op: KEEP for op in once if _reads_neighbours(op) and op.operands[0] not in written} | found
     return streamed | found

@@ -384,7 +384,8 @@ kernel.func @moments(%x: !kernel.buffer<f32, 12845056>, %y: !kernel.buffer<f32, 
 // CHECK-LABEL: kernel.func @columns
 // CHECK-SAME: num_warps 2
 // CHECK-LABEL: kernel.func @moments
-// CHECK: map vector tile 32 unroll 2 {
+// CHECK-SAME: num_warps 2
+// CHECK: map vector tile 16 unroll 2 {
 
 // -----
 
@@ -462,3 +463,54 @@ kernel.func @sums_and_shares(%x: !kernel.buffer<bf16, 33554432>, %s: !kernel.buf
 // CHECK: kernel.reduce sum r0 in 0 to 4096 map vector tile 2048 {
 // CHECK: kernel.reduce sum r0 in 0 to 4096 map vector tile 4096 {
 // CHECK: kernel.for i2 in 0 to 4096 map vector tile 4096 {
+
+// -----
+
+// What adds up products of two rows has a thread for each vector of them; a divisor of a row, prepared by each thread,
+// wants more elements of it.
+
+kernel.func @products(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<bf16, 33554432>, %z: !kernel.buffer<f32, 8192>) {
+  kernel.for i0 in 0 to 8192 {
+    %s = kernel.reduce sum r0 in 0 to 4096 {
+      %v = kernel.load %x[4096*i0 + r0]
+      %w = kernel.load %y[4096*i0 + r0]
+      %a = scalar.widen %v : bf16 to f32
+      %b = scalar.widen %w : bf16 to f32
+      %c = arith.mulf %a, %b : f32
+      kernel.yield %c
+    }
+    kernel.store %s, %z[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @quotients(%x: !kernel.buffer<bf16, 33554432>, %n: !kernel.buffer<f32, 8192>, %y: !kernel.buffer<f32, 33554432>) {
+  kernel.for i0 in 0 to 8192 {
+    %s = kernel.reduce sum r0 in 0 to 4096 {
+      %d = kernel.load %n[i0]
+      %v = kernel.load %x[4096*i0 + r0]
+      %a = scalar.widen %v : bf16 to f32
+      %b = arith.divf %a, %d : f32
+      %c = arith.divf %b, %d : f32
+      kernel.yield %c
+    }
+    kernel.for i1 in 0 to 4096 {
+      %d = kernel.load %n[i0]
+      %v = kernel.load %x[4096*i0 + i1]
+      %a = scalar.widen %v : bf16 to f32
+      %b = arith.divf %a, %d : f32
+      %c = arith.divf %b, %s : f32
+      kernel.store %c, %y[4096*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @products
+// CHECK-SAME: num_warps 16
+// CHECK: kernel.reduce sum r0 in 0 to 4096 map vector tile 4096 {
+// CHECK-LABEL: kernel.func @quotients
+// CHECK-SAME: num_warps 4
+// CHECK: kernel.for i1 in 0 to 4096 map vector tile 4096 {
