@@ -13,7 +13,7 @@ from typing import cast
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.ir import Attribute, Operation, Region, TypeAttribute
+from xdsl.ir import Attribute, Operation, Region, SSAValue, TypeAttribute
 from xdsl.parser import Parser, ParserState
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Span
@@ -131,6 +131,14 @@ class _Likeness:
     properties: dict[str, Attribute]
 
 
+class _Names(dict[str, tuple[SSAValue, ...]]):
+    """The values that have a name. A region begins without a copy of all of them: its own are removed behind it."""
+
+    @override
+    def copy(self) -> dict[str, tuple[SSAValue, ...]]:
+        return self
+
+
 class Reader(Parser):
     """A parser of IR with our lexer, and limits on nesting that keep text from exhausting the stack.
 
@@ -139,6 +147,7 @@ class Reader(Parser):
 
     def __init__(self, context: Context, text: str, name: str = "<unknown>") -> None:
         super().__init__(context, "", name)
+        self.ssa_values = _Names()
         self._alike: dict[tuple[str, str, int], _Likeness] = {}
         self._types: dict[str, TypeAttribute] = {}
         self._regions = self._attributes = 0
@@ -218,7 +227,11 @@ class Reader(Parser):
         if self._regions >= MAX_REGIONS:
             self.raise_error(f"regions are nested more than {MAX_REGIONS} deep")
         self._regions += 1
+        names = self.ssa_values
+        outside = len(names)
         region = super().parse_optional_region(arguments)  # pyright: ignore
+        while len(names) > outside:  # no name is defined twice, so those of the region came last
+            names.popitem()
         self._regions -= 1
         return region
 

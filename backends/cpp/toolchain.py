@@ -133,7 +133,7 @@ def compile_sources(compiler: Compiler, sources: Sequence[str], folder: Path, pr
     """
     limit = _time_limit()
     workplace = Path(tempfile.mkdtemp(prefix=BUILD, dir=folder))
-    running = _Running(limit)
+    running = _Running(limit, workplace)
 
     def build(number: int, text: str) -> Path:
         source, output = workplace / f"kernels{number}.cpp", workplace / f"kernels{number}.so"
@@ -173,8 +173,10 @@ class _Running:
     Each runs in a session of its own: it is stopped with the processes that it started, which would keep the pipe open.
     """
 
-    def __init__(self, limit: float) -> None:
+    def __init__(self, limit: float, workplace: Path) -> None:
         self._limit = limit
+        # what a compiler writes for its linker lies beside what it makes, not on a disk that may be full
+        self._environment = {**os.environ, "TMPDIR": str(workplace)}
         self._lock = threading.Lock()
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
@@ -188,7 +190,11 @@ class _Running:
             if self._stopped:
                 return -signal.SIGKILL, "not started\n"
             process = subprocess.Popen(
-                arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+                arguments,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=self._environment,
             )
             self._processes.add(process)
         try:

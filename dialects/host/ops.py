@@ -368,6 +368,16 @@ class CopyOp(IRDLOperation):
     source = operand_def(base(TensorType))
     target = operand_def(base(TensorType))
 
+    def verify_(self) -> None:
+        """Check that the shapes can be the same, whatever the symbols are."""
+        source, target = self.source.type, self.target.type
+        assert isinstance(source, TensorType) and isinstance(target, TensorType)
+        if len(source.shape) != len(target.shape):
+            raise VerifyException(f"copies {len(source.shape)} dimensions to {len(target.shape)}")
+        for dim, (size, other) in enumerate(zip(source.shape, target.shape, strict=True)):
+            if (size - other).as_int() not in (None, 0):
+                raise VerifyException(f"copies {size} elements to {other} in dimension {dim}")
+
     @classmethod
     def parse(cls, parser: Parser) -> CopyOp:
         """Parse `%y to %x`."""

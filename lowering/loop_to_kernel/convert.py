@@ -14,7 +14,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel, loop
 from ...dialects.access import is_dynamic_name
-from ...dialects.sym import MapAttr, Ranges, SymAttr, SymbolAttr, symbol
+from ...dialects.aten.types import TensorType
+from ...dialects.sym import ONE, ZERO, MapAttr, Ranges, SymAttr, SymbolAttr, symbol
 from ...dialects.sym.ranges import NOTHING
 from ...errors import UnsupportedError
 from ...passes.common.numbering import AttributeTokens, Key
@@ -168,6 +169,10 @@ class FunctionLowering:
         """`aten.copy_(%arg, %value)`; nothing is to do when a scatter made the value in the argument's memory."""
         target, value = copy.operands[0], copy.operands[1]
         if value is not target:
+            view = _broadcast(value, target, copy.location)
+            if view is not None:
+                body.insert_op_before(view, copy)
+                value = view.out
             body.insert_op_before(host.CopyOp.create(operands=(value, target), location=copy.location), copy)
         for result in copy.results:
             result.replace_all_uses_with(target)
@@ -224,3 +229,18 @@ _HANDLERS: dict[type[Operation], Callable[..., None]] = {
     loop.ScanOp: FunctionLowering._stray,
     loop.ScatterOp: FunctionLowering._stray,
 }
+
+
+def _broadcast(value: SSAValue, target: SSAValue, location: LocationAttr | None) -> host.ViewOp | None:
+    """A view with the sizes of the target, where `aten.copy_` repeats elements; None where it does not."""
+    source, wanted = value.type, target.type
+    assert isinstance(source, TensorType) and isinstance(wanted, TensorType)
+    if source.shape == wanted.shape or len(source.shape) > len(wanted.shape):
+        return None
+    skipped = len(wanted.shape) - len(source.shape)
+    steps = [ZERO] * skipped + [
+        ZERO if size == ONE and other != ONE else stride
+        for size, other, stride in zip(source.shape, wanted.shape[skipped:], source.strides, strict=True)
+    ]
+    type_ = TensorType.get(wanted.shape, source.element, tuple(steps), source.device)
+    return host.ViewOp.of(value, SymAttr.of(ZERO), type_, location)

@@ -42,3 +42,29 @@ def test_bytes_that_are_no_text_stay_bytes() -> None:
 def test_a_name_that_is_no_text_is_refused() -> None:
     with pytest.raises(UserError, match=r"f\.mlir:1:"):
         Source('func.func @"\\FF"() {\n  func.return\n}', "f.mlir").parse(new_context())
+
+
+REGIONS = """func.func @f(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {{
+  %u = loop.generate (i0 in 4) {{
+    %a = loop.load %x[i0]
+    %m = loop.reduce max (r0 in 4) {{
+      %b = loop.load %x[r0]
+      loop.yield %b
+    }}
+    %s = arith.addf %a, %m : f32
+    loop.yield %s
+  }} : !aten.tensor<4xf32>
+  %v = loop.generate (i0 in 4) {{
+    %a = loop.load %u[i0]
+    loop.yield {last}
+  }} : !aten.tensor<4xf32>
+  func.return %v : !aten.tensor<4xf32>
+}}"""
+
+
+def test_names_of_a_region_end_with_it() -> None:
+    source = Source(REGIONS.format(last="%a"), "f")
+    source.verify(source.parse(new_context()))
+    for name in ("%s", "%b"):  # of the region in front, and of one inside it
+        with pytest.raises(UserError, match=f"value {name} is used before it is defined"):
+            Source(REGIONS.format(last=name), "f").parse(new_context())

@@ -40,9 +40,9 @@ def misfit(op: AtenOp) -> str | None:
 @cache
 def _rule(op: type[AtenOp]) -> Rule | None:
     """The rule of an overload, of all that share its name, or of what it is a copy of."""
-    if any(argument.writes for argument in op.schema.arguments):
-        return None
     packet = op.packet
+    if any(argument.writes for argument in op.schema.arguments):
+        return _RULES.get(packet)
     plain = packet.removesuffix("_copy")
     for name in (op.schema.name, packet, op.schema.name.replace(packet, plain, 1), plain):
         if name in _RULES and not (name == packet and _is_other(op)):

@@ -332,6 +332,11 @@ def _product(first: str, second: str, batched: bool) -> Rule:
     return rule
 
 
+def _copied(a: Arguments) -> Results:
+    require_broadcast_to(a.shape("src"), a.shape("self"), "what is copied")
+    return [a.shape("self")]
+
+
 #: what is computed of each tensor of a list, by the names behind `_foreach_`
 _OF_LISTS = (
     "abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min clone copy cos cosh div erf erfc exp expm1 floor "
@@ -389,7 +394,8 @@ RULES: dict[str, Rule] = {
         f"upsample_{name}{count}d{back}": (_resized_backward if back else _resized)(count)
         for name, count in (("linear", 1), ("bilinear", 2), ("trilinear", 3)) for back in ("", "_backward")
     },
-    "glu": _glu, "glu_backward": _glu_backward, "log_sigmoid_forward": lambda a: [a.shape("self"), None],
+    "copy_": _copied, "glu": _glu, "glu_backward": _glu_backward,
+    "log_sigmoid_forward": lambda a: [a.shape("self"), None],
     "_prelu_kernel_backward": lambda a: [a.shape("self"), a.shape("self")],
     "_foreach_norm": _each_to_number, **dict.fromkeys((f"_foreach_{name}" for name in _OF_LISTS.split()), _each),
     "mm": _product("self", "mat2", _PLAIN), "bmm": _product("self", "mat2", _BATCHED),

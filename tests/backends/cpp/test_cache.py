@@ -300,6 +300,17 @@ def test_an_interrupt_stops_the_compilers_and_leaves_nothing(
     check(30.0)
 
 
+def test_a_compiler_has_its_files_where_the_library_will_lie(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What g++ writes for the assembler and the linker does not want room on the disk of TMPDIR."""
+    program = toolchain.find_compiler().command[0]
+    _compiler(tmp_path / "records", f'echo "$TMPDIR" > {tmp_path}/seen; exec {program} "$@"', monkeypatch)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "full"))
+    check(22.0)
+    assert Path((tmp_path / "seen").read_text().strip()).parent == folder
+
+
 def test_what_killed_processes_left_is_removed(folder: Path) -> None:
     old = time.time() - 2 * 24 * 60 * 60
     folder.mkdir(parents=True)

@@ -186,3 +186,27 @@ func.func @mask(%x: !aten.tensor<10xf32>, %i: !aten.tensor<5xi64>, %k: !aten.ten
   } : !aten.tensor<10xf32>
   func.return %s : !aten.tensor<10xf32>
 }
+// -----
+host.func @copies(%x: !aten.tensor<4xf32>, %y: !aten.tensor<5xf32>) -> (!aten.tensor<5xf32>) {
+  // expected-error @unknown {{copies 4 elements to 5 in dimension 0}}
+  host.copy %x to %y
+  host.return %y
+}
+// -----
+host.func @copies_symbols(%x: !aten.tensor<(s0)xf32>, %y: !aten.tensor<(s0 + 1)xf32>) -> (!aten.tensor<(s0 + 1)xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0>] {
+  // expected-error @unknown {{copies s0 elements to s0 + 1 in dimension 0}}
+  host.copy %x to %y
+  host.return %y
+}
+// -----
+host.func @copies_rank(%x: !aten.tensor<4xf32>, %y: !aten.tensor<4x4xf32>) -> (!aten.tensor<4x4xf32>) {
+  // expected-error @unknown {{copies 1 dimensions to 2}}
+  host.copy %x to %y
+  host.return %y
+}
+// -----
+func.func @copied(%x: !aten.tensor<4x3xf32>, %y: !aten.tensor<5xf32>) {
+  // expected-error @unknown {{what is copied of 5 does not broadcast to 4x3}}
+  %c = aten.copy_(%x, %y) : !aten.tensor<4x3xf32>
+  func.return
+}

@@ -635,3 +635,16 @@ func.func @guards(%w: !aten.tensor<10x8xf32>, %i: !aten.tensor<5xi64>, %j: !aten
 // CHECK-NEXT:     host.return %y, %d
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
+
+// -----
+
+// What is copied is repeated along the dimensions that it lacks.
+
+func.func @repeated(%x: !aten.tensor<4x3x2xf32>, %y: !aten.tensor<3x1xf32>) {
+  %c = aten.copy_(%x, %y) : !aten.tensor<4x3x2xf32>
+  func.return
+}
+
+// CHECK-LABEL: host.func @repeated
+// CHECK-NEXT:     %0 = host.view %y offset 0 : !aten.tensor<4x3x2xf32, strides = [0, 1, 0]>
+// CHECK-NEXT:     host.copy %0 to %x

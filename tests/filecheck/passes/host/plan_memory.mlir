@@ -12,11 +12,13 @@ host.func @known(%x: !aten.tensor<100xf32>) -> (!aten.tensor<100xf32>) symbols [
   %b = host.empty : !aten.tensor<100xf32>
   host.launch @k(%a, %b)
   %c = host.empty : !aten.tensor<20xf64>
-  host.copy %b to %c
+  %w = host.view %b offset 0 : !aten.tensor<20xf32>
+  host.copy %w to %c
   %v = host.view %c offset 3 : !aten.tensor<4xf64>
   %d = host.empty : !aten.tensor<100xf32>
   host.launch @k(%b, %d)
-  host.copy %v to %x
+  %u = host.view %x offset 0 : !aten.tensor<4xf32>
+  host.copy %v to %u
   host.return %d
 }
 
@@ -32,11 +34,13 @@ host.func @known(%x: !aten.tensor<100xf32>) -> (!aten.tensor<100xf32>) symbols [
 // CHECK-NEXT:     %b = host.empty in %pool at 448 : !aten.tensor<100xf32>
 // CHECK-NEXT:     host.launch @k(%a, %b)
 // CHECK-NEXT:     %c = host.empty in %pool at 0 : !aten.tensor<20xf64>
-// CHECK-NEXT:     host.copy %b to %c
+// CHECK-NEXT:     %w = host.view %b offset 0 : !aten.tensor<20xf32>
+// CHECK-NEXT:     host.copy %w to %c
 // CHECK-NEXT:     %v = host.view %c offset 3 : !aten.tensor<4xf64>
 // CHECK-NEXT:     %d = host.empty : !aten.tensor<100xf32>
 // CHECK-NEXT:     host.launch @k(%b, %d)
-// CHECK-NEXT:     host.copy %v to %x
+// CHECK-NEXT:     %u = host.view %x offset 0 : !aten.tensor<4xf32>
+// CHECK-NEXT:     host.copy %v to %u
 // CHECK-NEXT:     host.return %d
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
@@ -47,13 +51,16 @@ host.func @known(%x: !aten.tensor<100xf32>) -> (!aten.tensor<100xf32>) symbols [
 
 host.func @symbolic(%x: !aten.tensor<(s0)x8xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0, min = 0>] {
   %a = host.empty : !aten.tensor<(s0)x16xf32>
-  host.copy %x to %a
+  %v = host.view %a offset 0 : !aten.tensor<(s0)x8xf32>
+  host.copy %x to %v
   %b = host.empty : !aten.tensor<(s0)x8xf32>
-  host.copy %a to %b
+  %w = host.view %a offset 0 : !aten.tensor<(s0)x8xf32>
+  host.copy %w to %b
   %c = host.empty : !aten.tensor<(s0)x8xf32>
   host.copy %b to %c
   %d = host.empty : !aten.tensor<3xi1>
-  host.copy %c to %d
+  %u = host.view %c offset 0 : !aten.tensor<3xf32>
+  host.copy %u to %d
   host.return
 }
 
@@ -62,13 +69,16 @@ host.func @symbolic(%x: !aten.tensor<(s0)x8xf32>) symbols [#sym.symbol<s0, arg =
 // CHECK-NEXT:   host.func @symbolic(%x: !aten.tensor<(s0)x8xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0, min = 0>] {
 // CHECK-NEXT:     %pool = host.empty kept : !aten.tensor<(64*s0 + 64*((s0 + 1) floordiv 2) + 64)xui8>
 // CHECK-NEXT:     %a = host.empty in %pool at 64 : !aten.tensor<(s0)x16xf32>
-// CHECK-NEXT:     host.copy %x to %a
+// CHECK-NEXT:     %v = host.view %a offset 0 : !aten.tensor<(s0)x8xf32>
+// CHECK-NEXT:     host.copy %x to %v
 // CHECK-NEXT:     %b = host.empty in %pool at 64*s0 + 64 : !aten.tensor<(s0)x8xf32>
-// CHECK-NEXT:     host.copy %a to %b
+// CHECK-NEXT:     %w = host.view %a offset 0 : !aten.tensor<(s0)x8xf32>
+// CHECK-NEXT:     host.copy %w to %b
 // CHECK-NEXT:     %c = host.empty in %pool at 64 : !aten.tensor<(s0)x8xf32>
 // CHECK-NEXT:     host.copy %b to %c
 // CHECK-NEXT:     %d = host.empty in %pool at 0 : !aten.tensor<3xi1>
-// CHECK-NEXT:     host.copy %c to %d
+// CHECK-NEXT:     %u = host.view %c offset 0 : !aten.tensor<3xf32>
+// CHECK-NEXT:     host.copy %u to %d
 // CHECK-NEXT:     host.return
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
@@ -102,13 +112,15 @@ host.func @single(%x: !aten.tensor<8xf32>) symbols [] {
 
 host.func @peak(%x: !aten.tensor<32x32xf32>) -> (!aten.tensor<32x32xf32>) symbols [] {
   %a = host.empty : !aten.tensor<96x128xf32>
-  host.copy %x to %a
+  %v = host.view %a offset 0 : !aten.tensor<32x32xf32>
+  host.copy %x to %v
   %b = host.empty : !aten.tensor<96x128xf32>
   host.copy %a to %b
   %c = aten.mm(%x, %x) : !aten.tensor<32x32xf32>
   %d = aten.cat([%c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c], dim = 0) : !aten.tensor<768x32xf32>
   %e = aten.mm(%x, %x) : !aten.tensor<32x32xf32>
-  host.copy %d to %x
+  %w = host.view %d offset 0 : !aten.tensor<32x32xf32>
+  host.copy %w to %x
   host.return %e
 }
 
@@ -116,13 +128,15 @@ host.func @peak(%x: !aten.tensor<32x32xf32>) -> (!aten.tensor<32x32xf32>) symbol
 // CHECK: builtin.module {
 // CHECK-NEXT:   host.func @peak(%x: !aten.tensor<32x32xf32>) -> (!aten.tensor<32x32xf32>) {
 // CHECK-NEXT:     %a = host.empty : !aten.tensor<96x128xf32>
-// CHECK-NEXT:     host.copy %x to %a
+// CHECK-NEXT:     %v = host.view %a offset 0 : !aten.tensor<32x32xf32>
+// CHECK-NEXT:     host.copy %x to %v
 // CHECK-NEXT:     %b = host.empty : !aten.tensor<96x128xf32>
 // CHECK-NEXT:     host.copy %a to %b
 // CHECK-NEXT:     %c = aten.mm(%x, %x) : !aten.tensor<32x32xf32>
 // CHECK-NEXT:     %d = aten.cat([%c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c]) : !aten.tensor<768x32xf32>
 // CHECK-NEXT:     %e = aten.mm(%x, %x) : !aten.tensor<32x32xf32>
-// CHECK-NEXT:     host.copy %d to %x
+// CHECK-NEXT:     %w = host.view %d offset 0 : !aten.tensor<32x32xf32>
+// CHECK-NEXT:     host.copy %w to %x
 // CHECK-NEXT:     host.return %e
 // CHECK-NEXT:   }
 // CHECK-NEXT: }

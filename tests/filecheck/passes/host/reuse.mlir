@@ -158,7 +158,8 @@ host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.t
   %e = host.empty : !aten.tensor<32xf32>
   host.launch @negate(%b, %e)
   %f = host.empty : !aten.tensor<64xf16>
-  host.copy %e to %f
+  %w = host.view %f offset 0 : !aten.tensor<32xf16>
+  host.copy %e to %w
   %g = aten.relu(%v) : !aten.tensor<8xf32>
   %h = aten.relu(%c) : !aten.tensor<4x8xf32>
   host.return %e, %g, %h
@@ -205,7 +206,8 @@ host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.t
 // CHECK-NEXT:     %e = host.empty : !aten.tensor<32xf32>
 // CHECK-NEXT:     host.launch @negate(%b, %e)
 // CHECK-NEXT:     %f = host.view %b offset 0 : !aten.tensor<64xf16>
-// CHECK-NEXT:     host.copy %e to %f
+// CHECK-NEXT:     %w = host.view %f offset 0 : !aten.tensor<32xf16>
+// CHECK-NEXT:     host.copy %e to %w
 // CHECK-NEXT:     %g = aten.relu(%v) : !aten.tensor<8xf32>
 // CHECK-NEXT:     %h = aten.relu(%c) : !aten.tensor<4x8xf32>
 // CHECK-NEXT:     host.return %e, %g, %h
