@@ -9,6 +9,7 @@
 | `inductile.reference`  | a mapping from a class of scalar ops to its meaning, a function of tensors                |
 | `inductile.cpp`        | a mapping from a class of scalar ops to C++, `"{0} / (1 + {1})"` or an emitter's rule     |
 | `inductile.triton`     | a mapping from a class of scalar ops to Triton, likewise                                  |
+| `inductile.targets`    | a `GpuTarget`, several, or a function that returns them; the name says nothing            |
 
 Nothing is loaded before somebody asks for its group. Imports nothing of the package but the errors.
 """

@@ -10,10 +10,11 @@ it is for the usual machine of each device of its functions (`machines.default_t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from typing_extensions import override
 from xdsl.dialects.builtin import FunctionType, ModuleOp
-from xdsl.ir import Attribute, Data, Dialect, Operation
+from xdsl.ir import Attribute, Data, Dialect, Operation, SSAValue
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -74,8 +75,7 @@ class TargetsAttr(Data[tuple[tuple[str, str], ...]]):
 
         One that nothing compiles for, such as "meta", is taken for the main one: no kernel runs there.
         """
-        type_ = device.partition(":")[0]
-        name = next((name for each, name in self.data if each == type_), None)
+        name = _named(self.data, device)
         if name is not None:
             return target_named(name)
         return default_target(device) if is_described(device) else self.main
@@ -99,7 +99,18 @@ class TargetsAttr(Data[tuple[tuple[str, str], ...]]):
         return self.main if isinstance(self.main, GpuTarget) else None
 
 
+@lru_cache(maxsize=256)
+def _named(names: tuple[tuple[str, str], ...], device: str) -> str | None:
+    """The name of the target of a device. Asked for each nest, so that it is remembered."""
+    type_ = device.partition(":")[0]
+    return next((name for each, name in names if each == type_), None)
+
+
 Machine = Dialect("machine", [], [TargetsAttr])
+
+
+#: of a module of which nothing is known
+USUAL = TargetsAttr(())
 
 
 def targets_of(module: Operation) -> TargetsAttr:
@@ -143,4 +154,14 @@ def target_at(op: Operation, device: str) -> Target:
     return targets_of(above).target(device)
 
 
-__all__ = ["TARGETS", "Machine", "TargetsAttr", "set_targets", "target_at", "targets_of"]
+def target_of(value: SSAValue) -> Target:
+    """The target of the device that a tensor of a module is on."""
+    from .aten.types import TensorType
+
+    owner = value.owner
+    above = owner if isinstance(owner, Operation) else owner.parent_op()
+    assert above is not None and isinstance(value.type, TensorType)
+    return target_at(above, value.type.device)
+
+
+__all__ = ["TARGETS", "USUAL", "Machine", "TargetsAttr", "set_targets", "target_at", "target_of", "targets_of"]

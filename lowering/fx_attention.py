@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch.fx import GraphModule, Node
 
+from ..machines import library_of
 from ..passes.counters import counter
 from ..passes.remarks import remark
 from .fx_attention_bias import Biases
@@ -32,8 +33,6 @@ from .fx_private import known_true
 from .fx_writes import Writes, use_results
 
 _NAME = "recognise-attention"
-_DEVICES = ("cuda",)
-"""Where torch's fused kernels keep NaN: the one of the CPU may lose it."""
 _DTYPES = (torch.float16, torch.bfloat16)
 _MOST_WIDTH = 256
 
@@ -79,7 +78,7 @@ def _check(found: Attention, writes: Writes) -> None:
         raise Unlike(f"a part of it is written by {each.name}")
     query, keys, value, result = map(tensor_of, (found.query, found.keys, found.value, found.result))
     operands = (query, keys, value, tensor_of(key))
-    if any(each.device.type not in _DEVICES for each in operands):
+    if not all(library_of(each.device.type).keeps_nan for each in operands):
         raise Unlike
     if any(each.dtype != query.dtype for each in (query, value, tensor_of(key), result)) or query.dtype not in _DTYPES:
         raise Unlike("it is not of 16 bits, or its operands are of different types")

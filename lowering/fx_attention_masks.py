@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
+from ..machines import HOST, library_of
 from ..passes.counters import counter
 from ..passes.remarks import remark
 from .fx_mask_kinds import CAUSAL, VISIBLE, first_keys, kind_of
@@ -220,9 +221,9 @@ def _run(node: Node, args: Any, kwargs: Any) -> Any:
 def _on_cpu(value: Any) -> Any:
     """Arguments with devices replaced by the CPU."""
     if isinstance(value, torch.device):
-        return torch.device("cpu")
+        return torch.device(HOST)
     if isinstance(value, dict):
-        return {key: torch.device("cpu") if key == "device" else _on_cpu(each) for key, each in value.items()}
+        return {key: torch.device(HOST) if key == "device" else _on_cpu(each) for key, each in value.items()}
     if isinstance(value, slice):
         return value
     return type(value)(map(_on_cpu, value)) if type(value) in (tuple, list) else value
@@ -242,7 +243,7 @@ def _is_pure(node: Node) -> bool:
 def _lay_out(graph: GraphModule, node: Node, mask: Node, arguments: dict[str, Any]) -> None:
     """Give the rows of a mask on a GPU elements side by side; what repeats over batch and heads still does."""
     value = mask.meta["example_value"]
-    if value.device.type == "cpu" or value.dim() < 2 or known_true(value.stride(-1) == 1):
+    if not library_of(value.device.type).reads_mask_rows or value.dim() < 2 or known_true(value.stride(-1) == 1):
         return
     if not counter("prove-attention-masks"):
         return

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch._decomp import get_decompositions
 
+from ..machines import eager
 from .fx_stride_families import looks_channels_last
 
 _WHY_BACKWARD = "the gradient is pointwise or a reduction once written out, and fuses"
@@ -62,13 +63,13 @@ def _grid_sampler(decomposition: Callable[..., torch.Tensor]) -> Callable[..., t
     def adjusted(
         source: torch.Tensor, grid: torch.Tensor, interpolation: int, padding: int, align_corners: bool
     ) -> torch.Tensor:
-        if padding == _REFLECTION and source.device.type == "cpu":
+        if padding == _REFLECTION and eager(source.device.type).reflects_its_own_way:
             return NotImplemented
         if padding and interpolation != _BICUBIC:
             is_number = torch.isfinite(grid) if padding == _REFLECTION else ~torch.isnan(grid)
             grid = torch.where(is_number, grid, -1.0)
         result = decomposition(source, grid, interpolation, padding, align_corners) + 0.0
-        if padding == _ZEROS and interpolation == _BILINEAR and source.device.type == "cpu":
+        if padding == _ZEROS and interpolation == _BILINEAR and eager(source.device.type).weighs_what_is_outside:
             return result + (grid * 0.0).sum(-1).unsqueeze(1)
         return result
 
@@ -81,7 +82,7 @@ def _in_format_of_input(decomposition: Callable[..., torch.Tensor]) -> Callable[
     @wraps(decomposition)
     def adjusted(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
         result = decomposition(self, *args, **kwargs)
-        if self.device.type != "cpu" or not looks_channels_last(self):
+        if not eager(self.device.type).shuffles_keep_format or not looks_channels_last(self):
             return result
         return result.clone(memory_format=torch.channels_last if self.dim() == 4 else torch.channels_last_3d)
 
@@ -109,7 +110,10 @@ def _declining(refuses: Callable[[torch.Tensor], bool]) -> Callable[[Callable[..
 _of_bools = _declining(lambda tensor: tensor.dtype == torch.bool)
 _of_floats = _declining(lambda tensor: not tensor.is_floating_point())
 _of_wide_floats = _declining(
-    lambda tensor: not tensor.is_floating_point() or (tensor.dtype == torch.float16 and tensor.device.type == "cpu")
+    lambda tensor: (
+        not tensor.is_floating_point()
+        or (tensor.dtype == torch.float16 and eager(tensor.device.type).refuses_float16_margins)
+    )
 )
 
 #: packet -> what makes torch's decomposition mean what eager computes

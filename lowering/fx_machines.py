@@ -13,8 +13,7 @@ from xdsl.ir import Attribute
 from ..dialects.aten.types import TensorType
 from ..dialects.machine import TARGETS, TargetsAttr
 from ..errors import UnsupportedError
-from ..machines import default_target, is_described, targets_of_device
-from ..machines.eager import HOST
+from ..machines import HOST, default_target, is_described, targets_of_device
 
 
 def attach_machines(module: ModuleOp, outer: Iterable[Attribute], inner: Iterable[Attribute] = ()) -> None:

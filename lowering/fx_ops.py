@@ -30,6 +30,7 @@ from ..dialects.aten import (
 )
 from ..dialects.aten.values import SSA_CLASSES
 from ..dialects.sym import ZERO, Expr, MapAttr
+from ..machines import HOST
 from ..passes.common.rounding import ROUNDED, UNIT
 from .fx_scalars import scalar_overload
 from .fx_sym import UnsupportedSymbol
@@ -233,7 +234,7 @@ class NodeImporter:
         dtype = tensors[0].dtype if tensors else torch.result_type(sample, sample)
         for tensor in tensors:
             dtype = torch.promote_types(dtype, torch.result_type(torch.empty(1, dtype=tensor.dtype), sample))
-        device = device_name(tensors[0].device) if tensors else "cpu"
+        device = device_name(tensors[0].device) if tensors else HOST
         type_ = TensorType.get((), dtype_element(dtype), (), device)
         args = {"size": (), "fill_value": number, "dtype": dtype_element(dtype), "device": Device(device)}
         op = AtenOp.of("aten.full", args, (type_,), location)

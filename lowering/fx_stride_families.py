@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import torch
 
+from ..machines import eager
 from .fx_private import is_decidable, is_true, sympy_of
 
 #: sizes or strides, of which some may be symbolic
@@ -396,6 +397,6 @@ def _find_rules(op: Any) -> tuple[Rule | None, ...] | None:
 
 def _on_cpu(rule: Rule) -> Rule:
     def limited(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> Numbers | None:
-        return rule(op, args, kwargs, result) if result.device.type == "cpu" else None
+        return rule(op, args, kwargs, result) if eager(result.device.type).own_layouts else None
 
     return limited

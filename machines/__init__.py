@@ -15,12 +15,13 @@ A module carries its targets as an attribute (`dialects/machine.py`), and passes
 another package adds one.
 """
 
-from .eager import EagerKernels, eager, in_host_memory
+from .eager import HOST, ON_GPU, ON_HOST, EagerKernels, eager, in_host_memory
 from .family import Family, Library, TritonNeeds
-from .lookup import TARGETS, default_target, is_described, target_named, targets_of_device
+from .lookup import TARGETS, default_target, is_described, library_of, target_named, targets_of_device
 from .target import CpuTarget, GpuTarget, Target
 
 __all__ = [
-    "TARGETS", "CpuTarget", "EagerKernels", "Family", "GpuTarget", "Library", "Target", "TritonNeeds",
-    "default_target", "eager", "in_host_memory", "is_described", "target_named", "targets_of_device",
+    "HOST", "ON_GPU", "ON_HOST", "TARGETS", "CpuTarget", "EagerKernels", "Family", "GpuTarget", "Library", "Target",
+    "TritonNeeds", "default_target", "eager", "in_host_memory", "is_described", "library_of", "target_named",
+    "targets_of_device",
 ]  # fmt: skip

@@ -17,7 +17,9 @@ class Library:
     adds_bias_apart:      adds the bias of a product of float32 matrices, and of a convolution, by a kernel of its own,
                           or is no faster for doing it at once
     has_onednn:           may call oneDNN for products of float32 matrices instead of the BLAS
-    fuses_attention:      attention that is written op by op is called as one op
+    fuses_attention:      attention that is written op by op is called as one op, in a graph that is lowered
+    keeps_nan:            its fused attention of 16 bits keeps NaN, so that what a program writes out may call it
+    reads_mask_rows:      its fused attention wants the rows of a mask to have elements side by side
     is_slow_in_groups:    convolves small windows of groups slower than nests do (`passes/common/convolution_times.py`)
     copies_weights:       gives a convolution's weight the layout of the images in every call
     rounds_channels_last: convolves float32 images with channels last in TF32 where others are exact
@@ -29,6 +31,8 @@ class Library:
     adds_bias_apart: bool = False
     has_onednn: bool = False
     fuses_attention: bool = False
+    keeps_nan: bool = False
+    reads_mask_rows: bool = False
     is_slow_in_groups: bool = False
     copies_weights: bool = False
     rounds_channels_last: bool = False
@@ -40,7 +44,7 @@ class TritonNeeds:
     """What Triton has to be told of a family.
 
     backend:    Triton's backend
-    arch:       Triton's architecture from what stands behind the colon; ValueError where that is none
+    arch:       Triton's architecture from what stands behind the colon
     arch_of:    what stands there, from torch's properties of a device; None for a device of another family
     launcher:   the word in the names of torch's launchers for it, "Cuda" in `torch._C._StaticCudaLauncher`, if any
     options:    options of Triton's compiler. No fused multiply-add across the program's operations, and no flushing of
@@ -63,6 +67,8 @@ class Family:
     name:      "cuda" in "cuda:90"
     device:    torch's type of device, which two families may share
     generator: which of our code generators writes their kernels, "cpp" or "triton"
+    architectures: pattern of what may stand behind the colon. One that is not described is made for as the described
+               one that is most like it
     library:   what ATen's kernels there are good at
     triton:    what Triton needs, where it compiles for them
     records:   whether torch can record launches and replay them (CUDA graphs)
@@ -71,6 +77,7 @@ class Family:
     name: str
     device: str
     generator: str
+    architectures: str = ""
     library: Library = Library()
     triton: TritonNeeds | None = None
     records: bool = False
@@ -85,23 +92,19 @@ def _gcn(properties: Any) -> str | None:
     return name if name.startswith("gfx") else None
 
 
-def _gfx(text: str) -> str:
-    if not text.startswith("gfx"):
-        raise ValueError(text)
-    return text
-
-
 CPP = Family(
     "cpp",
     "cpu",
     "cpp",
-    Library(has_onednn=True, fuses_attention=True, is_slow_in_groups=True, copies_weights=True),
+    library=Library(has_onednn=True, fuses_attention=True, is_slow_in_groups=True, copies_weights=True),
 )
 #: cuBLAS and cuDNN, hipBLAS and MIOpen
 _OF_GPUS = Library(
     aligned_bytes=16,
     activates_products=True,
     adds_bias_apart=True,
+    keeps_nan=True,
+    reads_mask_rows=True,
     rounds_channels_last=True,
     trains_channels_last=True,
 )
@@ -109,6 +112,7 @@ CUDA = Family(
     "cuda",
     "cuda",
     "triton",
+    r"\d+",
     _OF_GPUS,
     TritonNeeds(
         "cuda",
@@ -124,7 +128,8 @@ HIP = Family(
     "hip",
     "cuda",
     "triton",
+    r"gfx[0-9a-f]+",
     _OF_GPUS,
-    TritonNeeds("hip", _gfx, _gcn, "Cuda", MappingProxyType({"enable_fp_fusion": False})),
+    TritonNeeds("hip", str, _gcn, "Cuda", MappingProxyType({"enable_fp_fusion": False})),
     records=True,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from types import MappingProxyType
@@ -10,7 +11,7 @@ from typing import Any
 
 from .. import extensions
 from ..errors import UnsupportedError, UserError
-from .family import Family
+from .family import Family, Library
 from .known import KNOWN
 from .target import CpuTarget, GpuTarget, Target
 
@@ -61,10 +62,7 @@ def target_named(name: str) -> Target:
 
 
 def _is_architecture(arch: str, family: Family) -> bool:
-    try:
-        return arch.isalnum() and (family.triton is None or family.triton.arch(arch) is not None)
-    except ValueError:
-        return False
+    return re.fullmatch(family.architectures, arch) is not None
 
 
 def _most_like(arch: str, known: list[GpuTarget]) -> GpuTarget:
@@ -99,6 +97,11 @@ def default_target(device: str) -> Target:
     """What stands for a torch device, "cuda:0", of which nothing else is known. UnsupportedError when nothing can."""
     usual = _USUAL.get(device.partition(":")[0])
     return TARGETS[usual] if usual is not None else targets_of_device(device)[0]
+
+
+def library_of(device: str) -> Library:
+    """What ATen's kernels on a torch device are good at, where no module says which machine it is."""
+    return default_target(device).family.library if is_described(device) else Library()
 
 
 def cpu_with(capability: str) -> CpuTarget | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TypeAlias
 
 from .family import Family
 from .products import ProductRates
@@ -14,8 +15,8 @@ _ATOMICS: Mapping[str, int] = MappingProxyType({"integer": 32, "sum": 16, "extre
 
 
 @dataclass(frozen=True)
-class Target:
-    """A machine that kernels are made for.
+class Description:
+    """What is known of any machine that kernels are made for.
 
     name:               `cpp`, or a family and an architecture: `cuda:90`, `hip:gfx942`
     family:             what it has in common with others
@@ -62,7 +63,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class CpuTarget(Target):
+class CpuTarget(Description):
     """A multicore CPU with SIMD units.
 
     vector_bytes:  width of a SIMD register
@@ -92,7 +93,7 @@ class CpuTarget(Target):
 
 
 @dataclass(frozen=True)
-class GpuTarget(Target):
+class GpuTarget(Description):
     """A GPU that Triton compiles for.
 
     warp:          lanes that run in step
@@ -146,3 +147,6 @@ class GpuTarget(Target):
     def launch_bytes(self) -> int:
         """Bytes that the memory moves while a kernel is launched."""
         return int(self.bandwidth * self.launch_nanoseconds)
+
+
+Target: TypeAlias = CpuTarget | GpuTarget

@@ -6,6 +6,7 @@ Imports are read from the syntax tree, so nothing is executed and an import insi
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -144,6 +145,25 @@ def _chain(tree: Tree, start: Name, goals: set[Name]) -> list[Name]:
                 before[following] = name
                 queue.append(following)
     return []
+
+
+def names_of_devices(tree: Tree) -> list[str]:
+    """Names of devices and kinds of targets in passes and lowering, which ask `machines` instead.
+
+    What a machine is good at stands in its description, how eager computes on a device in `machines/eager.py`. The
+    debug counters name our code generators, which are no machines.
+    """
+    found: list[str] = []
+    for module in tree.modules.values():
+        if module.name[:1] not in (("passes",), ("lowering",)) or module.name == ("passes", "counters"):
+            continue
+        for node in ast.walk(ast.parse(module.path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and _DEVICE.fullmatch(node.value):
+                found.append(f"{tree.where(module, node.lineno)}: says {node.value!r}; ask machines")
+    return found
+
+
+_DEVICE = re.compile(r"(?:cpu|cuda|hip|xpu|mps|meta|cpp|triton)(?::\w*)?")
 
 
 def misnamed_passes(tree: Tree) -> list[str]:

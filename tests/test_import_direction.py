@@ -19,6 +19,7 @@ RULES = [
     rules.heavy_imports,
     rules.heavy_chains,
     rules.misnamed_passes,
+    rules.names_of_devices,
     rules.packageless_folders,
 ]
 
@@ -73,6 +74,8 @@ BAD_TREE = {
     "backends/cpp/emit.py": "import sympy\nimport inductile\n",
     "tools/__init__.py": "from ..backends.cpp import emit\n",
     "tools/opt.py": "def main():\n    import torch\n",
+    "passes/loop/_cost.py": "def f(t):\n    return t.device == 'cpu' or t.startswith('cuda:') or t in ('xpu',)\n",
+    "lowering/eager.py": "WIDE = {'cpu': 64}\nHELP = 'for the cpu'\n",
     "tests/filecheck/passes/loop/fuse.mlir": "",
 }
 
@@ -96,5 +99,11 @@ def test_the_rules_find_what_they_forbid(tmp_path: Path) -> None:
     assert rules.misnamed_passes(bad) == [
         "passes/loop/fuse.py:1: holds loop-fusion instead of loop-fuse",
         "passes/loop/tile_all.py:1: has no test tests/filecheck/passes/loop/tile_all.mlir",
+    ]
+    assert rules.names_of_devices(bad) == [
+        "passes/loop/_cost.py:2: says 'cpu'; ask machines",
+        "passes/loop/_cost.py:2: says 'cuda:'; ask machines",
+        "passes/loop/_cost.py:2: says 'xpu'; ask machines",
+        "lowering/eager.py:1: says 'cpu'; ask machines",
     ]
     assert rules.packageless_folders(bad) == ["backends", "backends/cpp"]

@@ -13,13 +13,16 @@ from ..errors import UserError
 from ..lowering.levels import check_level
 from ..lowering.pre_grad import PRE_GRAD
 from ..lowering.registry import register_pass
+from ..machines import GpuTarget
+from ..machines.lookup import GROUP
 from ..passes.graph.patterns import PATTERNS
 
 
 def load_plugin(path: str) -> list[str]:
     """Import a Python file and register the passes it defines; returns their names.
 
-    A file without a pass must at least register a pattern or a pass on Dynamo's graph. The file is code and runs with
+    Targets that it defines are known then, too. A file without either must at least register a pattern or a pass on
+    Dynamo's graph. The file is code and runs with
     the user's rights, unlike IR files.
     """
     file = Path(path)
@@ -33,13 +36,16 @@ def load_plugin(path: str) -> list[str]:
         spec.loader.exec_module(module)
     except Exception as error:
         raise UserError(f"the plugin {path} fails on import: {type(error).__name__}: {error}") from error
+    targets = [value for value in vars(module).values() if isinstance(value, GpuTarget)]
+    for target in targets:
+        extensions.add(GROUP, target.name, target)
     passes = [
         value
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, ModulePass) and value.__module__ == module.__name__
     ]
-    if not passes and _registered() == before:
-        hint = "derive a class from xdsl.passes.ModulePass, or register a pattern"
+    if not passes and not targets and _registered() == before:
+        hint = "derive a class from xdsl.passes.ModulePass, register a pattern, or describe a target"
         raise UserError(f"the plugin {path} defines no pass", hint)
     for module_pass in passes:
         check_level(module_pass)

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from ...dialects.aten.types import ELEMENT_TYPES, TensorType
+from ...machines import eager
 
 Kind = Literal["bool", "signed", "unsigned", "float"]
 
@@ -76,8 +77,8 @@ def computation_type(element: Attribute) -> Attribute:
 
 
 def accumulation_type(element: Attribute, device: str, wide: bool = False) -> Attribute:
-    """The type in which values are summed; `wide` is for variances, which eager's CPU kernels take in float64."""
-    if wide and device == "cpu" and is_float(element):
+    """The type in which values are summed; `wide` is for variances, which eager's kernels may take in float64."""
+    if wide and is_float(element) and eager(device).variances_in_double:
         return F64
     return computation_type(element)
 

@@ -16,6 +16,7 @@ from ...dialects import loop
 from ...dialects.aten.call import CallOp
 from ...dialects.aten.ops import CHECKED, AtenOp
 from ...dialects.aten.types import TensorType
+from ...dialects.machine import TargetsAttr, targets_of
 from ...dialects.sym import Ranges
 from ...passes.common.functions import symbol_ranges
 from ...passes.common.numbering import AttributeTokens
@@ -64,15 +65,20 @@ class LowerAtenToLoop(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lower every function of the module in place."""
         add_extensions()
+        targets = targets_of(op)
         for function in op.body.block.ops:
             if isinstance(function, FuncOp) and not self.fallback_by_default:
                 ranges = symbol_ranges(function)
                 for block in function.body.blocks:
-                    lower_block(block, ranges, self.emulate_precision_casts, self.deterministic)
+                    lower_block(block, ranges, targets, self.emulate_precision_casts, self.deterministic)
 
 
 def lower_block(
-    block: Block, ranges: Ranges, emulate_precision_casts: bool = False, deterministic: bool = False
+    block: Block,
+    ranges: Ranges,
+    targets: TargetsAttr,
+    emulate_precision_casts: bool = False,
+    deterministic: bool = False,
 ) -> None:
     """Replace the lowerable ATen ops of a function's block; the others stay the same objects."""
     ops = list(block.ops)
@@ -84,15 +90,15 @@ def lower_block(
     templates = _Templates(builder, values)
     for op in ops:
         template = templates.find(op)
-        reason = _reason_to_keep(op, ranges, template is not None)
+        reason = _reason_to_keep(op, ranges, targets, template is not None)
         if reason is None and template is not None:
             templates.append(template, op)
             lowered.append(op)
             continue
         if reason is None:
             last = block.last_op
-            results = _lower(builder, op, values)
-            if not (deterministic and _has_races(block, last)):
+            results = _lower(builder, op, values, targets)
+            if not (deterministic and _has_races(block, last, targets)):
                 templates.record(_behind(block, last), results)
                 _replace(op, results, values)
                 lowered.append(op)
@@ -117,14 +123,14 @@ def _behind(block: Block, last: Operation | None) -> list[Operation]:
     return ops
 
 
-def _has_races(block: Block, last: Operation | None) -> bool:
+def _has_races(block: Block, last: Operation | None, targets: TargetsAttr) -> bool:
     """Whether an op behind `last` writes at indices that may be equal, on a device that keeps no order."""
     scatters = [op for op in _behind(block, last) if isinstance(op, loop.ScatterOp) and op.unique is None]
     types = [result.type for op in scatters for result in op.results]
-    return any(isinstance(type_, TensorType) and type_.device != "cpu" for type_ in types)
+    return any(isinstance(type_, TensorType) and not targets.target(type_.device).keeps_order for type_ in types)
 
 
-def _reason_to_keep(op: Operation, ranges: Ranges, known: bool) -> str | None:
+def _reason_to_keep(op: Operation, ranges: Ranges, targets: TargetsAttr, known: bool) -> str | None:
     """Why an op stays as it is; None when it is lowered. One like a `known` op is, unless the counter forbids it."""
     rule = RULES.get(op.name)
     if known or (isinstance(op, CallOp) and op.target in CALLS):
@@ -132,7 +138,7 @@ def _reason_to_keep(op: Operation, ranges: Ranges, known: bool) -> str | None:
     elif rule is None or not isinstance(op, AtenOp):
         return f"{op.name} has no lowering"
     else:
-        reason = unmet(rule, op, ranges)
+        reason = unmet(rule, op, ranges, targets)
     if reason is None and CHECKED in op.attributes:
         reason = "data decides its sizes"
     if reason is None and not counter(LowerAtenToLoop.name):
@@ -170,14 +176,16 @@ class _Templates:
             self.known[self._key] = Template.record(self._tensors, made, results)
 
 
-def _lower(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]) -> Sequence[SSAValue]:
+def _lower(
+    builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue], targets: TargetsAttr
+) -> Sequence[SSAValue]:
     """Append what the op lowers to; the values of its results."""
     builder.s.start(op.location, is_rounded(op))
     if isinstance(op, CallOp):
         result = CALLS[op.target](builder, op, values)
     else:
         assert isinstance(op, AtenOp)
-        call = Call(op, values)
+        call = Call(op, values, targets=targets)
         builder.s.device = call.type.device
         result = RULES[op.name].lower(builder, call)
     return (result,) if isinstance(result, SSAValue) else result

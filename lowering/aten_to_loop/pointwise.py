@@ -22,6 +22,7 @@ from typing import Any
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.sym import Expr
+from ...machines import EagerKernels, eager
 from .dtypes import LOW_PRECISION, common_type, computation_type, is_float, rounded
 from .nests import LoopBuilder, broadcast_map, type_of
 from .rules import Call, Reject, Replacement, add_rule
@@ -52,9 +53,9 @@ CONDITIONS = frozenset({"condition", "mask"})
 #: a parameter that gets the op itself, for what depends on its types
 CALL = "call"
 
-#: device -> the operands whose digits eager's kernels of low precision keep where they are numbers or 0-d tensors of
+#: eager's kernels -> the operands whose digits those of low precision keep where they are numbers or 0-d tensors of
 #: the CPU; any other is rounded to the low precision first
-Exact = Mapping[str, tuple[str, ...]]
+Exact = Mapping[EagerKernels, tuple[str, ...]]
 
 
 def add_pointwise(
@@ -80,7 +81,7 @@ def _lowering(
         element = _operand_element(policy, type_.element, parameters, arguments)
         rank = len(type_.shape)
         s = b.s
-        exact = exact_numbers.get(type_.device.partition(":")[0], ()) if element in LOW_PRECISION else parameters
+        exact = exact_numbers.get(eager(type_.device), ()) if element in LOW_PRECISION else parameters
 
         def body(_: object) -> Scalar:
             values = [
@@ -122,7 +123,7 @@ def _operand(
             return s.cast(loaded, element or type_.element)
         if element is None:
             return s.widen(loaded)
-        if exact and (element not in LOW_PRECISION or type_.device == "cpu"):
+        if exact and (element not in LOW_PRECISION or eager(type_.device).converts_exactly):
             return operand_as(s, loaded, element)
         return s.widen(s.cast(loaded, element))  # a cast of the program: what is rounded stays so
     if value is None or element is None or name == CALL:

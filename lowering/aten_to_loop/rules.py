@@ -13,7 +13,9 @@ from ... import extensions
 from ...dialects.aten.call import CallOp
 from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType
+from ...dialects.machine import USUAL, TargetsAttr
 from ...dialects.sym import Ranges
+from ...machines import Target
 from .nests import LoopBuilder
 
 #: replacement values of those results of an op that are tensors; a single one needs no list
@@ -24,14 +26,27 @@ class Call:
     """An ATen op with its tensors as they are in the function that is being built.
 
     ranges: what is known of the function's symbols; None where that is not asked for
+    targets: what the module is compiled for; without them, the usual machines
     """
 
-    __slots__ = ("op", "ranges", "values")
+    __slots__ = ("op", "ranges", "targets", "values")
 
-    def __init__(self, op: AtenOp, values: dict[SSAValue, SSAValue], ranges: Ranges | None = None) -> None:
+    def __init__(
+        self,
+        op: AtenOp,
+        values: dict[SSAValue, SSAValue],
+        ranges: Ranges | None = None,
+        targets: TargetsAttr = USUAL,
+    ) -> None:
         self.op = op
         self.values = values
         self.ranges = ranges
+        self.targets = targets
+
+    @property
+    def target(self) -> Target:
+        """The machine that the op is for."""
+        return self.targets.target(self.type.device)
 
     def __getitem__(self, name: str) -> Any:
         """The value of an argument that is no tensor: number, symbolic integer, element type, string, None, tuple."""

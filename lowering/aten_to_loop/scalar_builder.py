@@ -18,6 +18,7 @@ from ...dialects import loop, scalar
 from ...dialects.access import dynamic_name, segments
 from ...dialects.aten.types import TensorType, scalar_type
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, as_expr, symbol
+from ...machines import HOST, eager
 from .dtypes import BOOL, F32, I64, LOW_PRECISION, integer_limits, is_float, kind
 from .fast_create import OpT, create
 from .scalar import Number, Scalar
@@ -68,7 +69,7 @@ class ScalarBuilder:
     def __init__(self, emulate_precision_casts: bool = False) -> None:
         self.block = Block()
         self.location: LocationAttr | None = None
-        self.device = "cpu"
+        self.device = HOST
         self.emulate_precision_casts = emulate_precision_casts
         self._rounds = emulate_precision_casts
         self._constants: dict[tuple[str, Attribute], Scalar] = {}
@@ -292,7 +293,7 @@ class ScalarBuilder:
         if known is not None and known not in (0, -1):
             return divisor, None
         zero = divisor.eq(0)
-        if self.device == "cpu":
+        if eager(self.device).checks_divisors:
             self.check(~zero, "ZeroDivisionError", "RuntimeError")
         if kind(divisor.element) == "unsigned":
             return self.where(zero, self.constant(1, divisor.element), divisor), None

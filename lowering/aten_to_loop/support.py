@@ -7,6 +7,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType, torch_name
+from ...dialects.machine import USUAL, TargetsAttr
 from ...dialects.sym import Ranges
 from .dtypes import kind
 from .refusals import refused
@@ -21,8 +22,12 @@ def unlowered_reason(op: Operation) -> str | None:
     return unmet(rule, op)
 
 
-def unmet(rule: Rule, op: AtenOp, ranges: Ranges | None = None) -> str | None:
-    """Why a rule does not apply to an op with its name, or None. `ranges` are those of its function's symbols."""
+def unmet(rule: Rule, op: AtenOp, ranges: Ranges | None = None, targets: TargetsAttr = USUAL) -> str | None:
+    """Why a rule does not apply to an op with its name, or None.
+
+    ranges:  those of its function's symbols
+    targets: those of its module
+    """
     devices: set[str] = set()
     for value in op.operands:
         type_ = value.type
@@ -44,7 +49,7 @@ def unmet(rule: Rule, op: AtenOp, ranges: Ranges | None = None) -> str | None:
         return f"tensors on several devices: {', '.join(sorted(devices))}"
     reason = None if rule.any_dtype else refused(op)
     if reason is None and rule.reject is not None:
-        reason = rule.reject(Call(op, _NO_VALUES, ranges))
+        reason = rule.reject(Call(op, _NO_VALUES, ranges, targets))
     return reason
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ...dialects import host, kernel
 from ...dialects.aten import TensorType
+from ...machines import in_host_memory
 from .strided_views import extent
 
 
@@ -45,8 +46,9 @@ def _device_problem(op: host.LaunchOp, function: kernel.FuncOp) -> str | None:
     written = {each.buffer for each in function.walk() if isinstance(each, kernel.StoreOp)}
     for argument, parameter in zip(op.buffers, function.body.block.args, strict=True):
         kind = argument.type
-        if parameter in written and isinstance(kind, TensorType) and kind.device == "cpu":
-            return f"writes a tensor of the CPU, and reads or writes others on {', '.join(sorted(devices - {'cpu'}))}"
+        if parameter in written and isinstance(kind, TensorType) and in_host_memory(kind.device):
+            others = sorted(device for device in devices if not in_host_memory(device))
+            return f"writes a tensor of the CPU, and reads or writes others on {', '.join(others)}"
     return None
 
 

@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import host
 from ...dialects.aten.types import TensorType
+from ...machines import in_host_memory
 from ..host.lifetimes import Lifetimes, is_tensor, type_of
 from .caching_allocator import Block, CachingAllocator
 from .costs import symbol_values, tensor_bytes
@@ -107,7 +108,7 @@ class _Walk:
     def _make(self, value: SSAValue) -> None:
         kind = type_of(value)
         size = tensor_bytes(kind, self.values)
-        block = self.allocator.take(size) if size and kind.device != "cpu" else None
+        block = self.allocator.take(size) if size and not in_host_memory(kind.device) else None
         self.alive[value] = size, block
         self.bytes += size
         self.outside += size if block is None else 0

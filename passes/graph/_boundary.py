@@ -13,7 +13,9 @@ from xdsl.traits import IsTerminator
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.aten.types import ITEM_SIZES, torch_name
+from ...dialects.machine import target_at
 from ...dialects.raw import operands_of
+from ...machines import Library
 from ..common.estimates import Estimates
 from ._repeats import Repeat
 from ._segments import Positions, Segment, base_of, is_anchor, is_constant, is_pointwise, is_recomputed, readers
@@ -150,6 +152,10 @@ def _bits(number: int) -> Iterator[int]:
         number ^= bit
 
 
+def _library(op: Operation, device: str) -> Library:
+    return target_at(op, device).family.library
+
+
 def is_in_memory(value: SSAValue) -> bool:
     """Whether a value lies in memory in any case: a library call makes or reads it, or it is dearer to compute again.
 
@@ -161,9 +167,10 @@ def is_in_memory(value: SSAValue) -> bool:
         return True
     reading = list(readers(value))
     if is_anchor(owner):
-        on_gpu = isinstance(value.type, TensorType) and value.type.device != "cpu"
-        keeps_bias = isinstance(owner, AtenOp) and owner.packet not in _WITH_BIAS
-        return keeps_bias or not on_gpu or any(map(is_anchor, reading))
+        if isinstance(owner, AtenOp) and owner.packet not in _WITH_BIAS:
+            return True
+        loses_bias = isinstance(value.type, TensorType) and _library(owner, value.type.device).adds_bias_apart
+        return not loses_bias or any(map(is_anchor, reading))
     if not operands_of(owner):
         return not any(map(is_pointwise, reading))  # those have the constant in themselves
     if any(is_anchor(op) or op.has_trait(IsTerminator) for op in reading):

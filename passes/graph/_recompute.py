@@ -15,7 +15,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.effects import is_pure
+from ...dialects.machine import TargetsAttr
 from ...dialects.sym import Expr
+from ...machines import HOST
 from ..common.memory import UNSAFE_VIEWS
 
 #: size assumed for a symbol of which no hint is known
@@ -100,10 +102,6 @@ _ARITHMETIC = frozenset({
     "native_dropout_backward", "ne", "neg", "relu", "round", "rsub", "sgn", "sign", "square", "sub", "threshold",
     "threshold_backward", "trunc", "where",
 })  # fmt: skip
-#: bytes that an instruction and a function cost an element: on a CPU; on a GPU, which has 30 of its lanes' instructions
-#: for the four bytes that it reads meanwhile, and waits for these
-_ARITHMETIC_COSTS = {"cpu": (0.25, 1.5)}
-_GPU_COSTS = (0.125, 0.5)
 #: calls that are lowered to elementwise arithmetic
 _CHEAP_CALLS = frozenset({"inductile::random"})
 #: floating-point operations in the time of one byte
@@ -144,10 +142,11 @@ def _before_cast(value: SSAValue) -> SSAValue:
 
 
 class ByteCosts:
-    """Costs for the sizes that the symbols of a function are expected to have."""
+    """Costs for the sizes that the symbols of a function are expected to have, on the machines of its module."""
 
-    def __init__(self, hints: Mapping[str, int]) -> None:
+    def __init__(self, hints: Mapping[str, int], targets: TargetsAttr) -> None:
         self._hints = hints
+        self._targets = targets
 
     def size(self, expr: Expr) -> int:
         """An estimate of a size, at least 0."""
@@ -176,8 +175,9 @@ class ByteCosts:
             return 0
         if class_ is RecomputeClass.CHEAP:
             packet = op.packet if isinstance(op, AtenOp) else op.name
-            instruction, function = _ARITHMETIC_COSTS.get(_device(op), _GPU_COSTS)
-            work = instruction if packet in _ARITHMETIC or packet in _MOVES else function
+            target = self._targets.target(_device(op))
+            is_plain = packet in _ARITHMETIC or packet in _MOVES
+            work = target.instruction_bytes if is_plain else target.function_bytes
             return work * sum(map(self.elements, op.result_types))
         traffic = sum(self.bytes(t) for t in (*op.operand_types, *op.result_types) if isinstance(t, TensorType))
         if class_ is RecomputeClass.REDUCTION:
@@ -206,7 +206,7 @@ class ByteCosts:
 
 def _device(op: Operation) -> str:
     """Where an op computes; on the CPU if it has no tensors."""
-    return next((t.device for t in op.result_types if isinstance(t, TensorType)), "cpu")
+    return next((t.device for t in op.result_types if isinstance(t, TensorType)), HOST)
 
 
 def element_bytes(element: Attribute) -> int:

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.aten import AtenOp, Device, TensorType
 from ...dialects.sym import ONE, Expr, as_expr, const
+from ...machines import HOST
 
 Args = Mapping[str, Any]
 
@@ -152,7 +153,7 @@ _TYPES: dict[str, Callable[[Args], Sequence[Attribute]]] = {
     "addmm": lambda a: _product(a["mat1"], a["mat2"]),
     "_addmm_activation": lambda a: _product(a["mat1"], a["mat2"]),
     "full": lambda a: [
-        TensorType.get(tuple(map(as_expr, a["size"])), a["dtype"], None, str(a.get("device", Device("cpu"))))
+        TensorType.get(tuple(map(as_expr, a["size"])), a["dtype"], None, str(a.get("device", Device(HOST))))
     ],
     "where": _where,
 }

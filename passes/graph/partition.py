@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ...dialects.machine import targets_of
 from ...dialects.sym import SymbolAttr
 from ...errors import UnsupportedError
 from .. import remarks
@@ -122,7 +123,10 @@ class _Partitioner:
         graph = self._forward_graph()
         symbols = self.function.attributes.get("symbols", ())
         declared = [s.data for s in symbols if isinstance(s, SymbolAttr)]  # pyright: ignore[reportGeneralTypeIssues]
-        costs = ByteCosts({s.name: s.hint for s in declared if s.hint is not None})
+        hints = {s.name: s.hint for s in declared if s.hint is not None}
+        module = self.function.parent_op()
+        assert module is not None
+        costs = ByteCosts(hints, targets_of(module))
         saved = cut_within_budget(graph, costs, budget)
         needed = self._needed_again(saved)
         saved &= needed.read

@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import host, kernel
 from ...dialects.aten import UNSAFE, AtenOp, CallOp, TensorType
 from ...dialects.aten.types import torch_name
+from ...machines import in_host_memory
 from ..common.functional_calls import is_wrapper
 
 _UNSAFE_TAGS = {
@@ -73,7 +74,7 @@ def obstacle_of(op: Operation, fixed: Collection[SSAValue] = ()) -> str | None:
     if getattr(op, "binds", ()):
         return "its sizes depend on data"
     values = [v for v in (*op.operands, *op.results) if v not in fixed]
-    if any(isinstance(v.type, TensorType) and v.type.device == "cpu" for v in values):
+    if any(isinstance(v.type, TensorType) and in_host_memory(v.type.device) for v in values):
         return "returns a tensor of the CPU" if isinstance(op, host.ReturnOp) else "it works on memory of the CPU"
     return None
 

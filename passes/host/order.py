@@ -15,6 +15,7 @@ from ...dialects import host, kernel
 from ...dialects.aten import AtenOp
 from ...dialects.raw import operands_of
 from ...dialects.sym import SymIntOp
+from ...machines import in_host_memory
 from ..common.functions import kernels_of
 from ..counters import counter
 from ..kernel.launches import hinted_sizes, written_by
@@ -73,7 +74,7 @@ class HostOrder(ModulePass):
 def _is_on_gpu(function: host.FuncOp) -> bool:
     made = [op.out for op in function.body.block.ops if isinstance(op, host.EmptyOp)]
     values = [value for value in (*function.body.block.args, *made) if is_tensor(value)]
-    return any(type_of(value).device != "cpu" for value in values)
+    return any(not in_host_memory(type_of(value).device) for value in values)
 
 
 class _Kernels:

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from ...dialects import host
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import ZERO, Expr, Ranges, SymAttr, ceildiv, const, prove_le
+from ...machines import HOST, in_host_memory
 from ..counters import counter
 from ..kernel.cost import Sizes
 from ..kernel.launches import hinted_sizes
@@ -128,7 +129,7 @@ def _requests(block: Block, sizes: Sizes) -> list[_Request]:
     for op in block.ops:
         if not isinstance(op, host.EmptyOp) or op.pool or op.kept is not None or lifetimes.escapes(op.out):
             continue
-        if type_of(op.out).device != "cpu" or is_used_by_call(op.out):
+        if not in_host_memory(type_of(op.out).device) or is_used_by_call(op.out):
             continue
         size = bytes_of(type_of(op.out))
         if size is not ZERO and counter(HostPlanMemory.name):
@@ -166,7 +167,7 @@ def _plan_pool(function: host.FuncOp, requests: list[_Request], ranges: Ranges, 
     if _raises_peak(block, requests, sizes.of(total), sizes):
         remark("missed", "host-plan-memory", function, "a pool would raise the peak of live bytes", **figures)
         return
-    pool = host.EmptyOp.of(TensorType.get((total,), _BYTE, None, "cpu"), location=function.location, kept=True)
+    pool = host.EmptyOp.of(TensorType.get((total,), _BYTE, None, HOST), location=function.location, kept=True)
     pool.out.name_hint = "pool"
     first = min(requests, key=lambda r: r.start).op
     block.insert_op_before(pool, first)

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host
 from ...dialects.aten import CallOp, TensorType
+from ...dialects.machine import TargetsAttr, targets_of
 from ...dialects.raw import operands_of, ops_of
 from ...dialects.sym import SymAttr, SymbolAttr, SymbolDeclaration, SymIntOp, symbol
 from ..common.copies import copy_op
@@ -61,12 +62,12 @@ class HostSplitParts(ModulePass):
     constants: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Split every host function on a CUDA device."""
+        """Split every host function on a device whose launches can be recorded."""
         if not (self.cudagraphs and self.graph_partition):
             return
         kernels = kernels_of(op)
         for function in [each for each in op.body.block.ops if isinstance(each, host.FuncOp)]:
-            device = _cuda_device(function)
+            device = _recorded_device(function, targets_of(op))
             if device is None:
                 continue
             count = len(function.body.block.args)
@@ -90,14 +91,15 @@ def _named(op: Operation) -> str:
     return f"{op.target} " if isinstance(op, CallOp) else ""
 
 
-def _cuda_device(function: host.FuncOp) -> str | None:
-    """The CUDA device that all launches of a function are on, None where there is none."""
+def _recorded_device(function: host.FuncOp, targets: TargetsAttr) -> str | None:
+    """The device that most of a function is on, of those whose launches can be recorded; None where there is none."""
     devices: dict[str, int] = {}
     for op in function.body.block.ops:
         for result in op.results if not isinstance(op, host.LaunchOp) else op.operands:
-            if isinstance(result.type, TensorType) and result.type.device.startswith("cuda"):
+            if isinstance(result.type, TensorType):
                 devices[result.type.device] = devices.get(result.type.device, 0) + 1
-    return max(devices, key=lambda each: devices[each], default=None)
+    recorded = [device for device in devices if targets.target(device).family.records]
+    return max(recorded, key=lambda each: devices[each], default=None)
 
 
 def _has_foreign_argument(function: host.FuncOp, device: str, fixed: Collection[int]) -> bool:

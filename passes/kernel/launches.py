@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
+from ...machines import HOST, in_host_memory
 from .cost import Sizes
 from .effects import written_buffers
 
@@ -82,10 +83,10 @@ def cpu_kernels(module: ModuleOp) -> set[str]:
 def device_of(buffers: Sequence[SSAValue]) -> str:
     """The device that a launch runs on: the one of its buffers that is not the CPU's memory, which it falls back to."""
     devices = {v.type.device for v in buffers if isinstance(v.type, TensorType)}
-    return min(devices - {"cpu"}, default="cpu")
+    return min((device for device in devices if not in_host_memory(device)), default=HOST)
 
 
 def on_cpu(launch: host.LaunchOp) -> bool:
     """Whether all buffers of a launch are tensors on the CPU."""
     types = [value.type for value in launch.buffers]
-    return all(isinstance(t, TensorType) and t.device == "cpu" for t in types)
+    return all(isinstance(t, TensorType) and in_host_memory(t.device) for t in types)

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.sym import Expr, MapAttr
-from ...machines import GpuTarget, Target
+from ...machines import GpuTarget, Target, in_host_memory
 from ..common.functions import kernels_of
 from ..counters import counter
 from ..host.lifetimes import Lifetimes, type_of
@@ -111,7 +111,7 @@ class _Bundle:
 
     @property
     def is_on_cpu(self) -> bool:
-        return self.launches[0].kind[0] == "cpu"
+        return in_host_memory(self.launches[0].kind[0])
 
     def add(self, launch: _Launch) -> None:
         self.launches.append(launch)
@@ -197,7 +197,7 @@ class _Merger:
         last = [v for v in used - self.kept if lifetimes.last[v] == lifetimes.position[op]]
         dying = sum(sizes.of(bytes_of(type_of(value))) for value in last)
         device = device_of(op.buffers)
-        return _Launch(op, function, used, written, dying, (device, device != "cpu" and reduces(function)))
+        return _Launch(op, function, used, written, dying, (device, not in_host_memory(device) and reduces(function)))
 
     def _is_small(self, launch: _Launch, sizes: Sizes) -> bool:
         """Whether a launch costs more than what the kernel does."""

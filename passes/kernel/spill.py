@@ -14,6 +14,7 @@ from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from ...dialects.kernel import BufferType
 from ...dialects.sym import ONE, ZERO, Expr, MapAttr, as_expr, symbol
+from ...machines import HOST
 from .axes import Loop
 from .launch_facts import LaunchFacts
 from .register_tiles import fits_registers, locals_of
@@ -110,7 +111,7 @@ def _name(launch: host.LaunchOp) -> str:
 
 
 def _scratch(launch: host.LaunchOp, element, size: Expr) -> SSAValue:  # pyright: ignore[reportMissingParameterType]
-    device = next((v.type.device for v in launch.buffers if isinstance(v.type, TensorType)), "cpu")
+    device = next((v.type.device for v in launch.buffers if isinstance(v.type, TensorType)), HOST)
     shape = (size,)
     empty = host.EmptyOp.of(TensorType.get(shape, element, (as_expr(1),), device), location=launch.location)
     parent = launch.parent

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, YieldOp
+from ...dialects.machine import target_at
 from ...dialects.scalar import NarrowOp, WidenOp
 from ...dialects.sym import AxesAttr, MapAttr, symbol
 
@@ -32,8 +33,12 @@ def is_apart_on_gpu(op: Operation) -> bool:
     if not isinstance(op, AtenOp) or not op.results:
         return False
     type_ = op.results[0].type
-    if not isinstance(type_, TensorType) or not type_.device.startswith("cuda"):
+    if not isinstance(type_, TensorType) or not _may_be_apart(op, type_):
         return False
+    return target_at(op, type_.device).family.library.adds_bias_apart
+
+
+def _may_be_apart(op: AtenOp, type_: TensorType) -> bool:
     if op.name == "aten.addmm":
         return isinstance(type_.element, Float32Type) and adds_columns(op)
     if op.name != "aten.convolution" or not isinstance(type_.element, _FLOATS):

@@ -16,7 +16,9 @@ from xdsl.passes import ModulePass
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
 from ...dialects.loop import GenerateOp, LoadOp
+from ...dialects.machine import target_at
 from ...dialects.sym import ONE
+from ...machines import Library
 from ..common.estimates import Estimates
 from ..common.functions import functions
 from ..common.memory import Mutations
@@ -118,7 +120,12 @@ class ChannelsLast(ModulePass):
         return cast(AtenOp, op).packet == "convolution" or self._trains(op)
 
     def _trains(self, op: Operation) -> bool:
-        return self.training_on_cpu or cast(TensorType, op.operands[0].type).device != "cpu"
+        return self.training_on_cpu or _library(op).trains_channels_last
+
+
+def _library(op: Operation) -> Library:
+    """The library that convolves; the image or the gradient that it reads is on its device."""
+    return target_at(op, cast(TensorType, op.operands[0].type).device).family.library
 
 
 def _roles(op: Operation) -> _Roles:
@@ -158,7 +165,7 @@ def _is_rounded(op: Operation) -> bool:
     TF32 in either layout, as `torch.backends.cudnn.allow_tf32` says.
     """
     source = cast(TensorType, op.operands[_roles(op).source].type)
-    if source.device == "cpu" or cast(AnyFloat, source.element).bitwidth != _BITS:
+    if cast(AnyFloat, source.element).bitwidth != _BITS or not _library(op).rounds_channels_last:
         return False
     channels = source.shape[1].as_int()
     return channels is not None and channels % _TENSOR_CHANNELS != 0
@@ -172,14 +179,14 @@ def _pays(op: Operation, estimates: Estimates, copied: int) -> bool:
     channels to 512, windows of 3x3, 8.2 and 26.3; four images of 56x56 points, 64 channels to 64, 5.1 and 4.6.
     """
     saved = sum(_elements(value, estimates) for value in _images(op))
-    return saved > copied + _weight_copied(op.operands[_roles(op).weight], estimates)
+    return saved > copied + _weight_copied(op, op.operands[_roles(op).weight], estimates)
 
 
 def _elements(value: SSAValue, estimates: Estimates) -> int:
     return estimates.product(cast(TensorType, value.type).shape)
 
 
-def _weight_copied(weight: SSAValue, estimates: Estimates) -> int:
+def _weight_copied(op: Operation, weight: SSAValue, estimates: Estimates) -> int:
     """Elements of a weight that a convolution with channels side by side moves beyond what another one moves.
 
     On the CPU ATen gives the weight the input's layout. For windows of one point both layouts are the same, but oneDNN
@@ -188,10 +195,11 @@ def _weight_copied(weight: SSAValue, estimates: Estimates) -> int:
     """
     type_ = cast(TensorType, weight.type)
     elements = estimates.product(type_.shape)
-    if type_.device != "cpu" or (not type_.is_contiguous and is_channels_last(weight)):
+    target = target_at(op, type_.device)
+    if not target.family.library.copies_weights or (not type_.is_contiguous and is_channels_last(weight)):
         return 0
-    one_point = all(size is ONE for size in type_.shape[2:])
-    return 0 if one_point and elements * ITEM_SIZES[torch_name(type_.element)] < CpuTarget.l2_bytes else elements
+    fits = isinstance(target, CpuTarget) and elements * ITEM_SIZES[torch_name(type_.element)] < target.l2_bytes
+    return 0 if fits and all(size is ONE for size in type_.shape[2:]) else elements
 
 
 def _is_rearranged(op: Operation, weight: SSAValue) -> bool:
@@ -200,7 +208,9 @@ def _is_rearranged(op: Operation, weight: SSAValue) -> bool:
     The gradient of a weight does not read it.
     """
     type_ = cast(TensorType, weight.type)
-    return type_.device != "cpu" and bool(_image_results(op)) and has_layouts(type_) and not is_channels_last(weight)
+    if _library(op).copies_weights or not _image_results(op):
+        return False
+    return has_layouts(type_) and not is_channels_last(weight)
 
 
 class _Rewriter:
@@ -279,7 +289,7 @@ class _Rewriter:
         """
         position = _roles(op).weight
         weight = op.operands[position]
-        if self._is_free_weight(weight):
+        if not _library(op).copies_weights and self._is_free_weight(weight):
             retype(weight)
         elif _is_rearranged(op, weight) and counter("loop-channels-last"):
             op.operands[position] = self._copied(weight, op)
@@ -287,7 +297,7 @@ class _Rewriter:
     def _is_free_weight(self, weight: SSAValue) -> bool:
         """Whether a nest makes a contiguous weight for nobody but convolutions with channels last, and backward."""
         type_ = cast(TensorType, weight.type)
-        if type_.device == "cpu" or not isinstance(weight.owner, GenerateOp):
+        if not isinstance(weight.owner, GenerateOp):
             return False
         return (
             type_.is_contiguous

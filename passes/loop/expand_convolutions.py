@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import TensorType
+from ...dialects.machine import target_at
 from ...dialects.sym import ONE
 from ..common.convolution_times import WindowSizes, is_faster_as_nest
 from ..common.estimates import Estimates
@@ -106,7 +107,9 @@ def _windows(op: AtenOp, source: SSAValue, bias: SSAValue | None, transposed: ob
     if not isinstance(result, TensorType) or groups < 2:
         return None
     kinds = {(type_.element, type_.device) for type_ in (result, *types, *([bias.type] if bias else []))}  # pyright: ignore
-    if len(kinds) > 1 or result.device != "cpu" or not isinstance(result.element, _FLOATS):
+    if len(kinds) > 1 or not isinstance(result.element, _FLOATS):
+        return None
+    if not target_at(op, result.device).family.library.is_slow_in_groups:
         return None
     dims = len(types[1].shape) - 2
     if len(types[0].shape) != dims + 2 or len(result.shape) != dims + 2:

@@ -13,6 +13,8 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from ...dialects.aten.types import TensorType
+from ...dialects.machine import TargetsAttr, targets_of
+from ...machines import Target
 from ..common.estimates import Estimates
 from ..common.functions import functions, symbol_ranges
 from ..common.memory import written_value
@@ -78,14 +80,15 @@ class Fuse(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""
         for function, block in functions(op):
-            _Fuser(self, function, block).run()
+            _Fuser(self, function, block, targets_of(op)).run()
 
 
 class _Fuser:
     """Forms the groups of one function."""
 
-    def __init__(self, options: Fuse, function: FuncOp, block: Block) -> None:
+    def __init__(self, options: Fuse, function: FuncOp, block: Block, targets: TargetsAttr) -> None:
         self.options = options
+        self.targets = targets
         self.block = block
         self.groups = Groups(DependenceGraph(block), symbol_ranges(function))
         self.estimates = Estimates(function)
@@ -174,11 +177,15 @@ class _Fuser:
                 return "what both write would live through a call of ATen", None
         if self.arguments(left, right) > options.max_arguments:
             return "too many tensors", None
-        if _is_on_gpu(left) and (left.axes or right.axes) and _updates_what_it_reads(left, right):
+        if (left.axes or right.axes) and not self.target(left).keeps_order and _updates_what_it_reads(left, right):
             return "one program would write the number that others read", None
         if (crowding := fusing_crowds_memory(self.groups, left, right, self.estimates)) is not None:
             return crowding, None
         return self.loss(left, right, alignment), alignment
+
+    def target(self, group: Group) -> Target:
+        """The machine that a group runs on."""
+        return self.targets.target(_device(group))
 
     def is_between_nests(self, left: Group, right: Group) -> bool:
         """Whether nothing but nests stands between two groups in the program."""
@@ -199,7 +206,9 @@ class _Fuser:
         alone = self.product(left.parallel), self.product(right.parallel)
         together = self.product(alignment.parallel)
         points = max(left.points, right.points)
-        if together >= max(alone) or (points <= options.small and (points <= max(alone) or not _is_on_gpu(left))):
+        if together >= max(alone):
+            return None
+        if points <= options.small and (points <= max(alone) or not self.target(left).needs_many_rows):
             return None
         reused = max((self.estimates.product(cast(TensorType, v.type).shape) for v in alignment.reused), default=0)
         if reused * 8 < points and not self.starts_rows(left, right, alignment):
@@ -218,7 +227,9 @@ class _Fuser:
         A GPU needs more threads than there are rows, and a kernel more for few numbers takes little of it.
         """
         shared, outer = alignment.parallel, right.axes[: len(alignment.parallel)]
-        return not _is_on_gpu(left) and set(left.axes) == shared == {alignment.pairs.get(axis) for axis in outer}
+        return not self.target(left).needs_many_rows and set(left.axes) == shared == {
+            alignment.pairs.get(axis) for axis in outer
+        }
 
     def product(self, axes: Iterable[int]) -> int:
         total = 1
@@ -240,10 +251,6 @@ class _Fuser:
 
 def _device(group: Group) -> str:
     return device_of(group.nodes[0].op)
-
-
-def _is_on_gpu(group: Group) -> bool:
-    return _device(group) != "cpu"
 
 
 def _updates_what_it_reads(*groups: Group) -> bool:

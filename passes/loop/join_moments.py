@@ -23,6 +23,7 @@ from ..counters import counter
 from ..remarks import remark
 from ._accesses import loads_in, map_of
 from ._bodies import outside_values
+from ._devices import target_of
 from ._identities import constant
 from .dce import sweep
 from .split_reductions import SplitReductions
@@ -63,7 +64,7 @@ class JoinMoments(ModulePass):
         for function, block in functions(op):
             joiner = _Joiner(block, Estimates(function), symbol_ranges(function))
             for nest in list(block.ops):
-                if type(nest) is GenerateOp and cast(TensorType, nest.results[0].type).device != "cpu":
+                if type(nest) is GenerateOp and target_of(nest).needs_many_rows:
                     for reduce in [each for each in nest.body.block.ops if type(each) is ReduceOp]:
                         joiner.visit(nest, reduce)
 

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import LoadOp
+from ...dialects.machine import target_at
 from ...dialects.sym import ONE, Expr, Ranges, bounds
 from ...errors import UserError
 from ..common.estimates import Estimates
@@ -97,7 +98,7 @@ def _is_product(op: Operation) -> TypeGuard[AtenOp]:
     if not isinstance(op, AtenOp) or op.name not in ("aten.mm", "aten.addmm"):
         return False
     type_ = cast(TensorType, op.results[0].type)
-    return isinstance(type_.element, Float32Type) and type_.device == "cpu"
+    return isinstance(type_.element, Float32Type) and target_at(op, type_.device).family.library.has_onednn
 
 
 def _objection(op: AtenOp, estimates: Estimates, ranges: Ranges) -> str | None:

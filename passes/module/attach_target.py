@@ -12,8 +12,7 @@ from xdsl.passes import ModulePass
 from ...dialects import kernel
 from ...dialects.machine import TARGETS, TargetsAttr, targets_of
 from ...errors import UserError
-from ...machines import Target, default_target, target_named
-from ...machines.eager import HOST
+from ...machines import HOST, Target, default_target, target_named
 from ..common.moving import devices_in, move_tensors
 from ..remarks import remark
 

@@ -96,6 +96,18 @@ def test_command_line(installed: Path, tmp_path: Path) -> None:
     assert "tl.div_rn(x_value, 1.0 + tl.abs(x_value))" in triton
 
 
+def test_a_target(installed: Path, tmp_path: Path) -> None:
+    source = tmp_path / "softsign.mlir"
+    source.write_text(SOFTSIGN)
+    ir = opt(installed, source, "--pipeline", "default", "--target", "xpu:bmg")
+    assert 'machine.targets = #machine.targets<cpu = "cpp", xpu = "xpu:bmg">' in ir
+    assert 'target "xpu:bmg"' in ir and 'device = "xpu:0"' in ir
+    triton = opt(installed, source, "--pipeline", "my-pipeline", "--target", "xpu:bmg", "-t", "triton")
+    assert "tl.div_rn(x_value, 1.0 + tl.abs(x_value))" in triton and "nvidia" not in triton
+    wrong = run(installed, "-m", "inductile.tools.opt", source, "--target", "xpu:bmx")
+    assert (wrong.returncode, wrong.stderr) == (1, "error: unknown target 'xpu:bmx'; did you mean 'xpu:bmg'?\n")
+
+
 def test_torch_compile(installed: Path) -> None:
     done = run(installed, "-c", TORCH)
     assert (done.returncode, done.stdout) == (0, "all right\n"), done.stderr

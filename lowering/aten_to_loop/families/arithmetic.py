@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ....dialects.sym import ONE
+from ....machines import ON_GPU, ON_HOST, eager, in_host_memory
 from ..dtypes import BOOL, F16, F64, I32, I64, LOW_PRECISION, is_float, kind
 from ..nests import type_of
 from ..pointwise import add_pointwise
@@ -37,9 +38,9 @@ def _rounds_quotient(call: Call) -> bool:
     if call.type.element not in LOW_PRECISION or not isinstance(divisor, SSAValue):
         return False
     type_ = type_of(divisor)
-    if call.type.device == "cpu":
+    if eager(call.type.device).single_is_number:
         return any(size is not ONE for size in type_.shape)
-    return bool(type_.shape) or type_.device != "cpu"
+    return bool(type_.shape) or not in_host_memory(type_.device)
 
 
 def remainder(s: ScalarBuilder, left: Scalar, right: Scalar) -> Scalar:
@@ -61,7 +62,7 @@ def power(s: ScalarBuilder, base: Scalar, exponent: Scalar, call: Call) -> Scala
     known = exponent.known
     if not is_float(base.element):
         return integer_power(s, base, exponent)
-    if known in (0.5, -0.5) and (call.type.element != F16 or call.type.device != "cpu"):
+    if known in (0.5, -0.5) and (call.type.element != F16 or not eager(call.type.device).powers_of_float16_roots):
         return s.sqrt(base) if known == 0.5 else 1.0 / s.sqrt(base)
     if known in (1, 2, 3):
         return _repeated_product(base, int(known))
@@ -149,18 +150,18 @@ add_pointwise({
     "add.Tensor add.Scalar": lambda s, self, other, alpha: self + scaled(s, other, alpha),
     "sub.Tensor sub.Scalar": lambda s, self, other, alpha: self - scaled(s, other, alpha),
     "rsub.Tensor rsub.Scalar": lambda s, self, other, alpha: other - scaled(s, self, alpha),
-}, exact_numbers={"cuda": ("self", "other")})  # fmt: skip
+}, exact_numbers={ON_GPU: ("self", "other")})  # fmt: skip
 
 add_pointwise({
     "mul.Tensor mul.Scalar": lambda s, self, other: self * other,
-}, exact_numbers={"cpu": ("other",), "cuda": ("self", "other")})  # fmt: skip
+}, exact_numbers={ON_HOST: ("other",), ON_GPU: ("self", "other")})  # fmt: skip
 
 add_pointwise({
     "div.Tensor div.Scalar true_divide.Tensor true_divide.Scalar": lambda s, self, other: self / other,
     "div.Tensor_mode div.Scalar_mode":
         lambda s, self, other, rounding_mode, call: divide(s, self, other, rounding_mode, call),
     "floor_divide floor_divide.Scalar": lambda s, self, other, call: divide(s, self, other, "floor", call),
-}, exact_numbers={"cpu": ("other",), "cuda": ("other",)})  # fmt: skip
+}, exact_numbers={ON_HOST: ("other",), ON_GPU: ("other",)})  # fmt: skip
 
 add_pointwise({
     "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor": lambda s, self, other: remainder(s, self, other),

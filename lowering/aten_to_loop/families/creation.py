@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....dialects.sym import Expr, as_expr
+from ....machines import eager
 from ..dtypes import F32, F64, LOW_PRECISION, is_float
 from ..nests import LoopBuilder, axes_of_rank, broadcast_map, type_of
 from ..pointwise import Policy, add_pointwise
@@ -78,7 +79,7 @@ def _arange(b: LoopBuilder, call: Call) -> Replacement:
     def body(index: tuple[Expr, ...]) -> Scalar:
         if not is_float(element):
             return s.index(as_expr(_integer(start)) + as_expr(_integer(step)) * index[0]).to(element)
-        wide = F64 if element == F64 or s.device == "cpu" else F32
+        wide = F64 if element == F64 or eager(s.device).ranges_in_double else F32
         position = s.index(index[0]).to(wide)
         return converted(b, position * s.number(step, wide) + s.number(start, wide), element)
 

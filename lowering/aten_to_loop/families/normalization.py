@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.aten.types import TensorType
 from ....dialects.sym import Expr, as_expr
+from ....machines import eager
 from ..dtypes import accumulation_type, computation_type, epsilon
 from ..nests import LoopBuilder, Shape, row_major, shape_of, type_of
 from ..rules import Call, Replacement, lowers
@@ -58,7 +59,7 @@ def _layer_norm(b: LoopBuilder, call: Call) -> Replacement:
         value = (b.at(x, index) - b.at(mean, index)) * b.at(rstd, index)
         value = affine(b, value, weight, bias, index[dims[0] :] if dims else index)
         # eager's CPU kernel takes an absent bias for zeros: -0.0 + 0.0 is +0.0
-        return value + 0.0 if bias is None and type_.device == "cpu" else value
+        return value + 0.0 if bias is None and eager(type_.device).adds_missing_bias else value
 
     (result,) = b.generate(body, type_)
     return [result, as_result(b, mean, mean_type), as_result(b, rstd, rstd_type)]

@@ -20,7 +20,7 @@ def _reject_one_long_row(call: Call) -> str | None:
     """Programs of a GPU scan rows beside each other. ATen rounds halves in each step, so that they stay here."""
     shape = call.type.shape
     length = size_of(shape, list(range(len(shape)))).as_int()
-    if call.type.device == "cpu" or call.type.element in LOW_PRECISION or length is None or length < LONG_ROW:
+    if not call.target.needs_many_rows or call.type.element in LOW_PRECISION or length is None or length < LONG_ROW:
         return None
     return "a scan of one long row" if shape[normalize_dim(call["dim"], len(shape))].as_int() == length else None
 

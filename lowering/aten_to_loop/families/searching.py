@@ -31,8 +31,8 @@ def _reject_long(name: str) -> Any:
     def reject(call: Call) -> str | None:
         value = call.argument(name)
         count = _count(value) if isinstance(value, SSAValue) else 1
-        on_gpu = name == "boundaries" and call.type.device != "cpu"
-        longest = MOST_HALVED if on_gpu else LONGEST
+        by_halves = name == "boundaries" and call.target.needs_many_rows
+        longest = MOST_HALVED if by_halves else LONGEST
         if count is None or count > longest:
             return f"a search in more than {longest} elements"
         return None
@@ -85,6 +85,7 @@ def _bucketize(b: LoopBuilder, call: Call) -> Replacement:
     source, boundaries = call.tensor("self"), call.tensor("boundaries")
     common = common_type((type_of(source), type_of(boundaries)))
     right, count = call["right"], _count(boundaries) or 0
+    by_halves = call.target.needs_many_rows and count >= HALVED
 
     def is_behind(value: Scalar, place: Index) -> Scalar:
         boundary = operand_as(s, s.load(boundaries, (place,)), common)
@@ -92,7 +93,7 @@ def _bucketize(b: LoopBuilder, call: Call) -> Replacement:
 
     def body(index: tuple[Expr, ...]) -> Scalar:
         value = _promoted(b, source, index, common)
-        if call.type.device != "cpu" and count >= HALVED:
+        if by_halves:
             return _by_halves(s, count, lambda place: is_behind(value, place))
         return s.reduce(["sum"], shape_of(boundaries), lambda inner: is_behind(value, inner[0]).to(I64))[0]
 

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float6
 from xdsl.ir import SSAValue
 
 from ....dialects.aten import Device, TensorType
+from ....dialects.machine import target_of
 from ....dialects.sym import ONE, Expr
 from .._pattern import Others, Pattern, PatternBuilder, PatternCall, either
 from .._replacement import ReplacementBuilder, type_of
@@ -101,7 +102,7 @@ def _guard(
     rank = len(result.shape)
     if kept is not None:
         return "its weights are dropped at random"
-    if result.device != "cpu":
+    if not target_of(root).family.library.fuses_attention:
         return f"the attention of {result.device} is not called yet"
     if rank not in (3, 4) or any(len(t.shape) != rank for t in types):
         return "it has no three or four dimensions"

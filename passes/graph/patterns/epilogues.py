@@ -16,11 +16,9 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 from xdsl.ir import SSAValue
 
 from ....dialects.aten import TensorType
+from ....dialects.machine import target_of
 from .._pattern import Either, Pattern, PatternBuilder, PatternCall, either
 from .._replacement import ReplacementBuilder, type_of
-
-#: the libraries behind torch's type of device "cuda"
-_DEVICES = ("cuda",)
 
 
 def _linear(aten: PatternBuilder, bias: Any, left: Any, right: Any) -> Either:
@@ -47,7 +45,7 @@ def _with_activation(
 def _is_applied(elements: tuple[type, ...]) -> Callable[..., str | None]:
     def guard(bias: Any, left: SSAValue, right: SSAValue, root: SSAValue) -> str | None:
         result = type_of(root)
-        if result.device.partition(":")[0] not in _DEVICES:
+        if not target_of(root).family.library.activates_products:
             return ""
         if not isinstance(result.element, elements):
             return f"the library is not as exact in {result.element}"

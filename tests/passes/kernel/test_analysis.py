@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from inductile.dialects import kernel
 from inductile.dialects.sym import parse_text
-from inductile.errors import UserError
-from inductile.machines import TARGETS, target_named
 from inductile.passes.kernel.aliasing import may_overwrite
 from inductile.passes.kernel.cost import Nest, Sizes, work_of_op
 from inductile.passes.kernel.meeting import keeps_apart
@@ -161,20 +157,3 @@ def test_one_axis_enumerates_several_in_order() -> None:
     (name, _, size), values = linearise(ranges, set())
     points = [tuple(values[axis].evaluate({"n": 3, name: k}) for axis in "abc") for k in range(size.evaluate({"n": 3}))]
     assert points == [(a, b, c) for a in range(2) for b in range(3) for c in range(5)]
-
-
-def test_unknown_targets_are_answered_with_the_nearest() -> None:
-    assert TARGETS["cuda:90"] is target_named("cuda:90")
-    with pytest.raises(UserError, match="did you mean 'cuda:90'"):
-        target_named("cuda90")
-
-
-@pytest.mark.parametrize(
-    ("name", "like"),
-    [
-        ("cuda:70", "cuda:75"), ("cuda:87", "cuda:86"), ("cuda:103", "cuda:100"), ("cuda:121", "cuda:120"),
-        ("hip:gfx906", "hip:gfx90a"), ("hip:gfx950", "hip:gfx942"), ("hip:gfx1030", "hip:gfx1100"),
-    ],
-)  # fmt: skip
-def test_machines_that_are_not_described_are_scheduled_like_the_closest(name: str, like: str) -> None:
-    assert target_named(name) == dataclasses.replace(TARGETS[like], name=name)
