@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, smin
+from ...machines import CpuTarget
 from ..counters import counter
 from .axes import Loop, kernel_names, named_in_bounds, substitute_axes
 from .cost import Sizes, work_of_block
@@ -20,7 +21,6 @@ from .cpu_lanes import parallel_loops
 from .cpu_tiles import units
 from .launches import LaunchSizes
 from .scheduled import untiled_for_cpu
-from .targets import CpuTarget
 from .transforms import linearise, perfect_chain, range_of, rebuild_chain, set_mapping
 
 

@@ -11,12 +11,12 @@ from math import prod
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO
+from ...machines import CpuTarget
 from ..counters import counter
 from .axes import Loop, is_loop, loops_in, named_in_bounds
 from .cost import Access, Nest, Sizes, widest_scalar
 from .lane_indices import divides_small
 from .meeting import keeps_apart
-from .targets import CpuTarget
 from .transforms import perfect_chain, range_of, set_mapping, set_range
 
 # Costs of an access in a SIMD loop, relative to one whose neighbours lie side by side.

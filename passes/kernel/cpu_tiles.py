@@ -7,11 +7,11 @@ from math import prod
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO
+from ...machines import CpuTarget
 from ..counters import counter
 from .axes import is_loop, kernel_names, named_in_bounds
 from .cost import Nest, Sizes, is_unit, work_of_block
 from .cpu_lanes import at_most
-from .targets import CpuTarget
 from .transforms import Range, block_range, perfect_chain, range_of, rebuild_chain, set_mapping
 
 #: shortest axis of lanes, in elements, along which a transpose is worth blocks: fewer rows that are read beside each

@@ -14,6 +14,7 @@ from xdsl.ir import Block
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.sym import ZERO, Ranges
+from ...machines import GpuTarget
 from ..counters import counter
 from .axes import Loop
 from .cost import Sizes
@@ -28,7 +29,6 @@ from .gpu_rows import (
     keeps_several,
     only_adds_up,
 )
-from .targets import VECTOR_BYTES, GpuTarget
 from .tiles import covers, extent_of, is_grid, tile_of
 from .transforms import range_of, set_mapping, set_range
 
@@ -82,7 +82,7 @@ class _Tiles:
         if self.elements == 1:
             least, most = self.blocks.least_per_thread, self.blocks.per_thread
             plain = across is None and nest.nest.shares_only_numbers([loop.axis.data for loop in nest.chain])
-            most = max(least, VECTOR_BYTES // nest.widest()) if plain else most
+            most = max(least, GpuTarget.vector_bytes // nest.widest()) if plain else most
             self.per_thread = self.blocks.elements_per_thread(_bytes_of_elements(nest), least, most)
         self._spread(nest, tiles)
 

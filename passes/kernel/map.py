@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
+from ...machines import CpuTarget, GpuTarget
 from ..counters import counter
 from .axes import loops_in, named_in_bounds
 from .cost import Sizes
@@ -19,7 +20,6 @@ from .gpu_nest import GpuNest
 from .launches import LaunchSizes
 from .meeting import keeps_apart, meeting_stores
 from .scheduled import untiled
-from .targets import CpuTarget, GpuTarget
 from .transforms import perfect_chain, range_of, set_mapping, set_range
 
 

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO
+from ...machines import CpuTarget, GpuTarget
 from ..counters import counter
 from .axes import Loop, loops_in
 from .cost import Sizes
@@ -21,7 +22,6 @@ from .gpu_nest import UNROLLED, GpuNest, is_row_of_few, may_tile
 from .launches import LaunchSizes
 from .scheduled import untiled
 from .spread import has_programs
-from .targets import CpuTarget, GpuTarget
 from .tiles import extent_of, is_grid
 from .transforms import set_mapping
 

@@ -18,13 +18,12 @@ from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
 from ...dialects.loop import GenerateOp, LoadOp
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE
-from ...machines import Library
+from ...machines import CpuTarget, Library
 from ..common.estimates import Estimates
 from ..common.functions import functions
 from ..common.memory import Mutations
 from ..common.results import results_of_any_strides
 from ..counters import counter
-from ..kernel.targets import CpuTarget
 from ..remarks import remark
 from ._accesses import loads_in
 from ._image_layouts import (

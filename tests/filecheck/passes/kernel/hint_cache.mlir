@@ -60,4 +60,6 @@ kernel.func @amd(%x: !kernel.buffer<f32, 2400>, %y: !kernel.buffer<f32, 8>) targ
 }
 
 // CHECK-LABEL: @rows
+// CHECK: kernel.load evict_first %x[256*i0 + r0]
+// CHECK-LABEL: @amd
 // CHECK-NOT: evict
