@@ -70,8 +70,6 @@ class Context:
     """Local buffers whose register tiles a loop carries from one iteration to the next: variables, assigned to."""
     guards: list[tuple[Value, frozenset[str]]] = field(default_factory=list)
     """Conditions that `kernel.assert` checked in the scope, with what they depend on."""
-    dirty: set[SSAValue] = field(default_factory=set)
-    """Buffers that were stored to since the last barrier."""
     written: frozenset[SSAValue] = frozenset()
     """Buffers that the kernel stores to anywhere."""
     _known: list[dict[str, Value]] = field(default_factory=lambda: [{}])

@@ -259,6 +259,7 @@ _HANDLERS: dict[type[Operation], Callable[..., None]] = {
     kernel.ScanOp: lambda emitter, op: emitter.scans.emit(op),
     kernel.LoadOp: lambda emitter, op: memory.load(emitter.context, op),
     kernel.StoreOp: lambda emitter, op: memory.store(emitter.context, op),
+    kernel.BarrierOp: lambda emitter, op: memory.barrier(emitter.context, op),
     kernel.AssertOp: lambda emitter, op: memory.check(emitter.context, op),
     kernel.LocalOp: _local,
     kernel.YieldOp: _end,

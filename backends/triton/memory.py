@@ -10,7 +10,6 @@ from xdsl.ir import SSAValue
 from ...dialects import kernel, scalar
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
-from ...passes.kernel.axes import Loop
 from ...passes.kernel.gpu_legality import has_atomic
 from .context import Context
 from .dtypes import dtype_name, is_float, typed_constant
@@ -33,7 +32,6 @@ def load(context: Context, op: kernel.LoadOp) -> None:
     dtype = dtype_name(op.buffer.type.element)  # pyright: ignore[reportAttributeAccessIssue]
     place = _index(context, op.map.data[0], op.dynamic)
     dims = union(place.dims, *(v for v in (mask, other) if v is not None))
-    _barrier(context, op.buffer)
     arguments = [_pointer(context, op.buffer, place, dims)]
     condition = context.mask(dims, mask, *context.guards_of(op.dynamic))
     if condition is not None:
@@ -91,7 +89,6 @@ def _store_pair(context: Context, op: kernel.StoreOp, low: Access, high: Access)
     )
     pointer, rest = _of_pair(context, low, place, dims)
     context.out.line(f"tl.store({pointer}, tl.join({', '.join(halves)}){rest})")
-    context.dirty.add(op.buffer)
 
 
 def _of_pair(context: Context, low: Access, place: Code, dims: Dims) -> tuple[str, str]:
@@ -120,26 +117,9 @@ def _pointer(context: Context, buffer: SSAValue, place: Code, dims: Dims) -> str
     return text if place.dims == dims else f"tl.broadcast_to({text}, {context.shape(dims)})"
 
 
-def _barrier(context: Context, buffer: SSAValue) -> None:
-    """Make what other threads of the program stored visible. A program of scalars is run alike by all its threads."""
-    if buffer in context.dirty and context.rank:
-        context.out.line("tl.debug_barrier()")
-        context.dirty.clear()
-
-
-def settle(context: Context, op: Loop) -> None:
-    """A barrier in front of a loop that reads what was stored before, rather than one in each iteration."""
-    for inner in op.walk():
-        if isinstance(inner, kernel.LoadOp):
-            _barrier(context, inner.buffer)
-
-
-def separate(context: Context, op: Loop) -> None:
-    """A barrier in each iteration of a loop that may read what an earlier iteration stored elsewhere in a buffer."""
-    stores = [i for i in op.walk() if isinstance(i, kernel.StoreOp) and i.buffer in context.buffers]
-    loads = [i for i in op.walk() if isinstance(i, kernel.LoadOp)]
-    if context.rank and any(s.buffer is i.buffer and (s.map != i.map or s.dynamic) for s in stores for i in loads):
-        context.out.line("tl.debug_barrier()")
+def barrier(context: Context, op: kernel.BarrierOp) -> None:
+    """Emit a barrier."""
+    context.out.line("tl.debug_barrier()")
 
 
 def store(context: Context, op: kernel.StoreOp) -> None:
@@ -168,14 +148,12 @@ def store(context: Context, op: kernel.StoreOp) -> None:
     elif op.atomic is not None:
         _atomic(context, op, pointer, value, dims, condition)
     else:
-        _barrier(context, op.buffer)
         # low precision is combined in float32, and rounded as it is stored
         dtype = "float32" if element in ("float16", "bfloat16") else element
         old = _as(context, Value(f"tl.load({pointer}{tail})", element, dims), dtype)
         new = STORE_MONOIDS[kind].combine(context, (old,), (_as(context, value, dtype),))[0]
         rounded = f"({new}).to(tl.{element})" if dtype != element else new
         context.out.line(f"tl.store({pointer}, {rounded}{tail})")
-    context.dirty.add(op.buffer)
 
 
 def _as(context: Context, value: Value, dtype: str) -> Value:

@@ -246,6 +246,26 @@ class LocalOp(IRDLOperation):
 
 
 @irdl_op_definition
+class BarrierOp(IRDLOperation):
+    """All threads of a GPU's program meet: what they stored before is seen by all of them behind: `kernel.barrier`.
+
+    A program of several warps (`num_warps`) that works on tiles needs one between a store and a load of the same place
+    at another index, for another thread may have stored it. The interpreter reports a race where there is none.
+    """
+
+    name = "kernel.barrier"
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> BarrierOp:
+        """Parse nothing more than the name."""
+        return cls.create()
+
+    def print(self, printer: Printer) -> None:
+        """Print nothing more than the name."""
+
+
+@irdl_op_definition
 class IndexOp(IRDLOperation):
     """An index expression as an i64 value: `%i = kernel.index 4*i0 + d0 (d0 = %j)`."""
 

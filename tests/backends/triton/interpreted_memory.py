@@ -171,6 +171,7 @@ def test_what_was_stored_is_read_behind_a_barrier() -> None:
     kernel.store %v, %t[39 - r0]
     kernel.yield
   }
+  kernel.barrier
   kernel.for r1 in 0 to 40 map vector tile 16 {
     %v = kernel.load %t[r1]
     kernel.store %v, %y[r1]
