@@ -15,7 +15,6 @@ from ...errors import UnsupportedError
 from .dtypes import is_plain_literal, typed_constant
 from .index import Code, IndexPrinter, may_overflow, surely_overflows
 from .names import Names
-from .pairs import Pairs
 from .values import Dims, Value, union
 from .writer import Writer
 
@@ -51,8 +50,6 @@ class Context:
     """Lengths of the buffers."""
     nvidia: bool = False
     """Whether the kernel runs on a GPU of NVIDIA, so that it may call `nvidia.py`."""
-    pairs: Pairs = field(default_factory=dict)
-    """Accesses of neighbours that are one: see `pairs.py`."""
     half_stored: set[Operation] = field(default_factory=set)
     """Stores of pairs that were reached; the second of two stores both."""
     status: str = ""

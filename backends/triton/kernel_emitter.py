@@ -23,7 +23,6 @@ from .custom import combine_function
 from .dtypes import pointer_name
 from .kernel import MAX_INDEX, TritonKernel
 from .names import comment
-from .pairs import pairs_of
 from .programs import Programs, programs_of
 from .reductions import Reductions
 from .scans import Scans
@@ -53,7 +52,6 @@ class _KernelEmitter:
             _index_width(self.extents, ranges),
             self.extents,
             nvidia=nvidia,
-            pairs=pairs_of(function),
             written=frozenset(written_buffers(block)),
             carried=frozenset(op.buffer for op in locals_of(function) if carrying_loops(op)),
         )

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
 from ...dialects import kernel, scalar
+from ...dialects.access import string_attr
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
 from ...passes.kernel.gpu_legality import has_atomic
@@ -15,8 +16,9 @@ from .context import Context
 from .dtypes import dtype_name, is_float, typed_constant
 from .index import Code
 from .monoids import STORE_MONOIDS, identity, reduce_text
-from .pairs import Access
 from .values import Dims, Value, union
+
+Access = kernel.LoadOp | kernel.StoreOp
 
 
 def load(context: Context, op: kernel.LoadOp) -> None:
@@ -26,8 +28,8 @@ def load(context: Context, op: kernel.LoadOp) -> None:
     if op.buffer.type.local:  # pyright: ignore[reportAttributeAccessIssue]
         context.values[op.value] = _load_row(context, op, mask, other)
         return
-    if op in context.pairs:
-        _load_pair(context, *context.pairs[op])
+    if op.half is not None:
+        _load_pair(context, *_halves(op))
         return
     dtype = dtype_name(op.buffer.type.element)  # pyright: ignore[reportAttributeAccessIssue]
     place = _index(context, op.map.data[0], op.dynamic)
@@ -57,6 +59,13 @@ def _bind(context: Context, op: kernel.LoadOp, text: str, dtype: str, dims: Dims
     context.values[op.value] = value
     if result is not op.value:
         context.values[result] = value
+
+
+def _halves(op: Access) -> tuple[Access, Access]:
+    """The two halves of an access of neighbours, the lower place first."""
+    other = kernel.other_half(op)
+    assert other is not None
+    return (op, other) if op.half == string_attr(kernel.HALVES[0]) else (other, op)
 
 
 def _load_pair(context: Context, low: Access, high: Access) -> None:
@@ -129,8 +138,8 @@ def store(context: Context, op: kernel.StoreOp) -> None:
     if op.buffer.type.local:  # pyright: ignore[reportAttributeAccessIssue]
         _store_row(context, op, value, mask)
         return
-    if op in context.pairs:
-        _store_pair(context, op, *context.pairs[op])
+    if op.half is not None:
+        _store_pair(context, op, *_halves(op))
         return
     place = _index(context, op.map.data[0], op.dynamic)
     kind = op.kind.data

@@ -166,3 +166,36 @@ func.func @places(%x: !aten.tensor<4x6xf32>) -> !aten.tensor<1xf32> {
   } : !aten.tensor<1xf32>
   func.return %y : !aten.tensor<1xf32>
 }
+
+// -----
+
+kernel.func @k(%x: !kernel.buffer<f32, 8>) {
+  kernel.for i0 in 0 to 4 {
+    // expected-error @below {{the block has no other half of this access of two places}}
+    %v = kernel.load even %x[2*i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.buffer<f32, 8>) {
+  kernel.for i0 in 0 to 4 {
+    // expected-error @below {{change places with an access between them that may meet them}}
+    %v = kernel.load even %x[2*i0]
+    kernel.store %v, %x[2*i0 + 1]
+    %w = kernel.load odd %x[2*i0 + 1]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// -----
+
+kernel.func @k() {
+  %row = kernel.local : !kernel.buffer<f32, 8, local>
+  // expected-error @below {{a local buffer lies in no cache that takes hints}}
+  %v = kernel.load evict_last %row[0]
+  kernel.yield
+}

@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s -t 'triton{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s -p kernel-pair-accesses -t 'triton{target="cuda:90"}' | filecheck %s
 
 // Neighbours are read and stored as pairs, also where a tile is not full; a place read alone is read alone.
 
