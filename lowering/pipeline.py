@@ -88,7 +88,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-vectorize{target={target}},kernel-relax-atomics{target={target}},kernel-tile{target={target}},"
         "kernel-choose-threads{target={target}},kernel-stage-blocks,"
         "kernel-privatize,kernel-rematerialize,kernel-spill,kernel-online-softmax,kernel-sink-stores,"
-        "kernel-hoist-loads,kernel-choose-steps,kernel-unroll,kernel-hint-cache,kernel-pair-accesses,kernel-insert-barriers,kernel-choose-warps,"
+        "kernel-hoist-loads,kernel-choose-steps,kernel-unroll,kernel-assign-registers,kernel-hint-cache,kernel-pair-accesses,kernel-insert-barriers,kernel-choose-warps,"
         "kernel-split-lanes,kernel-hoist-rows,kernel-hoist-invariants,"
         "kernel-peel-lanes,kernel-unroll-quotients",
     ),

@@ -70,6 +70,7 @@ WITHOUT_COUNTER: dict[str, str] = {
     "lower-loop-to-kernel": "every op has one translation; what is fused, and what is in place, loop-fuse and "
     "loop-bufferize have decided",
     "host-inline": "only whole programs can be planned and emitted; graph-outline-repeats has decided what is called",
+    "kernel-assign-registers": "what is left in local buffers of a GPU has no other place",
     "kernel-insert-barriers": "without one, threads race",
     "kernel-spill": "what fits no register tile has to be in memory",
     "cpp": "it spells out ops and their schedule; inductile-bisect compares its code with the reference backend",

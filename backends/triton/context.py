@@ -62,9 +62,7 @@ class Context:
     """Values of symbols and of the axes in scope."""
     lanes: list[Lanes] = field(default_factory=list)
     rows: dict[SSAValue, dict[str, Value]] = field(default_factory=dict)
-    """Local buffers: text of an index -> the register tile that holds those elements."""
-    carried: frozenset[SSAValue] = frozenset()
-    """Local buffers whose register tiles a loop carries from one iteration to the next: variables, assigned to."""
+    """Local buffers: text of the index -> the register tile that was stored there; another one is an error."""
     guards: list[tuple[Value, frozenset[str]]] = field(default_factory=list)
     """Conditions that `kernel.assert` checked in the scope, with what they depend on."""
     written: frozenset[SSAValue] = frozenset()

@@ -14,7 +14,6 @@ from ...dialects.sym import Expr, Ranges, bounds, smin
 from ...errors import UnsupportedError
 from ...passes.kernel.axes import Loop
 from ...passes.kernel.effects import written_buffers
-from ...passes.kernel.register_tiles import carrying_loops, locals_of
 from ...passes.kernel.tiles import is_grid, is_persistent
 from . import memory, scalars
 from .axes import Axes, tile_rank
@@ -53,7 +52,6 @@ class _KernelEmitter:
             self.extents,
             nvidia=nvidia,
             written=frozenset(written_buffers(block)),
-            carried=frozenset(op.buffer for op in locals_of(function) if carrying_loops(op)),
         )
         self.axes = Axes(self.context)
         self.reductions = Reductions(self.context, self.axes, self.body, self.custom)

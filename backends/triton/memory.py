@@ -136,7 +136,7 @@ def store(context: Context, op: kernel.StoreOp) -> None:
     value = context.value(op.value)
     mask = None if op.mask is None else context.value(op.mask)
     if op.buffer.type.local:  # pyright: ignore[reportAttributeAccessIssue]
-        _store_row(context, op, value, mask)
+        _store_row(context, op, value)
         return
     if op.half is not None:
         _store_pair(context, op, *_halves(op))
@@ -232,13 +232,22 @@ def _row_key(context: Context, op: kernel.LoadOp | kernel.StoreOp) -> str:
     return _index(context, op.map.data[0], op.dynamic).text
 
 
+def _registers(op: kernel.LoadOp | kernel.StoreOp) -> str:
+    """How a local buffer lies in registers."""
+    local = op.buffer.owner
+    assert isinstance(local, kernel.LocalOp)
+    if local.registers is None:
+        raise UnsupportedError("a local buffer lies in no registers: kernel-spill, kernel-assign-registers are missing")
+    return local.registers.data
+
+
 def _load_row(context: Context, op: kernel.LoadOp, mask: Value | None, other: Value | None) -> Value:
-    value = context.rows.get(op.buffer, {}).get(_row_key(context, op))
+    registers, value = _registers(op), context.rows.get(op.buffer, {}).get(_row_key(context, op))
     if value is None:
         raise UnsupportedError(
             f"a local buffer is read at [{op.map.data[0]}], where no register tile of this program was stored"
         )
-    if op.buffer in context.carried:  # under a name of its own, because the next store changes what the old one means
+    if registers == "carried":  # under a name of its own, because the next store changes what the old one means
         value = context.define(value.text, value.dtype, value.dims, op.value.name_hint or value.text, pure=False)
     if mask is None or other is None:
         return value
@@ -246,11 +255,9 @@ def _load_row(context: Context, op: kernel.LoadOp, mask: Value | None, other: Va
     return context.define(text, value.dtype, union(mask, value, other), "v")
 
 
-def _store_row(context: Context, op: kernel.StoreOp, value: Value, mask: Value | None) -> None:
-    if mask is not None or op.kind.data != "set":
-        raise UnsupportedError("a register tile is stored as a whole")
+def _store_row(context: Context, op: kernel.StoreOp, value: Value) -> None:
     rows = context.rows.setdefault(op.buffer, {})
-    if op.buffer not in context.carried:
+    if _registers(op) == "tile":
         rows[_row_key(context, op)] = value
         return
     place = _index(context, op.map.data[0], op.dynamic)

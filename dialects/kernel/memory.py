@@ -42,6 +42,8 @@ from .types import BufferType
 
 #: Which lines of a cache go first: those that nobody needs again, or all others.
 CACHE_HINTS = ("evict_first", "evict_last")
+#: How a local buffer lies in registers: as a value of all lanes, or as a variable that a loop carries.
+REGISTERS = ("tile", "carried")
 #: The halves of an access of two neighbours, the lower place first.
 HALVES = ("even", "odd")
 
@@ -215,11 +217,13 @@ class LocalOp(IRDLOperation):
     `%row = kernel.local : !kernel.buffer<f32, 4096, local>`.
 
     `kernel.local columnwise` says that lanes of a GPU lie along the iterations: in memory equal elements of neighbours
-    would have to be neighbours.
+    would have to be neighbours. `kernel.local tile` is one value of all lanes of a GPU's program, in registers: each
+    lane reads what it stored itself. `kernel.local carried` is such a tile that a loop carries to its next iteration.
     """
 
     name = "kernel.local"
     columnwise = opt_prop_def(UnitAttr)
+    registers = opt_prop_def(StringAttr)
     buffer = result_def(base(BufferType))
 
     @staticmethod
@@ -233,19 +237,33 @@ class LocalOp(IRDLOperation):
         assert isinstance(self.buffer.type, BufferType)
         if not self.buffer.type.local:
             raise VerifyException("kernel.local makes a local buffer")
+        if self.registers is None:
+            return
+        if self.registers.data not in REGISTERS:
+            raise VerifyException(f"lies in registers as {self.registers.data}; known: {', '.join(REGISTERS)}")
+        for use in self.buffer.uses:
+            access = use.operation
+            if not isinstance(access, LoadOp | StoreOp) or access.dynamic:
+                raise VerifyException("lies in registers, which have no places that a dynamic index finds")
+            if isinstance(access, StoreOp) and (access.mask is not None or access.kind.data != "set"):
+                raise VerifyException("lies in registers, which are stored as a whole")
 
     @classmethod
     def parse(cls, parser: Parser) -> LocalOp:
-        """Parse `columnwise : T`."""
-        columnwise = parser.parse_optional_keyword("columnwise") is not None
+        """Parse `columnwise tile : T`."""
+        properties: dict[str, Attribute] = {}
+        if parser.parse_optional_keyword("columnwise") is not None:
+            properties["columnwise"] = UnitAttr()
+        if (registers := parser.parse_optional_keyword_in(REGISTERS)) is not None:
+            properties["registers"] = string_attr(registers)
         parser.parse_punctuation(":")
-        return cls.create(
-            result_types=(parser.parse_type(),), properties={"columnwise": UnitAttr()} if columnwise else {}
-        )
+        return cls.create(result_types=(parser.parse_type(),), properties=properties)
 
     def print(self, printer: Printer) -> None:
         """Print what `parse` reads."""
-        printer.print_string(" : " if self.columnwise is None else " columnwise : ")
+        columnwise = " columnwise" if self.columnwise is not None else ""
+        registers = f" {self.registers.data}" if self.registers is not None else ""
+        printer.print_string(f"{columnwise}{registers} : ")
         printer.print_attribute(self.buffer.type)
 
 

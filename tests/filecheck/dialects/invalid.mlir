@@ -199,3 +199,13 @@ kernel.func @k() {
   %v = kernel.load evict_last %row[0]
   kernel.yield
 }
+
+// -----
+
+kernel.func @k(%i: !kernel.buffer<i64, 1>) {
+  %j = kernel.load %i[0]
+  // expected-error @below {{registers, which have no places that a dynamic index finds}}
+  %row = kernel.local tile : !kernel.buffer<f32, 8, local>
+  %v = kernel.load %row[d0] (d0 = %j)
+  kernel.yield
+}
