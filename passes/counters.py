@@ -71,6 +71,8 @@ WITHOUT_COUNTER: dict[str, str] = {
     "loop-bufferize have decided",
     "module-attach-target": "it says what a program is for, and changes no op",
     "host-inline": "only whole programs can be planned and emitted; graph-outline-repeats has decided what is called",
+    "kernel-assign-registers": "what is left in local buffers of a GPU has no other place",
+    "kernel-insert-barriers": "without one, threads race",
     "kernel-spill": "what fits no register tile has to be in memory",
     "cpp": "it spells out ops and their schedule; inductile-bisect compares its code with the reference backend",
     "triton": "it spells out ops and their schedule; inductile-bisect compares its code with the reference backend",

@@ -20,7 +20,7 @@ from .errors import InterpretationError, RaceError, UninitialisedReadError, desc
 from .frame import Frame, evaluate_index
 from .places import combine_at, put
 from .precision import canary
-from .races import AccessLog, Region
+from .races import AccessLog, PendingStores, Region
 from .reductions import Accumulator, Scanner
 
 Tensor = torch.Tensor
@@ -29,6 +29,12 @@ T = TypeVar("T")
 
 #: mappings whose iterations may run at once
 INDEPENDENT = frozenset({"grid", "parallel", "vector"})
+
+
+def _has_threads(function: kernel.FuncOp) -> bool:
+    """Whether each program is run by several warps, and works on tiles: all threads run a scalar program alike."""
+    loops = (op for op in function.walk() if isinstance(op, Loop))
+    return function.num_warps is not None and any(op.tile is not None and op.tile.value.data > 1 for op in loops)
 
 
 @dataclass(eq=False)
@@ -64,6 +70,11 @@ class Launch:
     """Code of the first assert that failed."""
     overlap: AccessLog | None = None
     """Record of which parameter touched which place, when the memory of parameters overlaps."""
+    pending: PendingStores | None = field(init=False)
+    """What programs of several warps stored since their last barrier."""
+
+    def __post_init__(self) -> None:
+        self.pending = PendingStores() if _has_threads(self.function) else None
 
 
 @dataclass(frozen=True)
@@ -89,6 +100,7 @@ class KernelFrame(Frame):
         if elements.numel():
             self._check_defined(op, buffer, places, mask)
             self._log(op, buffer, places, mask, "read")
+            self._meet(op, buffer, places, mask)
             scalars = elements[places]
         else:  # no lane wants an element, or the check would have raised
             scalars = elements.new_zeros(())
@@ -109,6 +121,10 @@ class KernelFrame(Frame):
         if kind != "set":
             self._check_defined(op, buffer, places, mask)
         self._log(op, buffer, places, mask, "write" if op.atomic is None else "update")
+        if kind != "set" and op.atomic is None:
+            self._meet(op, buffer, places, mask)
+        if self.launch.pending is not None and buffer.lane is None:
+            self.launch.pending.store(op, buffer.region, self._select(places, mask) + buffer.origin)
         where = self._select(places, mask)
         value = self.machine.precision.store(self._select(self.scalar(op.value), mask), buffer.element)
         if kind == "set":
@@ -148,6 +164,16 @@ class KernelFrame(Frame):
                 log.read(op, buffer.region, where, iterations)
             else:
                 log.write(op, buffer.region, where, iterations, is_atomic=how == "update")
+
+    def _meet(self, op: kernel.LoadOp | kernel.StoreOp, buffer: Buffer, places: Tensor, mask: Tensor | None) -> None:
+        """Refuse to read what another thread may have stored since the last barrier."""
+        if self.launch.pending is not None and buffer.lane is None:
+            self.launch.pending.load(op, buffer.region, self._select(places, mask) + buffer.origin)
+
+    def barrier(self, op: kernel.BarrierOp) -> None:
+        """The threads of each program meet."""
+        if self.launch.pending is not None:
+            self.launch.pending.clear()
 
     def local(self, op: kernel.LocalOp) -> None:
         """A buffer of canaries for each lane."""
@@ -209,6 +235,7 @@ class KernelFrame(Frame):
         kernel.LocalOp: local,
         kernel.IndexOp: evaluate_index,
         kernel.AssertOp: check,
+        kernel.BarrierOp: barrier,
         kernel.ForOp: loop,
         kernel.ReduceOp: reduce,
         kernel.ScanOp: scan,
@@ -299,6 +326,7 @@ class _Snapshot:
         if frame.launch.overlap is not None:
             logs.append(frame.launch.overlap)
         self._logs = [(log, log.saved()) for log in logs]
+        self._pending = None if frame.launch.pending is None else frame.launch.pending.saved()
         self._contents = [(b, b.flat.clone(), None if b.written is None else b.written.clone()) for b in written]
 
     def restore(self) -> None:
@@ -306,6 +334,8 @@ class _Snapshot:
         self._launch.status = self._status
         for log, state in self._logs:
             log.restore(state)
+        if self._launch.pending is not None and self._pending is not None:
+            self._launch.pending.restore(self._pending)
         for buffer, flat, written in self._contents:
             buffer.flat.copy_(flat)
             if buffer.written is not None and written is not None:

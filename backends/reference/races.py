@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from xdsl.ir import Operation
 
+from ...dialects import kernel
 from .errors import RaceError, describe
 
 Tensor = torch.Tensor
@@ -109,3 +110,49 @@ class AccessLog:
         )
         error.log = self
         raise error
+
+
+@dataclass(eq=False)
+class PendingStores:
+    """What threads stored since the last barrier: another thread of the program may not see it yet.
+
+    Raises RaceError when it is read, unless at the index at which it was stored, which the same thread computes.
+    """
+
+    _stored: dict[Region, Tensor] = field(default_factory=dict)
+    """For each place, the number of the index at which it was stored; 0 if it was not."""
+    _numbers: dict[object, int] = field(default_factory=dict)
+
+    def saved(self) -> Mapping[Region, Tensor]:
+        """The state, for `restore`."""
+        return {region: stored.clone() for region, stored in self._stored.items()}
+
+    def restore(self, state: Mapping[Region, Tensor]) -> None:
+        """Forget what came after `saved`."""
+        self._stored = {region: stored.clone() for region, stored in state.items()}
+
+    def clear(self) -> None:
+        """All threads have met."""
+        self._stored.clear()
+
+    def store(self, op: kernel.StoreOp, region: Region, places: Tensor) -> None:
+        """An op stores at places."""
+        if region not in self._stored:
+            self._stored[region] = torch.zeros(region.size, dtype=torch.int64, device=region.device)
+        self._stored[region][places] = self._number(op)
+
+    def load(self, op: kernel.LoadOp | kernel.StoreOp, region: Region, places: Tensor) -> None:
+        """An op reads places, a store that combines with what is there included."""
+        if region not in self._stored:
+            return
+        found = self._stored[region][places]
+        wrong = (found != 0) & (found != self._number(op))
+        if bool(wrong.any()):
+            place = int(places[wrong][0])
+            raise RaceError(
+                f"{describe(op)}: reads place {place}, which another thread may have stored since the last "
+                "kernel.barrier; there has to be one between the store and the load"
+            )
+
+    def _number(self, op: kernel.LoadOp | kernel.StoreOp) -> int:
+        return self._numbers.setdefault(op if op.dynamic else op.map, len(self._numbers) + 1)

@@ -13,7 +13,6 @@ from ...passes.kernel.axes import Loop
 from ...passes.kernel.tiles import all_full, extent_of, is_tiled, steps, tile_of
 from .context import Context, Lanes
 from .index import Code
-from .memory import separate, settle
 from .names import identifier
 from .values import Value
 
@@ -116,10 +115,8 @@ class Axes:
         """A Python loop over the axis, by tiles where it has some. The body is a scope."""
         context, name = self.context, op.axis.data
         step = context.names.fresh(f"{name}_start" if is_tiled(op) else name)
-        settle(context, op)
         context.out.line(f"for {step} in {self._steps(op)}:")
         with context.scope():
-            separate(context, op)
             if is_tiled(op):
                 wide = "" if context.width is None else f".to({context.width})"
                 with self._lanes(op, step, wide):

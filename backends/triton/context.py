@@ -15,7 +15,6 @@ from ...errors import UnsupportedError
 from .dtypes import is_plain_literal, typed_constant
 from .index import Code, IndexPrinter, may_overflow, surely_overflows
 from .names import Names
-from .pairs import Pairs
 from .values import Dims, Value, union
 from .writer import Writer
 
@@ -51,8 +50,6 @@ class Context:
     """Lengths of the buffers."""
     nvidia: bool = False
     """Whether the kernel runs on a GPU of NVIDIA, so that it may call `nvidia.py`."""
-    pairs: Pairs = field(default_factory=dict)
-    """Accesses of neighbours that are one: see `pairs.py`."""
     half_stored: set[Operation] = field(default_factory=set)
     """Stores of pairs that were reached; the second of two stores both."""
     status: str = ""
@@ -65,13 +62,9 @@ class Context:
     """Values of symbols and of the axes in scope."""
     lanes: list[Lanes] = field(default_factory=list)
     rows: dict[SSAValue, dict[str, Value]] = field(default_factory=dict)
-    """Local buffers: text of an index -> the register tile that holds those elements."""
-    carried: frozenset[SSAValue] = frozenset()
-    """Local buffers whose register tiles a loop carries from one iteration to the next: variables, assigned to."""
+    """Local buffers: text of the index -> the register tile that was stored there; another one is an error."""
     guards: list[tuple[Value, frozenset[str]]] = field(default_factory=list)
     """Conditions that `kernel.assert` checked in the scope, with what they depend on."""
-    dirty: set[SSAValue] = field(default_factory=set)
-    """Buffers that were stored to since the last barrier."""
     written: frozenset[SSAValue] = frozenset()
     """Buffers that the kernel stores to anywhere."""
     _known: list[dict[str, Value]] = field(default_factory=lambda: [{}])

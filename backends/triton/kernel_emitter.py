@@ -14,7 +14,6 @@ from ...dialects.sym import Expr, Ranges, bounds, smin
 from ...errors import UnsupportedError
 from ...passes.kernel.axes import Loop
 from ...passes.kernel.effects import written_buffers
-from ...passes.kernel.register_tiles import carrying_loops, locals_of
 from ...passes.kernel.scheduled import family_of
 from ...passes.kernel.tiles import is_grid, is_persistent
 from . import memory, scalars
@@ -24,7 +23,6 @@ from .custom import combine_function
 from .dtypes import pointer_name
 from .kernel import MAX_INDEX, TritonKernel
 from .names import comment
-from .pairs import pairs_of
 from .programs import Programs, programs_of
 from .reductions import Reductions
 from .scans import Scans
@@ -55,9 +53,7 @@ class _KernelEmitter:
             _index_width(self.extents, ranges),
             self.extents,
             nvidia=nvidia,
-            pairs=pairs_of(function),
             written=frozenset(written_buffers(block)),
-            carried=frozenset(op.buffer for op in locals_of(function) if carrying_loops(op)),
         )
         self.axes = Axes(self.context)
         self.reductions = Reductions(self.context, self.axes, self.body, self.custom)
@@ -261,6 +257,7 @@ _HANDLERS: dict[type[Operation], Callable[..., None]] = {
     kernel.ScanOp: lambda emitter, op: emitter.scans.emit(op),
     kernel.LoadOp: lambda emitter, op: memory.load(emitter.context, op),
     kernel.StoreOp: lambda emitter, op: memory.store(emitter.context, op),
+    kernel.BarrierOp: lambda emitter, op: memory.barrier(emitter.context, op),
     kernel.AssertOp: lambda emitter, op: memory.check(emitter.context, op),
     kernel.LocalOp: _local,
     kernel.YieldOp: _end,

@@ -8,16 +8,17 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
 from ...dialects import kernel, scalar
+from ...dialects.access import string_attr
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
-from ...passes.kernel.axes import Loop
 from ...passes.kernel.gpu_legality import has_atomic
 from .context import Context
 from .dtypes import dtype_name, is_float, typed_constant
 from .index import Code
 from .monoids import STORE_MONOIDS, identity, reduce_text
-from .pairs import Access
 from .values import Dims, Value, union
+
+Access = kernel.LoadOp | kernel.StoreOp
 
 
 def load(context: Context, op: kernel.LoadOp) -> None:
@@ -27,13 +28,12 @@ def load(context: Context, op: kernel.LoadOp) -> None:
     if op.buffer.type.local:  # pyright: ignore[reportAttributeAccessIssue]
         context.values[op.value] = _load_row(context, op, mask, other)
         return
-    if op in context.pairs:
-        _load_pair(context, *context.pairs[op])
+    if op.half is not None:
+        _load_pair(context, *_halves(op))
         return
     dtype = dtype_name(op.buffer.type.element)  # pyright: ignore[reportAttributeAccessIssue]
     place = _index(context, op.map.data[0], op.dynamic)
     dims = union(place.dims, *(v for v in (mask, other) if v is not None))
-    _barrier(context, op.buffer)
     arguments = [_pointer(context, op.buffer, place, dims)]
     condition = context.mask(dims, mask, *context.guards_of(op.dynamic))
     if condition is not None:
@@ -59,6 +59,13 @@ def _bind(context: Context, op: kernel.LoadOp, text: str, dtype: str, dims: Dims
     context.values[op.value] = value
     if result is not op.value:
         context.values[result] = value
+
+
+def _halves(op: Access) -> tuple[Access, Access]:
+    """The two halves of an access of neighbours, the lower place first."""
+    other = kernel.other_half(op)
+    assert other is not None
+    return (op, other) if op.half == string_attr(kernel.HALVES[0]) else (other, op)
 
 
 def _load_pair(context: Context, low: Access, high: Access) -> None:
@@ -91,7 +98,6 @@ def _store_pair(context: Context, op: kernel.StoreOp, low: Access, high: Access)
     )
     pointer, rest = _of_pair(context, low, place, dims)
     context.out.line(f"tl.store({pointer}, tl.join({', '.join(halves)}){rest})")
-    context.dirty.add(op.buffer)
 
 
 def _of_pair(context: Context, low: Access, place: Code, dims: Dims) -> tuple[str, str]:
@@ -120,26 +126,9 @@ def _pointer(context: Context, buffer: SSAValue, place: Code, dims: Dims) -> str
     return text if place.dims == dims else f"tl.broadcast_to({text}, {context.shape(dims)})"
 
 
-def _barrier(context: Context, buffer: SSAValue) -> None:
-    """Make what other threads of the program stored visible. A program of scalars is run alike by all its threads."""
-    if buffer in context.dirty and context.rank:
-        context.out.line("tl.debug_barrier()")
-        context.dirty.clear()
-
-
-def settle(context: Context, op: Loop) -> None:
-    """A barrier in front of a loop that reads what was stored before, rather than one in each iteration."""
-    for inner in op.walk():
-        if isinstance(inner, kernel.LoadOp):
-            _barrier(context, inner.buffer)
-
-
-def separate(context: Context, op: Loop) -> None:
-    """A barrier in each iteration of a loop that may read what an earlier iteration stored elsewhere in a buffer."""
-    stores = [i for i in op.walk() if isinstance(i, kernel.StoreOp) and i.buffer in context.buffers]
-    loads = [i for i in op.walk() if isinstance(i, kernel.LoadOp)]
-    if context.rank and any(s.buffer is i.buffer and (s.map != i.map or s.dynamic) for s in stores for i in loads):
-        context.out.line("tl.debug_barrier()")
+def barrier(context: Context, op: kernel.BarrierOp) -> None:
+    """Emit a barrier."""
+    context.out.line("tl.debug_barrier()")
 
 
 def store(context: Context, op: kernel.StoreOp) -> None:
@@ -147,10 +136,10 @@ def store(context: Context, op: kernel.StoreOp) -> None:
     value = context.value(op.value)
     mask = None if op.mask is None else context.value(op.mask)
     if op.buffer.type.local:  # pyright: ignore[reportAttributeAccessIssue]
-        _store_row(context, op, value, mask)
+        _store_row(context, op, value)
         return
-    if op in context.pairs:
-        _store_pair(context, op, *context.pairs[op])
+    if op.half is not None:
+        _store_pair(context, op, *_halves(op))
         return
     place = _index(context, op.map.data[0], op.dynamic)
     kind = op.kind.data
@@ -168,14 +157,12 @@ def store(context: Context, op: kernel.StoreOp) -> None:
     elif op.atomic is not None:
         _atomic(context, op, pointer, value, dims, condition)
     else:
-        _barrier(context, op.buffer)
         # low precision is combined in float32, and rounded as it is stored
         dtype = "float32" if element in ("float16", "bfloat16") else element
         old = _as(context, Value(f"tl.load({pointer}{tail})", element, dims), dtype)
         new = STORE_MONOIDS[kind].combine(context, (old,), (_as(context, value, dtype),))[0]
         rounded = f"({new}).to(tl.{element})" if dtype != element else new
         context.out.line(f"tl.store({pointer}, {rounded}{tail})")
-    context.dirty.add(op.buffer)
 
 
 def _as(context: Context, value: Value, dtype: str) -> Value:
@@ -245,13 +232,22 @@ def _row_key(context: Context, op: kernel.LoadOp | kernel.StoreOp) -> str:
     return _index(context, op.map.data[0], op.dynamic).text
 
 
+def _registers(op: kernel.LoadOp | kernel.StoreOp) -> str:
+    """How a local buffer lies in registers."""
+    local = op.buffer.owner
+    assert isinstance(local, kernel.LocalOp)
+    if local.registers is None:
+        raise UnsupportedError("a local buffer lies in no registers: kernel-spill, kernel-assign-registers are missing")
+    return local.registers.data
+
+
 def _load_row(context: Context, op: kernel.LoadOp, mask: Value | None, other: Value | None) -> Value:
-    value = context.rows.get(op.buffer, {}).get(_row_key(context, op))
+    registers, value = _registers(op), context.rows.get(op.buffer, {}).get(_row_key(context, op))
     if value is None:
         raise UnsupportedError(
             f"a local buffer is read at [{op.map.data[0]}], where no register tile of this program was stored"
         )
-    if op.buffer in context.carried:  # under a name of its own, because the next store changes what the old one means
+    if registers == "carried":  # under a name of its own, because the next store changes what the old one means
         value = context.define(value.text, value.dtype, value.dims, op.value.name_hint or value.text, pure=False)
     if mask is None or other is None:
         return value
@@ -259,11 +255,9 @@ def _load_row(context: Context, op: kernel.LoadOp, mask: Value | None, other: Va
     return context.define(text, value.dtype, union(mask, value, other), "v")
 
 
-def _store_row(context: Context, op: kernel.StoreOp, value: Value, mask: Value | None) -> None:
-    if mask is not None or op.kind.data != "set":
-        raise UnsupportedError("a register tile is stored as a whole")
+def _store_row(context: Context, op: kernel.StoreOp, value: Value) -> None:
     rows = context.rows.setdefault(op.buffer, {})
-    if op.buffer not in context.carried:
+    if _registers(op) == "tile":
         rows[_row_key(context, op)] = value
         return
     place = _index(context, op.map.data[0], op.dynamic)

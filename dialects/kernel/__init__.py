@@ -4,16 +4,16 @@ from xdsl.ir import Dialect
 
 from .func import FuncOp
 from .loops import MAPPINGS, ForOp, ReduceOp, ScanOp, YieldOp
-from .memory import AssertOp, IndexOp, LoadOp, LocalOp, StoreOp
+from .memory import HALVES, AssertOp, BarrierOp, IndexOp, LoadOp, LocalOp, StoreOp, other_half, stored_between
 from .types import BufferType
 
 Kernel = Dialect(
     "kernel",
-    [AssertOp, ForOp, FuncOp, IndexOp, LoadOp, LocalOp, ReduceOp, ScanOp, StoreOp, YieldOp],
+    [AssertOp, BarrierOp, ForOp, FuncOp, IndexOp, LoadOp, LocalOp, ReduceOp, ScanOp, StoreOp, YieldOp],
     [BufferType],
 )
 
 __all__ = [
-    "MAPPINGS", "AssertOp", "BufferType", "ForOp", "FuncOp", "IndexOp", "Kernel", "LoadOp", "LocalOp", "ReduceOp",
-    "ScanOp", "StoreOp", "YieldOp",
+    "HALVES", "MAPPINGS", "AssertOp", "BarrierOp", "BufferType", "ForOp", "FuncOp", "IndexOp", "Kernel", "LoadOp",
+    "LocalOp", "ReduceOp", "ScanOp", "StoreOp", "YieldOp", "other_half", "stored_between",
 ]  # fmt: skip

@@ -42,6 +42,10 @@ from .types import BufferType
 
 #: Which lines of a cache go first: those that nobody needs again, or all others.
 CACHE_HINTS = ("evict_first", "evict_last")
+#: How a local buffer lies in registers: as a value of all lanes, or as a variable that a loop carries.
+REGISTERS = ("tile", "carried")
+#: The halves of an access of two neighbours, the lower place first.
+HALVES = ("even", "odd")
 
 
 @irdl_op_definition
@@ -49,7 +53,8 @@ class LoadOp(IRDLOperation):
     """Read one element at a linear index: `%v = kernel.load %x[4096*i0 + r0] if %mask else %zero`.
 
     Dynamic indices are written `%w[768*d0 + i1] (d0 = %token)`. A hint says which lines the cache gives up first:
-    `kernel.load evict_last %x[i0]`; it changes no value.
+    `kernel.load evict_last %x[i0]`; it changes no value. `kernel.load even %x[2*i0]` is half of one access of two
+    neighbours, the other is `kernel.load odd %x[2*i0 + 1]` in the same block; they are read where the first one stands.
     """
 
     name = "kernel.load"
@@ -59,6 +64,7 @@ class LoadOp(IRDLOperation):
     other = opt_operand_def()
     map = prop_def(MapAttr)
     cache = opt_prop_def(StringAttr)
+    half = opt_prop_def(StringAttr)
     value = result_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect())
@@ -96,19 +102,18 @@ class LoadOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> LoadOp:
-        """Parse `evict_last %x[index] (dynamic) if %m else %o`."""
-        cache = parser.parse_optional_keyword_in(CACHE_HINTS)
+        """Parse `even evict_last %x[index] (dynamic) if %m else %o`."""
+        words = _parse_words(parser)
         buffer = _parse_buffer(parser)
         index, dynamic = parse_map(parser)
         mask, other = parse_mask(parser, with_other=True)
         op = LoadOp.of(buffer, index, dynamic, mask[0] if mask else None, other[0] if other else None)
-        if cache is not None:
-            op.properties["cache"] = string_attr(cache)
+        op.properties |= words
         return op
 
     def print(self, printer: Printer) -> None:
         """Print what `parse` reads."""
-        printer.print_string(" " if self.cache is None else f" {self.cache.data} ")
+        _print_words(printer, self)
         printer.print_ssa_value(self.buffer)
         print_map(printer, self.map, self.dynamic)
         print_mask(printer, self.mask, self.other)
@@ -121,7 +126,8 @@ class StoreOp(IRDLOperation):
 
     `atomic` is needed where two iterations that run at once may meet in one place. `ordered` says that iterations
     may meet and the outcome depends on their order, which is row-major: the loops around it must stay serial.
-    `evict_first` and `evict_last` are those of `kernel.load`.
+    `evict_first` and `evict_last` are those of `kernel.load`, and so are `even` and `odd`; two halves are stored where
+    the second one stands.
     """
 
     name = "kernel.store"
@@ -134,6 +140,7 @@ class StoreOp(IRDLOperation):
     atomic = opt_prop_def(UnitAttr)
     ordered = opt_prop_def(UnitAttr)
     cache = opt_prop_def(StringAttr)
+    half = opt_prop_def(StringAttr)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryWriteEffect())
 
@@ -174,19 +181,18 @@ class StoreOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> StoreOp:
-        """Parse `add atomic ordered evict_first %v, %y[index] (dynamic) if %m`."""
+        """Parse `add atomic ordered even evict_first %v, %y[index] (dynamic) if %m`."""
         kind = parser.parse_optional_keyword_in(COMBINES) or "set"
         atomic = parser.parse_optional_keyword("atomic") is not None
         ordered = parser.parse_optional_keyword("ordered") is not None
-        cache = parser.parse_optional_keyword_in(CACHE_HINTS)
+        words = _parse_words(parser)
         value = parse_ssa(parser)
         parser.parse_punctuation(",")
         buffer = _parse_buffer(parser)
         index, dynamic = parse_map(parser)
         (mask,) = parse_mask(parser, with_other=False)
         op = StoreOp.of(value, buffer, index, dynamic, *mask, kind=kind, atomic=atomic, ordered=ordered)
-        if cache is not None:
-            op.properties["cache"] = string_attr(cache)
+        op.properties |= words
         return op
 
     def print(self, printer: Printer) -> None:
@@ -197,7 +203,7 @@ class StoreOp(IRDLOperation):
             printer.print_string(" atomic")
         if self.ordered is not None:
             printer.print_string(" ordered")
-        printer.print_string(" " if self.cache is None else f" {self.cache.data} ")
+        _print_words(printer, self)
         printer.print_ssa_value(self.value)
         printer.print_string(", ")
         printer.print_ssa_value(self.buffer)
@@ -211,11 +217,13 @@ class LocalOp(IRDLOperation):
     `%row = kernel.local : !kernel.buffer<f32, 4096, local>`.
 
     `kernel.local columnwise` says that lanes of a GPU lie along the iterations: in memory equal elements of neighbours
-    would have to be neighbours.
+    would have to be neighbours. `kernel.local tile` is one value of all lanes of a GPU's program, in registers: each
+    lane reads what it stored itself. `kernel.local carried` is such a tile that a loop carries to its next iteration.
     """
 
     name = "kernel.local"
     columnwise = opt_prop_def(UnitAttr)
+    registers = opt_prop_def(StringAttr)
     buffer = result_def(base(BufferType))
 
     @staticmethod
@@ -229,20 +237,54 @@ class LocalOp(IRDLOperation):
         assert isinstance(self.buffer.type, BufferType)
         if not self.buffer.type.local:
             raise VerifyException("kernel.local makes a local buffer")
+        if self.registers is None:
+            return
+        if self.registers.data not in REGISTERS:
+            raise VerifyException(f"lies in registers as {self.registers.data}; known: {', '.join(REGISTERS)}")
+        for use in self.buffer.uses:
+            access = use.operation
+            if not isinstance(access, LoadOp | StoreOp) or access.dynamic:
+                raise VerifyException("lies in registers, which have no places that a dynamic index finds")
+            if isinstance(access, StoreOp) and (access.mask is not None or access.kind.data != "set"):
+                raise VerifyException("lies in registers, which are stored as a whole")
 
     @classmethod
     def parse(cls, parser: Parser) -> LocalOp:
-        """Parse `columnwise : T`."""
-        columnwise = parser.parse_optional_keyword("columnwise") is not None
+        """Parse `columnwise tile : T`."""
+        properties: dict[str, Attribute] = {}
+        if parser.parse_optional_keyword("columnwise") is not None:
+            properties["columnwise"] = UnitAttr()
+        if (registers := parser.parse_optional_keyword_in(REGISTERS)) is not None:
+            properties["registers"] = string_attr(registers)
         parser.parse_punctuation(":")
-        return cls.create(
-            result_types=(parser.parse_type(),), properties={"columnwise": UnitAttr()} if columnwise else {}
-        )
+        return cls.create(result_types=(parser.parse_type(),), properties=properties)
 
     def print(self, printer: Printer) -> None:
         """Print what `parse` reads."""
-        printer.print_string(" : " if self.columnwise is None else " columnwise : ")
+        columnwise = " columnwise" if self.columnwise is not None else ""
+        registers = f" {self.registers.data}" if self.registers is not None else ""
+        printer.print_string(f"{columnwise}{registers} : ")
         printer.print_attribute(self.buffer.type)
+
+
+@irdl_op_definition
+class BarrierOp(IRDLOperation):
+    """All threads of a GPU's program meet: what they stored before is seen by all of them behind: `kernel.barrier`.
+
+    A program of several warps (`num_warps`) that works on tiles needs one between a store and a load of the same place
+    at another index, for another thread may have stored it. The interpreter reports a race where there is none.
+    """
+
+    name = "kernel.barrier"
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> BarrierOp:
+        """Parse nothing more than the name."""
+        return cls.create()
+
+    def print(self, printer: Printer) -> None:
+        """Print nothing more than the name."""
 
 
 @irdl_op_definition
@@ -304,7 +346,64 @@ def _parse_buffer(parser: Parser) -> SSAValue:
     return buffer
 
 
+def _parse_words(parser: Parser) -> dict[str, Attribute]:
+    """Which half an access is, and what it tells the cache."""
+    half, cache = parser.parse_optional_keyword_in(HALVES), parser.parse_optional_keyword_in(CACHE_HINTS)
+    return {name: string_attr(word) for name, word in (("half", half), ("cache", cache)) if word is not None}
+
+
+def _print_words(printer: Printer, op: LoadOp | StoreOp) -> None:
+    words = [word.data for word in (op.half, op.cache) if word is not None]
+    printer.print_string(" ".join(["", *words, ""]))
+
+
+def other_half(op: LoadOp | StoreOp) -> LoadOp | StoreOp | None:
+    """The access in the block of a half that is the other half: of the place behind an even one, or in front."""
+    if op.half is None or op.parent is None:
+        return None
+    place = op.map.data[0] + (1 if op.half.data == HALVES[0] else -1)
+    for other in op.parent.ops:
+        if not isinstance(other, LoadOp | StoreOp) or other.name != op.name or other.half in (None, op.half):
+            continue
+        if other.buffer is op.buffer and other.map.data[0] == place:
+            return other
+    return None
+
+
+def stored_between(one: LoadOp | StoreOp, other: LoadOp | StoreOp) -> bool:
+    """Whether either place may be stored to in between; the first store of a pair is done where the second one is."""
+    block = one.parent_block()
+    assert block is not None
+    ops = list(block.ops)
+    first, last = sorted((ops.index(one), ops.index(other)))
+    stores = [op for outer in ops[first + 1 : last] for op in outer.walk() if isinstance(op, StoreOp)]
+    same = [op for op in stores if op.buffer is one.buffer]
+    return any(_may_meet(op, half) for op in same for half in (one, other))
+
+
+def _may_meet(op: StoreOp, half: LoadOp | StoreOp) -> bool:
+    difference = (op.map.data[0] - half.map.data[0]).as_int()
+    return bool(op.dynamic) or difference is None or difference == 0
+
+
+def _verify_half(op: LoadOp | StoreOp) -> None:
+    if op.half is None:
+        return
+    if op.half.data not in HALVES:
+        raise VerifyException(f"is the {op.half.data} half; known: {', '.join(HALVES)}")
+    if op.mask is not None or op.dynamic or (isinstance(op, StoreOp) and op.kind.data != "set"):
+        raise VerifyException("half of an access of two places has no mask, no dynamic index, and sets what it stores")
+    if op.parent is None:
+        return
+    other = other_half(op)
+    if other is None:
+        raise VerifyException("the block has no other half of this access of two places")
+    if any(type(use.operation) is not type(op) for use in op.buffer.uses) or stored_between(op, other):
+        raise VerifyException("halves of one access change places with an access between them that may meet them")
+
+
 def _verify_cache(op: LoadOp | StoreOp) -> None:
+    _verify_half(op)
     if op.cache is None:
         return
     if op.cache.data not in CACHE_HINTS:

@@ -16,10 +16,12 @@ from inductile.backends.reference import (
 from .helpers import ELEMENTS, run, tensor_type
 
 
-def launch(kernel: str, *inputs: torch.Tensor, out: torch.Tensor, symbols: str = "", **options: bool) -> torch.Tensor:
+def launch(
+    kernel: str, *inputs: torch.Tensor, out: torch.Tensor, symbols: str = "", schedule: str = "", **options: bool
+) -> torch.Tensor:
     """Run @k on inputs and one output like `out`; its parameters %x0, %x1, ... and %y are made from them.
 
-    `kernel` is the body; `symbols` values for s0, s1, ...
+    `kernel` is the body; `symbols` values for s0, s1, ...; `schedule` says what it is scheduled for.
     """
     names = [f"%x{k}" for k in range(len(inputs))]
     kinds = [f"!kernel.buffer<{ELEMENTS[t.dtype]}, {t.numel()}>" for t in (*inputs, out)]
@@ -28,7 +30,7 @@ def launch(kernel: str, *inputs: torch.Tensor, out: torch.Tensor, symbols: str =
     declared = f"symbols ({', '.join(f's{k}' for k in range(len(values)))})" if values else ""
     arguments = ", ".join(f"{n}: {tensor_type(t)}" for n, t in zip(names, inputs, strict=True))
     (found,) = run(
-        f"""kernel.func @k({parameters}) {declared} errors ["IndexError: index out of range"] {{
+        f"""kernel.func @k({parameters}) {declared} errors ["IndexError: index out of range"] {schedule} {{
           {kernel}
           kernel.yield
         }}
@@ -402,3 +404,73 @@ def test_division_by_zero() -> None:
     check = "%z = arith.constant 0 : i64\n%ok = arith.cmpi ne, %v, %z : i64\nkernel.assert %ok, 1"
     with pytest.raises(IndexError):
         launch(body.replace("CHECK", check), x, out=x)
+
+
+STEPS = """
+kernel.for r0 in 0 to 40 map vector tile 16 {
+  %v = kernel.load %x0[r0]
+  kernel.store %v, %x1[39 - r0]
+  kernel.yield
+}
+BARRIER
+kernel.for r1 in 0 to 40 map vector tile 16 {
+  %v = kernel.load %x1[r1]
+  kernel.store %v, %y[r1]
+  kernel.yield
+}"""
+
+
+@pytest.mark.parametrize("schedule", ['target "cuda:90" num_warps 4', 'target "cuda:90"', 'target "cpp"'])
+def test_threads_of_a_program_see_what_others_stored_behind_a_barrier(schedule: str) -> None:
+    """Until there are warps a program is one thread."""
+    x = torch.randn(40)
+    arguments = x, torch.zeros(40)
+    behind = launch(STEPS.replace("BARRIER", "kernel.barrier"), *arguments, out=x, schedule=schedule)
+    assert torch.equal(behind, x.flip(0))
+    if "num_warps" in schedule:
+        with pytest.raises(RaceError, match=r"load %x1\[r1\]: reads place \d+, which another thread may have stored"):
+            launch(STEPS.replace("BARRIER", ""), *arguments, out=x, schedule=schedule)
+    else:
+        assert torch.equal(launch(STEPS.replace("BARRIER", ""), *arguments, out=x, schedule=schedule), x.flip(0))
+
+
+@pytest.mark.parametrize("barrier", ["", "kernel.barrier"])
+def test_each_step_may_read_what_an_earlier_one_stored(barrier: str) -> None:
+    body = """kernel.for i0 in 0 to 4 map vector tile 4 {
+      %v = kernel.load %x0[i0]
+      kernel.store %v, %y[i0]
+      kernel.yield
+    }
+    kernel.for r0 in 1 to 5 {
+      BARRIER
+      kernel.for i0 in 0 to 4 map vector tile 4 {
+        %w = kernel.load %y[4*r0 - 1 - i0]
+        kernel.store %w, %y[4*r0 + i0]
+        kernel.yield
+      }
+      kernel.yield
+    }""".replace("BARRIER", barrier)
+    x, y, schedule = torch.arange(4.0), torch.zeros(20), 'target "cuda:90" num_warps 1'
+    if not barrier:
+        with pytest.raises(RaceError, match="another thread may have stored"):
+            launch(body, x, out=y, schedule=schedule)
+        return
+    assert launch(body, x, out=y, schedule=schedule).tolist() == 2 * [0, 1, 2, 3, 3, 2, 1, 0] + [0, 1, 2, 3]
+
+
+def test_a_thread_sees_what_it_stored_itself() -> None:
+    body = """kernel.for i0 in 0 to 4 map grid tile 4 {
+      %z = arith.constant 0.0 : f32
+      kernel.store %z, %y[i0]
+      kernel.for r0 in 0 to 3 {
+        %w = kernel.load %x0[i0 + 4*r0]
+        %a = kernel.load %y[i0]
+        %b = arith.addf %a, %w : f32
+        kernel.store %b, %y[i0]
+        kernel.yield
+      }
+      kernel.yield
+    }"""
+    x = torch.arange(12.0)
+    got = launch(body, x, out=torch.zeros(4), schedule='target "cuda:90" num_warps 1')
+    assert got.tolist() == x.view(3, 4).sum(0).tolist()

@@ -142,7 +142,7 @@ def test_a_row_stays_in_registers() -> None:
     text = """kernel.func @rows(%x: !kernel.buffer<f32, 60>, %y: !kernel.buffer<f32, 60>) target "cuda:90" {
   kernel.for i0 in 0 to 6 map grid tile 4 {
     %k = arith.constant 0.5 : f32
-    %row = kernel.local : !kernel.buffer<f32, 10, local>
+    %row = kernel.local tile : !kernel.buffer<f32, 10, local>
     %s = kernel.reduce sum r0 in 0 to 10 map vector tile 16 {
       %v = kernel.load %x[10*i0 + r0]
       %w = math.exp %v : f32
@@ -171,6 +171,7 @@ def test_what_was_stored_is_read_behind_a_barrier() -> None:
     kernel.store %v, %t[39 - r0]
     kernel.yield
   }
+  kernel.barrier
   kernel.for r1 in 0 to 40 map vector tile 16 {
     %v = kernel.load %t[r1]
     kernel.store %v, %y[r1]

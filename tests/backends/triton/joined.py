@@ -10,10 +10,11 @@ import torch.nn.functional as F
 from xdsl.dialects.builtin import ModuleOp
 
 from inductile.backends.compile_graph import eager_callable
-from inductile.backends.triton.offline import OfflineBackend, move
+from inductile.backends.triton.offline import OfflineBackend
 from inductile.dialects import host, kernel
 from inductile.dialects.context import new_context
 from inductile.lowering.fx_import import import_graph
+from inductile.passes.common.moving import move_tensors
 from inductile.lowering.pipeline import named_passes
 from inductile.passes.kernel.gpu_blocks import GpuBlocks
 from inductile.passes.manager import PassManager
@@ -71,7 +72,7 @@ class Backward(OfflineBackend):
         if kind != "backward":
             return run
         imported = import_graph(graph, inputs)
-        move(imported.module, "cuda:0")
+        move_tensors(imported.module, {"cpu": "cuda:0"})
         self.module = imported.module
 
         def kept(arguments: list[Any]) -> Any:

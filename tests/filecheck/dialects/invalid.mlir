@@ -210,3 +210,46 @@ func.func @copied(%x: !aten.tensor<4x3xf32>, %y: !aten.tensor<5xf32>) {
   %c = aten.copy_(%x, %y) : !aten.tensor<4x3xf32>
   func.return
 }
+
+// -----
+
+kernel.func @k(%x: !kernel.buffer<f32, 8>) {
+  kernel.for i0 in 0 to 4 {
+    // expected-error @below {{the block has no other half of this access of two places}}
+    %v = kernel.load even %x[2*i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.buffer<f32, 8>) {
+  kernel.for i0 in 0 to 4 {
+    // expected-error @below {{change places with an access between them that may meet them}}
+    %v = kernel.load even %x[2*i0]
+    kernel.store %v, %x[2*i0 + 1]
+    %w = kernel.load odd %x[2*i0 + 1]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// -----
+
+kernel.func @k() {
+  %row = kernel.local : !kernel.buffer<f32, 8, local>
+  // expected-error @below {{a local buffer lies in no cache that takes hints}}
+  %v = kernel.load evict_last %row[0]
+  kernel.yield
+}
+
+// -----
+
+kernel.func @k(%i: !kernel.buffer<i64, 1>) {
+  %j = kernel.load %i[0]
+  // expected-error @below {{registers, which have no places that a dynamic index finds}}
+  %row = kernel.local tile : !kernel.buffer<f32, 8, local>
+  %v = kernel.load %row[d0] (d0 = %j)
+  kernel.yield
+}

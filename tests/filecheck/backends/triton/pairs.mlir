@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s -t triton | filecheck %s
+// RUN: inductile-opt %s -p kernel-pair-accesses -t triton | filecheck %s
 
 // Neighbours are read and stored as pairs, also where a tile is not full; a place read alone is read alone.
 

@@ -4,7 +4,7 @@
 
 kernel.func @softmax(%x: !kernel.buffer<f32, 300*s0>, %y: !kernel.buffer<f32, 300*s0>) symbols (s0) target "cuda:90" num_warps 4 {
   kernel.for i0 in 0 to s0 map grid {
-    %row = kernel.local : !kernel.buffer<f32, 300, local>
+    %row = kernel.local tile : !kernel.buffer<f32, 300, local>
     %m = kernel.reduce max r0 in 0 to 300 map vector tile 512 {
       %v = kernel.load %x[300*i0 + r0]
       kernel.yield %v

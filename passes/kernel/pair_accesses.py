@@ -1,26 +1,59 @@
-"""Accesses of neighbours in memory as one: `x[2*i]` and `x[2*i + 1]` are `tl.split` of a load, or `tl.join` of a store.
-
-Lanes that read every other place touch each cache line twice, element by element; as pairs they read words.
-"""
+"""The pass `kernel-pair-accesses`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from ...dialects import kernel
+from ...dialects.access import string_attr
 from ...dialects.sym import Expr
-from ...passes.kernel.axes import loops_around
-from ...passes.kernel.effects import is_plain_store
-from ...passes.kernel.tiles import is_tiled
+from ..counters import counter
+from .axes import loops_around
+from .effects import is_plain_store
+from .scheduled import all_for_gpu
+from .tiles import is_tiled
 
 Access = kernel.LoadOp | kernel.StoreOp
 #: access -> (the one of the lower place, the one behind it)
 Pairs = Mapping[Operation, tuple[Access, Access]]
 
 
-def pairs_of(function: kernel.FuncOp) -> Pairs:
+@dataclass(frozen=True)
+class KernelPairAccesses(ModulePass):
+    """Access two neighbours in memory as one, where lanes of a GPU go by two (vectorisation of memory accesses).
+
+    Level: kernel.
+
+    Precondition: `kernel-tile` for a GPU, with the accesses that are to stay; other kernels stay as they are.
+    Guarantee: loads, or plain stores, of a block that access `x[2*i]` and `x[2*i + 1]` are `even` and `odd`: halves of
+    one access of a word, where the first of two loads is, or the second of two stores. Nothing else is done with such a
+    buffer. Lanes that read every other place touch each cache line twice, element by element.
+
+        %a = kernel.load %x[2*i0]  %b = kernel.load %x[2*i0 + 1]
+    becomes
+        %a = kernel.load even %x[2*i0]  %b = kernel.load odd %x[2*i0 + 1]
+    """
+
+    name = "kernel-pair-accesses"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Pair accesses in every kernel for a GPU."""
+        for function, _ in all_for_gpu(op):
+            for low, high in dict.fromkeys(_pairs_of(function).values()):
+                if low.half is None and high.half is None and counter(self.name):
+                    low.properties["half"], high.properties["half"] = map(string_attr, kernel.HALVES)
+
+
+def _pairs_of(function: kernel.FuncOp) -> Pairs:
     """The accesses of a kernel that are halves of pairs, in one block each; a buffer is only read or only stored to."""
     kinds: dict[SSAValue, set[type[Operation]]] = {}
     for argument in function.body.block.args:
@@ -35,7 +68,7 @@ def pairs_of(function: kernel.FuncOp) -> Pairs:
             high = places.get((buffer, place + 1))
             if high is None or low in found or high in found or not _starts_pair(low, place):
                 continue
-            if isinstance(low, kernel.LoadOp) or not _stored_between(low, high):
+            if isinstance(low, kernel.LoadOp) or not kernel.stored_between(low, high):
                 found[low] = found[high] = (low, high)
     return found
 
@@ -45,22 +78,6 @@ def _blocks(block: Block) -> Iterator[Block]:
     for op in block.ops:
         for region in op.regions:
             yield from _blocks(region.block)
-
-
-def _stored_between(one: Access, other: Access) -> bool:
-    """Whether either place may be stored to in between; the first store of a pair is done where the second one is."""
-    block = one.parent_block()
-    assert block is not None
-    ops = list(block.ops)
-    first, last = sorted((ops.index(one), ops.index(other)))
-    stores = [op for outer in ops[first + 1 : last] for op in outer.walk() if isinstance(op, kernel.StoreOp)]
-    same = [op for op in stores if op.buffer is one.buffer]
-    return any(_may_meet(op, half) for op in same for half in (one, other))
-
-
-def _may_meet(op: kernel.StoreOp, half: Access) -> bool:
-    difference = (op.map.data[0] - half.map.data[0]).as_int()
-    return bool(op.dynamic) or difference is None or difference == 0
 
 
 def _is_plain(op: Access) -> bool:

@@ -1,0 +1,122 @@
+"""The pass `kernel-insert-barriers`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from ...dialects.sym import Ranges
+from .axes import Loop, is_loop, loops_in
+from .effects import effects_of
+from .launch_facts import LaunchFacts
+from .scheduled import all_for_gpu
+from .tiles import is_grid, is_persistent, is_tiled
+from .transforms import reduction_chain
+
+
+@dataclass(frozen=True)
+class KernelInsertBarriers(ModulePass):
+    """Insert barriers where a thread of a GPU's program may read what another one stored (synchronisation).
+
+    Level: kernel.
+
+    Precondition: `kernel-tile` for a GPU, with the accesses that are to stay; other kernels stay as they are.
+    Guarantee: in a kernel that works on tiles, a `kernel.barrier` stands between a store and what reads the buffer
+    behind it: in front of the load, or of the loop over tiles that it is in, rather than one in each step. A loop that
+    stores and loads a buffer at different places has one in front of each step. A barrier that is there is used.
+
+        kernel.for i0 in 0 to 4000 map vector tile 1024 { ... kernel.store %v, %t[3999 - i0] ... }
+        kernel.for i1 in 0 to 4000 map vector tile 1024 { %w = kernel.load %t[i1] ... }
+    becomes
+        kernel.for i0 in 0 to 4000 map vector tile 1024 { ... kernel.store %v, %t[3999 - i0] ... }
+        kernel.barrier
+        kernel.for i1 in 0 to 4000 map vector tile 1024 { %w = kernel.load %t[i1] ... }
+    """
+
+    name = "kernel-insert-barriers"
+    level: ClassVar[str] = "kernel"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Insert barriers in every kernel for a GPU."""
+        facts = LaunchFacts(op)
+        for function, _ in all_for_gpu(op):
+            if _may_need_barriers(function):
+                _Barriers(facts.of(function)).block(function.body.block)
+
+
+def _may_need_barriers(function: kernel.FuncOp) -> bool:
+    """Whether a kernel reads a parameter that it writes, and works on tiles: all threads run a scalar program alike."""
+    effects = effects_of(function)
+    both = effects.reads.keys() & effects.writes.keys() | _combined(function)
+    return any(not is_local(buffer) for buffer in both) and any(map(is_tiled, loops_in(function.body.block)))
+
+
+def _combined(function: kernel.FuncOp) -> set[SSAValue]:
+    stores = (op for op in function.walk() if isinstance(op, kernel.StoreOp))
+    return {op.buffer for op in stores if op.kind.data != "set" and op.atomic is None}
+
+
+def is_local(buffer: SSAValue) -> bool:
+    """Whether a buffer belongs to one iteration."""
+    return isinstance(buffer.type, kernel.BufferType) and buffer.type.local
+
+
+@dataclass
+class _Barriers:
+    ranges: Ranges
+    stored: set[SSAValue] = field(default_factory=set)
+    """The parameters that were stored to since the last barrier."""
+
+    def block(self, block: Block) -> None:
+        """Go through a block in order."""
+        for op in list(block.ops):
+            if isinstance(op, kernel.BarrierOp):
+                self.stored.clear()
+            elif is_loop(op):
+                self._loop(op)
+            elif isinstance(op, kernel.LoadOp):
+                self._before(op, op.buffer)
+            elif isinstance(op, kernel.StoreOp) and not is_local(op.buffer):
+                if op.kind.data != "set" and op.atomic is None:
+                    self._before(op, op.buffer)
+                self.stored.add(op.buffer)
+
+    def _before(self, op: Operation, buffer: SSAValue) -> None:
+        if buffer in self.stored:
+            block = op.parent
+            assert block is not None
+            block.insert_op_before(kernel.BarrierOp.create(location=op.location), op)
+            self.stored.clear()
+
+    def _loop(self, op: Loop) -> None:
+        """A loop over steps reads behind one barrier; what is in a step may read what an earlier one stored."""
+        chain = reduction_chain(op) if isinstance(op, kernel.ReduceOp) else [op]
+        for loop in chain:
+            if not is_grid(loop) and not is_persistent(loop, self.ranges):
+                for inner in loop.walk():
+                    if isinstance(inner, kernel.LoadOp):
+                        self._before(loop, inner.buffer)
+        last = chain[-1]
+        first = last.body.block.first_op
+        assert first is not None
+        in_steps = not is_grid(last) and not is_persistent(last, self.ranges) and _meets_earlier_steps(chain[0])
+        if in_steps and not isinstance(first, kernel.BarrierOp):
+            last.body.block.insert_op_before(kernel.BarrierOp.create(location=last.location), first)
+        for region in last.regions[: 2 if isinstance(last, kernel.ScanOp) else 1]:
+            self.block(region.block)
+
+
+def _meets_earlier_steps(op: Loop) -> bool:
+    """Whether an iteration may read what an earlier one stored elsewhere in a buffer."""
+    effects = effects_of(op)
+    return any(
+        not is_local(buffer) and any(s.map != load.map or s.dynamic for s in stores for load in effects.reads[buffer])
+        for buffer, stores in effects.writes.items()
+        if buffer in effects.reads
+    )
