@@ -37,8 +37,8 @@ def watched_inductile(kinds: tuple[str, ...] = ("forward", "backward", "inferenc
     made = Made(0, 0, 0, 0, 0)
     describe = GraphReport.describe
 
-    def watched(self: Any, module: Any, program: Any, target: str) -> None:
-        describe(self, module, program, target)
+    def watched(self: Any, module: Any, program: Any) -> None:
+        describe(self, module, program)
         if self.kind not in kinds:
             return
         made.kernels += sum(self.kernels.values())

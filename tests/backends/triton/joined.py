@@ -10,13 +10,14 @@ import torch.nn.functional as F
 from xdsl.dialects.builtin import ModuleOp
 
 from inductile.backends.compile_graph import eager_callable
-from inductile.backends.triton.offline import OfflineBackend, move
+from inductile.backends.triton.offline import OfflineBackend
 from inductile.dialects import host, kernel
 from inductile.dialects.context import new_context
 from inductile.lowering.fx_import import import_graph
 from inductile.lowering.pipeline import named_passes
 from inductile.passes.kernel.gpu_blocks import GpuBlocks
 from inductile.passes.manager import PassManager
+from inductile.passes.module.attach_target import AttachTarget
 
 from ...passes.kernel.stages import on_cpu
 from .support import in_blocks, parse
@@ -71,7 +72,7 @@ class Backward(OfflineBackend):
         if kind != "backward":
             return run
         imported = import_graph(graph, inputs)
-        move(imported.module, "cuda:0")
+        AttachTarget("cuda:90").apply(new_context(), imported.module)
         self.module = imported.module
 
         def kept(arguments: list[Any]) -> Any:
