@@ -33,7 +33,7 @@ class KernelTile(ModulePass):
     where lanes lie along the iterations around it. Nothing else changes: the schedule is these attributes, loops and
     buffers. The passes behind it read them: `inductile-opt --print-pipeline schedule`. A kernel that is launched on CPU
     tensors is scheduled for the CPU in any case. The other options are the numbers that schedules for GPUs are made of
-    (`gpu_blocks.py`), to try others: `schedule{target="cuda:90" elements=2048 per-thread=8}` gives them to all passes
+    (`gpu_blocks.py`), to try others: `schedule{elements=2048 per-thread=8}` gives them to all passes
     of the schedule.
 
         kernel.for i0 in 0 to s0 { %m = kernel.reduce max i1 in 0 to 4096 { ... } ... }
@@ -45,7 +45,6 @@ class KernelTile(ModulePass):
 
     name = "kernel-tile"
     level: ClassVar[str] = "kernel"
-    target: str = ""
     elements: int = GpuBlocks.elements
     longest_row: int = GpuBlocks.longest_row
     step: int = GpuBlocks.step
@@ -60,7 +59,7 @@ class KernelTile(ModulePass):
         """Schedule every kernel that has no target yet."""
         blocks = GpuBlocks.of(self)
         sizes = LaunchSizes(op)
-        for function, target in untiled(op, self.target):
+        for function, target in untiled(op):
             if counter(self.name):
                 schedule(function, target, sizes.of(function), blocks)
             else:
