@@ -99,6 +99,11 @@ def default_target(device: str) -> Target:
     return TARGETS[usual] if usual is not None else targets_of_device(device)[0]
 
 
+def usual_gpu() -> GpuTarget:
+    """The GPU that kernels are for of which nothing else is known."""
+    return next(each for each in map(TARGETS.__getitem__, _USUAL.values()) if isinstance(each, GpuTarget))
+
+
 def library_of(device: str) -> Library:
     """What ATen's kernels on a torch device are good at, where no module says which machine it is."""
     return default_target(device).family.library if is_described(device) else Library()

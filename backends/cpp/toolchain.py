@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from ...errors import CompilerNotFoundError, InductileError, UserError
+from ...machines.lookup import cpu_with
 from .cache import BUILD, digest
 
 #: tried in this order unless the environment variable CXX names one
@@ -32,10 +33,9 @@ FLAGS = (
 LIBRARIES = ("-lm",)
 #: for kernels of files: less time, and no undefined overflow
 CHECKED_FLAGS = ("-O1", "-fwrapv")
-#: Torch's own kernels use what this variable names; ours follow, so that both can be tried without a unit. What
-#: disables one disables all that build on it.
+#: Torch's own kernels use what this variable names; ours follow, so that both can be tried without a unit. A
+#: description of a target says what disables one, and with it all that build on it.
 _CAPABILITY_VARIABLE = "ATEN_CPU_CAPABILITY"
-_CAPABILITIES = {"default": ("-mno-avx",), "avx2": ("-mno-avx512f",), "avx512": ()}
 #: characters of the compiler's messages in an error
 _SHOWN = 4000
 #: seconds that one run of the compiler may take, unless this variable says otherwise
@@ -77,7 +77,8 @@ def find_compiler(flags: tuple[str, ...] = ()) -> Compiler:
 
 
 def _capability(name: str) -> tuple[str, ...]:
-    return _CAPABILITIES.get(name, ()) if platform.machine() in ("x86_64", "AMD64") else ()
+    target = cpu_with(name) if platform.machine() in ("x86_64", "AMD64") else None
+    return () if target is None else target.flags
 
 
 @cache

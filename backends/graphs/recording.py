@@ -12,7 +12,9 @@ from torch._dynamo.utils import counters
 
 from ...dialects import host
 from ...dialects.aten import TensorType
+from ...dialects.machine import targets_of
 from ...errors import UserError
+from ...machines import in_host_memory
 from ...passes.common.functions import kernels_of
 from ...passes.host._capturable import obstacles
 from ...passes.remarks import format_location, remark
@@ -156,7 +158,7 @@ class Recording:
         """Why a graph is not recorded."""
         arguments = function.body.block.args
         own = len(arguments) - len(imported.constants)
-        if not main_device(function).startswith("cuda"):
+        if not targets_of(imported.module).target(main_device(function)).family.records:
             return "it does not run on a CUDA device"
         if not self.is_possible:
             return "its forward graph is not recorded"
@@ -165,7 +167,7 @@ class Recording:
             return "it has dynamic sizes (options triton.cudagraph_skip_dynamic_graphs, triton.cudagraph_trees)"
         for position, argument in enumerate(arguments[:own]):
             kind = argument.type
-            if isinstance(kind, TensorType) and kind.device == "cpu":
+            if isinstance(kind, TensorType) and in_host_memory(kind.device):
                 return f"its input {position} ({argument.name_hint}) is a tensor of the CPU"
             if not isinstance(kind, TensorType) and str(kind) != "index":
                 return f"its input {position} ({argument.name_hint}) is a number that is no integer"

@@ -84,7 +84,7 @@ def lower_block(
     ops = list(block.ops)
     for op in ops:
         op.detach()
-    builder = LoopBuilder(block, ranges, emulate_precision_casts)
+    builder = LoopBuilder(block, ranges, targets, emulate_precision_casts)
     values: dict[SSAValue, SSAValue] = {}
     lowered: list[Operation] = []
     templates = _Templates(builder, values)
@@ -97,7 +97,7 @@ def lower_block(
             continue
         if reason is None:
             last = block.last_op
-            results = _lower(builder, op, values, targets)
+            results = _lower(builder, op, values)
             if not (deterministic and _has_races(block, last, targets)):
                 templates.record(_behind(block, last), results)
                 _replace(op, results, values)
@@ -176,16 +176,14 @@ class _Templates:
             self.known[self._key] = Template.record(self._tensors, made, results)
 
 
-def _lower(
-    builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue], targets: TargetsAttr
-) -> Sequence[SSAValue]:
+def _lower(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]) -> Sequence[SSAValue]:
     """Append what the op lowers to; the values of its results."""
     builder.s.start(op.location, is_rounded(op))
     if isinstance(op, CallOp):
         result = CALLS[op.target](builder, op, values)
     else:
         assert isinstance(op, AtenOp)
-        call = Call(op, values, targets=targets)
+        call = Call(op, values, targets=builder.targets)
         builder.s.device = call.type.device
         result = RULES[op.name].lower(builder, call)
     return (result,) if isinstance(result, SSAValue) else result

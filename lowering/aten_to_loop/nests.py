@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import loop
 from ...dialects.aten.types import TensorType
+from ...dialects.machine import TargetsAttr
 from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, MapAttr, Ranges, as_expr
 from .scalar import Scalar
 from .scalar_builder import Body, Index, ScalarBuilder, axis
@@ -57,12 +58,15 @@ def shape_of(value: SSAValue) -> Shape:
 class LoopBuilder:
     """Appends nests to a function's block. `s` builds their bodies; its `location` is that of the current op.
 
-    `ranges` is what the function's declarations say of its symbols.
+    `ranges` is what the function's declarations say of its symbols, `targets` what its module is compiled for.
     """
 
-    def __init__(self, block: Block, ranges: Ranges, emulate_precision_casts: bool = False) -> None:
+    def __init__(
+        self, block: Block, ranges: Ranges, targets: TargetsAttr, emulate_precision_casts: bool = False
+    ) -> None:
         self.block = block
         self.ranges = ranges
+        self.targets = targets
         self.s = ScalarBuilder(emulate_precision_casts)
 
     def append(self, op: Operation) -> SSAValue:

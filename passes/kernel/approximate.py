@@ -15,10 +15,10 @@ from xdsl.ir import Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
+from ...dialects.machine import targets_of
 from ...dialects.scalar import CastOp, NarrowOp
 from ...machines import GpuTarget
 from ..counters import counter
-from .scheduled import main_target
 
 #: widest result that hides the error of an approximate function, in bits
 BITS = 16
@@ -62,12 +62,11 @@ class KernelApproximate(ModulePass):
     name = "kernel-approximate"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = ""
     emulate_precision_casts: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Mark ops in every kernel."""
-        if self.emulate_precision_casts or not isinstance(main_target(op, self.target), GpuTarget):
+        if self.emulate_precision_casts or not isinstance(targets_of(op).main, GpuTarget):
             return
         for function in op.body.block.ops:
             if isinstance(function, kernel.FuncOp):

@@ -45,12 +45,11 @@ class KernelChooseThreads(ModulePass):
 
     name = "kernel-choose-threads"
     level: ClassVar[str] = "kernel"
-    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Choose threads for every kernel for a CPU that has no target yet."""
         sizes = LaunchSizes(op)
-        for function, target in untiled_for_cpu(op, self.target):
+        for function, target in untiled_for_cpu(op):
             for nest in list(function.body.block.ops):
                 if isinstance(nest, kernel.ForOp) and nest.mapping.data == "parallel":
                     _choose(function, nest, target, sizes.of(function))

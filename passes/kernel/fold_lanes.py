@@ -50,11 +50,10 @@ class KernelFoldLanes(ModulePass):
     name = "kernel-fold-lanes"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fold lanes of every kernel that will be for a GPU."""
-        for function, _ in untiled_for_gpu(op, self.target):
+        for function, _ in untiled_for_gpu(op):
             for chain in flat_nests(function, lambda chain: _foldable(chain) is not None):
                 fold_lanes(function, chain, self.name)
 

@@ -39,11 +39,10 @@ class KernelFoldRows(ModulePass):
     name = "kernel-fold-rows"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fold rows in every kernel that will be for a GPU."""
-        for function, _ in untiled_for_gpu(op, self.target):
+        for function, _ in untiled_for_gpu(op):
             for chain in programs(function):
                 if all(loop.tile is None for loop in chain):
                     _fold_rows(function, chain[-1].body.block)

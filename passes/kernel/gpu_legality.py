@@ -8,7 +8,10 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation
 
 from ...dialects import kernel
+from ...dialects.machine import targets_of
 from ...dialects.sym import ZERO
+from ...machines import GpuTarget, target_named
+from ...machines.lookup import usual_gpu
 from .axes import Loop, is_loop, loops_in, named_in_bounds
 from .effects import conflicts, effects_of
 from .transforms import perfect_chain
@@ -87,10 +90,23 @@ def must_be_serial(op: object) -> bool:
 
 
 def has_atomic(op: kernel.StoreOp) -> bool:
-    """Whether GPUs combine in memory what a store combines: sums of 16 bits and more, extrema of 32 and 64 bits."""
+    """Whether the GPU combines in memory what a store combines."""
     element = op.buffer.type.element  # pyright: ignore[reportAttributeAccessIssue]
-    kind = op.kind.data
+    kind, atomics = op.kind.data, _gpu_of(op).atomics
     if isinstance(element, IntegerType):
-        return kind != "mul" and element.width.data >= 32
-    width = element.bitwidth  # pyright: ignore[reportAttributeAccessIssue]
-    return (kind == "add" and width >= 16) or (kind in ("amax", "amin") and width >= 32)
+        return kind != "mul" and element.width.data >= atomics["integer"]
+    what = {"add": "sum", "amax": "extremum", "amin": "extremum"}.get(kind)
+    return what is not None and element.bitwidth >= atomics[what]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _gpu_of(op: Operation) -> GpuTarget:
+    """The GPU that a kernel is scheduled for, or will be; the usual one for a kernel of which nothing says it."""
+    above = op.parent_op()
+    while above is not None and not isinstance(above, kernel.FuncOp):
+        above = above.parent_op()
+    if above is None:
+        return usual_gpu()
+    module = above.parent_op()
+    named = None if above.target is None else target_named(above.target.data)
+    target = targets_of(module).main if named is None and module is not None else named
+    return target if isinstance(target, GpuTarget) else usual_gpu()

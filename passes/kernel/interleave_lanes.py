@@ -46,11 +46,10 @@ class KernelInterleaveLanes(ModulePass):
     name = "kernel-interleave-lanes"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Interleave lanes of every kernel that will be for a GPU."""
-        for function, _ in untiled_for_gpu(op, self.target):
+        for function, _ in untiled_for_gpu(op):
             for chain in flat_nests(function, lambda chain: _interleavable(chain) is not None):
                 found = _interleavable(chain)
                 if found is not None and counter(self.name):

@@ -47,7 +47,6 @@ class KernelJoinAxes(ModulePass):
     name = "kernel-join-axes"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = ""
     elements: int = GpuBlocks.elements
     longest_row: int = GpuBlocks.longest_row
     step: int = GpuBlocks.step
@@ -57,7 +56,7 @@ class KernelJoinAxes(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Join axes in every kernel that will be for a GPU."""
         blocks, sizes = GpuBlocks.of(self), LaunchSizes(op)
-        for function, target in untiled_for_gpu(op, self.target):
+        for function, target in untiled_for_gpu(op):
             if not has_programs(function):
                 continue
             for loop in [each for each in function.body.block.ops if isinstance(each, Loop)]:

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.effects import Effect, effect_of
+from ...dialects.machine import targets_of
 from ...dialects.sym import Expr, MapAttr
 from ...machines import GpuTarget
 from ..common.functions import kernels_of
@@ -29,7 +30,6 @@ from .locations import merged
 from .merge_loops import merge_loops
 from .one_launch import common_arguments, erase_unlaunched, free_name, used_and_written
 from .rows_and_columns import Columns, bytes_of_row, columns_of, rows_of, shared_buffers
-from .scheduled import main_target
 from .simplify_block import BlockSimplifier, remove_dead
 from .unread import drop_unread_results
 
@@ -42,7 +42,7 @@ class KernelJoinColumns(ModulePass):
 
     Precondition: nothing is tiled, planned or reused yet; `loop-split-reductions` has cut the sums of columns into
     parts of rows.
-    Guarantee: on a GPU `target`, a launch that works on rows, and launches that sum columns of what these rows read or
+    Guarantee: on a GPU, a launch that works on rows, and launches that sum columns of what these rows read or
     write, are one launch in the place of the first, if nothing in between forbids it. A program of the joint kernel
     takes the rows of a part one after the other, and keeps the sums of their columns in local buffers that it loads
     and stores in each row: a loop over rows carries them. So what both need moves once, and what the rows stored for
@@ -70,11 +70,9 @@ class KernelJoinColumns(ModulePass):
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
 
-    target: str = ""
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Join what the launches of every host function allow, and drop kernels that are launched no more."""
-        target = main_target(op, self.target)
+        target = targets_of(op).main
         if not isinstance(target, GpuTarget):
             return
         joiner = _Joiner(op, target)

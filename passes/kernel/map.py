@@ -47,12 +47,11 @@ class KernelMap(ModulePass):
     name = "kernel-map"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Map every kernel that is not tiled yet."""
         sizes = LaunchSizes(op)
-        for function, target in untiled(op, self.target):
+        for function, target in untiled(op):
             nests = [nest for nest in function.body.block.ops if isinstance(nest, kernel.ForOp)]
             if isinstance(target, CpuTarget):
                 for nest in filter(_unmapped, nests):

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
+from ...dialects.machine import targets_of
 from ...dialects.sym import Expr, MapAttr
 from ...machines import GpuTarget, Target, in_host_memory
 from ..common.functions import kernels_of
@@ -25,7 +26,6 @@ from .cost import Sizes, work_of_block
 from .launches import device_of, hinted_sizes, on_cpu, passed_sizes
 from .locations import merged
 from .one_launch import common_arguments, erase_unlaunched, free_name, used_and_written
-from .scheduled import main_target
 
 _OPEN = 8
 """How many merged launches may be growing at a time."""
@@ -43,7 +43,7 @@ class KernelMergeLaunches(ModulePass):
     over allocations, views and independent launches only; one that may raise an error stays.
 
     Only launches are merged for which calling the kernel costs more than what it does: on the CPU those of less than
-    `small` work (`passes/kernel/cost.py`), on the GPU `target` those that move fewer bytes than its memory does while a
+    `small` work (`passes/kernel/cost.py`), on a GPU those that move fewer bytes than its memory does while a
     kernel is launched. So the step of an optimizer is one launch for its many small parameters, and one for each large
     one. Merged launches that are alike share their kernel. At most `max_launches` become one, with at most
     `max_arguments` buffers and symbols; on a GPU `gpu_launches` and `gpu_arguments`, which torch's launchers take.
@@ -62,7 +62,6 @@ class KernelMergeLaunches(ModulePass):
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
 
-    target: str = ""
     small: int = 65536
     max_launches: int = 16
     max_arguments: int = 64
@@ -73,7 +72,7 @@ class KernelMergeLaunches(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Merge the launches of every host function, and drop kernels that are launched no more."""
         kernels = kernels_of(op)
-        merger = _Merger(self, op, kernels, main_target(op, self.target))
+        merger = _Merger(self, op, kernels, targets_of(op).main)
         for function in op.body.block.ops:
             if isinstance(function, host.FuncOp):
                 merger.run(function)

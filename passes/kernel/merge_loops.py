@@ -14,13 +14,13 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
+from ...dialects.machine import targets_of
 from ...machines import CpuTarget, Target
 from ..counters import counter
 from .axes import Loop, fresh_axis, is_loop, kernel_names, nested_axes, rename_axes
 from .cost import Sizes, work_of_block
 from .effects import Effects, conflicts, effects_of, same_iterations, written_buffers
 from .locations import merged
-from .scheduled import main_target
 from .simplify_block import BlockSimplifier, remove_dead
 
 #: work of a loop's body up to which a CPU runs it element by element beside a scan, whose elements wait for each other
@@ -58,11 +58,10 @@ class KernelMergeLoops(ModulePass):
     name = "kernel-merge-loops"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Merge loops in every kernel."""
-        target = main_target(op, self.target)
+        target = targets_of(op).main
         for function in op.body.block.ops:
             if isinstance(function, kernel.FuncOp):
                 merge_loops(function, target)

@@ -44,11 +44,10 @@ class KernelPairLanes(ModulePass):
     name = "kernel-pair-lanes"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Pair lanes of every kernel that will be for a GPU."""
-        for function, _ in untiled_for_gpu(op, self.target):
+        for function, _ in untiled_for_gpu(op):
             for chain in flat_nests(function, lambda chain: _pairable(chain) is not None):
                 loop, body = _pairable(chain), chain[-1].body.block
                 if loop is not None and counter(self.name):

@@ -37,11 +37,10 @@ class KernelReadBack(ModulePass):
     name = "kernel-read-back"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Drop buffers of every kernel that will be for a CPU."""
-        for function, _ in untiled_for_cpu(op, self.target):
+        for function, _ in untiled_for_cpu(op):
             read_back(function)
 
 

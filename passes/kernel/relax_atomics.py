@@ -40,11 +40,10 @@ class KernelRelaxAtomics(ModulePass):
     name = "kernel-relax-atomics"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Relax stores in every kernel that is not tiled yet."""
-        for function, _ in untiled(op, self.target):
+        for function, _ in untiled(op):
             for store in function.walk():
                 if isinstance(store, kernel.StoreOp) and store.atomic is not None:
                     at_once = (loop for loop in loops_around(store) if loop.mapping.data in AT_ONCE)

@@ -32,11 +32,10 @@ class KernelRelaxOrder(ModulePass):
     name = "kernel-relax-order"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Relax stores in every kernel that will be for a GPU."""
-        for function, _ in untiled_for_gpu(op, self.target):
+        for function, _ in untiled_for_gpu(op):
             for store in function.walk():
                 if isinstance(store, kernel.StoreOp) and _is_bound(store) and counter(self.name):
                     store.properties.pop("ordered", None)

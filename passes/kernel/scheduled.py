@@ -14,22 +14,18 @@ from .axes import Loop
 from .launches import cpu_kernels
 
 
-def main_target(module: ModuleOp, name: str = "") -> Target:
-    """What kernels on no host memory are made for: the named target, else the module's."""
-    return target_named(name) if name else targets_of(module).main
-
-
 def family_of(function: kernel.FuncOp) -> Family | None:
     """The family of targets that a kernel is scheduled for; None for one that is not."""
     return None if function.target is None else target_named(function.target.data).family
 
 
-def untiled(module: ModuleOp, name: str = "") -> Iterator[tuple[kernel.FuncOp, Target]]:
-    """The kernels that are not tiled, and what they will be tiled for: the named target, else the module's.
+def untiled(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, Target]]:
+    """The kernels that are not tiled, and what they will be tiled for, the module's target.
 
     Those on tensors of the host's memory are for the module's CPU in any case.
     """
-    target, host = main_target(module, name), targets_of(module).host
+    targets = targets_of(module)
+    target, host = targets.main, targets.host
     on_cpu = cpu_kernels(module) if isinstance(target, GpuTarget) else set[str]()
     for function in module.body.block.ops:
         if isinstance(function, kernel.FuncOp) and function.target is None:
@@ -42,17 +38,17 @@ def is_mapped(function: Operation) -> bool:
     return any(op.mapping.data != "serial" for op in loops)
 
 
-def untiled_for_gpu(module: ModuleOp, name: str = "") -> Iterator[tuple[kernel.FuncOp, GpuTarget]]:
+def untiled_for_gpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, GpuTarget]]:
     """Those of them that are for a GPU."""
-    if isinstance(main_target(module, name), GpuTarget):
-        for function, target in untiled(module, name):
+    if isinstance(targets_of(module).main, GpuTarget):
+        for function, target in untiled(module):
             if isinstance(target, GpuTarget):
                 yield function, target
 
 
-def untiled_for_cpu(module: ModuleOp, name: str = "") -> Iterator[tuple[kernel.FuncOp, CpuTarget]]:
+def untiled_for_cpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, CpuTarget]]:
     """Those of them that are for a CPU."""
-    for function, target in untiled(module, name):
+    for function, target in untiled(module):
         if isinstance(target, CpuTarget):
             yield function, target
 

@@ -46,12 +46,11 @@ class KernelSinkPrologues(ModulePass):
     name = "kernel-sink-prologues"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Sink ops in every kernel that will be for a GPU."""
         sizes = LaunchSizes(op)
-        for function, _ in untiled_for_gpu(op, self.target):
+        for function, _ in untiled_for_gpu(op):
             sink_prologues(function, sizes.of(function))
 
 

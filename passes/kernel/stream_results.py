@@ -13,13 +13,13 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
+from ...dialects.machine import targets_of
 from ...machines import GpuTarget
 from ..common.functions import kernels_of
 from ..counters import counter
 from ..host.sizes import bytes_of
 from .cost import Sizes
 from .launches import hinted_sizes, launches_in, written_by
-from .scheduled import main_target
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,10 @@ class KernelStreamResults(ModulePass):
     name = "kernel-stream-results"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Mark kernels of the module."""
-        target = main_target(op, self.target)
+        target = targets_of(op).main
         if not isinstance(target, GpuTarget):
             return
         kernels = kernels_of(op)

@@ -32,7 +32,7 @@ class KernelTile(ModulePass):
     which the inner loop across is serial. For a GPU, every loop in lanes has a tile, and the tiled axes of the grid are
     innermost; `per_thread` of a kernel says how many elements of a tile one thread works on, and `target` that it is
     tiled. The other options are the numbers that schedules for GPUs are made of (`gpu_blocks.py`), to try others:
-    `schedule{target="cuda:90" elements=2048 per-thread=8}` gives them to all passes of the schedule.
+    `schedule{elements=2048 per-thread=8}` gives them to all passes of the schedule.
 
         kernel.for i0 in 0 to 4096 map grid { %m = kernel.reduce max i1 in 0 to 4096 map vector { ... } ... }
     becomes
@@ -46,7 +46,6 @@ class KernelTile(ModulePass):
 
     name = "kernel-tile"
     level: ClassVar[str] = "kernel"
-    target: str = ""
     elements: int = GpuBlocks.elements
     longest_row: int = GpuBlocks.longest_row
     step: int = GpuBlocks.step
@@ -60,7 +59,7 @@ class KernelTile(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Tile every kernel that has no target yet."""
         blocks, facts, all_sizes = GpuBlocks.of(self), LaunchFacts(op), LaunchSizes(op)
-        for function, target in untiled(op, self.target):
+        for function, target in untiled(op):
             sizes = all_sizes.of(function)
             if isinstance(target, CpuTarget):
                 tile_for_cpu(function, target, sizes, self.name)

@@ -60,11 +60,10 @@ class UnrollWindows(ModulePass):
     name = "kernel-unroll-windows"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Unroll in every kernel for the CPU that has no target yet."""
-        for function, _ in untiled_for_cpu(op, self.target):
+        for function, _ in untiled_for_cpu(op):
             self._unroll_in(function)
 
     def _unroll_in(self, function: kernel.FuncOp) -> None:

@@ -46,12 +46,11 @@ class KernelVectorize(ModulePass):
     name = "kernel-vectorize"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Choose lanes for every kernel that is not tiled yet."""
         all_sizes = LaunchSizes(op)
-        for function, target in untiled(op, self.target):
+        for function, target in untiled(op):
             sizes = all_sizes.of(function)
             if isinstance(target, CpuTarget):
                 vectorize_for_cpu(function, target, sizes, self.name)

@@ -43,12 +43,11 @@ class KernelWriteAhead(ModulePass):
     name = "kernel-write-ahead"
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
-    target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Move buffers of every kernel that will be for a CPU."""
         sizes = LaunchSizes(op)
-        for function, target in untiled_for_cpu(op, self.target):
+        for function, target in untiled_for_cpu(op):
             write_ahead(function, sizes.of(function), target.l1_bytes // 8)
 
 

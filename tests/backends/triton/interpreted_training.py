@@ -20,7 +20,6 @@ from inductile.backends.compiled import CompiledGraph, GraphReport
 from inductile.backends.config import Config
 from inductile.backends.host import build
 from inductile.backends.torch_compile import compile_dynamo_graph
-from inductile.backends.triton.offline import move
 from inductile.dialects import host
 from inductile.dialects.aten import AtenOp, TensorType
 from inductile.dialects.sym import ONE
@@ -45,7 +44,6 @@ class Interpreted:
 
     def _compile(self, kind: str, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> CompiledGraph:
         imported = import_graph(graph, inputs)
-        move(imported.module, "cuda:0")
         imported.module = lowered(imported.module, blocks=self.blocks)
         self.text += str(imported.module)
         self.programs += [op for op in imported.module.ops if isinstance(op, host.FuncOp)]

@@ -14,10 +14,10 @@ from inductile.backends.triton.offline import OfflineBackend
 from inductile.dialects import host, kernel
 from inductile.dialects.context import new_context
 from inductile.lowering.fx_import import import_graph
-from inductile.passes.common.moving import move_tensors
 from inductile.lowering.pipeline import named_passes
 from inductile.passes.kernel.gpu_blocks import GpuBlocks
 from inductile.passes.manager import PassManager
+from inductile.passes.module.attach_target import AttachTarget
 
 from ...passes.kernel.stages import on_cpu
 from .support import in_blocks, parse
@@ -72,7 +72,7 @@ class Backward(OfflineBackend):
         if kind != "backward":
             return run
         imported = import_graph(graph, inputs)
-        move_tensors(imported.module, {"cpu": "cuda:0"})
+        AttachTarget("cuda:90").apply(new_context(), imported.module)
         self.module = imported.module
 
         def kept(arguments: list[Any]) -> Any:

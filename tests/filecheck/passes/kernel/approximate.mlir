@@ -1,5 +1,5 @@
-// RUN: inductile-opt %s --split-input-file --verify-each -p "kernel-approximate{target=\"cuda:90\"}" | filecheck %s
-// RUN: inductile-opt %s --split-input-file -p "kernel-approximate{target=\"cuda:90\" emulate_precision_casts=true}" | filecheck %s --check-prefixes=EXACT
+// RUN: inductile-opt %s --split-input-file --verify-each --target cuda:90 -p kernel-approximate | filecheck %s
+// RUN: inductile-opt %s --split-input-file --target cuda:90 -p "kernel-approximate{emulate_precision_casts=true}" | filecheck %s --check-prefixes=EXACT
 // RUN: inductile-opt %s --split-input-file -p kernel-approximate | filecheck %s --check-prefixes=EXACT
 
 // EXACT-NOT: fastmath

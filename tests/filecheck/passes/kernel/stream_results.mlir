@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each -p "kernel-stream-results{target=\"cuda:75\"}" | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each --target cuda:75 -p kernel-stream-results | filecheck %s
 // RUN: inductile-opt %s --split-input-file -p kernel-stream-results | filecheck %s --check-prefixes=CPU
 
 // CPU-NOT: streams

@@ -1,5 +1,5 @@
-// RUN: inductile-opt %s --split-input-file --verify-each --target cpp -p "kernel-unroll-windows" | filecheck %s
-// RUN: inductile-opt %s --split-input-file -p "kernel-unroll-windows{target=\"cuda:90\"}" | filecheck %s --check-prefix=GPU
+// RUN: inductile-opt %s --split-input-file --verify-each --target cpp -p kernel-unroll-windows | filecheck %s
+// RUN: inductile-opt %s --split-input-file --target cuda:90 -p kernel-unroll-windows | filecheck %s --check-prefix=GPU
 
 // Lanes can run along i1: the window is written out, in order.
 
