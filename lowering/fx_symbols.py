@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..dialects.sym import Expr, SymbolAttr, SymbolDeclaration, const, symbol
+from ..dialects.sym import Expr, Ranges, SymbolAttr, SymbolDeclaration, const, simplify, symbol
 from .fx_private import SymbolFacts, expression_facts, shape_env_of, symbol_facts, sympy_of
 from .fx_sym import UnsupportedSymbol, from_symint, from_sympy
 
@@ -28,6 +28,8 @@ class SymbolTable:
         """SymPy expressions that have a symbol of their own."""
         self._known: dict[Any, Expr] = {}
         """Expressions that were asked for, by the SymPy expression."""
+        self._ranges: tuple[int, Ranges] = (0, Ranges())
+        """What is known of so many symbols."""
 
     @property
     def declarations(self) -> list[SymbolAttr]:
@@ -53,7 +55,20 @@ class SymbolTable:
         for name in expr.free_symbols:
             if name not in self._declared:
                 raise UnsupportedSymbol(value, f"no argument and no op before gives {name}")
-        return expr
+        # of `max(s0 floordiv 4, 1)`, a stride of torch's, what the guards leave of it: equal sizes look equal then
+        return simplify(expr, self._known_ranges()) if expr.depth else expr
+
+    def _known_ranges(self) -> Ranges:
+        """What is known of the symbols that are declared."""
+        count, ranges = self._ranges
+        if count != len(self._declared):
+            facts = self._declared.items()
+            ranges = Ranges(
+                {name: (each.min, each.max) for name, each in facts},
+                {name: each.divisor for name, each in facts if each.divisor > 1},
+            )
+            self._ranges = (len(self._declared), ranges)
+        return ranges
 
     def declare_arguments(self, values: Iterable[Any]) -> None:
         """Declare what the function's arguments (fake tensors and numbers) carry: integers, sizes, then strides."""

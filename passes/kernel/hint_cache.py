@@ -73,7 +73,8 @@ def _eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str
     """
     loops = {op: _loops_of(op) for op in function.walk() if isinstance(op, kernel.LoadOp | kernel.StoreOp)}
     written = written_buffers(function.body.block)
-    keeps_numbers = not any(isinstance(op, kernel.StoreOp) and path for op, path in loops.items())
+    inside = {type(op) for op, path in loops.items() if path}
+    keeps_numbers = inside == {kernel.LoadOp}
     counts: Counter[object] = Counter()
     reads: dict[object, list[tuple[kernel.LoadOp, Loop]]] = {}
     for op, path in loops.items():

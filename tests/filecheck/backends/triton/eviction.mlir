@@ -111,3 +111,38 @@ kernel.func @dots(%x: !kernel.buffer<f32, 160000>, %w: !kernel.buffer<f32, 20000
 // CHECK-NEXT:         s_acc = s_acc + g_inside
 // CHECK-NEXT:     s = tl.sum(s_acc, 0)
 // CHECK-NEXT:     tl.store(y + i0, s)
+
+// -----
+
+// Rows in registers of which a program keeps numbers alone are not needed again, whatever becomes of these; what an
+// elementwise kernel reads is kept from results that nobody waits for.
+
+kernel.func @products(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<bf16, 33554432>, %z: !kernel.buffer<f32, 8192>) target "cuda:90" num_warps 16 streams {
+  kernel.for i0 in 0 to 8192 map grid {
+    %s = kernel.reduce sum r0 in 0 to 4096 map vector tile 4096 {
+      %v = kernel.load %x[4096*i0 + r0]
+      %w = kernel.load %y[4096*i0 + r0]
+      %a = scalar.widen %v : bf16 to f32
+      %b = scalar.widen %w : bf16 to f32
+      %c = arith.mulf %a, %b : f32
+      kernel.yield %c
+    }
+    kernel.store %s, %z[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @copy(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<bf16, 33554432>) target "cuda:90" num_warps 4 streams {
+  kernel.for i0 in 0 to 33554432 map grid tile 1024 {
+    %v = kernel.load %x[i0]
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: def products(
+// CHECK: tl.load(x + (4096 * i0 + r0), eviction_policy="evict_first")
+// CHECK: tl.load(y + (4096 * i0 + r0), eviction_policy="evict_first")
+// CHECK-LABEL: def copy(
+// CHECK: tl.load(x + i0, eviction_policy="evict_last")
