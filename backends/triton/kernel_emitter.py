@@ -49,7 +49,9 @@ class _KernelEmitter:
         rank = max((tile_rank(op) for op in block.ops if isinstance(op, Loop)), default=0)
         self.extents = tuple(a.type.extent for a in block.args)  # pyright: ignore[reportAttributeAccessIssue]
         family = family_of(function)
-        nvidia = family is not None and family.triton is not None and family.triton.inline_ptx
+        needs = None if family is None else family.triton
+        nvidia = needs is not None and needs.inline_ptx
+        hints = needs is not None and needs.hints_cache
         self.context = Context(
             rank,
             ranges,
@@ -57,7 +59,7 @@ class _KernelEmitter:
             self.extents,
             nvidia=nvidia,
             pairs=pairs_of(function),
-            eviction=eviction(function, ranges) if nvidia else {},
+            eviction=eviction(function, ranges) if hints else {},
             written=frozenset(written_buffers(block)),
             carried=frozenset(op.buffer for op in locals_of(function) if carrying_loops(op)),
         )
