@@ -49,7 +49,8 @@ class TritonNeeds:
     launcher:   the word in the names of torch's launchers for it, "Cuda" in `torch._C._StaticCudaLauncher`, if any
     options:    options of Triton's compiler. No fused multiply-add across the program's operations, and no flushing of
                 denormal numbers to zero in math functions: both change results
-    inline_ptx: whether kernels may call `backends/triton/nvidia.py`, whose functions are PTX, and hint what caches keep
+    inline_ptx: whether kernels may call `backends/triton/nvidia.py`, whose functions are PTX
+    hints_cache: whether loads and stores may say what the cache keeps
     """
 
     backend: str
@@ -58,6 +59,7 @@ class TritonNeeds:
     launcher: str | None = None
     options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     inline_ptx: bool = False
+    hints_cache: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +123,7 @@ CUDA = Family(
         "Cuda",
         MappingProxyType({"enable_fp_fusion": False, "enable_reflect_ftz": False}),
         inline_ptx=True,
+        hints_cache=True,
     ),
     records=True,
 )

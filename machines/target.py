@@ -139,6 +139,11 @@ class GpuTarget(Description):
         return True
 
     @property
+    def hints_cache(self) -> bool:
+        """Whether loads and stores of its kernels may say what the cache keeps."""
+        return self.family.triton is not None and self.family.triton.hints_cache
+
+    @property
     def room(self) -> int:
         """Threads that run at once."""
         return self.processors * self.threads

@@ -46,7 +46,8 @@ class _KernelEmitter:
         rank = max((tile_rank(op) for op in block.ops if isinstance(op, Loop)), default=0)
         self.extents = tuple(a.type.extent for a in block.args)  # pyright: ignore[reportAttributeAccessIssue]
         family = family_of(function)
-        nvidia = family is not None and family.triton is not None and family.triton.inline_ptx
+        needs = None if family is None else family.triton
+        nvidia = needs is not None and needs.inline_ptx
         self.context = Context(
             rank,
             ranges,

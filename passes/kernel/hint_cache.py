@@ -55,8 +55,7 @@ class KernelHintCache(ModulePass):
         """Give hints in every kernel for a GPU."""
         facts = LaunchFacts(op)
         for function, target in all_for_gpu(op):
-            triton = target.family.triton
-            if triton is not None and triton.inline_ptx:
+            if target.hints_cache:
                 for access, policy in _eviction(function, facts.of(function)).items():
                     if "cache" not in access.properties and counter(self.name):
                         access.properties["cache"] = string_attr(policy)
