@@ -14,7 +14,7 @@ from .code import Code
 from .lanes import LaneEmitter, Lanes, fits_lanes, serial_loop, simd_pragma
 from .reductions import Accumulators, OnYield, reduce_in_blocks
 from .statements import Statements, is_loop
-from .transpose import emit_transposed, transposed_copy
+from .transpose import emit_transposed
 from .types import item_bytes, scalar_ctype
 
 #: Accumulators of a vector reduction without a tile fill this many bytes: two AVX-512 or four AVX2 registers.
@@ -55,9 +55,8 @@ class LoopEmitter(Statements):
             from .parallel import emit_parallel  # which builds on this module
 
             return emit_parallel(self, op)
-        copy = transposed_copy(op)
-        if copy is not None and emit_transposed(self.context, copy):
-            return None
+        if op.intrinsic is not None and not self.context.checked:
+            return emit_transposed(self.context, op)
         self.context.comment(op)
         if mapping == "vector" and not _has_loops(op):
             simd_pragma(self.context, list(op.body.block.ops))

@@ -32,6 +32,10 @@ from ..sym import Expr, SymAttr, parse_expr
 MAPPINGS = ("grid", "parallel", "vector", "serial", "unroll")
 
 
+#: What targets do with some loops as a whole. transpose: copy a block with its two axes swapped.
+INTRINSICS = ("transpose",)
+
+
 def _range_properties(axis: str, lo: Expr, hi: Expr, mapping: str, tile: int | None) -> dict[str, Attribute]:
     properties: dict[str, Attribute] = {
         "axis": string_attr(axis),
@@ -90,7 +94,8 @@ class ForOp(IRDLOperation):
     iterations that a thread is given, one after the other.
 
     `map vector tile 1024 unroll 4` tells the compiler to write out so many steps of a vector or serial loop, so that
-    their loads are on their way together; it means the same.
+    their loads are on their way together; it means the same. So does `intrinsic transpose`, which says that the loop
+    with all inside is what an intrinsic of the target does as a whole.
     """
 
     name = "kernel.for"
@@ -100,6 +105,7 @@ class ForOp(IRDLOperation):
     mapping = prop_def(StringAttr)
     tile = opt_prop_def(IntegerAttr)
     unroll = opt_prop_def(IntegerAttr)
+    intrinsic = opt_prop_def(StringAttr)
     body = region_def("single_block")
     traits = traits_def(RecursiveMemoryEffect())
 
@@ -123,18 +129,22 @@ class ForOp(IRDLOperation):
         _verify_range(self)
         if yielded(self.body):
             raise VerifyException("kernel.for yields nothing")
+        if self.intrinsic is not None and self.intrinsic.data not in INTRINSICS:
+            raise VerifyException(f"has the intrinsic {self.intrinsic.data}; known: {', '.join(INTRINSICS)}")
 
     @classmethod
     def parse(cls, parser: Parser) -> ForOp:
         """Parse `i0 in 0 to s0 map grid tile 4 { ... }`."""
         properties = _parse_range(parser)
+        if parser.parse_optional_keyword("intrinsic") is not None:
+            properties["intrinsic"] = string_attr(parser.parse_identifier())
         return cls.create(properties=properties, regions=(parser.parse_region(),))
 
     def print(self, printer: Printer) -> None:
         """Print what `parse` reads."""
         printer.print_string(" ")
         _print_range(printer, self)
-        printer.print_string(" ")
+        printer.print_string(" " if self.intrinsic is None else f" intrinsic {self.intrinsic.data} ")
         printer.print_region(self.body)
 
 

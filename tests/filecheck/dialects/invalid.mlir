@@ -253,3 +253,13 @@ kernel.func @k(%i: !kernel.buffer<i64, 1>) {
   %v = kernel.load %row[d0] (d0 = %j)
   kernel.yield
 }
+
+// -----
+
+kernel.func @k() {
+  // expected-error @below {{has the intrinsic turn; known: transpose}}
+  kernel.for i0 in 0 to 4 map serial intrinsic turn {
+    kernel.yield
+  }
+  kernel.yield
+}

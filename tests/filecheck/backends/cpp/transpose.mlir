@@ -1,8 +1,8 @@
-// RUN: inductile-opt -t cpp --split-input-file %s | filecheck %s
+// RUN: inductile-opt -p kernel-tensorize -t cpp --split-input-file %s | filecheck %s
 
 // A copy that swaps two axes; nothing else is in the loops.
 
-kernel.func @turn(%x: !kernel.buffer<bf16, s0*s1>, %y: !kernel.buffer<bf16, s0*s1>) symbols (s0, s1) {
+kernel.func @turn(%x: !kernel.buffer<bf16, s0*s1>, %y: !kernel.buffer<bf16, s0*s1>) symbols (s0, s1) target "cpp" {
   kernel.for i0 in 0 to s0 {
     kernel.for i1 in 0 to s1 {
       %v = kernel.load %x[s1*i0 + i1]
@@ -20,7 +20,7 @@ kernel.func @turn(%x: !kernel.buffer<bf16, s0*s1>, %y: !kernel.buffer<bf16, s0*s
 
 // Arithmetic inside: plain loops.
 
-kernel.func @scaled(%x: !kernel.buffer<f32, 64>, %y: !kernel.buffer<f32, 64>) {
+kernel.func @scaled(%x: !kernel.buffer<f32, 64>, %y: !kernel.buffer<f32, 64>) target "cpp" {
   kernel.for i0 in 0 to 8 {
     kernel.for i1 in 0 to 8 {
       %v = kernel.load %x[8*i0 + i1]
@@ -40,7 +40,7 @@ kernel.func @scaled(%x: !kernel.buffer<f32, 64>, %y: !kernel.buffer<f32, 64>) {
 
 // Rows read at neighbouring places meet no tile.
 
-kernel.func @diagonals(%x: !kernel.buffer<f32, 64>, %y: !kernel.buffer<f32, 64>) {
+kernel.func @diagonals(%x: !kernel.buffer<f32, 64>, %y: !kernel.buffer<f32, 64>) target "cpp" {
   kernel.for i0 in 0 to 8 {
     kernel.for i1 in 0 to 8 {
       %v = kernel.load %x[i0 + i1]

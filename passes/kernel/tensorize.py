@@ -1,0 +1,113 @@
+"""The pass `kernel-tensorize`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from ...dialects.access import string_attr
+from ...dialects.sym import Expr
+from ..counters import counter
+from .axes import loops_around, loops_in
+from .cost import element_bytes, is_unit
+from .read_back import is_plain
+from .scheduled import tiled_for_cpu
+
+#: bytes of the elements that the intrinsic turns
+_TURNED = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True)
+class KernelTensorize(ModulePass):
+    """Mark loops that an intrinsic of the target does as a whole (tensorization).
+
+    Level: kernel.
+
+    Precondition: kernels for a CPU, with the loops that are to stay (`kernel-unroll-quotients`); others are left alone.
+    Guarantee: two loops that do nothing but copy a block with its axes swapped are `intrinsic transpose`: what turns
+    small tiles in registers, so that memory is read and written along its lines. They mean what they say.
+
+        kernel.for i0 in 0 to s0 { kernel.for i1 in 0 to s1 {
+          %v = kernel.load %x[s1*i0 + i1]  kernel.store %v, %y[s0*i1 + i0] } }
+    becomes
+        kernel.for i0 in 0 to s0 intrinsic transpose { ... }
+    """
+
+    name = "kernel-tensorize"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Mark loops of every kernel for a CPU."""
+        for function, _ in tiled_for_cpu(op):
+            for loop in loops_in(function.body.block):
+                copies = isinstance(loop, kernel.ForOp) and _runs_alone(loop) and transposed_copy(loop) is not None
+                if copies and counter(self.name):
+                    loop.properties["intrinsic"] = string_attr("transpose")
+
+
+def _runs_alone(op: kernel.ForOp) -> bool:
+    """Whether a loop is run by one thread, for one iteration of those around it and not for lanes of them."""
+    in_lanes = any(around.mapping.data == "vector" for around in loops_around(op))
+    return op.mapping.data not in ("parallel", "grid") and not in_lanes
+
+
+@dataclass(frozen=True)
+class TransposedCopy:
+    """`store.buffer[... + row + out_stride*column] = load.buffer[... + in_stride*row + column]` for two loops."""
+
+    rows: kernel.ForOp
+    columns: kernel.ForOp
+    load: kernel.LoadOp
+    store: kernel.StoreOp
+    in_stride: Expr
+    out_stride: Expr
+
+
+def transposed_copy(op: kernel.ForOp) -> TransposedCopy | None:
+    """The copy that a loop and the one loop inside do, when they do nothing else."""
+    inner = _only(op)
+    if inner is None:
+        return None
+    load, store, *rest = inner.body.block.ops
+    if not isinstance(load, kernel.LoadOp) or not isinstance(store, kernel.StoreOp) or len(rest) != 1:
+        return None
+    if (
+        store.value is not load.value
+        or load.mask is not None
+        or load.dynamic
+        or not is_plain(store)
+        or store.atomic is not None
+    ):
+        return None
+    row, column = op.axis.data, inner.axis.data
+    if row in inner.lo.data.free_symbols | inner.hi.data.free_symbols:
+        return None
+    read, written = load.map.data[0], store.map.data[0]
+    in_stride, out_stride = read.coefficient(row), written.coefficient(column)
+    if not is_unit(read.coefficient(column)) or not is_unit(written.coefficient(row)):
+        return None
+    if in_stride is None or out_stride is None or is_unit(in_stride) or is_unit(out_stride):
+        return None
+    if not {row, column}.isdisjoint(in_stride.free_symbols | out_stride.free_symbols):
+        return None
+    source, target = load.buffer.type, store.buffer.type
+    assert isinstance(source, kernel.BufferType)
+    assert isinstance(target, kernel.BufferType)
+    if source.element != target.element or load.buffer is store.buffer or element_bytes(source) not in _TURNED:
+        return None
+    return TransposedCopy(op, inner, load, store, in_stride, out_stride)
+
+
+def _only(op: kernel.ForOp) -> kernel.ForOp | None:
+    """The loop inside of a loop, when that holds nothing else and itself just two ops."""
+    ops = list(op.body.block.ops)
+    inner = ops[0]
+    if len(ops) != 2 or not isinstance(inner, kernel.ForOp) or inner.mapping.data in ("parallel", "grid"):
+        return None
+    return inner if len(list(inner.body.block.ops)) == 3 else None
