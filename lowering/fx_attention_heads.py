@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch.fx import GraphModule, Node
 
+from ..machines import library_of
 from ..passes.counters import counter
 from ..passes.remarks import remark
 from .fx_attention_masks import arguments_of, call_method
@@ -18,7 +19,6 @@ from .fx_private import known_true
 
 _NAME = "group-attention-heads"
 _OPERANDS = ("query", "key", "value")
-_DEVICES = ("cuda",)
 _NARROW = (torch.float16, torch.bfloat16)
 """Types of the kernels that find the head of a key themselves."""
 
@@ -41,7 +41,7 @@ def group_attention_heads(graph: GraphModule, inputs: Sequence[Any]) -> None:
         if arguments.get("enable_gqa") or not all(isinstance(arguments.get(name), Node) for name in _OPERANDS):
             continue
         tensors = {name: tensor_of(arguments[name]) for name in _OPERANDS}
-        if any(each.device.type not in _DEVICES or each.dim() != 4 for each in tensors.values()):
+        if any(not library_of(each.device.type).groups_heads or each.dim() != 4 for each in tensors.values()):
             continue
         if arguments.get("dropout_p") and random_as_eager():
             remark("missed", _NAME, None, f"{node.name} broadcasts, and `fallback_random` asks for eager's numbers")

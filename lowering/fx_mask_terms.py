@@ -335,6 +335,30 @@ def _expanded_as(terms: Terms, tensor: Tensor, other: Tensor) -> Tensor:
     return Tensor(other.shape, stretched(tensor, len(other.shape)))
 
 
+def _reshaped(terms: Terms, tensor: Tensor, *sizes: Any) -> Tensor:
+    """With dimensions of size 1 in other places."""
+    sizes = sizes[0] if isinstance(sizes[0], tuple) else sizes
+    given = [None if isinstance(size, int) and size == -1 else _integer(size) for size in sizes]
+    before = [dim for dim, size in enumerate(tensor.shape) if size is not ONE]
+    behind = [dim for dim, size in enumerate(given) if size is not ONE]
+    alike = len(before) == len(behind) and all(
+        given[new] in (None, tensor.shape[old]) for old, new in zip(before, behind, strict=True)
+    )
+    if not alike:
+        raise UnknownTermError("it is reshaped")
+    shape = [ONE] * len(given)
+    for old, new in zip(before, behind, strict=True):
+        shape[new] = tensor.shape[old]
+
+    def at(index: Index) -> Term:
+        places = [ZERO] * len(tensor.shape)
+        for old, new in zip(before, behind, strict=True):
+            places[old] = index[new]
+        return tensor.at(tuple(places))
+
+    return Tensor(tuple(shape), at)
+
+
 def _unsqueezed(terms: Terms, tensor: Tensor, dim: int) -> Tensor:
     place = dim % (len(tensor.shape) + 1)
     shape = (*tensor.shape[:place], ONE, *tensor.shape[place:])
@@ -473,6 +497,7 @@ _RULES: Mapping[str, Callable[..., Any]] = {
     "logical_or": _elementwise(_or), "logical_not": _elementwise(negated),
     "arange": _arange, "ones": _filled(1), "zeros": _filled(0), "new_ones": _filled(1), "new_zeros": _filled(0),
     "full": _full, "new_full": _full, "expand": _expanded, "expand_as": _expanded_as, "unsqueeze": _unsqueezed,
+    "view": _reshaped, "reshape": _reshaped,
     "transpose": _transposed, "mT": lambda t, x, *_: _transposed(t, x, -1, -2),
     "T": lambda t, x, *_: Tensor(x.shape[::-1], lambda index: x.at(index[::-1])), "to": _same,
     "bool": lambda t, x: _same(t, x, torch.bool),
@@ -482,7 +507,9 @@ _RULES: Mapping[str, Callable[..., Any]] = {
     "triu": lambda t, x, diagonal=0: _triangle(t, x, diagonal, -1),
 }  # fmt: skip
 
-_STRUCTURE = frozenset(["expand", "expand_as", "unsqueeze", "transpose", "mT", "contiguous", "clone", "getitem"])
+_STRUCTURE = frozenset(
+    ["expand", "expand_as", "view", "reshape", "unsqueeze", "transpose", "mT", "contiguous", "clone", "getitem"]
+)
 
 
 def structure_rule(name: str) -> Callable[..., Tensor] | None:

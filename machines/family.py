@@ -19,6 +19,7 @@ class Library:
     has_onednn:           may call oneDNN for products of float32 matrices instead of the BLAS
     fuses_attention:      attention that is written op by op is called as one op, in a graph that is lowered
     keeps_nan:            its fused attention of 16 bits keeps NaN, so that what a program writes out may call it
+    groups_heads:         its fused attention lets a group of heads read one head of keys, but nothing else broadcasts
     reads_mask_rows:      its fused attention wants the rows of a mask to have elements side by side
     is_slow_in_groups:    convolves small windows of groups slower than nests do (`passes/common/convolution_times.py`)
     copies_weights:       gives a convolution's weight the layout of the images in every call
@@ -32,6 +33,7 @@ class Library:
     has_onednn: bool = False
     fuses_attention: bool = False
     keeps_nan: bool = False
+    groups_heads: bool = False
     reads_mask_rows: bool = False
     is_slow_in_groups: bool = False
     copies_weights: bool = False
@@ -106,6 +108,7 @@ _OF_GPUS = Library(
     activates_products=True,
     adds_bias_apart=True,
     keeps_nan=True,
+    groups_heads=True,
     reads_mask_rows=True,
     rounds_channels_last=True,
     trains_channels_last=True,

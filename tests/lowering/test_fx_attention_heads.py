@@ -14,6 +14,7 @@ import inductile.lowering.fx_attention_heads as fx_attention_heads
 from inductile.lowering.fx_attention import recognise_attention
 from inductile.lowering.fx_attention_heads import group_attention_heads
 from inductile.lowering.fx_attention_masks import prove_attention_masks
+from inductile.machines import Library
 
 Attention = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 Shape = tuple[int, int]
@@ -21,8 +22,9 @@ Shape = tuple[int, int]
 
 @pytest.fixture(autouse=True)
 def _on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(fx_attention_heads, "_DEVICES", ("cpu",))
-    monkeypatch.setattr(fx_attention, "_DEVICES", ("cpu",))
+    library = Library(keeps_nan=True, groups_heads=True)
+    for module in (fx_attention, fx_attention_heads):
+        monkeypatch.setattr(module, "library_of", lambda device: library)
     torch._dynamo.reset()
     yield
 

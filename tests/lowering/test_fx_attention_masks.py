@@ -228,6 +228,12 @@ def no_bias(x: torch.Tensor) -> torch.Tensor:
     return torch.zeros((1, 2, x.shape[2], x.shape[2])).contiguous()
 
 
+def flattened(x: torch.Tensor) -> torch.Tensor:
+    """Rows of what was another matrix."""
+    rows, columns = positions(x)
+    return (columns <= rows).repeat_interleave(2, 0)[: x.shape[2]].view(x.shape[2], x.shape[2])
+
+
 def below_floats(x: torch.Tensor) -> torch.Tensor:
     return torch.triu(torch.full((x.shape[2], x.shape[2]), -torch.inf), diagonal=2)
 
@@ -240,7 +246,17 @@ def biased_floats(x: torch.Tensor) -> torch.Tensor:
     return torch.where(causal(x), x.mean(), -torch.inf)
 
 
-FLOATS = [square_subsequent, filled_floats, chosen_floats, twice_filled]
+def viewed(x: torch.Tensor) -> torch.Tensor:
+    """As T5 makes it."""
+    rows, columns = positions(x)
+    return (rows >= columns).view(1, 1, x.shape[2], x.shape[2])
+
+
+def reshaped_floats(x: torch.Tensor) -> torch.Tensor:
+    return filled_floats(x)[:1].reshape(-1, x.shape[2])
+
+
+FLOATS = [square_subsequent, filled_floats, chosen_floats, twice_filled, viewed, reshaped_floats]
 
 
 @pytest.mark.parametrize("mask", [causal, packed, triangle, *FLOATS])
@@ -262,7 +278,7 @@ def test_a_mask_of_any_size_that_hides_nothing_goes_away(mask: Mask) -> None:
     [
         (window, "it means"), (one_less, "one of several"), (two_documents, ""), (every_other, ""),
         (of_few_bits, "int8"), (of_an_input, "depends on"), (visible, "it means"), (below_floats, "it means"),
-        (small_floats, "other numbers than 0"), (biased_floats, "depends on"),
+        (flattened, ""), (small_floats, "other numbers than 0"), (biased_floats, "depends on"),
     ],
 )  # fmt: skip
 def test_other_masks_of_any_size_stay(mask: Mask, reason: str) -> None:

@@ -14,6 +14,7 @@ from torch import nn
 import inductile.lowering.fx_attention as fx_attention
 from inductile.lowering.fx_attention import recognise_attention
 from inductile.lowering.fx_numbers import settle_numbers
+from inductile.machines import Library
 
 SCALE = 0.75
 
@@ -115,7 +116,7 @@ class Scaled(nn.Module):
 
 
 def test_a_scale_keeps_no_attention_from_its_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fx_attention, "_DEVICES", ("cpu",))
+    monkeypatch.setattr(fx_attention, "library_of", lambda device: Library(keeps_nan=True))
     module = Scaled()
     run, found = graphs(module, (settle_numbers, recognise_attention))
     given = [torch.randn(2, 3, 12, 16).bfloat16() for _ in range(3)]
