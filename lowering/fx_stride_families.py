@@ -360,14 +360,16 @@ _ON_CPU: dict[str, tuple[Rule | None, ...]] = {
     "sort": (preserved(0), preserved(0)),
 }
 
-_FOUND: dict[Any, tuple[Rule | None, ...] | None] = {}
+#: by the identity of an op, which is looked up faster than its hash; the op is kept, and with it its identity
+_FOUND: dict[int, tuple[Any, tuple[Rule | None, ...] | None]] = {}
 
 
 def rules_of(op: Any) -> tuple[Rule | None, ...] | None:
     """The rules for an op's results; None where meta is right, and for what writes or gives views."""
-    if op not in _FOUND:
-        _FOUND[op] = _find_rules(op)
-    return _FOUND[op]
+    found = _FOUND.get(id(op))
+    if found is None:
+        found = _FOUND[id(op)] = op, _find_rules(op)
+    return found[1]
 
 
 def _find_rules(op: Any) -> tuple[Rule | None, ...] | None:

@@ -47,7 +47,7 @@ class _Corrector:
 
     def __init__(self, mode: Any) -> None:
         self.mode = mode
-        self.known: dict[Any, Numbers | None] = {}
+        self.known: dict[Any, Any] = {}
 
     def corrected(self, op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
         """The result of an op, or results, with eager's strides."""
@@ -67,9 +67,9 @@ class _Corrector:
     def _restrided(
         self, rule: Rule | None, op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
     ) -> Any:
-        if rule is None or not isinstance(result, torch.Tensor) or result.layout is not torch.strided:
+        if rule is None or not isinstance(result, torch.Tensor) or result.dim() < 2:
             return result
-        if result.dim() < 2:
+        if not _is_strided(result):
             return result
         strides = self._strides(rule, op, args, kwargs, result)
         if strides is None:
@@ -82,13 +82,14 @@ class _Corrector:
     ) -> Numbers | None:
         """Strides that the result lacks; None where it has eager's."""
         try:
-            key = (op, rule, result.device, _described(result), _described(args), _described(tuple(kwargs.items())))
-            known = key in self.known
+            named = _described(tuple(kwargs.items())) if kwargs else ()
+            key = (id(op), id(rule), result.device, _described(result), _described(args), named)
+            known = self.known.get(key, self)
         except TypeError:  # a symbol, which has no hash, or a tensor without strides
             return _missing(rule(op, args, kwargs, result), result)
-        if not known:
-            self.known[key] = _missing(rule(op, args, kwargs, result), result)
-        return self.known[key]
+        if known is self:
+            known = self.known[key] = _missing(rule(op, args, kwargs, result), result)
+        return known
 
 
 def _missing(strides: Numbers | None, result: torch.Tensor) -> Numbers | None:
@@ -98,7 +99,18 @@ def _missing(strides: Numbers | None, result: torch.Tensor) -> Numbers | None:
 def _described(value: Any) -> Any:
     """All that rules look at in an argument; TypeError for symbolic sizes."""
     if isinstance(value, torch.Tensor):
-        if value.layout is not torch.strided or has_symbols(value):
+        if has_symbols(value) or not _is_strided(value):
             raise TypeError
         return value.shape, value.stride(), value.dtype
-    return tuple(map(_described, value)) if isinstance(value, (list, tuple)) else value
+    return tuple([_described(each) for each in value]) if isinstance(value, (list, tuple)) else value
+
+
+def _is_strided(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has strides. To ask a fake one for its layout takes longer than all else here does."""
+    if not has_symbols(tensor):
+        try:
+            if 0 not in tensor.stride():  # what other layouts show
+                return True
+        except RuntimeError:
+            return False
+    return tensor.layout is torch.strided

@@ -51,13 +51,13 @@ def rotated(config: pytest.Config, items: Sequence[pytest.Item]) -> list[pytest.
     """The tests without the parameters that other commits run."""
     if is_whole() or config.getoption("keyword") or any("::" in each for each in config.args):
         return list(items)
-    tables: dict[str, list[pytest.Item]] = {}
+    tables: dict[tuple[str, int | None], list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("rotates") is not None:
             tables.setdefault(_table(item), []).append(item)
     others: set[pytest.Item] = set()
-    for name, rows in tables.items():
-        others.update(set(rows).difference(part_of(f"{commit()} {name}", rows, _marker(rows[0]).args[0])))
+    for rows in tables.values():
+        others.update(set(rows).difference(part_of(f"{commit()} {rows[0].nodeid}", rows, _marker(rows[0]).args[0])))
     return [item for item in items if item not in others]
 
 
@@ -67,8 +67,8 @@ def _marker(item: pytest.Item) -> pytest.Mark:
     return marker
 
 
-def _table(item: pytest.Item) -> str:
-    """Of which table a test is a row."""
+def _table(item: pytest.Item) -> tuple[str, int | None]:
+    """Of which table a test is a row: its name, and which object the parameter is that `each` names."""
     name = item.nodeid.partition("[")[0]
     each = _marker(item).kwargs.get("each")
-    return name if each is None else f"{name} {vars(item)['callspec'].indices[each]}"
+    return name, None if each is None else id(vars(item)["callspec"].params[each])

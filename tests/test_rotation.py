@@ -27,8 +27,8 @@ def test_the_whole_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
 class Item:
     """As much of pytest's as rotation reads."""
 
-    def __init__(self, nodeid: str, mark: Any = None, **indices: int) -> None:
-        self.nodeid, self.mark, self.callspec = nodeid, mark, SimpleNamespace(indices=indices)
+    def __init__(self, nodeid: str, mark: Any = None, **params: object) -> None:
+        self.nodeid, self.mark, self.callspec = nodeid, mark, SimpleNamespace(params=params)
 
     def get_closest_marker(self, name: str) -> Any:
         return self.mark if name == "rotates" else None
@@ -73,5 +73,22 @@ def test_each_value_of_a_parameter_keeps_a_row(monkeypatch: pytest.MonkeyPatch) 
         Item(f"a.py::f[{case}-{mode}]", mark, case=case, mode=mode) for case in range(9) for mode in (0, 1)
     ]
     kept: list[Any] = rotated(_config(), items)
-    assert [item.callspec.indices["case"] for item in kept] == list(range(9))
-    assert {item.callspec.indices["mode"] for item in kept} == {0, 1}
+    assert [item.callspec.params["case"] for item in kept] == list(range(9))
+    assert {item.callspec.params["mode"] for item in kept} == {0, 1}
+
+
+class TestOfRealRows:
+    """What pytest itself makes of a decorated test."""
+
+    @pytest.mark.rotates(2, each="case")
+    @pytest.mark.parametrize("mode", [False, True])
+    @pytest.mark.parametrize("case", [object(), object(), object()], ids=["a", "b", "c"])
+    def test_row(self, case: object, mode: bool, request: pytest.FixtureRequest) -> None:
+        del case, mode
+        name = request.node.nodeid.partition("[")[0]
+        rows: list[Any] = [item for item in request.session.items if item.nodeid.startswith(f"{name}[")]
+        config = _config("", "tests")
+        kept: list[Any] = rotated(config, rows)
+        if len(rows) == 6:  # the test was named
+            assert len(kept) == (6 if rotation.is_whole() else 3)
+        assert len({id(item.callspec.params["case"]) for item in kept}) == 3
