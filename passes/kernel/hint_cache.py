@@ -16,7 +16,7 @@ from ...dialects import kernel
 from ...dialects.access import string_attr
 from ...dialects.sym import Expr, Ranges
 from ..counters import counter
-from .axes import Loop, loops_around
+from .axes import Loop, loops_around, ops_in
 from .cost import is_unit
 from .effects import written_buffers
 from .launch_facts import LaunchFacts
@@ -24,6 +24,7 @@ from .scheduled import all_for_gpu
 from .tiles import is_grid, is_persistent, is_tiled
 
 KEEP, DROP = "evict_last", "evict_first"
+_ACCESSES = (kernel.LoadOp, kernel.StoreOp)
 #: stands for each size that is not known
 _SIZE = 64
 #: makers of GPUs whose loads and stores take such hints
@@ -71,7 +72,7 @@ def _eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str
     up single elements): it goes before what is written lately and waits in the cache for its way to memory or for the
     next kernel. Where nobody waits for the results (`streams`) it is the other way round for all else that is read.
     """
-    loops = {op: _loops_of(op) for op in function.walk() if isinstance(op, kernel.LoadOp | kernel.StoreOp)}
+    loops = {op: _loops_of(op) for op in ops_in(function) if type(op) in _ACCESSES}
     written = written_buffers(function.body.block)
     counts: Counter[object] = Counter()
     reads: dict[object, list[tuple[kernel.LoadOp, Loop]]] = {}
