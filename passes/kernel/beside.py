@@ -6,7 +6,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO
-from .axes import fresh_axis, is_loop, loops_in
+from .axes import fresh_axis, is_loop, loops_in, ops_in
 from .cost import Sizes, element_bytes
 from .gpu_legality import independent_nests, must_be_serial, needed_by
 from .simplify_block import is_pure
@@ -18,7 +18,7 @@ def may_stand_beside(function: kernel.FuncOp) -> bool:
     A kernel with an ordered store runs in one program, and so would all beside it.
     """
     block = function.body.block
-    if any(must_be_serial(op) for op in function.walk()):
+    if any(must_be_serial(op) for op in ops_in(function)):
         return False
     apart = independent_nests(block)
     return not apart or all(op in apart or isinstance(op, _PLAIN) or is_pure(op) for op in block.ops)

@@ -17,7 +17,7 @@ from ...dialects import kernel
 from ...dialects.scalar import CastOp
 from ...dialects.sym import ZERO, Expr
 from ...machines.costs import WORK_FROM_LONG, cost_of
-from .axes import Loop, is_loop
+from .axes import Loop, is_loop, ops_in
 
 #: trip count assumed for a symbol of which no hint is known
 UNKNOWN_SIZE = 256
@@ -171,7 +171,7 @@ def widest_scalar(op: Operation) -> int:
     Integers count where they are stored or reduced: those that only index or compare leave the lanes to the rest.
     """
     widest = 1
-    for inner in op.walk():
+    for inner in ops_in(op):
         types: list[Attribute] = [result.type for result in inner.results if isinstance(result.type, AnyFloat)]
         if isinstance(inner, kernel.StoreOp):
             types.append(inner.value.type)

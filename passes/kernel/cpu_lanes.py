@@ -13,7 +13,7 @@ from ...dialects import kernel
 from ...dialects.sym import ZERO
 from ...machines import CpuTarget
 from ..counters import counter
-from .axes import Loop, is_loop, loops_in, named_in_bounds
+from .axes import Loop, is_loop, loops_in, named_in_bounds, ops_in
 from .cost import Access, Nest, Sizes, widest_scalar
 from .lane_indices import divides_small
 from .meeting import keeps_apart
@@ -182,7 +182,7 @@ class _Lanes:
 
     @cached_property
     def _row_bytes(self) -> int:
-        locals_ = [op for op in self.chain[0].walk() if isinstance(op, kernel.LocalOp)]
+        locals_ = [op for op in ops_in(self.chain[0]) if isinstance(op, kernel.LocalOp)]
         return sum(self.sizes.of(op.buffer.type.extent) * 4 for op in locals_)  # pyright: ignore[reportAttributeAccessIssue]
 
     def _tile(self) -> int:

@@ -12,7 +12,7 @@ from ...dialects.machine import targets_of
 from ...dialects.sym import ZERO
 from ...machines import GpuTarget, target_named
 from ...machines.lookup import usual_gpu
-from .axes import Loop, is_loop, loops_in, named_in_bounds
+from .axes import Loop, is_loop, loops_in, named_in_bounds, ops_in
 from .effects import conflicts, effects_of
 from .transforms import perfect_chain
 
@@ -42,7 +42,7 @@ def needed_by(nest: Operation, block: Block) -> set[Operation]:
     found: set[Operation] = set()
     todo = [nest]
     while todo:
-        for inner in todo.pop().walk():
+        for inner in ops_in(todo.pop()):
             for value in inner.operands:
                 owner = value.owner
                 if isinstance(owner, Operation) and owner.parent is block and owner not in found and owner is not nest:
@@ -58,7 +58,7 @@ def is_innermost(op: Loop) -> bool:
 
 def is_serial(function: kernel.FuncOp) -> bool:
     """Whether one program has to run a whole kernel."""
-    return any(must_be_serial(op) for op in function.walk())
+    return any(must_be_serial(op) for op in ops_in(function))
 
 
 def box_of(op: kernel.ForOp) -> list[kernel.ForOp]:
@@ -84,7 +84,7 @@ def flat_nests(function: kernel.FuncOp, suits: Callable[[list[kernel.ForOp]], bo
 
 def must_be_serial(op: object) -> bool:
     """Whether a store keeps its kernel to one program: its order matters, or the GPU has no such atomic operation."""
-    if not isinstance(op, kernel.StoreOp):
+    if type(op) is not kernel.StoreOp:
         return False
     return op.ordered is not None or (op.atomic is not None and not has_atomic(op))
 

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
-from .axes import Loop, loops_around, loops_in
+from .axes import Loop, loops_around, loops_in, ops_in
 from .cost import Sizes, element_bytes
 from .gpu_legality import is_innermost
 from .tiles import is_grid, is_persistent, is_tiled, tile_of
@@ -43,8 +43,8 @@ def bytes_read_again(function: kernel.FuncOp, sizes: Sizes, ranges: Ranges) -> i
         return 0
     readers: dict[SSAValue, set[Loop]] = {}
     bytes_of: dict[SSAValue, int] = {}
-    for op in function.walk():
-        if not isinstance(op, kernel.LoadOp):
+    for op in ops_in(function):
+        if type(op) is not kernel.LoadOp:
             continue
         around = loops_around(op)
         path, used = [loop for loop in around if not is_grid(loop)], op.map.data[0].free_symbols

@@ -16,7 +16,7 @@ from ...dialects.loop import yielded
 from ...dialects.sym import ZERO, Ranges
 from ...machines import GpuTarget
 from ..counters import counter
-from .axes import Loop
+from .axes import Loop, ops_in
 from .cost import Sizes
 from .gpu_blocks import GpuBlocks, power_above, power_below, tile_along
 from .gpu_legality import is_innermost
@@ -114,7 +114,7 @@ class _Tiles:
         most = max(self.blocks.column_step // (width * self._crowd(nest, op)), 1)
         if most > 1 and length >= LONG * most and keeps_several(op):
             most //= 2
-        has_rows = any(isinstance(o, kernel.LocalOp) for o in self.function.walk())
+        has_rows = any(type(o) is kernel.LocalOp for o in ops_in(self.function))
         if has_rows and covers(extent_of(op), self.blocks.longest_row // width, self.ranges):
             tile = power_above(length)
             self.per_thread = ROWS_IN_COLUMNS

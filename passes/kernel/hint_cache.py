@@ -16,7 +16,7 @@ from ...dialects import kernel
 from ...dialects.access import string_attr
 from ...dialects.sym import Expr, Ranges
 from ..counters import counter
-from .axes import Loop, loops_around
+from .axes import Loop, loops_around, ops_in
 from .cost import is_unit
 from .effects import written_buffers
 from .launch_facts import LaunchFacts
@@ -24,6 +24,7 @@ from .scheduled import all_for_gpu
 from .tiles import is_grid, is_persistent, is_tiled
 
 KEEP, DROP = "evict_last", "evict_first"
+_ACCESSES = (kernel.LoadOp, kernel.StoreOp)
 #: stands for each size that is not known
 _SIZE = 64
 
@@ -70,7 +71,7 @@ def _eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str
     next kernel; so do rows in registers of which a program keeps numbers alone. Where nobody waits for the results
     (`streams`) it is the other way round for all else that is read.
     """
-    loops = {op: _loops_of(op) for op in function.walk() if isinstance(op, kernel.LoadOp | kernel.StoreOp)}
+    loops = {op: _loops_of(op) for op in ops_in(function) if type(op) in _ACCESSES}
     written = written_buffers(function.body.block)
     inside = {type(op) for op, path in loops.items() if path}
     keeps_numbers = inside == {kernel.LoadOp}

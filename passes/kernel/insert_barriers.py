@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
-from .axes import Loop, is_loop, loops_in
+from .axes import Loop, is_loop, loops_in, ops_in
 from .effects import effects_of
 from .launch_facts import LaunchFacts
 from .scheduled import all_for_gpu
@@ -52,14 +52,15 @@ class KernelInsertBarriers(ModulePass):
 
 def _may_need_barriers(function: kernel.FuncOp) -> bool:
     """Whether a kernel reads a parameter that it writes, and works on tiles: all threads run a scalar program alike."""
-    effects = effects_of(function)
-    both = effects.reads.keys() & effects.writes.keys() | _combined(function)
-    return any(not is_local(buffer) for buffer in both) and any(map(is_tiled, loops_in(function.body.block)))
+    users = ([use.operation for use in argument.uses] for argument in function.body.block.args)
+    return any(map(_reads_what_is_written, users)) and any(map(is_tiled, loops_in(function.body.block)))
 
 
-def _combined(function: kernel.FuncOp) -> set[SSAValue]:
-    stores = (op for op in function.walk() if isinstance(op, kernel.StoreOp))
-    return {op.buffer for op in stores if op.kind.data != "set" and op.atomic is None}
+def _reads_what_is_written(users: list[Operation]) -> bool:
+    """Whether some of the users of a buffer store to it, and some, or these themselves, read it."""
+    stores = [op for op in users if isinstance(op, kernel.StoreOp)]
+    combines = any(op.kind.data != "set" and op.atomic is None for op in stores)
+    return combines or 0 < len(stores) < len(users)
 
 
 def is_local(buffer: SSAValue) -> bool:
@@ -99,7 +100,7 @@ class _Barriers:
         chain = reduction_chain(op) if isinstance(op, kernel.ReduceOp) else [op]
         for loop in chain:
             if not is_grid(loop) and not is_persistent(loop, self.ranges):
-                for inner in loop.walk():
+                for inner in ops_in(loop):
                     if isinstance(inner, kernel.LoadOp):
                         self._before(loop, inner.buffer)
         last = chain[-1]

@@ -9,20 +9,13 @@ from xdsl.ir import Operation
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Atom, Expr, symbol
-from .axes import Loop
+from .axes import Loop, ops_in
 
 
 def meeting_stores(op: Operation) -> list[kernel.StoreOp]:
     """Stores in an op whose iterations may meet, to be combined or to win by their order."""
-    stores = [inner for inner in op.walk() if isinstance(inner, kernel.StoreOp)]
+    stores = [inner for inner in ops_in(op) if type(inner) is kernel.StoreOp]
     return [store for store in stores if store.atomic is not None or store.ordered is not None]
-
-
-def drop_atomic(op: Operation) -> None:
-    """Say that no iterations that meet run at once, after mapping."""
-    for inner in op.walk():
-        if isinstance(inner, kernel.StoreOp):
-            inner.properties.pop("atomic", None)
 
 
 def keeps_apart(store: kernel.StoreOp, loop: Loop) -> bool:

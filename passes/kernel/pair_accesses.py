@@ -57,8 +57,12 @@ def _pairs_of(function: kernel.FuncOp) -> Pairs:
     """The accesses of a kernel that are halves of pairs, in one block each; a buffer is only read or only stored to."""
     kinds: dict[SSAValue, set[type[Operation]]] = {}
     for argument in function.body.block.args:
-        kinds[argument] = {type(use.operation) for use in argument.uses}
+        users = [use.operation for use in argument.uses]
+        if len(users) > 1:
+            kinds[argument] = set(map(type, users))
     found: dict[Operation, tuple[Access, Access]] = {}
+    if all(len(each) > 1 for each in kinds.values()):
+        return found
     for block in _blocks(function.body.block):
         places: dict[tuple[SSAValue, Expr], Access] = {}
         for op in block.ops:

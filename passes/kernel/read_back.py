@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Expr
 from ..counters import counter
-from .axes import Bound, Loop
+from .axes import Bound, Loop, ops_in
 from .scheduled import untiled_for_cpu
 
 
@@ -46,7 +46,7 @@ class KernelReadBack(ModulePass):
 
 def read_back(function: kernel.FuncOp) -> None:
     """Drop local buffers that hold what a buffer of the kernel holds as well, element by element."""
-    for op in list(function.walk()):
+    for op in ops_in(function):
         if isinstance(op, kernel.LocalOp):
             _share(op)
 

@@ -6,7 +6,7 @@ from xdsl.ir import Block, Operation
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, Ranges, symbol
-from .axes import Loop
+from .axes import Loop, ops_in
 from .tiles import is_persistent
 
 
@@ -24,7 +24,7 @@ def enclosing_loops(op: Operation, until: Block) -> tuple[Loop, ...]:
 
 def locals_of(function: kernel.FuncOp) -> list[kernel.LocalOp]:
     """The local buffers of a kernel."""
-    return [op for op in function.walk() if isinstance(op, kernel.LocalOp)]
+    return [op for op in ops_in(function) if type(op) is kernel.LocalOp]
 
 
 def fits_registers(op: kernel.LocalOp, ranges: Ranges) -> bool:

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ..counters import counter
-from .axes import loops_around
+from .axes import loops_around, ops_in
 from .meeting import keeps_apart
 from .scheduled import untiled
 
@@ -44,8 +44,8 @@ class KernelRelaxAtomics(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Relax stores in every kernel that is not tiled yet."""
         for function, _ in untiled(op):
-            for store in function.walk():
-                if isinstance(store, kernel.StoreOp) and store.atomic is not None:
+            for store in ops_in(function):
+                if type(store) is kernel.StoreOp and store.atomic is not None:
                     at_once = (loop for loop in loops_around(store) if loop.mapping.data in AT_ONCE)
                     if all(keeps_apart(store, loop) for loop in at_once) and counter(self.name):
                         store.properties.pop("atomic")

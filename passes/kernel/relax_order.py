@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ..counters import counter
+from .axes import ops_in
 from .scheduled import untiled_for_gpu
 
 
@@ -36,8 +37,8 @@ class KernelRelaxOrder(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Relax stores in every kernel that will be for a GPU."""
         for function, _ in untiled_for_gpu(op):
-            for store in function.walk():
-                if isinstance(store, kernel.StoreOp) and _is_bound(store) and counter(self.name):
+            for store in ops_in(function):
+                if type(store) is kernel.StoreOp and _is_bound(store) and counter(self.name):
                     store.properties.pop("ordered", None)
                     store.properties.pop("atomic", None)
 

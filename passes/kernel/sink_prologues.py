@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ..counters import counter
-from .axes import Loop, fresh_axis, kernel_names, nested_axes, rename_axes
+from .axes import Loop, fresh_axis, kernel_names, nested_axes, ops_in, rename_axes
 from .cost import Sizes, work_of_block, work_of_op
 from .effects import written_buffers
 from .gpu_legality import independent_nests, is_innermost, is_serial
@@ -121,6 +121,6 @@ def _is_cheap(op: Operation) -> bool:
 
 def _makes_rows(op: Operation) -> bool:
     """Whether an op allocates a local buffer, or is a loop that stores to local buffers only."""
-    stores = [inner for inner in op.walk() if isinstance(inner, kernel.StoreOp)]
+    stores = [inner for inner in ops_in(op) if type(inner) is kernel.StoreOp]
     local = all(store.buffer.type.local for store in stores)  # pyright: ignore[reportAttributeAccessIssue]
     return isinstance(op, kernel.LocalOp) or (isinstance(op, Loop) and local)

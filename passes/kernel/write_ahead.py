@@ -14,7 +14,7 @@ from ...dialects import kernel
 from ...dialects.sym import MapAttr
 from ..counters import counter
 from .aliasing import path_to, precedes
-from .axes import Bound
+from .axes import Bound, ops_in
 from .cost import Sizes, element_bytes
 from .launches import LaunchSizes
 from .read_back import accesses_of, axes_inside, is_plain, is_row_major, same_kind
@@ -53,7 +53,7 @@ class KernelWriteAhead(ModulePass):
 
 def write_ahead(function: kernel.FuncOp, sizes: Sizes, least_bytes: int) -> None:
     """Replace local buffers of at least `least_bytes` by rows of a result."""
-    for op in list(function.walk()):
+    for op in ops_in(function):
         if isinstance(op, kernel.LocalOp):
             type_ = op.buffer.type
             assert isinstance(type_, kernel.BufferType)

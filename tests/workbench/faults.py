@@ -15,7 +15,7 @@ from inductile.dialects.sym import MapAttr, SymAttr
 from inductile.passes.common import memory, numbering
 from inductile.passes.graph import _rules
 from inductile.passes.host import free, lifetimes, reuse
-from inductile.passes.kernel import collapse, cpu_tiles, effects, elide_casts, merge_loops, transforms
+from inductile.passes.kernel import collapse, cpu_tiles, effects, elide_casts, merge_loops
 from inductile.passes.loop import _identities, _splice, dce, eliminate_views
 
 MODEL = """\
@@ -234,11 +234,7 @@ def _crash(patch: MonkeyPatch) -> None:
     def block_range(*_: object) -> None:
         raise KeyError("block")
 
-    def set_mapping(*_: object, **__: object) -> None:
-        raise KeyError("mapping")
-
-    patch.setattr(transforms, "block_range", block_range)
-    patch.setattr(cpu_tiles, "set_mapping", set_mapping)
+    patch.setattr(cpu_tiles, "block_range", block_range)
 
 
 FAULTS = (
@@ -263,5 +259,5 @@ FAULTS = (
         flags=("--start-at", "kernel-deduplicate"),
     ),
     Fault("off-by-one tile", "kernel-tile", _off_by_one_tile, 14, program=TRANSPOSED),
-    Fault("crash", "kernel-tile", _crash, 8, shows="KeyError"),
+    Fault("crash", "kernel-tile", _crash, 14, program=TRANSPOSED, shows="KeyError"),
 )

@@ -84,6 +84,7 @@ kernel.func @back(%x: !kernel.buffer<f32, 33554432>, %y: !kernel.buffer<f32, 335
 // CHECK-LABEL: kernel.func @back
 // CHECK:        kernel.load %y
 // CHECK-NEXT:   kernel.store %a, %z[i0]
+// CHECK-NEXT:   kernel.barrier
 // CHECK-NEXT:   kernel.load %z
 
 // -----
@@ -235,7 +236,7 @@ kernel.func @waste(%x: !kernel.buffer<bf16, 51380224>, %y: !kernel.buffer<f32, 2
 // CHECK-LABEL: kernel.func @waste
 // CHECK-SAME: num_warps 4
 // CHECK: %s = kernel.reduce sum i2 in 0 to 25088 map vector tile 2048 unroll 2 {
-// CHECK-NEXT: kernel.load{{.*}} %x[6422528*i0 + 802816*(i2 floordiv 3136) + 3136*i1 + i2 mod 3136]
+// CHECK-NEXT: kernel.load evict_first %x[6422528*i0 + 802816*(i2 floordiv 3136) + 3136*i1 + i2 mod 3136]
 // CHECK-NOT: kernel.reduce
 
 // -----

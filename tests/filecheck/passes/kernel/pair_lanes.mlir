@@ -33,8 +33,8 @@ host.func @run(%x: !aten.tensor<2048xf32, device = "cuda:0">) -> (!aten.tensor<8
 // CHECK:         kernel.for [[I:i[0-9]+]] in 0 to 4096 map grid tile 128 {
 // CHECK-NEXT:      kernel.load %x[64*([[I]] floordiv 128) + [[I]] mod 64]
 // CHECK-NEXT:      arith.negf
-// CHECK-NEXT:      kernel.store %{{.*}}, %y[2*[[I]]]
-// CHECK-NEXT:      kernel.store %{{.*}}, %y[2*[[I]] + 1]
+// CHECK-NEXT:      kernel.store even %{{.*}}, %y[2*[[I]]]
+// CHECK-NEXT:      kernel.store odd %{{.*}}, %y[2*[[I]] + 1]
 // CHECK-NOT:       kernel.load
 
 // -----

@@ -42,7 +42,8 @@ host.func @run_heads(%i: !aten.tensor<64xi64, device = "cuda:0">, %x: !aten.tens
 
 // CHECK-LABEL: @heads(%i: !kernel.buffer<i64, 64>, %x: !kernel.buffer<f32, 65536>) errors
 // CHECK: kernel.for i1 in 0 to 8 {
-// CHECK-NEXT: %row = kernel.local : !kernel.buffer<f32, 128, local>
+// CHECK-NEXT: kernel.barrier
+// CHECK-NEXT: %row = kernel.local tile : !kernel.buffer<f32, 128, local>
 // CHECK-NEXT: kernel.reduce sum i2 in 0 to 128 map vector tile 128
 // CHECK: kernel.store %{{.*}}, %row[i2]
 // CHECK: kernel.load %row[i4]

@@ -143,7 +143,7 @@ kernel.func @transpose(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32,
 // CHECK-NEXT:   kernel.func @transpose(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1048576>) target "cpp" {
 // CHECK-NEXT:     kernel.for i4 in 0 to 256 map parallel tile 9 {
 // CHECK-NEXT:       %block = kernel.local : !kernel.buffer<f32, 4096, local>
-// CHECK-NEXT:       kernel.for i2 in 64*(i4 mod 16) to 64*(i4 mod 16) + 64 {
+// CHECK-NEXT:       kernel.for i2 in 64*(i4 mod 16) to 64*(i4 mod 16) + 64 intrinsic transpose {
 // CHECK-NEXT:         kernel.for i3 in 64*(i4 floordiv 16) to 64*(i4 floordiv 16) + 64 map vector tile 16 {
 // CHECK-NEXT:           %0 = kernel.load %x[1024*i2 + i3]
 // CHECK-NEXT:           kernel.store %0, %block[-4096*(i4 floordiv 16) + 64*i3 - 64*(i4 mod 16) + i2]
@@ -448,7 +448,7 @@ kernel.func @short_transpose(%x: !kernel.buffer<f32, 12288>, %y: !kernel.buffer<
 
 // CHECK-LABEL: kernel.func @short_transpose
 // CHECK:         kernel.for i2 in 0 to 64
-// CHECK-NEXT:      kernel.for i1 in 0 to 3 {
+// CHECK-NEXT:      kernel.for i1 in 0 to 3 intrinsic transpose {
 // CHECK-NEXT:        kernel.for i0 in 64*i2 to 64*i2 + 64 map vector tile 16 {
 
 // -----
