@@ -25,8 +25,9 @@ class AttachTarget(ModulePass):
     precondition:  none
     guarantee:     the attribute `machine.targets` names `target` for its type of device, and the CPU of the host. Where
                    no tensor is on such a device, and all are on one other type of device, they move: a graph that was
-                   written for the CPU computes on the GPU then, and the other way round. Ops that name a device name
-                   the new one. Kernels that are already scheduled for another machine cannot move.
+                   written for the CPU computes on the GPU then, and the other way round. Numbers of the host beside
+                   another device's tensors stay where they are. Ops that name a device name the new one. Kernels that
+                   are already scheduled for another machine cannot move.
 
     With `target = "cuda:90"`,
         builtin.module { func.func @f(%x: !aten.tensor<8xf32>) -> ... { %y = aten.exp(%x) : !aten.tensor<8xf32> ... } }
@@ -47,9 +48,11 @@ class AttachTarget(ModulePass):
         devices = devices_in(op)
         types = {device.partition(":")[0] for device in devices}
         if types and target.device not in types:
-            _check_move(op, types, target)
-            move_tensors(op, {device: _place(device, target) for device in devices})
-            remark("analysis", self.name, op, f"tensors move from {', '.join(sorted(types))} to {target.device}")
+            moved = types if len(types) == 1 else types - {HOST}  # what is beside a GPU's tensors stays with the host
+            _check_move(op, moved, target)
+            places = {each: _place(each, target) for each in devices if each.partition(":")[0] in moved}
+            move_tensors(op, places)
+            remark("analysis", self.name, op, f"tensors move from {', '.join(sorted(moved))} to {target.device}")
         names = {HOST: default_target(HOST).name, **dict(targets_of(op).data), target.device: target.name}
         op.attributes[TARGETS] = TargetsAttr.of(names)
 

@@ -40,3 +40,13 @@ host.func @g(%x: !aten.tensor<8xf32>, %y: !aten.tensor<8xf32, device = "cuda:1">
 // CHECK: machine.targets = #machine.targets<cpu = "cpp:avx2", cuda = "cuda:90">
 builtin.module attributes {machine.targets = #machine.targets<cpu = "cpp:avx2">} {
 }
+
+// -----
+
+// From one GPU to another what lies in the host's memory stays there.
+
+// CHECK: func.func @h(%x: !aten.tensor<8xf32, device = "cuda:1">, %n: !aten.tensor<f32>)
+func.func @h(%x: !aten.tensor<8xf32, device = "xpu:1">, %n: !aten.tensor<f32>) -> !aten.tensor<8xf32, device = "xpu:1"> {
+  %0 = aten.mul.Tensor(%x, %n) : !aten.tensor<8xf32, device = "xpu:1">
+  func.return %0 : !aten.tensor<8xf32, device = "xpu:1">
+}
