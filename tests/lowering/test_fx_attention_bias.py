@@ -11,6 +11,7 @@ import torch.nn.functional as F
 
 import inductile.lowering.fx_attention as fx_attention
 from inductile.lowering.fx_attention import recognise_attention
+from inductile.machines import Library
 from inductile.passes.remarks import collecting
 
 Attention = Callable[..., torch.Tensor]
@@ -21,7 +22,7 @@ LEAST = torch.finfo(torch.float32).min
 @pytest.fixture(autouse=True)
 def _on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """With torch's own composition, as the kernels of a GPU are not at hand."""
-    monkeypatch.setattr(fx_attention, "_DEVICES", ("cpu",))
+    monkeypatch.setattr(fx_attention, "library_of", lambda device: Library(keeps_nan=True))
     torch._dynamo.reset()
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         yield
