@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 import inductile.lowering.fx_attention as fx_attention
 from inductile.lowering.fx_attention import recognise_attention
-from inductile.machines import Library
+from inductile.machines import Library, library_of
 from inductile.passes.remarks import collecting
 
 Attention = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
@@ -206,7 +206,7 @@ def test_what_stays(function: Attention, reason: str) -> None:
 def test_other_types_and_devices_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not compiled(plain, tensors(torch.float32))[1]
     torch._dynamo.reset()
-    monkeypatch.setattr(fx_attention, "library_of", lambda device: Library())
+    monkeypatch.setattr(fx_attention, "library_of", library_of)
     assert not compiled(plain, tensors())[1]
 
 
