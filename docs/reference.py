@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def passes() -> str:
         cls = known[name]()
         lines += [f"## {name}", "", f"Level {getattr(cls, 'level', '-')}, in `{source_file(cls)}`.", ""]
         lines += [*_code(inspect.getdoc(cls) or ""), ""]
-        options = [f"- `{field.replace('_', '-')}`" for field in getattr(cls, "__dataclass_fields__", {})]
+        options = [f"- `{field.name.replace('_', '-')}`" for field in fields(cls)]
         lines += ["Options:", "", *options, ""] if options else []
     return "\n".join(lines)
 

@@ -10,6 +10,7 @@ import difflib
 import importlib
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from functools import cache, partial
 from pathlib import Path
 
@@ -103,8 +104,8 @@ def with_options(passes: Iterable[ModulePass], options: Mapping[str, ParameterLi
     result: list[ModulePass] = []
     known: set[str] = set()
     for each in passes:
-        own = given.keys() & type(each).__dataclass_fields__.keys()
-        known |= type(each).__dataclass_fields__.keys()
+        own = given.keys() & _options_of(type(each))
+        known |= _options_of(type(each))
         spec = each.spec()
         changed = ArgSpec(spec.name, spec.parameters | {name: given[name] for name in own})
         result.append(_build(changed) if own else each)
@@ -114,12 +115,16 @@ def with_options(passes: Iterable[ModulePass], options: Mapping[str, ParameterLi
     return result
 
 
+def _options_of(cls: type[ModulePass]) -> set[str]:
+    return {field.name for field in fields(cls)}
+
+
 def _build(spec: ArgSpec) -> ModulePass:
     cls = pass_class(spec.name)
     try:
         return cls.from_spec(spec)
     except Exception as error:
-        options = ", ".join(f.replace("_", "-") for f in cls.__dataclass_fields__) or "none"
+        options = ", ".join(name.replace("_", "-") for name in sorted(_options_of(cls))) or "none"
         raise UserError(f"pass {spec.name!r}: {error}", f"its options are: {options}") from error
 
 

@@ -37,9 +37,10 @@ def test_options_go_to_all_passes_that_have_them() -> None:
     assert passes[0] == AttachTarget("cuda:90")
 
 
-def test_an_option_that_no_pass_has_is_refused() -> None:
-    with pytest.raises(UserError, match="no pass of the pipeline has an option 'wraps'"):
-        named_passes("schedule{wraps=2}")
+@pytest.mark.parametrize("name", ["wraps", "level"])
+def test_an_option_that_no_pass_has_is_refused(name: str) -> None:
+    with pytest.raises(UserError, match=f"no pass of the pipeline has an option '{name}'"):
+        named_passes(f"schedule{{{name}=2}}")
 
 
 @pytest.mark.parametrize("target", ["cpp", "cuda:90"])

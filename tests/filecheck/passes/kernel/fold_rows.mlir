@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each -p 'kernel-map{target="cuda:90"},kernel-fold-rows{target="cuda:90"}' | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each --target cuda:90 -p kernel-map,kernel-fold-rows | filecheck %s
 
 // A rotation of what a row was divided by: a lane takes an element of each half, and nothing is masked or selected.
 

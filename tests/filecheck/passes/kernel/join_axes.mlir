@@ -1,5 +1,5 @@
-// RUN: inductile-opt %s --split-input-file --verify-each -p 'kernel-map{target="cuda:90"},kernel-join-axes{target="cuda:90"}' | filecheck %s
-// RUN: inductile-opt %s --split-input-file --verify-each -p 'kernel-map{target="cuda:90"},kernel-join-axes{target="cuda:90" longest-row=64}' | filecheck %s --check-prefix=SHORT
+// RUN: inductile-opt %s --split-input-file --verify-each --target cuda:90 -p kernel-map,kernel-join-axes | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each --target cuda:90 -p 'kernel-map,kernel-join-axes{longest-row=64}' | filecheck %s --check-prefix=SHORT
 
 // Rows of 33 elements leave many lanes of each tile idle: one axis over all of them, with its tile.
 
