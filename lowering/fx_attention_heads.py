@@ -53,7 +53,7 @@ def group_attention_heads(graph: GraphModule, inputs: Sequence[Any]) -> None:
             remark("missed", _NAME, None, f"{node.name} broadcasts, and its mask is of {kind}")
             continue
         wanted = [_full_size([each.shape[dim] for each in tensors.values()]) for dim in (0, 1)]
-        if None in wanted or not _broadcasts(tensors.values(), wanted) or not counter(_NAME):
+        if None in wanted or not _broadcasts(tensors.values(), wanted) or not counter("group-attention-heads"):
             continue
         _group(graph, node, arguments, tensors, wanted)
         remark("passed", _NAME, None, f"{node.name} reads its keys and values without broadcasting them")

@@ -36,7 +36,7 @@ def settle_numbers(graph: GraphModule, inputs: Sequence[Any]) -> None:
         if not isinstance(value, torch.SymFloat) or node.op not in ("call_method", "call_function"):
             continue
         number = _computed(node) if node.op == "call_function" else settled_number(value)
-        if number is None or not counter(_NAME):
+        if number is None or not counter("settle-numbers"):
             continue
         if node.op == "call_method":
             float(value)  # a guard

@@ -35,7 +35,8 @@ def _cases() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("part", "target"), _cases(), ids=lambda each: _name(each) or each)
 def test_each_stage_keeps_the_answer(part: str, target: str) -> None:
     last = "kernel-choose-threads" if target == "cpp" else "kernel-tile"
-    assert {"lower-loop-to-kernel", last} <= check_stages(part, target=target)
+    tiled = {last} if "loop." in part else set[str]()  # a copy of ATen is no kernel
+    assert {"lower-loop-to-kernel"} | tiled <= check_stages(part, target=target)
 
 
 def test_stores_that_meet_win_in_any_order_on_a_gpu() -> None:
