@@ -7,15 +7,25 @@ from functools import lru_cache
 from ...dialects.aten.types import TensorType
 from ...dialects.kernel import BufferType
 from ...dialects.loop import ViewOp
-from ...dialects.sym import ONE, Expr, Ranges
-from ...errors import UnsupportedError
+from ...dialects.sym import ONE, Expr, MapAttr, Ranges
+from ...errors import UnsupportedError, UserError
 from ...passes.common import strided_views
 from ...passes.common.strided_views import extent, strides_agree, strides_and_offset
 
 Rename = tuple[tuple[str, Expr], ...]
 
+#: of an index, which is signed
+_ADDRESS_BITS = 63
 
-linear_index = lru_cache(maxsize=8192)(strided_views.linear_index)
+
+@lru_cache(maxsize=8192)
+def linear_index(index_map: MapAttr, strides: tuple[Expr, ...]) -> Expr:
+    """Where an element lies behind the first one; UserError where that takes more than the 64 bits of an address."""
+    expr = strided_views.linear_index(index_map, strides)
+    if any(coefficient.bit_length() > _ADDRESS_BITS for _, coefficient in expr.terms):
+        place = ", ".join(map(str, index_map.data))
+        raise UserError(f"the element at [{place}] lies beyond all memory", "correct the index or the strides")
+    return expr
 
 
 @lru_cache(maxsize=8192)

@@ -123,7 +123,8 @@ def take_condition(condition: SSAValue, true: bool) -> None:
     for use in list(condition.uses):
         user = use.operation
         place = user.parent  # the block, or one in it
-        assert place is not None
+        if place is None:  # another use of the condition in it has decided it
+            continue
         if isinstance(user, SelectOp) and use.index == 0:
             _replace(place, user, user.lhs if true else user.rhs)
         elif isinstance(user, kernel.LoadOp) and user.mask is condition and user.other is not None:
@@ -135,7 +136,7 @@ def take_condition(condition: SSAValue, true: bool) -> None:
                 _replace(place, user, user.other)
         elif isinstance(user, AndIOp | OrIOp):
             other = user.rhs if user.lhs is condition else user.lhs
-            if isinstance(user, AndIOp) == true:  # true and x, false or x
+            if isinstance(user, AndIOp) == true and other is not condition:  # true and x, false or x
                 _replace(place, user, other)
             else:
                 take_condition(user.result, true)

@@ -24,6 +24,8 @@ _BROADCAST = frozenset({
 
 def misfit(op: AtenOp) -> str | None:
     """How arguments and result types of an op disagree; None where they agree, or no rule is known."""
+    if (problem := _misfit_of_mask(op)) is not None:
+        return problem
     rule = _rule(type(op))
     if rule is None:
         return None
@@ -35,6 +37,16 @@ def misfit(op: AtenOp) -> str | None:
     except (UnknownError, SymError):
         problem = None
     return problem or misfit_of_elements(op)
+
+
+def _misfit_of_mask(op: AtenOp) -> str | None:
+    """A gradient that the op's mask leaves out is no tensor."""
+    if not any(argument.name == "output_mask" for argument in op.schema.arguments):
+        return None
+    for number, (result, is_wanted) in enumerate(zip(op.results, op.arg("output_mask"), strict=False)):
+        if isinstance(result.type, TensorType) and not is_wanted:
+            return f"result {number} is left out by output_mask, and its type is not none"
+    return None
 
 
 @cache

@@ -263,3 +263,11 @@ kernel.func @k() {
   }
   kernel.yield
 }
+
+// -----
+
+func.func @left_out(%g: !aten.tensor<2x8x32xf32>, %x: !aten.tensor<2x8x32xf32>, %w: !aten.tensor<8x1x3xf32>) -> !aten.tensor<8xf32> {
+  // expected-error @below {{result 2 is left out by output_mask, and its type is not none}}
+  %0, %1, %2 = aten.convolution_backward(%g, %x, %w, bias_sizes = [8], stride = [1], padding = [1], dilation = [1], transposed = false, output_padding = [0], groups = 8, output_mask = [true, true, false]) : !aten.tensor<2x8x32xf32>, !aten.tensor<8x1x3xf32>, !aten.tensor<8xf32>
+  func.return %2 : !aten.tensor<8xf32>
+}

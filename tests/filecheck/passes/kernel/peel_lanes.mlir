@@ -135,3 +135,29 @@ kernel.func @rows(%x: !kernel.buffer<f32, 65536>, %y: !kernel.buffer<f32, 65536>
 // CHECK:           kernel.for i1 in 1 to 32 {
 // CHECK-NEXT:        kernel.for i2
 // CHECK-NEXT:          kernel.load %x[1024*i0 + 32*i1 + i2 - 32]{{$}}
+
+// -----
+
+// A conjunction of a condition with itself.
+
+kernel.func @twice(%x: !kernel.buffer<f32, 4096>, %y: !kernel.buffer<f32, 4224>) {
+  kernel.for i0 in 0 to 64 {
+    kernel.for i1 in 0 to 66 {
+      %zero = arith.constant 0.0 : f32
+      %i = kernel.index i1
+      %n = kernel.index 64
+      %in = arith.cmpi slt, %i, %n : i64
+      %both = arith.andi %in, %in : i1
+      %a = kernel.load %x[64*i0 + i1] if %both else %zero
+      kernel.store %a, %y[66*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @twice
+// CHECK:         kernel.for i1 in 0 to 56 map vector
+// CHECK-NEXT:      %[[A:.*]] = kernel.load %x[64*i0 + i1]
+// CHECK-NEXT:      kernel.store %[[A]], %y[66*i0 + i1]
