@@ -7,11 +7,11 @@ from functools import cache
 from ...sym import SymError
 from ..ops import AtenOp
 from ..types import TensorType
-from . import computations, indexing, views
+from . import computations, convolutions, indexing, views
 from .elements import misfit_of_elements
 from .sizes import Arguments, MisfitError, Results, Rule, Sizes, UnknownError, differ, of_broadcast, text
 
-_RULES: dict[str, Rule] = {**views.RULES, **computations.RULES, **indexing.RULES}
+_RULES: dict[str, Rule] = {**views.RULES, **computations.RULES, **convolutions.RULES, **indexing.RULES}
 
 #: packets whose tensors are broadcast, which torch does not tag as such
 _BROADCAST = frozenset({

@@ -399,3 +399,27 @@ def test_a_scan_whose_combiner_ignores_the_elements() -> None:
     }"""
     (got,) = run(text, torch.randn(4, 5))
     assert got.shape == (4, 5) and bool((got == 2.5).all())
+
+
+@pytest.mark.parametrize("combined", ["%one", "%first"])
+def test_a_reduction_whose_combiner_ignores_the_elements(combined: str) -> None:
+    """A number, or an element of a row of its own, is what every pair combines to."""
+    text = f"""
+    func.func @f(%x: !aten.tensor<4x5xf32>) -> !aten.tensor<4xf32> {{
+      %y = loop.generate (i0 in 4) {{
+        %one = arith.constant 1.0 : f32
+        %r = loop.reduce custom init(%one) (r0 in 5) {{
+          %v = loop.load %x[i0, r0]
+          loop.yield %v
+        }} combine {{
+        ^bb0(%a: f32, %b: f32):
+          %first = loop.load %x[i0, 0]
+          loop.yield {combined}
+        }}
+        loop.yield %r
+      }} : !aten.tensor<4xf32>
+      func.return %y : !aten.tensor<4xf32>
+    }}"""
+    x = torch.randn(4, 5)
+    (got,) = run(text, x)
+    assert torch.equal(got, torch.ones(4) if combined == "%one" else x[:, 0])

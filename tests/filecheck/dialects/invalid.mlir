@@ -271,3 +271,27 @@ func.func @left_out(%g: !aten.tensor<2x8x32xf32>, %x: !aten.tensor<2x8x32xf32>, 
   %0, %1, %2 = aten.convolution_backward(%g, %x, %w, bias_sizes = [8], stride = [1], padding = [1], dilation = [1], transposed = false, output_padding = [0], groups = 8, output_mask = [true, true, false]) : !aten.tensor<2x8x32xf32>, !aten.tensor<8x1x3xf32>, !aten.tensor<8xf32>
   func.return %2 : !aten.tensor<8xf32>
 }
+
+// -----
+
+func.func @windows(%x: !aten.tensor<2x8x32xf32>, %w: !aten.tensor<8x1x3xf32>) -> !aten.tensor<2x8x32xf32> {
+  // expected-error @below {{padding has 2 numbers for 1 dimensions}}
+  %y = aten.convolution(%x, %w, stride = [1], padding = [1, 1], dilation = [1], transposed = false, output_padding = [0], groups = 8) : !aten.tensor<2x8x32xf32>
+  func.return %y : !aten.tensor<2x8x32xf32>
+}
+
+// -----
+
+func.func @steps(%x: !aten.tensor<2x8x32xf32>, %w: !aten.tensor<8x1x3xf32>) -> !aten.tensor<2x8x32xf32> {
+  // expected-error @below {{stride is 0, which is less than 1}}
+  %y = aten.convolution(%x, %w, stride = [0], padding = [1], dilation = [1], transposed = false, output_padding = [0], groups = 8) : !aten.tensor<2x8x32xf32>
+  func.return %y : !aten.tensor<2x8x32xf32>
+}
+
+// -----
+
+func.func @places(%x: !aten.tensor<2x8x32xf32>, %w: !aten.tensor<8x1x3xf32>) -> !aten.tensor<2x8x32xf32> {
+  // expected-error @below {{result 0 is 2x8x30, and not 2x8x32}}
+  %y = aten.convolution(%x, %w, stride = [1], padding = [0], dilation = [1], transposed = false, output_padding = [0], groups = 8) : !aten.tensor<2x8x32xf32>
+  func.return %y : !aten.tensor<2x8x32xf32>
+}
