@@ -155,7 +155,9 @@ def combine_region(frame: Frame, block: Block) -> Callable[[tuple[Any, ...], tup
         flat = replace(frame.domain, shape=tuple(x[0].shape), active=None)
         inner = frame.inside(flat)
         inner.values.update(zip(block.args, (*x, *y), strict=True))
+        results = inner.run(block)
         # a result that depends on no element has no lanes of its own
-        return tuple(torch.broadcast_to(result, flat.shape) for result in inner.run(block))
+        lanes = torch.broadcast_shapes(*(value.shape for value in (*x, *y, *results)))
+        return tuple(result.expand(lanes) for result in results)
 
     return combine

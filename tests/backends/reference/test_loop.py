@@ -423,3 +423,24 @@ def test_a_reduction_whose_combiner_ignores_the_elements(combined: str) -> None:
     x = torch.randn(4, 5)
     (got,) = run(text, x)
     assert torch.equal(got, torch.ones(4) if combined == "%one" else x[:, 0])
+
+
+def test_a_custom_scan_along_a_middle_axis() -> None:
+    text = """
+    func.func @f(%x: !aten.tensor<4x5x6xf32>) -> !aten.tensor<4x5x6xf32> {
+      %zero = arith.constant 0.0 : f32
+      %c = loop.fusion (a0 in 4 | a1 in 5, a2 in 6) {
+        %s = loop.scan custom init(%zero) (i0 in 4, i1 in 5, i2 in 6) along i1 on (a0, a1, a2) {
+          %v = loop.load %x[i0, i1, i2]
+          loop.yield %v
+        } combine {
+        ^bb0(%a: f32, %b: f32):
+          %t = arith.addf %a, %b : f32
+          loop.yield %t
+        } : !aten.tensor<4x5x6xf32>
+        loop.yield %s
+      } : !aten.tensor<4x5x6xf32>
+      func.return %c : !aten.tensor<4x5x6xf32>
+    }"""
+    x = torch.randn(4, 5, 6)
+    torch.testing.assert_close(run(text, x)[0], x.cumsum(1))
