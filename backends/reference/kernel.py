@@ -101,7 +101,8 @@ class KernelFrame(Frame):
             self._check_defined(op, buffer, places, mask)
             self._log(op, buffer, places, mask, "read")
             self._meet(op, buffer, places, mask)
-            scalars = elements[places]
+            # by a list of places: one place alone would be a view, which later stores change
+            scalars = elements[places.reshape(-1)].reshape(places.shape)
         else:  # no lane wants an element, or the check would have raised
             scalars = elements.new_zeros(())
         if mask is not None:

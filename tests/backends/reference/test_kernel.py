@@ -474,3 +474,22 @@ def test_a_thread_sees_what_it_stored_itself() -> None:
     x = torch.arange(12.0)
     got = launch(body, x, out=torch.zeros(4), schedule='target "cuda:90" num_warps 1')
     assert got.tolist() == x.view(3, 4).sum(0).tolist()
+
+
+def test_what_was_loaded_stays_when_its_place_is_written() -> None:
+    (x, y) = run(
+        """kernel.func @k(%x: !kernel.buffer<f64, 1>, %y: !kernel.buffer<f64, 1>) {
+          %0 = kernel.load %x[0]
+          %n = arith.negf %0 : f64
+          kernel.store %n, %x[0]
+          kernel.store %0, %y[0]
+          kernel.yield
+        }
+        host.func @f(%x: !aten.tensor<f64>, %y: !aten.tensor<f64>) -> (!aten.tensor<f64>, !aten.tensor<f64>) {
+          host.launch @k(%x, %y)
+          host.return %x, %y
+        }""",
+        torch.tensor(2.0, dtype=torch.float64),
+        torch.tensor(0.0, dtype=torch.float64),
+    )
+    assert (float(x), float(y)) == (-2.0, 2.0)
