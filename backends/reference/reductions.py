@@ -72,7 +72,7 @@ def scan(frame: Frame, op: Any, elements: Values, shape: torch.Size) -> Values:
     if not shape[0]:
         return tuple(v.expand(shape) for v in elements)
     prefix = combiner.combine(identity, running(combiner, lanes))
-    return tuple(v.to(e.dtype).expand(shape) for v, e in zip(prefix, elements, strict=True))
+    return tuple(v.to(e.dtype) for v, e in zip(prefix, elements, strict=True))
 
 
 class Scanner:
@@ -89,6 +89,5 @@ class Scanner:
             _, self.carry = start(self.combiner, yielded, self.shape)
         elements = _elements(self.combiner, inner, yielded, self.shape)
         prefix = self.combiner.combine(self.carry, running(self.combiner, elements))
-        prefix = tuple(v.expand(e.shape) for v, e in zip(prefix, elements, strict=True))  # one may ignore the elements
         self.carry = tuple(v[-1] for v in prefix)
         return tuple(v.to(y.dtype) for v, y in zip(prefix, yielded, strict=True))
