@@ -26,6 +26,7 @@ from ..cpp.emit import KernelSource
 from ..cpp.library import compile_kernels
 from ..cpp.toolchain import KernelCompileError
 from ..host.constants import Constants
+from .kernel import MAX_INDEX
 from .request import ALIGNED
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ _CODES = 4096
 _UNUSUAL = _CODES - 1
 #: errors of the driver that say that this thread has no context yet
 _NO_CONTEXT = frozenset({3, 201})
-_MAX_INT32 = (1 << 31) - 1
 #: 64-bit fields of a kernel in a table, up to its variants, and of a variant
 _FIELDS, _VARIANT_FIELDS = 9, 4
 _RECORD = _FIELDS + _VARIANTS * _VARIANT_FIELDS
@@ -190,7 +190,7 @@ class _Row:
     def run(self, stream: int, values: Sequence[int]) -> None:
         """Launch the usual way."""
         taken = [values[k] for k in self.places[: self.buffers + self.integers]]
-        self.launch.kernel(stream, values[self.programs], values[self.longest] > _MAX_INT32, *taken)
+        self.launch.kernel(stream, values[self.programs], values[self.longest] > MAX_INDEX, *taken)
 
 
 class Table:

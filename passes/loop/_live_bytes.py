@@ -20,7 +20,7 @@ from ._accesses import loads_in
 from ._groups import Group, Groups
 
 LARGE = 1 << 24
-"""Bytes of results beside which neither one more launch nor a small value in memory counts: by `common/machines.py` two
+"""Bytes of results beside which neither one more launch nor a small value in memory counts: by `machines/` two
 cores write them in 0.8 ms, 150 times as long as a launch, and a GPU in about the time of a launch."""
 SMALL_SHARE = 64
 """What is small: this many times smaller than the results, so that writing and reading it moves 3 % more at most."""
