@@ -3,6 +3,11 @@
 Rows of which nothing may be visible need care. Where they are written out, each key of such a row has the same weight,
 or all are NaN; a kernel gives zeros, or what its scores say. Which rows are such is computed with the mask, unless it
 is proved that each row sees a key.
+
+A kernel takes a mask of the type of its queries. A bias of float32, as ALiBi's slopes make it, loses digits there: one
+of 500 is off by 1 in bfloat16. A softmax does not change where a number is taken from all scores of a row, so each row's
+largest bias is taken from it first. Then a bias of -x is off by x / 512, and a key with such a bias counts only where
+its score exceeds the others' by about x: scores that the program itself rounds to 16 bits are off by as much.
 """
 
 from __future__ import annotations
@@ -84,7 +89,8 @@ class Biases:
             if step.kind != "added" or tensor_of(step.operand).dtype == dtype:
                 continue
             if not _is_two_valued(step.operand) or ancestors([step.operand]) & self.written:  # pyright: ignore
-                raise Unlike(f"what is added is of {tensor_of(step.operand).dtype}, and {dtype} would lose digits")
+                _check_wide(found, step, dtype)
+                found.is_levelled = True
         masks = [step for step in found.steps if step.kind != "times" and self._may_hide(step)]
         if not masks or self._each_row_sees_a_key(masks):
             return
@@ -138,6 +144,8 @@ class Biases:
         dtype = tensor_of(query).dtype
         mask = self._applied(found, found.steps)
         assert mask is not None
+        if found.is_levelled:
+            mask = self._method(mask, "sub", self._method(mask, "amax", -1, True))
         masks = [s for s in found.steps if s.kind == "times" or self._may_hide(s)]
         terms = [step for step in masks if step.kind != "times"]
         if not terms or self._each_row_sees_a_key(terms):
@@ -205,6 +213,15 @@ class Biases:
         with mode:
             node.meta["example_value"] = function(*values)
         return node
+
+
+def _check_wide(found: Attention, step: Step, dtype: torch.dtype) -> None:
+    """Refuse a bias of more digits than `dtype` has where rounding it would show."""
+    bias = tensor_of(step.operand)
+    if tensor_of(found.calls[-1]).dtype != dtype:
+        raise Unlike(f"{bias.dtype} is added to scores that are not rounded, and {dtype} would lose digits")
+    if bias.requires_grad:
+        raise Unlike(f"what is added is learned in {bias.dtype}, and {dtype} would lose digits")
 
 
 def _has_gradient(found: Attention) -> bool:

@@ -32,19 +32,22 @@ _MOST_ELEMENTS = 2**24
 """Larger masks are not evaluated."""
 
 #: names of what masks are made by: Python's operators, functions of torch, methods of tensors
-_OPERATORS = "getitem and_ or_ xor invert neg add sub mul floordiv truediv mod lt le gt ge eq ne"
+_OPERATORS = "getitem and_ or_ xor invert neg add sub mul floordiv truediv mod pow lt le gt ge eq ne"
 _OF_TORCH = (
     "arange full ones zeros ones_like zeros_like full_like tril triu where logical_and logical_or logical_not abs lt "
     "le gt ge eq ne add sub mul minimum maximum unsqueeze squeeze reshape transpose permute diff cumsum cat stack "
     "clamp floor_divide remainder neg sum any all amin amax flip roll outer isin sign "
-    "bitwise_and bitwise_or bitwise_not bitwise_xor logical_xor repeat_interleave gather index_select broadcast_to"
+    "bitwise_and bitwise_or bitwise_not bitwise_xor logical_xor repeat_interleave gather index_select broadcast_to "
+    "pow div exp exp2 log log2 sqrt rsqrt reciprocal floor ceil round square concat linspace"
 )
 _OF_TENSORS = (
     "abs add bool clone contiguous div eq expand expand_as float ge gt int le logical_and logical_not logical_or long "
     "lt masked_fill mul ne new_full new_ones new_zeros permute repeat reshape squeeze sub to transpose tril triu type "
     "unsqueeze view diff cumsum clamp floor_divide remainder neg sum any all amin amax flip "
     "roll flatten unflatten movedim swapaxes t gather index_select repeat_interleave broadcast_to half bfloat16 double "
-    "minimum maximum where logical_xor bitwise_and bitwise_or bitwise_not size"
+    "minimum maximum where logical_xor bitwise_and bitwise_or bitwise_not size "
+    "pow exp exp2 log log2 sqrt rsqrt reciprocal floor ceil round square __rpow__ __rsub__ __rtruediv__ __rmul__ "
+    "__radd__"
 )
 
 _FUNCTIONS: frozenset[Callable[..., Any]] = frozenset(

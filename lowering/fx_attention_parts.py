@@ -65,6 +65,7 @@ class Attention:
     source: what the keys are the transposition of, where that is seen
     steps:  in the order in which they are done
     heads:  where operands have batch and heads in one dimension, but scores have two: how many heads
+    is_levelled: whether each row's largest bias is taken from all of the row's, so that they can be rounded
     """
 
     query: Node
@@ -77,6 +78,7 @@ class Attention:
     is_causal: bool = False
     steps: list[Step] = field(default_factory=list)
     heads: int | None = None
+    is_levelled: bool = False
     calls: list[Node] = field(default_factory=list)
 
 

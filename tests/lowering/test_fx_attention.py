@@ -79,7 +79,13 @@ def capped(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 def wide_bias(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    return (scores(q, k) + torch.linspace(0, 3, q.shape[2])).softmax(-1).to(q.dtype) @ v
+    wide = q.float() @ k.float().mT * 0.25 + torch.linspace(0, 3, q.shape[2])
+    return wide.softmax(-1).to(q.dtype) @ v
+
+
+def learned_bias(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    bias = torch.linspace(0, 3, q.shape[2]).requires_grad_()
+    return (scores(q, k) + bias).softmax(-1).to(q.dtype) @ v
 
 
 def over_queries(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -192,8 +198,8 @@ def test_a_mask_that_is_added() -> None:
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (capped, "changes its scores"), (wide_bias, "would lose digits"), (kept_weights, "another call reads"),
-        (over_queries, ""), (in_place, ""), (written_after_its_scores, "is written by add_"),
+        (capped, "changes its scores"), (wide_bias, "not rounded"), (learned_bias, "is learned"),
+        (kept_weights, "another call reads"), (over_queries, ""), (in_place, ""), (written_after_its_scores, "is written by add_"),
     ],
 )  # fmt: skip
 def test_what_stays(function: Attention, reason: str) -> None:

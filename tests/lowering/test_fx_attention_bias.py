@@ -115,6 +115,22 @@ def with_slopes(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.T
     return torch.bmm(weights.view(BATCH * HEADS, LENGTH, LENGTH), v).view(BATCH, HEADS, LENGTH, WIDTH)
 
 
+def slopes_in_float32(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+    """As MPT has it: scores of 16 bits, and far away from the last position a bias of hundreds."""
+    rows, columns = places(q)
+    slopes = 2.0 ** torch.arange(5.0, 5.0 - HEADS, -1.0)[:, None, None]
+    scores = q @ k.mT * 0.25 + slopes * (columns - q.shape[-2] + 1.37)
+    least = torch.finfo(q.dtype).min
+    weights = scores.masked_fill(columns > rows, least).masked_fill(~seen[:, None, None, :], least).float().softmax(-1)
+    return weights.to(v.dtype) @ v
+
+
+def small_slopes(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+    """Many keys count, and scores in front of a large bias for all of them."""
+    bias = torch.linspace(900, 903, q.shape[-2]) + torch.zeros(HEADS, 1, 1)
+    return (q @ k.mT + bias).softmax(-1).to(q.dtype) @ v
+
+
 def by_distance(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
     rows, columns = places(q)
     table = torch.linspace(-2, 2, 2 * LENGTH, dtype=q.dtype)
@@ -123,7 +139,7 @@ def by_distance(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.T
 
 MASKED: list[Attention] = [
     window, prefix, documents, padded_rows, undefined_rows, added, added_in_float32, by_two_masks, disentangled,
-    with_slopes, by_distance,
+    with_slopes, by_distance, slopes_in_float32, small_slopes,
 ]  # fmt: skip
 
 
@@ -179,8 +195,12 @@ def test_lengths_that_are_symbols(function: Attention) -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [window, prefix, documents, padded_rows, added, disentangled, with_slopes, by_distance]
-)
+    "function",
+    [
+        window, prefix, documents, padded_rows, added, disentangled, with_slopes, by_distance, slopes_in_float32,
+        small_slopes,
+    ],
+)  # fmt: skip
 def test_gradients(function: Attention) -> None:
     results = []
     for run, dtype in ((compiled, torch.bfloat16), (None, torch.bfloat16), (None, torch.float64)):
