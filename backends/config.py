@@ -77,6 +77,11 @@ class Config:
         "on a GPU, let products whose rows begin at unaligned addresses read and write aligned ones, where measured "
         "rates of the GPU say that it pays",
     )
+    row_products: bool = _option(
+        True,
+        "on a GPU, compute products of a matrix and few vectors by kernels that fuse with what is around them, where "
+        "that was measured to be faster than the library",
+    )
     memory_pool: bool = _option(
         True,
         "on the CPU, keep memory for intermediate values between calls, where that does not raise the peak of a call; "

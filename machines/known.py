@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from .family import CPP, CUDA, HIP
-from .products import ProductRates
+from .products import ProductRates, RowSums
 from .target import CpuTarget, GpuTarget, Target
 
 #: for any CPU: tiles of 64 bytes suit every instruction set, since the C++ compiler splits them for narrower ones
@@ -36,6 +36,11 @@ _PRODUCTS_OF_HOPPER = {
         {16: 51_000, 8: 51_000, 4: 51_000},
         "float32 without TF32: 8192x768x30528 in 7.5 ms, aligned or not",
     ),
+}
+#: to be measured
+_ROW_SUMS_OF_HOPPER = {
+    16: RowSums(4, "to be measured"),
+    32: RowSums(4, "to be measured"),
 }
 #: bfloat16: 4 x 16 heads of 2048 x 64, without a mask, in 0.157 ms
 _ATTENTION_OF_HOPPER = {16: 437_000}
@@ -105,6 +110,7 @@ KNOWN: tuple[Target, ...] = (
         matrix_rates={16: 989_000, 32: 495_000},
         products=MappingProxyType(_PRODUCTS_OF_HOPPER),
         attention=MappingProxyType(_ATTENTION_OF_HOPPER),
+        row_sums=MappingProxyType(_ROW_SUMS_OF_HOPPER),
     ),
     GpuTarget(
         "cuda:100",

@@ -58,7 +58,8 @@ def target_named(name: str) -> Target:
         hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
         raise UserError(f"unknown target {name!r}", hint)
     like = _most_like(arch, alike)
-    return replace(like, name=name, products=MappingProxyType({}), attention=MappingProxyType({}))
+    unknown: MappingProxyType[int, Any] = MappingProxyType({})
+    return replace(like, name=name, products=unknown, attention=unknown, row_sums=unknown)
 
 
 def _is_architecture(arch: str, family: Family) -> bool:

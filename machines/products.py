@@ -1,4 +1,7 @@
-"""How fast a library multiplies matrices on a target: the form of what was measured; `known.py` has the numbers."""
+"""How fast matrices are multiplied on a target, by a library or as nests: the form of what was measured.
+
+`known.py` has the numbers.
+"""
 
 from __future__ import annotations
 
@@ -18,4 +21,19 @@ class ProductRates:
     """
 
     by_alignment: Mapping[int, float]
+    source: str
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """Products of one element type that are faster as nests than by the library: sums over rows of a matrix.
+
+    A row of the matrix, elements side by side, is multiplied with each of a few vectors and summed, so that the matrix
+    is read once.
+
+    vectors: how many there are at most
+    source:  where the numbers come from
+    """
+
+    vectors: int
     source: str

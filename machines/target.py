@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from .family import Family
-from .products import ProductRates
+from .products import ProductRates, RowSums
 
 _NONE: Mapping[int, float] = MappingProxyType({})
 _ATOMICS: Mapping[str, int] = MappingProxyType({"integer": 32, "sum": 16, "extremum": 32})
@@ -114,6 +114,7 @@ class GpuTarget(Description):
                    the "sum" and the "extremum" of floats
     products:      bits of an element -> measured rates of the library's matrix products
     attention:     bits of an element -> operations in a nanosecond of the library's attention, measured
+    row_sums:      bits of an element -> which products are faster as sums over rows than by the library, measured
     """
 
     warp: int = 32
@@ -132,6 +133,7 @@ class GpuTarget(Description):
     atomics: Mapping[str, int] = field(default_factory=lambda: _ATOMICS, repr=False)
     products: Mapping[int, ProductRates] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     attention: Mapping[int, float] = field(default_factory=lambda: _NONE, repr=False)
+    row_sums: Mapping[int, RowSums] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
     @property
     def needs_many_rows(self) -> bool:

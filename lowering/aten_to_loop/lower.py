@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -19,6 +19,7 @@ from ...dialects.aten.types import TensorType
 from ...dialects.machine import TargetsAttr, targets_of
 from ...dialects.sym import Ranges
 from ...passes.common.functions import symbol_ranges
+from ...passes.common.implementations import IMPLEMENTATION, NEST
 from ...passes.common.numbering import AttributeTokens
 from ...passes.common.rounding import ROUNDED, is_rounded
 from ...passes.counters import counter
@@ -30,6 +31,7 @@ from .support import unmet
 from .templates import Key, Template, template_key
 
 _OWN_RULES = dict(RULES)
+_NEST = StringAttr(NEST)
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,8 @@ def _replace(op: Operation, replacements: Sequence[SSAValue], values: dict[SSAVa
 def _keep(block: Block, op: Operation, values: dict[SSAValue, SSAValue]) -> None:
     """Append the op itself, with replaced operands, also inside its regions."""
     op.attributes.pop(ROUNDED, None)  # what a call gives is rounded
+    if op.attributes.get(IMPLEMENTATION) == _NEST:
+        del op.attributes[IMPLEMENTATION]  # then the library has it
     for each in op.walk():
         if any(operand in values for operand in each.operands):
             each.operands = [values.get(operand, operand) for operand in each.operands]

@@ -12,6 +12,9 @@ IMPLEMENTATION = "implementation"
 BLAS, ONEDNN = "blas", "onednn"
 LIBRARIES = (BLAS, ONEDNN)
 
+NEST = "nest"
+"""A nest of ours, which fuses with what is around it: `lower-aten-to-loop` makes one of an op that says so."""
+
 TURNS = "turns"
 """Rows of the result in turns, so that each product writes rows that begin at aligned addresses.
 

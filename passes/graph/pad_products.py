@@ -74,6 +74,7 @@ class PadProducts(ModulePass):
             return
         for function, block in functions(op):
             products = [each for each in block.ops if isinstance(each, AtenOp) and each.target in _PRODUCTS]
+            products = [each for each in products if IMPLEMENTATION not in each.attributes]
             if not products:
                 continue
             estimates, arranger = Estimates(function), Arranger(Mutations(block))

@@ -1,0 +1,57 @@
+"""Matrix products that are marked to be nests (`graph-expand-products`); all others are ATen calls."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import StringAttr
+
+from ....dialects.sym import Expr
+from ....passes.common.implementations import IMPLEMENTATION, NEST
+from ..dtypes import is_float
+from ..nests import LoopBuilder, shape_of, type_of
+from ..rules import Call, Replacement, add_rule
+from ..scalar import Scalar
+
+#: overload -> the names of the factors, and of what is added
+_PRODUCTS = {
+    "mm": ("self", "mat2", ""),
+    "bmm": ("self", "mat2", ""),
+    "addmm": ("mat1", "mat2", "self"),
+    "baddbmm": ("batch1", "batch2", "self"),
+}
+
+
+def _unmarked(call: Call) -> str | None:
+    if call.op.attributes.get(IMPLEMENTATION) != StringAttr(NEST):
+        return f"{call.op.name} has no lowering unless it is marked as a nest"
+    types = {type_of(value).element for value in (*call.op.operands, call.op.results[0])}
+    return None if len(types) == 1 and all(map(is_float, types)) else "its operands are no floats of one type"
+
+
+def _lower(b: LoopBuilder, call: Call) -> Replacement:
+    """The sum over the depth of products, in the type of computation; what is added is so before it is rounded."""
+    s = b.s
+    first, second, addend = _PRODUCTS[call.op.packet]
+    left, right = call.tensor(first), call.tensor(second)
+    added = call.tensor(addend) if addend and call["beta"] != 0 else None  # times 0 it is not read: it may be NaN
+
+    def element(index: tuple[Expr, ...]) -> Scalar:
+        *batch, row, column = index
+
+        def product(inner: tuple[Expr, ...]) -> Scalar:
+            return s.widen(s.load(left, (*batch, row, *inner))) * s.widen(s.load(right, (*batch, *inner, column)))
+
+        (total,) = s.reduce(["sum"], [shape_of(left)[-1]], product)
+        if not addend:
+            return total
+        total = _scaled(total, call["alpha"])
+        return total if added is None else total + _scaled(b.at(added, index), call["beta"])
+
+    return b.generate(element, call.type)
+
+
+def _scaled(value: Scalar, factor: int | float | Expr) -> Scalar:
+    return value if factor == 1 else value * factor
+
+
+for _packet in _PRODUCTS:
+    add_rule(_packet, _lower, _unmarked)

@@ -1,0 +1,107 @@
+"""`graph-expand-products`: matrix products of few vectors are nests, which fuse with what is around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, ModuleOp, StringAttr
+from xdsl.passes import ModulePass
+
+from ...dialects.aten import AtenOp, TensorType
+from ...dialects.machine import targets_of
+from ...dialects.sym import ONE, Expr, Ranges, bounds
+from ...machines import GpuTarget
+from ...machines.products import RowSums
+from ..common.functions import functions, symbol_ranges
+from ..common.implementations import IMPLEMENTATION, NEST
+from ..counters import counter
+from ..remarks import remark
+from ._replacement import type_of
+
+_PRODUCTS = ("aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm")
+_BITS = {BFloat16Type: 16, Float16Type: 16, Float32Type: 32, Float64Type: 64}
+
+
+@dataclass(frozen=True)
+class ExpandProducts(ModulePass):
+    """Let products of a matrix and few vectors be nests where that is faster than a library's call.
+
+    level:         aten
+    precondition:  none; before `graph-pad-products`, which changes operands for the library
+    guarantee:     the same values but for the order of sums: products are exact and summed in the type of computation,
+                   float32 for 16 bits, and rounded once, with what is added. A product is marked as a nest if one of
+                   its operands has few vectors, as many as the target's description says (`GpuTarget.row_sums`), and
+                   the other one, which is the larger, is a matrix whose elements lie side by side along the depth, as
+                   the weight of a linear layer: then it is a sum of rows, which reads each row once. What lies side by
+                   side along the result is left to the library, as is everything on a target without such a number, or
+                   with the option `row_products` off. `lower-aten-to-loop` makes the nests.
+
+        %y = aten.mm(%x, %w) : !aten.tensor<1x2048xbf16, device = "cuda:0">
+    becomes
+        %y = aten.mm(%x, %w) {implementation = "nest"} : !aten.tensor<1x2048xbf16, device = "cuda:0">
+    """
+
+    name = "graph-expand-products"
+    level: ClassVar[str] = "aten"
+    optional: ClassVar[bool] = True
+
+    row_products: bool = True
+    vectors: int = 0
+    """How many vectors there are at most, for tests and measurements, on any target; 0: as its description says."""
+    fallback_by_default: bool = False
+    """Leave every ATen op to ATen."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run on every function of the module."""
+        if not self.row_products or self.fallback_by_default:
+            return
+        targets = targets_of(op)
+        for function, block in functions(op):
+            products = [each for each in block.ops if isinstance(each, AtenOp) and each.target in _PRODUCTS]
+            ranges = symbol_ranges(function) if products else Ranges()
+            for product in products:
+                target = targets.target(type_of(product.results[0]).device)
+                known = target.row_sums if isinstance(target, GpuTarget) else {}
+                bits = _BITS.get(type(type_of(product.results[0]).element), 0)
+                limits = RowSums(self.vectors, "the option") if self.vectors else known.get(bits)
+                if bits and limits is not None and IMPLEMENTATION not in product.attributes:
+                    self._mark(product, limits, ranges)
+
+    def _mark(self, op: AtenOp, limits: RowSums, ranges: Ranges) -> None:
+        objection = _objection(op, limits, ranges)
+        if objection is not None:
+            remark("missed", self.name, op, f"not a nest: {objection}")
+        elif counter(self.name):
+            op.attributes[IMPLEMENTATION] = StringAttr(NEST)
+            remark("passed", self.name, op, "a nest: sums over rows of a matrix, for few vectors")
+
+
+def _objection(op: AtenOp, limits: RowSums, ranges: Ranges) -> str | None:
+    """Why a product is left to the library; None where it is not."""
+    left, right = map(type_of, op.operands[-2:])
+    result = type_of(op.results[0])
+    if any(type_of(value).element != result.element for value in op.operands):
+        return "its operands are of other types than its result"
+    few = [(size, matrix) for size, matrix in _sides(left, right) if _at_most(size, limits.vectors, ranges)]
+    if not few:
+        return f"it has more than {limits.vectors} vectors"
+    if not any(_lies_along_depth(matrix, depth) for _, (matrix, depth) in few):
+        return "the rows of its matrix do not lie along the depth"
+    return None
+
+
+def _sides(left: TensorType, right: TensorType) -> tuple[tuple[Expr, tuple[TensorType, int]], ...]:
+    """The number of vectors in one operand, and the other operand with its dimension of the depth."""
+    return (left.shape[-2], (right, -2)), (right.shape[-1], (left, -1))
+
+
+def _lies_along_depth(matrix: TensorType, depth: int) -> bool:
+    """Whether elements lie side by side along the depth, and there are several."""
+    return matrix.strides[depth] is ONE and matrix.shape[depth] is not ONE
+
+
+def _at_most(size: Expr, most: int, ranges: Ranges) -> bool:
+    _, high = bounds(size, ranges)
+    return high is not None and high <= most

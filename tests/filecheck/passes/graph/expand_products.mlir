@@ -1,0 +1,36 @@
+// RUN: inductile-opt %s --target cuda:90 -p graph-expand-products | filecheck %s
+// RUN: inductile-opt %s --target cuda:90 -p graph-expand-products --remarks 2>&1 | filecheck %s --check-prefix=REMARK
+// RUN: inductile-opt %s --target cpp -p graph-expand-products | filecheck %s --check-prefix=OFF
+// RUN: inductile-opt %s --target cuda:90 -p 'graph-expand-products{row-products=false}' | filecheck %s --check-prefix=OFF
+// RUN: inductile-opt %s --target hip:gfx942 -p graph-expand-products | filecheck %s --check-prefix=OFF
+// RUN: inductile-opt %s --target cuda:103 -p graph-expand-products | filecheck %s --check-prefix=OFF
+// OFF-NOT: "nest"
+
+// The weight of a linear layer, whose rows lie along the depth, and one vector: on either side, in batches, with a bias.
+func.func @taken(%x: !aten.tensor<1x2048xbf16, device = "cuda:0">, %w: !aten.tensor<2048x5632xbf16, strides = [1, 2048], device = "cuda:0">, %b: !aten.tensor<5632xbf16, device = "cuda:0">, %m: !aten.tensor<5632x2048xf32, device = "cuda:0">, %c: !aten.tensor<2048x1xf32, device = "cuda:0">, %q: !aten.tensor<32x1x64xbf16, device = "cuda:0">, %k: !aten.tensor<32x64x(s0)xbf16, strides = [64*s0, 1, 64], device = "cuda:0">) -> (!aten.tensor<1x5632xbf16, device = "cuda:0">, !aten.tensor<1x5632xbf16, device = "cuda:0">, !aten.tensor<5632x1xf32, device = "cuda:0">, !aten.tensor<32x1x(s0)xbf16, device = "cuda:0">) attributes {symbols = [#sym.symbol<s0, arg = 6, dim = 2, min = 2>]} {
+  %0 = aten.mm(%x, %w) : !aten.tensor<1x5632xbf16, device = "cuda:0">
+  %1 = aten.addmm(%b, %x, %w) : !aten.tensor<1x5632xbf16, device = "cuda:0">
+  %2 = aten.mm(%m, %c) : !aten.tensor<5632x1xf32, device = "cuda:0">
+  %3 = aten.bmm(%q, %k) : !aten.tensor<32x1x(s0)xbf16, device = "cuda:0">
+  func.return %0, %1, %2, %3 : !aten.tensor<1x5632xbf16, device = "cuda:0">, !aten.tensor<1x5632xbf16, device = "cuda:0">, !aten.tensor<5632x1xf32, device = "cuda:0">, !aten.tensor<32x1x(s0)xbf16, device = "cuda:0">
+}
+// CHECK-LABEL: @taken
+// CHECK: aten.mm(%x, %w) {implementation = "nest"}
+// CHECK: aten.addmm(%b, %x, %w) {implementation = "nest"}
+// CHECK: aten.mm(%m, %c) {implementation = "nest"}
+// CHECK: aten.bmm(%q, %k) {implementation = "nest"}
+// REMARK: passed: aten.mm: a nest: sums over rows of a matrix, for few vectors
+
+// Rows that lie along the result, many vectors, any number of them, float64, and what has an implementation already.
+func.func @kept(%x: !aten.tensor<1x2048xbf16, device = "cuda:0">, %w: !aten.tensor<2048x5632xbf16, device = "cuda:0">, %y: !aten.tensor<64x2048xbf16, device = "cuda:0">, %t: !aten.tensor<2048x5632xbf16, strides = [1, 2048], device = "cuda:0">, %z: !aten.tensor<(s0)x2048xbf16, device = "cuda:0">, %d: !aten.tensor<1x64xf64, device = "cuda:0">, %e: !aten.tensor<64x64xf64, strides = [1, 64], device = "cuda:0">) -> (!aten.tensor<1x5632xbf16, device = "cuda:0">, !aten.tensor<64x5632xbf16, device = "cuda:0">, !aten.tensor<(s0)x5632xbf16, device = "cuda:0">, !aten.tensor<1x64xf64, device = "cuda:0">, !aten.tensor<1x5632xbf16, device = "cuda:0">) attributes {symbols = [#sym.symbol<s0, arg = 4, dim = 0, min = 1>]} {
+  %0 = aten.mm(%x, %w) : !aten.tensor<1x5632xbf16, device = "cuda:0">
+  %1 = aten.mm(%y, %t) : !aten.tensor<64x5632xbf16, device = "cuda:0">
+  %2 = aten.mm(%z, %t) : !aten.tensor<(s0)x5632xbf16, device = "cuda:0">
+  %3 = aten.mm(%d, %e) : !aten.tensor<1x64xf64, device = "cuda:0">
+  %4 = aten.mm(%x, %t) {implementation = "scratch"} : !aten.tensor<1x5632xbf16, device = "cuda:0">
+  func.return %0, %1, %2, %3, %4 : !aten.tensor<1x5632xbf16, device = "cuda:0">, !aten.tensor<64x5632xbf16, device = "cuda:0">, !aten.tensor<(s0)x5632xbf16, device = "cuda:0">, !aten.tensor<1x64xf64, device = "cuda:0">, !aten.tensor<1x5632xbf16, device = "cuda:0">
+}
+// CHECK-LABEL: @kept
+// CHECK-NOT: "nest"
+// REMARK: missed: aten.mm: not a nest: the rows of its matrix do not lie along the depth
+// REMARK: missed: aten.mm: not a nest: it has more than {{[0-9]+}} vectors
