@@ -20,7 +20,7 @@ from ..dialects import host
 from ..errors import PassError, PassFailureWarning, UnsupportedError, UserError
 from ..lowering.fx_import import ImportedGraph, ResultSlot, import_graph
 from ..lowering.fx_layouts import changed_strides, restrided
-from ..lowering.fx_private import report_output_strides, without_modes
+from ..lowering.fx_private import multiplies_in_tf32, report_output_strides, without_modes
 from ..lowering.pipeline import pipeline_string, pipelines
 from ..lowering.registry import parse_passes
 from ..passes.host.split_parts import HostSplitParts
@@ -154,11 +154,12 @@ def watched_inputs(inputs: Sequence[Any], kind: str) -> frozenset[int] | None:
 def with_torch_flags(config: Config) -> Config:
     """A configuration with what torch's own switches and this machine ask for.
 
-    Dynamo compiles again when the switch for deterministic algorithms changes.
+    Dynamo compiles again when the switch for deterministic algorithms, or that for TF32, changes.
     """
     return dataclasses.replace(
         config,
         deterministic=config.deterministic or torch.are_deterministic_algorithms_enabled(),
+        allow_tf32=config.allow_tf32 or multiplies_in_tf32(),
         products=faster_library() if config.products == "auto" else config.products,
     )
 
@@ -181,7 +182,7 @@ def is_joint(place: str) -> bool:
 
 
 _OF_PASSES = (
-    "emulate_precision_casts", "deterministic", "memory_pool", "patterns", "products", "pad_products",
+    "emulate_precision_casts", "deterministic", "memory_pool", "patterns", "products", "pad_products", "allow_tf32",
     "row_products", "fallback_by_default", "cudagraphs", "graph_partition",
 )  # fmt: skip
 """Options that passes have under the same name."""

@@ -77,6 +77,11 @@ class Config:
         "on a GPU, let products whose rows begin at unaligned addresses read and write aligned ones, where measured "
         "rates of the GPU say that it pays",
     )
+    allow_tf32: bool = _option(
+        False,
+        "on a GPU, take float32 products for ones in TF32, whose rows are padded where that pays; set by itself where "
+        "torch.set_float32_matmul_precision or torch.backends.cuda.matmul asks for TF32",
+    )
     row_products: bool = _option(
         True,
         "on a GPU, compute products of a matrix and few vectors by kernels that fuse with what is around them, where "

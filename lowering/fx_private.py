@@ -47,6 +47,13 @@ def torch_partition() -> Callable[..., Any]:
     return min_cut_rematerialization_partition
 
 
+def multiplies_in_tf32() -> bool:
+    """Whether torch computes float32 products on CUDA in TF32. Uses `fp32_precision`, of `torch.backends`."""
+    settings = (torch.backends.cuda.matmul, torch.backends.cuda, torch.backends)
+    found = (getattr(each, "fp32_precision", "none") for each in settings)
+    return next((value for value in found if value != "none"), "ieee") == "tf32"
+
+
 def memory_budget() -> float:
     """The budget for saved values that torch is configured with. Uses `torch._functorch.config`."""
     from torch._functorch import config

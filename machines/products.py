@@ -12,6 +12,10 @@ LAUNCH = 4000.0
 """Nanoseconds between two kernels of a library, with the call that starts them; on an H200, torch 2.11."""
 
 
+TF32 = 19
+"""Bits of float32 that products in TF32 read; their rates stand under this number."""
+
+
 @dataclass(frozen=True)
 class ProductRates:
     """Operations a nanosecond of products of one element type, two for each multiplication.

@@ -112,7 +112,7 @@ class GpuTarget(Description):
     matrix_bytes:  what rows of operands have to be aligned to for these units
     atomics:       what the memory combines by itself -> the least bits of an element: an "integer" but for products,
                    the "sum" and the "extremum" of floats
-    products:      bits of an element -> measured rates of the library's matrix products
+    products:      bits of an element, or `TF32` -> measured rates of the library's matrix products
     attention:     bits of an element -> operations in a nanosecond of the library's attention, measured
     row_sums:      bits of an element -> which products are faster as sums over rows than by the library, measured
     """

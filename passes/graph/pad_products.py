@@ -15,12 +15,12 @@ from ...dialects.aten import AtenOp, Device, MemoryFormat, TensorType
 from ...dialects.machine import targets_of
 from ...dialects.sym import ONE
 from ...machines import GpuTarget
-from ...machines.products import LAUNCH
+from ...machines.products import LAUNCH, TF32
 from ..common.estimates import Estimates
 from ..common.functions import functions
 from ..common.implementations import ALIGNMENT, IMPLEMENTATION, SCRATCH, SCRATCH_BYTES, TURNS, alignment, turns
 from ..common.memory import Mutations
-from ..common.product_times import product_nanoseconds
+from ..common.product_times import element_bytes, product_nanoseconds
 from ..counters import counter
 from ..remarks import remark
 from ._operands import COLUMNS, ROWS, Arranger, Matrix, padding, transposed
@@ -43,7 +43,7 @@ class PadProducts(ModulePass):
                    estimates (`product_times.py`) for the device's target; where no rates are known for it nothing
                    changes, as with `pad_products` off.
 
-    - A depth that is no multiple of 8 elements of 16 bits gets zeros in both operands; the pad is an op of its own,
+    - A depth that is no multiple of 8 elements of 16 bits, or of 4 in TF32, gets zeros in both operands; the pad is an op of its own,
       which fuses with what computes the operand.
     - Rows of the result, where they are elements side by side of the first operand, get zeros, too; what is added is
       cut off by a view.
@@ -64,6 +64,8 @@ class PadProducts(ModulePass):
     level: ClassVar[str] = "aten"
 
     pad_products: bool = True
+    allow_tf32: bool = False
+    """Products of float32 are computed in TF32, as torch's setting says."""
     always: bool = False
     """Do it wherever rows are unaligned, for tests and measurements."""
 
@@ -87,12 +89,36 @@ class PadProducts(ModulePass):
         plan = _plan(op)
         if plan is None:
             return
-        problem = plan if isinstance(plan, str) else _problem_of_time(plan, target, estimates)
+        problem = plan if isinstance(plan, str) else self._problem_of_time(plan, target, estimates)
         if problem is not None and (isinstance(plan, str) or not self.always):
             remark("missed", self.name, op, f"its rows begin at unaligned addresses, but {problem}")
         elif isinstance(plan, _Plan) and counter(self.name):
             remark("passed", self.name, op, str(plan))
             _replace(plan, arranger)
+
+    def _problem_of_time(self, plan: _Plan, target: GpuTarget, estimates: Estimates) -> str | None:
+        """Why a plan does not pay, from estimates, which it keeps."""
+        result = type_of(plan.op.results[0])
+        bits = _BITS[type(result.element)]
+        if bits == 32 and self.allow_tf32:
+            bits = TF32
+        *batch, rows, columns = result.shape
+        depth = plan.left.type.shape[-1]
+        sizes = (estimates.product(batch), estimates[rows], estimates[depth], estimates[columns])
+        before = product_nanoseconds(target, bits, plan.before, sizes)
+        after = product_nanoseconds(target, bits, ALIGNMENT, sizes)
+        if before is None or after is None:
+            return f"no rates are known of {target.name} for products of {result.element}"
+        if plan.turns > 1:
+            after = _choose_implementation(plan, target, bits, sizes, after)
+        moved = sum(each.extra_copies() * estimates.product(each.type.shape) for each in (plan.left, plan.right))
+        if any(plan.cut) and not _is_dense_cut(plan) and not _only_nests_read(plan.op.results[0]):
+            moved += 2 * estimates.product(result.shape)
+        after += moved * element_bytes(bits) / target.bandwidth + LAUNCH * (moved > 0)
+        plan.nanoseconds = before, after
+        if after < _GAIN * before:
+            return None
+        return f"aligned ones are estimated at {after / 1e3:.0f} us instead of {before / 1e3:.0f}"
 
 
 @dataclass
@@ -215,29 +241,6 @@ def _with_operands(plan: _Plan, left_is_bad: bool, right_is_bad: bool, per: int)
     return plan
 
 
-def _problem_of_time(plan: _Plan, target: GpuTarget, estimates: Estimates) -> str | None:
-    """Why a plan does not pay, from estimates, which it keeps."""
-    result = type_of(plan.op.results[0])
-    bits = _BITS[type(result.element)]
-    *batch, rows, columns = result.shape
-    depth = plan.left.type.shape[-1]
-    sizes = (estimates.product(batch), estimates[rows], estimates[depth], estimates[columns])
-    before = product_nanoseconds(target, bits, plan.before, sizes)
-    after = product_nanoseconds(target, bits, ALIGNMENT, sizes)
-    if before is None or after is None:
-        return f"no rates are known of {target.name} for products of {bits} bits"
-    if plan.turns > 1:
-        after = _choose_implementation(plan, target, bits, sizes, after)
-    moved = sum(each.extra_copies() * estimates.product(each.type.shape) for each in (plan.left, plan.right))
-    if any(plan.cut) and not _is_dense_cut(plan) and not _only_nests_read(plan.op.results[0]):
-        moved += 2 * estimates.product(result.shape)
-    after += moved * bits / 8 / target.bandwidth + LAUNCH * (moved > 0)
-    plan.nanoseconds = before, after
-    if after < _GAIN * before:
-        return None
-    return f"aligned ones are estimated at {after / 1e3:.0f} us instead of {before / 1e3:.0f}"
-
-
 def _choose_implementation(
     plan: _Plan, target: GpuTarget, bits: int, sizes: tuple[int, int, int, int], aligned: float
 ) -> float:
@@ -247,7 +250,7 @@ def _choose_implementation(
     edges = product_nanoseconds(target, bits, ALIGNMENT, (batch, rows, depth, 2 * ALIGNMENT))
     assert part is not None and edges is not None
     in_turns = plan.turns * part + 2 * LAUNCH
-    size = rows * columns * bits // 8
+    size = rows * columns * element_bytes(bits)
     blocks = -(-size // SCRATCH_BYTES)
     # a copy between rows of different steps moves about half of what the memory could
     by_scratch = aligned + 4 * size / target.bandwidth + (2 * blocks + 1) * LAUNCH

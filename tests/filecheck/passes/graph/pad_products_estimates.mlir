@@ -1,5 +1,6 @@
 // RUN: inductile-opt %s --target cuda:90 -p graph-pad-products | filecheck %s
 // RUN: inductile-opt %s --target cuda:90 -p graph-pad-products --remarks 2>&1 | filecheck %s --check-prefix=REMARK
+// RUN: inductile-opt %s --target cuda:90 -p 'graph-pad-products{allow-tf32=true}' | filecheck %s --check-prefix=TF32
 // RUN: inductile-opt %s --target cpp -p graph-pad-products | filecheck %s --check-prefix=OFF
 // RUN: inductile-opt %s --target cuda:90 -p 'graph-pad-products{pad-products=false}' | filecheck %s --check-prefix=OFF
 // RUN: inductile-opt %s --target hip:gfx942 -p graph-pad-products | filecheck %s --check-prefix=OFF
@@ -81,3 +82,17 @@ func.func @few(%x: !aten.tensor<128x768xbf16, device = "cuda:0">, %v: !aten.tens
 // CHECK-LABEL: @few
 // CHECK: aten.mm(%x, %v) {implementation = "scratch"}
 // REMARK: passed: aten.mm: its rows begin at unaligned addresses: its rows are computed into scratch memory; estimated at
+
+// In TF32 rows of float32 pay as well, where they begin at multiples of 16 bytes; without it they take as long as others.
+func.func @float32(%x: !aten.tensor<4096x768xf32, device = "cuda:0">, %v: !aten.tensor<50257x768xf32, device = "cuda:0">, %a: !aten.tensor<4096x1001xf32, device = "cuda:0">, %b: !aten.tensor<1001x4096xf32, device = "cuda:0">) -> (!aten.tensor<4096x50257xf32, device = "cuda:0">, !aten.tensor<4096x4096xf32, device = "cuda:0">) {
+  %1 = aten.t(%v) : !aten.tensor<768x50257xf32, strides = [1, 768], device = "cuda:0">
+  %0 = aten.mm(%x, %1) : !aten.tensor<4096x50257xf32, device = "cuda:0">
+  %2 = aten.mm(%a, %b) : !aten.tensor<4096x4096xf32, device = "cuda:0">
+  func.return %0, %2 : !aten.tensor<4096x50257xf32, device = "cuda:0">, !aten.tensor<4096x4096xf32, device = "cuda:0">
+}
+// CHECK-LABEL: @float32
+// CHECK-NOT: constant_pad_nd
+// CHECK-NOT: implementation
+// TF32-LABEL: @float32
+// TF32: aten.mm(%x, %{{.*}}) {implementation = "turns"} : !aten.tensor<4096x50257xf32
+// TF32: aten.constant_pad_nd(%a, pad = [0, 3], value = 0.0) : !aten.tensor<4096x1004xf32
