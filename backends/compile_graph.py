@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 
 from ..dialects import host
 from ..errors import PassError, PassFailureWarning, UnsupportedError, UserError
+from ..lowering.fx_custom_passes import run_custom_passes
 from ..lowering.fx_import import ImportedGraph, ResultSlot, import_graph
 from ..lowering.fx_layouts import changed_strides, restrided
 from ..lowering.fx_private import report_output_strides, without_modes
@@ -62,6 +63,10 @@ def compile_graph(
     for (sparse or nested tensors) runs through torch, with a warning and a remark; with `on_error="eager"` so does one
     on which a pass of ours failed.
     """
+    if kind == "inference":
+        run_joint_passes(graph, config)
+    for name in ("post_grad_custom_pre_pass", "post_grad_custom_post_pass"):
+        run_custom_passes(graph, name, getattr(config, name), is_inference=kind == "inference")
     try:
         with no_garbage_collection():
             return _compile(graph, inputs, config, kind, recording)
@@ -74,6 +79,12 @@ def compile_graph(
         warnings.warn(f"inductile runs a graph in eager: {reason}", stacklevel=2)
         remark("missed", "import", None, f"the graph runs in eager: {reason}")
         return eager_callable(graph, inputs)
+
+
+def run_joint_passes(graph: torch.fx.GraphModule, config: Config) -> None:
+    """What users want to change in a graph of forward and backward together, or in one without gradients."""
+    for name in ("joint_custom_pre_pass", "joint_custom_post_pass"):
+        run_custom_passes(graph, name, getattr(config, name))
 
 
 def reason_to_leave_it(error: Exception, config: Config) -> str | None:
@@ -101,7 +112,7 @@ def _compile(
         constants = len(imported.constants)
         return imported
 
-    root = trace_root(config.trace)
+    root = trace_root(config)
     trace = Trace.start(root, kind) if root is not None else None
 
     def choose(module: ModuleOp) -> list[ModulePass]:

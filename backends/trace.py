@@ -27,7 +27,9 @@ from ..passes.counters import active
 from ..passes.instrumentation import PrintTree
 from ..passes.manager import Instrumentation
 from ..passes.timing import Timing
+from .config import Config
 from .report import Report
+from .torch_debug import torch_debug_folder
 
 #: takes one list of inputs and clears it
 BoxedFunction = Callable[[list[Any]], Any]
@@ -35,10 +37,12 @@ BoxedFunction = Callable[[list[Any]], Any]
 _numbers = itertools.count()
 
 
-def trace_root(option: str) -> Path | None:
-    """The folder that the option or INDUCTILE_TRACE names, if any."""
-    chosen = option or os.environ.get("INDUCTILE_TRACE", "")
-    return Path(chosen) if chosen else None
+def trace_root(config: Config) -> Path | None:
+    """The folder for traces, if any: of the option `trace`, of INDUCTILE_TRACE, or torch's own for `trace_enabled`."""
+    chosen = config.trace or os.environ.get("INDUCTILE_TRACE", "")
+    if chosen:
+        return Path(chosen)
+    return torch_debug_folder(config.trace_debug_dir) if config.trace_enabled else None
 
 
 def fresh_folder(root: Path, kind: str, numbers: Iterator[int]) -> Path:
