@@ -140,6 +140,9 @@ class Config:
         False, "a trace in torch's debug folder, with TorchInductor's file names; TORCH_COMPILE_DEBUG=1 sets it"
     )
     trace_debug_dir: str | None = _option(None, "where `trace_enabled` writes instead of torch's debug folder")
+    trace_save_real_tensors: bool = _option(
+        False, "save the inputs of the first call with a trace; INDUCTILE_TRACE_INPUTS=1 does too"
+    )
     trace_graph_diagram: bool = _option(False, "a picture of the final program, its kernels and buffers, in the trace")
     pre_grad_custom_pass: Any = _option(None, "called with Dynamo's graph, a torch.fx.Graph, behind our passes on it")
     joint_custom_pre_pass: Any = _option(

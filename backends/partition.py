@@ -27,8 +27,9 @@ from .compile_graph import configured, is_joint, no_garbage_collection, reason_t
 from .compiled import GraphReport, keep_report
 from .config import Config
 from .insertion import insert_passes
+from .observer import Observer
 from .run_passes import run_passes
-from .trace import Trace, trace_root
+from .trace import Trace
 
 log = logging.getLogger(__name__)
 
@@ -118,9 +119,8 @@ def _partition(
         except UnsupportedError as error:
             raise _NotImportedError(str(error)) from error
 
-    root = trace_root(config)
-    trace = Trace.start(root, "joint") if root is not None else None
-    joint = run_passes(load, lambda module: joint_passes(config), config, report, trace)
+    trace = Trace.of(config, "joint")
+    joint = run_passes(load, lambda module: joint_passes(config), config, report, trace, Observer("joint"))
     if report.failures:
         keep_report(report)
     started = time.perf_counter()

@@ -15,6 +15,7 @@ from ..lowering.pre_grad import pre_grad_names
 from ..passes.counters import active
 from ..passes.watching import Watch
 from .config import Config, names_of
+from .observer import PRE_GRAD, Observer
 from .run_passes import watch_flags
 from .trace import counters_json, fresh_folder, trace_root
 
@@ -27,6 +28,7 @@ def watched_pre_grad(graph: GraphModule, inputs: Sequence[Any], config: Config) 
 
     Returns what has to be done to the inputs of each call.
     """
+    Observer("dynamo").show(PRE_GRAD, lambda: _text(graph))
     adapters = _own_passes(graph, inputs, config)
     run_custom_passes(graph, "pre_grad_custom_pass", config.pre_grad_custom_pass)
     return adapters

@@ -26,6 +26,7 @@ from ..passes.remarks import remark
 from ..passes.watching import Watch, parse_flags
 from .compiled import GraphReport
 from .config import Config, names_of
+from .observer import Observer
 from .trace import Trace, trace_root
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ def run_passes(
     config: Config,
     report: GraphReport,
     trace: Trace | None = None,
+    observer: Observer | None = None,
 ) -> T:
     """What `load` imports, behind the passes that `choose` names for its module.
 
@@ -70,7 +72,7 @@ def run_passes(
     Raises PassError, with a reproducer, for any other pass that fails, and for every pass that changes an answer under
     `verify_each="numerics"`.
     """
-    run = _Run(load, choose, config, report, trace)
+    run = _Run(load, choose, config, report, trace, observer)
     while True:
         try:
             return run.once()
@@ -88,12 +90,14 @@ class _Run(Generic[T]):
         config: Config,
         report: GraphReport,
         trace: Trace | None,
+        observer: Observer | None,
     ) -> None:
         self.load = load
         self.choose = choose
         self.config = config
         self.report = report
         self.trace = trace
+        self.observer = observer
         self.passes: list[ModulePass] = []
         self.left_out: set[str] = set()
         self.unwanted = names_of(config.disabled_passes)
@@ -109,13 +113,16 @@ class _Run(Generic[T]):
             self.left_out |= disabled(self.passes, self.unwanted)
             if self.trace is not None:
                 self.trace.write("pipeline.txt", ",".join(map(str, self.passes)) + "\n")
-        with watch_of(self.config, self.report.kind, collect=self.trace is not None) as watch:
+        told = self.observer is not None and self.observer.wants_remarks
+        with watch_of(self.config, self.report.kind, collect=told or self.trace is not None) as watch:
             for name, reason in self.report.failures.items():
                 remark("failure", name, None, f"the program is compiled without it: {reason}")
             watchers = self._watchers(imported, watch)
             each = verify_each or bool(self.config.verify_each)
             manager = PassManager(self.passes, watchers, verify_each=each, skip=self.left_out)
             manager.run(new_context(), imported.module)
+        if self.observer is not None:
+            self.observer.show_remarks(watch.remarks)
         return loaded
 
     def _watchers(self, imported: ImportedGraph, watch: Watch) -> list[Instrumentation]:
@@ -123,6 +130,8 @@ class _Run(Generic[T]):
         if self.trace is not None:
             self.trace.report.remarks = watch.remarks
             watchers.append(self.trace)
+        if self.observer is not None:
+            watchers.append(self.observer)
         if self.config.verify_each == "numerics":
             from .numerics import NumericCheck
 
