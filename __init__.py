@@ -17,6 +17,7 @@ _LAZY = {
     "Config": ".backends.config",
     "list_options": ".backends.config",
     "list_mode_options": ".backends.config",
+    "backend": ".backends.torch_compile",
     "explain": ".backends.explain",
 }
 # public modules

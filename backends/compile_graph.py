@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 
 from ..dialects import host
 from ..errors import PassError, PassFailureWarning, UnsupportedError, UserError
+from ..lowering.fx_custom_passes import run_custom_passes
 from ..lowering.fx_import import ImportedGraph, ResultSlot, import_graph
 from ..lowering.fx_layouts import changed_strides, restrided
 from ..lowering.fx_private import multiplies_in_tf32, report_output_strides, without_modes
@@ -32,9 +33,11 @@ from .host.lazy_bits import carrying_now
 from .host.products import faster_library
 from .host.regions import graph_region
 from .insertion import insert_passes
+from .observer import Observer
 from .run_passes import run_passes
 from .targets import build
-from .trace import BoxedFunction, Trace, trace_root
+from .torch_trace import count, count_eager, timed
+from .trace import BoxedFunction, Trace
 
 log = logging.getLogger(__name__)
 
@@ -62,8 +65,12 @@ def compile_graph(
     for (sparse or nested tensors) runs through torch, with a warning and a remark; with `on_error="eager"` so does one
     on which a pass of ours failed.
     """
+    if kind == "inference":
+        run_joint_passes(graph, config)
+    for name in ("post_grad_custom_pre_pass", "post_grad_custom_post_pass"):
+        run_custom_passes(graph, name, getattr(config, name), is_inference=kind == "inference")
     try:
-        with no_garbage_collection():
+        with no_garbage_collection(), timed(kind):
             return _compile(graph, inputs, config, kind, recording)
     except (UserError, PassFailureWarning):
         raise
@@ -73,7 +80,14 @@ def compile_graph(
             raise
         warnings.warn(f"inductile runs a graph in eager: {reason}", stacklevel=2)
         remark("missed", "import", None, f"the graph runs in eager: {reason}")
+        count_eager()
         return eager_callable(graph, inputs)
+
+
+def run_joint_passes(graph: torch.fx.GraphModule, config: Config) -> None:
+    """What users want to change in a graph of forward and backward together, or in one without gradients."""
+    for name in ("joint_custom_pre_pass", "joint_custom_post_pass"):
+        run_custom_passes(graph, name, getattr(config, name))
 
 
 def reason_to_leave_it(error: Exception, config: Config) -> str | None:
@@ -101,15 +115,16 @@ def _compile(
         constants = len(imported.constants)
         return imported
 
-    root = trace_root(config.trace)
-    trace = Trace.start(root, kind) if root is not None else None
+    trace = Trace.of(config, kind)
+    observer = Observer(kind, trace if config.trace_enabled else None, config.trace_graph_diagram)
+    observer.show_graph(graph)
 
     def choose(module: ModuleOp) -> list[ModulePass]:
         report.describe_input(module)
         passes = choose_passes(config)
         return [replace(p, constants=constants) if isinstance(p, HostSplitParts) else p for p in passes]
 
-    imported = run_passes(load, choose, config, report, trace)
+    imported = run_passes(load, choose, config, report, trace, observer)
     started = time.perf_counter()
     with without_modes():  # programs own real tensors: constants, status words
         carriers = watched_inputs([*inputs, *imported.constants], kind)
@@ -118,6 +133,9 @@ def _compile(
     report.describe(imported.module, program)
     if trace is not None:
         trace.add_program(imported.module, program.sources)
+    observer.show_program(imported.module, program.sources)
+    observer.show_times(report)
+    count(report)
     keep_report(report)
     log.info("compiled %s", report)
     compiled: BoxedFunction = CompiledGraph(program, imported, report, graph_region(kind, imported.module), config.nvtx)
@@ -125,7 +143,7 @@ def _compile(
         report_layouts(imported, inputs)
     if recording is not None:
         compiled = recording.wrap(compiled, program, imported, graph, kind)
-    return compiled if trace is None else trace.watch_calls(compiled, imported.constants)
+    return compiled if trace is None else trace.watch_calls(compiled, imported.constants, config)
 
 
 def report_layouts(imported: ImportedGraph, inputs: Sequence[Any]) -> None:

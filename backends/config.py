@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from ..errors import UserError
 from ..lowering.pre_grad import PRE_GRAD, pre_grad_names
-from ..lowering.registry import nearest
+from ..lowering.registry import available_passes, nearest
+from .option_names import Translation, joined, option_names, tell_without_effect, unknown_option
 
 _TRITON = "triton."
 """In front of the names of options that have it in TorchInductor; both spellings are taken."""
@@ -97,6 +99,9 @@ class Config:
         "memory for values saved for backward: from 1.0, as cheap as can be, to 0.0, as little as can be",
         limits=(0.0, 1.0),
     )
+    disabled_passes: str = _option(
+        "", "names of passes to leave out, separated by commas; programs must not need them: see --list-passes"
+    )
     insert: dict[str, str] = _option({}, 'passes to add, e.g. {"after:loop-fuse": "my-pass{n=2}"}')
     debug_counter: str = _option("", "switch single rewrites off: NAME-skip=N,NAME-count=N")
     cache: bool = _option(True, "keep compiled kernels on disk, under INDUCTILE_CACHE_DIR")
@@ -141,36 +146,99 @@ class Config:
     fast_path_cudagraph_asserts: bool = _option(False, "check memory in each replay", group=_TRITON)
     nvtx: bool = _option(False, "mark the call of each graph, and its launches, as ranges of NVTX")
     trace: str = _option("", "folder for IR, sources and timings of each graph; INDUCTILE_TRACE when empty")
+    trace_enabled: bool = _option(
+        False, "a trace in torch's debug folder, with TorchInductor's file names; TORCH_COMPILE_DEBUG=1 sets it"
+    )
+    trace_debug_dir: str | None = _option(None, "where `trace_enabled` writes instead of torch's debug folder")
+    trace_save_real_tensors: bool = _option(
+        False, "save the inputs of the first call with a trace; INDUCTILE_TRACE_INPUTS=1 does too"
+    )
+    trace_graph_diagram: bool = _option(False, "a picture of the final program, its kernels and buffers, in the trace")
+    pre_grad_custom_pass: Any = _option(None, "called with Dynamo's graph, a torch.fx.Graph, behind our passes on it")
+    joint_custom_pre_pass: Any = _option(
+        None, "called with the graph of forward and backward together, or of inference, before our passes"
+    )
+    joint_custom_post_pass: Any = _option(None, "the same, behind `joint_custom_pre_pass`")
+    post_grad_custom_pre_pass: Any = _option(
+        None, "called with each forward, backward or inference graph before import"
+    )
+    post_grad_custom_post_pass: Any = _option(None, "the same, behind `post_grad_custom_pre_pass`")
+    custom_partitioner_fn: Any = _option(None, "splits joint graphs instead of the pass graph-partition")
 
     @staticmethod
-    def resolve(mode: str | None = None, options: Mapping[str, Any] | None = None) -> Config:
+    def resolve(
+        mode: str | None = None, options: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None
+    ) -> Config:
         """The configuration for a mode and options as torch.compile hands them over.
 
-        Raises UserError for an unknown mode or option (naming the nearest), a wrong type or a wrong choice.
+        settings: options that hold where neither mode nor options say something: what torch is configured with
+
+        Names of TorchInductor are taken, as option_names.toml says; of those without effect a warning tells, once.
+        Raises UserError for an unknown mode or option (naming the nearest), a wrong type or a wrong choice, and for an
+        option that would change results.
         """
-        values = {field_name(name): value for name, value in list_mode_options(mode or "default").items()}
-        fields = {f.name: f for f in dataclasses.fields(Config)}
-        for raw, value in (options or {}).items():
-            name = field_name(raw)
-            if name not in fields:
-                raise UserError(f"unknown option {raw!r}", nearest(name, fields) or f"known: {', '.join(fields)}")
-            values[name] = _checked(fields[name], value)
-        return Config(**values)
+        values: dict[str, Any] = {}
+        without_effect: dict[str, str] = {}
+        for given in (settings or {}, list_mode_options(mode or "default"), options or {}):
+            taken = Translation()
+            own = {name: value for raw, value in given.items() if (name := _own_name(raw, value, taken)) is not None}
+            values |= joined(taken.options, own)
+            without_effect |= taken.without_effect
+        fields = _fields()
+        without_effect |= _foreign_passes(values.get("disabled_passes", ""))
+        checked = {name: _checked(fields[name], value) for name, value in values.items()}
+        tell_without_effect(without_effect)
+        return Config(**checked)
 
     def key(self) -> str:
         """Text of everything that changes what is generated, for cache keys."""
         shown = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        for name in ("on_error", "verify_each", "cache", "compile_threads", "trace"):
+        for name in ("on_error", "verify_each", "cache", "compile_threads"):
             del shown[name]
+        shown = {name: value for name, value in shown.items() if not name.startswith("trace") and name not in _CALLED}
         return repr(sorted(shown.items()))
+
+
+def names_of(text: str) -> set[str]:
+    """The names of a list with commas."""
+    return {name.strip() for name in text.split(",") if name.strip()}
+
+
+def _foreign_passes(names: object) -> dict[str, str]:
+    """Names of passes to leave out that are none of ours, as names of options with the reason."""
+    known = {*available_passes(), *PRE_GRAD} if names else set()
+    others = names_of(names) - known if isinstance(names, str) else ()
+    return {
+        f"disabled_passes={name}": f"no pass here has this name{f', {hint}' if (hint := nearest(name, known)) else ''}"
+        for name in sorted(others)
+    }
+
+
+_CALLED = {f.name for f in dataclasses.fields(Config) if f.type == "Any"}
+"""Options that are functions: what they change is the graph."""
+
+
+@cache
+def _fields() -> dict[str, dataclasses.Field[Any]]:
+    return {f.name: f for f in dataclasses.fields(Config)}
+
+
+def _own_name(raw: str, value: Any, taken: Translation) -> str | None:
+    """The field for an option; None for one of TorchInductor's, which `taken` gets. UserError for an unknown one."""
+    spelled = raw.replace("-", "_")
+    if taken.add(spelled, value):
+        return None
+    name = field_name(spelled)
+    if name not in _fields():
+        raise unknown_option(raw, (f.metadata["group"] + f.name for f in _fields().values()))
+    return name
 
 
 def field_name(option: str) -> str:
     """The field of Config for the name of an option; those of TorchInductor's group `triton` have no prefix here."""
     name = option.replace("-", "_")
     bare = name.removeprefix(_TRITON)
-    grouped = {f.name for f in dataclasses.fields(Config) if f.metadata["group"] == _TRITON}
-    return bare if bare in grouped else name
+    return bare if bare in _fields() and _fields()[bare].metadata["group"] == _TRITON else name
 
 
 _TYPES = {"str": str, "bool": bool, "int": int, "float": float, "dict[str, str]": dict, "tuple[Any, ...]": tuple}
@@ -179,8 +247,8 @@ _OR_NONE = " | None"
 
 def _checked(option: dataclasses.Field[Any], value: Any) -> Any:
     kind = str(option.type)
-    if value is None and kind.endswith(_OR_NONE):
-        return None
+    if kind == "Any" or (value is None and kind.endswith(_OR_NONE)):
+        return value
     wanted = _TYPES[kind.removesuffix(_OR_NONE)]
     if wanted is tuple and isinstance(value, list):
         value = tuple(value)
@@ -217,17 +285,28 @@ def list_mode_options(mode: str | None = None) -> dict[str, Any]:
 
 
 def list_options() -> dict[str, str]:
-    """Every option with its default, its choices and what it does."""
+    """Every name that `options` takes with what it does: ours with default and choices, then those of TorchInductor.
+
+    A text begins with `[inductile]` for an option of ours alone, with `[both]` for one that TorchInductor has too, and
+    for its other names with what becomes of them: `[translated]`, `[refused]` or `[without effect]`.
+    """
     shown: dict[str, str] = {}
+    foreign = option_names()
     for option in dataclasses.fields(Config):
-        default = option.default if option.default is not dataclasses.MISSING else {}
-        choices = option.metadata["choices"]
-        among = f", one of {', '.join(map(repr, choices))}" if choices else ""
-        on = f"; on, and what changes: {changes}" if (changes := _what_is_on(option.name)) else ""
-        off = f"; off, and why: {reasons}" if (reasons := _what_is_off(option.name)) else ""
-        text = f"{option.metadata['doc']} (default {default!r}{among}){on}{off}"
-        shown[option.metadata["group"] + option.name] = text
-    return shown
+        name = option.metadata["group"] + option.name
+        mark = "both" if name in foreign else "inductile"
+        shown[name] = f"[{mark}] {describe_option(option)}"
+    return shown | {each.name: f"[{each.verdict}] {each}" for each in foreign.values() if each.name not in shown}
+
+
+def describe_option(option: dataclasses.Field[Any]) -> str:
+    """What an option of ours does, its default and choices."""
+    default = option.default if option.default is not dataclasses.MISSING else {}
+    choices = option.metadata["choices"]
+    among = f", one of {', '.join(map(repr, choices))}" if choices else ""
+    on = f"; on, and what changes: {changes}" if (changes := _what_is_on(option.name)) else ""
+    off = f"; off, and why: {reasons}" if (reasons := _what_is_off(option.name)) else ""
+    return f"{option.metadata['doc']} (default {default!r}{among}){on}{off}"
 
 
 def _what_is_on(option: str) -> str:

@@ -23,12 +23,13 @@ from ..lowering.registry import parse_passes
 from ..passes.graph.partition import Partition
 from ..passes.graph.round_decisions import RoundDecisions
 from ..passes.remarks import remark
-from .compile_graph import configured, is_joint, no_garbage_collection, reason_to_leave_it
+from .compile_graph import configured, is_joint, no_garbage_collection, reason_to_leave_it, run_joint_passes
 from .compiled import GraphReport, keep_report
 from .config import Config
 from .insertion import insert_passes
+from .observer import Observer
 from .run_passes import run_passes
-from .trace import Trace, trace_root
+from .trace import Trace
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ def partition_joint(
     aten level has no types for; of that the graphs that come out of it warn.
     """
     static = list(static_lifetime_input_indices or ())
+    run_joint_passes(graph, config)
     forward, backward = _split(graph, inputs, config, num_fwd_outputs, static)
     mark_saved(forward, num_fwd_outputs)
     return forward, backward
@@ -59,7 +61,7 @@ class _NotImportedError(UnsupportedError):
 def _split(
     graph: GraphModule, inputs: Sequence[Any], config: Config, num_fwd_outputs: int, static: Sequence[int]
 ) -> tuple[GraphModule, GraphModule]:
-    if config.partition == "inductile":
+    if config.custom_partitioner_fn is None and config.partition == "inductile":
         graph.graph.eliminate_dead_code()
         before = GraphCopy(graph)
         try:
@@ -73,7 +75,8 @@ def _split(
             before.restore()
             _tell(error)
     _mark_rounded(graph, inputs, config, num_fwd_outputs)
-    return torch_partition()(graph, inputs, num_fwd_outputs=num_fwd_outputs, static_lifetime_input_indices=static)
+    split = config.custom_partitioner_fn or torch_partition()
+    return split(graph, inputs, num_fwd_outputs=num_fwd_outputs, static_lifetime_input_indices=static)
 
 
 def _may_be_left_to_torch(error: Exception, config: Config) -> bool:
@@ -116,9 +119,8 @@ def _partition(
         except UnsupportedError as error:
             raise _NotImportedError(str(error)) from error
 
-    root = trace_root(config.trace)
-    trace = Trace.start(root, "joint") if root is not None else None
-    joint = run_passes(load, lambda module: joint_passes(config), config, report, trace)
+    trace = Trace.of(config, "joint")
+    joint = run_passes(load, lambda module: joint_passes(config), config, report, trace, Observer("joint"))
     if report.failures:
         keep_report(report)
     started = time.perf_counter()

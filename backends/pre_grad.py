@@ -9,10 +9,13 @@ from typing import Any
 
 from torch.fx import GraphModule
 
+from ..lowering.fx_custom_passes import run_custom_passes
 from ..lowering.fx_pre_grad import Adapter, run_pre_grad
+from ..lowering.pre_grad import pre_grad_names
 from ..passes.counters import active
 from ..passes.watching import Watch
-from .config import Config
+from .config import Config, names_of
+from .observer import PRE_GRAD, Observer
 from .run_passes import watch_flags
 from .trace import counters_json, fresh_folder, trace_root
 
@@ -25,16 +28,25 @@ def watched_pre_grad(graph: GraphModule, inputs: Sequence[Any], config: Config) 
 
     Returns what has to be done to the inputs of each call.
     """
-    root = trace_root(config.trace)
+    Observer("dynamo").show(PRE_GRAD, lambda: _text(graph))
+    adapters = _own_passes(graph, inputs, config)
+    run_custom_passes(graph, "pre_grad_custom_pass", config.pre_grad_custom_pass)
+    return adapters
+
+
+def _own_passes(graph: GraphModule, inputs: Sequence[Any], config: Config) -> list[Adapter]:
+    left_out = names_of(config.disabled_passes)
+    passes = ",".join(name for name in pre_grad_names(config.pre_grad) if name not in left_out)
+    root = trace_root(config)
     with _watch(config, count=root is not None):
         if root is None:
-            return run_pre_grad(graph, inputs, config.pre_grad, fallback_random=config.fallback_random)
+            return run_pre_grad(graph, inputs, passes, fallback_random=config.fallback_random)
         texts = {"input": _text(graph)}
 
         def keep(name: str) -> None:
             texts[name] = _text(graph)
 
-        adapters = run_pre_grad(graph, inputs, config.pre_grad, keep, config.fallback_random)
+        adapters = run_pre_grad(graph, inputs, passes, keep, config.fallback_random)
         if active():
             _write(fresh_folder(root, "dynamo", _numbers), texts)
         return adapters

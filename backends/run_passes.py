@@ -8,7 +8,7 @@ import logging
 import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 
 from .. import extensions
 from ..dialects.context import new_context
-from ..errors import PassError, PassFailureWarning, UnsupportedError
+from ..errors import PassError, PassFailureWarning, UnsupportedError, UserError
 from ..lowering.fx_import import ImportedGraph
 from ..lowering.registry import pass_class
 from ..lowering.reproducer import write_reproducer
@@ -25,7 +25,8 @@ from ..passes.printing import module_text
 from ..passes.remarks import remark
 from ..passes.watching import Watch, parse_flags
 from .compiled import GraphReport
-from .config import Config
+from .config import Config, names_of
+from .observer import Observer
 from .trace import Trace, trace_root
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ def run_passes(
     config: Config,
     report: GraphReport,
     trace: Trace | None = None,
+    observer: Observer | None = None,
 ) -> T:
     """What `load` imports, behind the passes that `choose` names for its module.
 
@@ -70,7 +72,7 @@ def run_passes(
     Raises PassError, with a reproducer, for any other pass that fails, and for every pass that changes an answer under
     `verify_each="numerics"`.
     """
-    run = _Run(load, choose, config, report, trace)
+    run = _Run(load, choose, config, report, trace, observer)
     while True:
         try:
             return run.once()
@@ -88,14 +90,17 @@ class _Run(Generic[T]):
         config: Config,
         report: GraphReport,
         trace: Trace | None,
+        observer: Observer | None,
     ) -> None:
         self.load = load
         self.choose = choose
         self.config = config
         self.report = report
         self.trace = trace
+        self.observer = observer
         self.passes: list[ModulePass] = []
         self.left_out: set[str] = set()
+        self.unwanted = names_of(config.disabled_passes)
 
     def once(self, verify_each: bool = False) -> T:
         """Import the graph and run the passes that have not failed yet. Raises PassError for one that fails."""
@@ -105,15 +110,19 @@ class _Run(Generic[T]):
         self.report.add_seconds("import", time.perf_counter() - started)
         if not self.passes:
             self.passes = list(self.choose(imported.module))
+            self.left_out |= disabled(self.passes, self.unwanted)
             if self.trace is not None:
                 self.trace.write("pipeline.txt", ",".join(map(str, self.passes)) + "\n")
-        with watch_of(self.config, self.report.kind, collect=self.trace is not None) as watch:
+        told = self.observer is not None and self.observer.wants_remarks
+        with watch_of(self.config, self.report.kind, collect=told or self.trace is not None) as watch:
             for name, reason in self.report.failures.items():
                 remark("failure", name, None, f"the program is compiled without it: {reason}")
             watchers = self._watchers(imported, watch)
             each = verify_each or bool(self.config.verify_each)
             manager = PassManager(self.passes, watchers, verify_each=each, skip=self.left_out)
             manager.run(new_context(), imported.module)
+        if self.observer is not None:
+            self.observer.show_remarks(watch.remarks)
         return loaded
 
     def _watchers(self, imported: ImportedGraph, watch: Watch) -> list[Instrumentation]:
@@ -121,6 +130,8 @@ class _Run(Generic[T]):
         if self.trace is not None:
             self.trace.report.remarks = watch.remarks
             watchers.append(self.trace)
+        if self.observer is not None:
+            watchers.append(self.observer)
         if self.config.verify_each == "numerics":
             from .numerics import NumericCheck
 
@@ -162,7 +173,7 @@ class _Run(Generic[T]):
 
     def _reproduce(self, error: PassError) -> str:
         """Write a reproducer; the graph is imported again, because the module is half rewritten."""
-        folder = trace_root(self.config.trace)
+        folder = trace_root(self.config)
         path = None if folder is None else os.fspath(folder / f"reproducer-{error.pass_name}-{os.getpid()}.mlir")
         counters, verify_each = self.config.debug_counter or None, self.config.verify_each
         try:
@@ -172,6 +183,15 @@ class _Run(Generic[T]):
         except Exception as failure:  # why the pass failed is what matters
             log.warning("no reproducer was written: %s", failure)
             return ""
+
+
+def disabled(passes: Sequence[ModulePass], names: Collection[str]) -> set[str]:
+    """Those of the named passes that run. UserError for one without which programs cannot be compiled."""
+    found = {each.name: each for each in passes if each.name in names}
+    for name, each in found.items():
+        if not is_optional(each):
+            raise UserError(f"option 'disabled_passes' names {name!r}", "programs cannot be compiled without this pass")
+    return set(found)
 
 
 _graphs = itertools.count()

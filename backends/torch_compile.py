@@ -19,6 +19,7 @@ from .host.gpu import is_gpu
 from .partition import partition_joint
 from .pre_grad import watched_pre_grad
 from .registration import withdraw
+from .torch_settings import torch_settings
 
 CompiledFunction = Callable[..., Any]
 
@@ -43,7 +44,11 @@ class InductileBackend:
 
         Raises UserError for a wrong mode or option, PassError for a bug of ours unless `on_error="eager"`.
         """
-        config = Config.resolve(mode, options)
+        config = Config.resolve(mode, options, torch_settings())
+        return self.compile(graph, example_inputs, config)
+
+    def compile(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any], config: Config) -> CompiledFunction:
+        """The same for a configuration that has been resolved."""
         if any(isinstance(each, torch.Tensor) and is_gpu(each.device.type) for each in example_inputs):
             from .triton.prepare import prepare
 
@@ -61,6 +66,42 @@ class InductileBackend:
     def reset(self) -> None:
         """Called by `torch._dynamo.reset()`: drops recorded graphs. The disk cache stays."""
         reset_recordings()
+
+
+class ChosenBackend:
+    """What `inductile.backend(...)` makes: the backend with a mode and options, which have been checked."""
+
+    __name__ = "inductile"
+
+    def __init__(self, mode: str | None, options: Mapping[str, Any]) -> None:
+        self.mode, self.options = mode, dict(options)
+        Config.resolve(mode, options)
+
+    def __call__(
+        self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **arguments: Any
+    ) -> CompiledFunction:
+        """As `InductileBackend`; a mode or options that torch.compile hands over count too, and more."""
+        options = {**self.options, **(arguments.get("options") or {})}
+        return BACKEND(graph, example_inputs, mode=arguments.get("mode") or self.mode, options=options)
+
+    def reset(self) -> None:
+        """As `InductileBackend`."""
+        BACKEND.reset()
+
+    def __repr__(self) -> str:
+        given = [repr(self.mode)] if self.mode else []
+        return f"inductile.backend({', '.join([*given, f'options={self.options!r}'])})"
+
+
+def backend(mode: str | None = None, *, options: Mapping[str, Any] | None = None, **more: Any) -> ChosenBackend:
+    """A value for `torch.compile(..., backend=...)` whose mode and options are checked here and now.
+
+        torch.compile(model, backend=inductile.backend(mode="max-autotune", emulate_precision_casts=True))
+
+    With `backend="inductile"` torch keeps `mode` and `options` to itself until the first call. Names with a dot go into
+    `options`. Raises UserError as `Config.resolve`.
+    """
+    return ChosenBackend(mode, {**(options or {}), **more})
 
 
 def compile_dynamo_graph(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +28,11 @@ from ..passes.counters import active
 from ..passes.instrumentation import PrintTree
 from ..passes.manager import Instrumentation
 from ..passes.timing import Timing
+from .config import Config
 from .report import Report
+from .torch_debug import torch_debug_folder
+
+log = logging.getLogger(__name__)
 
 #: takes one list of inputs and clears it
 BoxedFunction = Callable[[list[Any]], Any]
@@ -35,10 +40,12 @@ BoxedFunction = Callable[[list[Any]], Any]
 _numbers = itertools.count()
 
 
-def trace_root(option: str) -> Path | None:
-    """The folder that the option or INDUCTILE_TRACE names, if any."""
-    chosen = option or os.environ.get("INDUCTILE_TRACE", "")
-    return Path(chosen) if chosen else None
+def trace_root(config: Config) -> Path | None:
+    """The folder for traces, if any: of the option `trace`, of INDUCTILE_TRACE, or torch's own for `trace_enabled`."""
+    chosen = config.trace or os.environ.get("INDUCTILE_TRACE", "")
+    if chosen:
+        return Path(chosen)
+    return torch_debug_folder(config.trace_debug_dir) if config.trace_enabled else None
 
 
 def fresh_folder(root: Path, kind: str, numbers: Iterator[int]) -> Path:
@@ -76,9 +83,15 @@ class Trace(Instrumentation):
         self.report = Report(self.folder / "index.html", self.folder.name)
 
     @staticmethod
-    def start(root: Path, kind: str) -> Trace:
-        """A trace in a fresh folder `root/kind_N`. Raises UserError when it cannot be made."""
-        return Trace(fresh_folder(root, kind, _numbers))
+    def of(config: Config, kind: str) -> Trace | None:
+        """A trace in a fresh folder `kind_N`, where a configuration asks for one. UserError when it cannot be made."""
+        root = trace_root(config)
+        if root is None:
+            return None
+        trace = Trace(fresh_folder(root, kind, _numbers))
+        if config.trace_enabled:
+            log.warning("%s graph, debug trace: %s", kind, trace.folder)
+        return trace
 
     def write(self, name: str, text: str) -> None:
         """Write one more file into the folder."""
@@ -119,9 +132,9 @@ class Trace(Instrumentation):
             self.write(name, text)
         self.report.add_program(module, sources)
 
-    def watch_calls(self, compiled: BoxedFunction, constants: Sequence[Any]) -> BoxedFunction:
-        """`compiled`, which saves the inputs of its first call if INDUCTILE_TRACE_INPUTS asks for that."""
-        if os.environ.get("INDUCTILE_TRACE_INPUTS", "0") in ("", "0"):
+    def watch_calls(self, compiled: BoxedFunction, constants: Sequence[Any], config: Config) -> BoxedFunction:
+        """`compiled`, which saves the inputs of its first call where the option or INDUCTILE_TRACE_INPUTS asks."""
+        if not config.trace_save_real_tensors and os.environ.get("INDUCTILE_TRACE_INPUTS", "0") in ("", "0"):
             return compiled
         return _SavingInputs(compiled, constants, self.folder / "inputs")
 

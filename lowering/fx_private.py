@@ -350,3 +350,28 @@ def is_dispatched(overload: torch._ops.OpOverload) -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def inference_aware(custom: Any) -> bool:
+    """Whether a custom pass wants to know if a graph is for inference. Uses `torch._inductor.custom_graph_pass`."""
+    from torch._inductor import custom_graph_pass
+
+    kind = getattr(custom_graph_pass, "CustomInferenceAwareGraphPass", None)
+    return kind is not None and isinstance(custom, kind)
+
+
+def sort_nodes(graph: torch.fx.Graph) -> None:
+    """Put nodes behind those that they read, where custom passes have not.
+
+    Uses `torch._inductor.pattern_matcher.stable_topological_sort`, which takes its time to be imported.
+    """
+    seen: set[torch.fx.Node] = set()
+    for node in graph.nodes:
+        if not seen.issuperset(node.all_input_nodes):
+            break
+        seen.add(node)
+    else:
+        return
+    from torch._inductor.pattern_matcher import stable_topological_sort
+
+    stable_topological_sort(graph)

@@ -44,6 +44,11 @@ def _own_passes() -> dict[str, str]:
     return found
 
 
+def module_of_pass(name: str) -> str:
+    """The module of one of our passes, below the package; nothing for another name."""
+    return _own_passes().get(name, "")
+
+
 def _load(name: str, module_name: str) -> type[ModulePass]:
     module = importlib.import_module(f"{_PACKAGE}.{module_name}")
     for value in vars(module).values():

@@ -1,0 +1,110 @@
+"""Torch's log switches, for us: `TORCH_LOGS=output_code,fusion`, `TORCH_LOGS=+inductile`, `torch._logging.set_logs`.
+
+Uses `torch._logging._internal` of torch 2.11 to 2.14: `register_log`, `getArtifactLogger`, and the tables of names
+(`log_registry`) and of what is switched on (`log_state`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from ..lowering.registry import module_of_pass
+from ..passes.remarks import Remark
+
+ROOT = __name__.partition(".")[0]
+FUSION = {
+    "loop-fuse", "loop-inline", "loop-join-moments", "kernel-merge-loops", "kernel-merge-launches",
+    "kernel-join-columns", "kernel-online-softmax",
+}  # fmt: skip
+"""Passes that decide what runs together: their remarks are torch's artifact `fusion`."""
+_RECORDING = {"cudagraphs", "host-split-parts"}
+
+
+@cache
+def enter() -> None:
+    """Make our loggers known to torch, once.
+
+    They print through torch's handlers; `inductor` among the names of TORCH_LOGS and of `set_logs` means ours too.
+    """
+    from torch._logging import _internal as internal
+
+    registry = internal.log_registry
+    if not registry.is_log(ROOT):
+        internal.register_log(ROOT, ROOT)
+        _share_handlers(logging.getLogger(ROOT))
+    names = registry.log_alias_to_log_qnames
+    if ROOT not in names["inductor"]:
+        names["inductor"] = [*names["inductor"], ROOT]
+    level = logging.getLogger("torch._inductor").level
+    if level != logging.NOTSET and ROOT not in dict(internal.log_state.get_log_level_pairs()):
+        internal.log_state.enable_log(ROOT, level)
+        logging.getLogger(ROOT).setLevel(level)
+
+
+def _share_handlers(ours: logging.Logger) -> None:
+    """What torch has set up for its own loggers before ours was among them; `set_logs` replaces them together."""
+    ours.propagate = False
+    for handler in logging.getLogger("torch").handlers:
+        ours.addHandler(handler)
+
+
+@cache
+def artifact_logger(artifact: str) -> logging.Logger:
+    """The logger of ours for one of torch's artifacts, such as `output_code`."""
+    from torch._logging._internal import getArtifactLogger
+
+    enter()
+    return getArtifactLogger(ROOT, artifact)
+
+
+def shows(artifact: str) -> bool:
+    """Whether somebody reads an artifact: one that is off by default goes nowhere until it is switched on by name."""
+    logger = artifact_logger(artifact)
+    return logger.propagate and logger.isEnabledFor(logging.DEBUG)
+
+
+def show(artifact: str, title: str, text: str) -> None:
+    """Log an artifact."""
+    artifact_logger(artifact).debug("%s", f"{title}\n{text}")
+
+
+def wants_remarks() -> bool:
+    """Whether somebody reads remarks: as an artifact, or in the log of a pass."""
+    return any(map(shows, ("fusion", "perf_hints", "cudagraphs"))) or _passes_are_watched()
+
+
+def _passes_are_watched() -> bool:
+    enter()
+    root = f"{ROOT}.passes"
+    if logging.getLogger(root).isEnabledFor(logging.INFO):
+        return True
+    known = logging.root.manager.loggerDict
+    below = (each for name, each in known.items() if name.startswith(f"{root}."))
+    return any(isinstance(each, logging.Logger) and each.isEnabledFor(logging.INFO) for each in below)
+
+
+def log_remarks(kind: str, remarks: Iterable[Remark]) -> None:
+    """Remarks of one graph, each to the log of its pass and to the artifacts that it belongs to; equal ones once."""
+    times: Counter[str] = Counter()
+    first: dict[str, Remark] = {}
+    for each in remarks:
+        times[str(each)] += 1
+        first.setdefault(str(each), each)
+    for text, each in first.items():
+        said = f"{kind}: {text}" if times[text] == 1 else f"{kind}: {text} (x{times[text]})"
+        logger = logging.getLogger(f"{ROOT}.{module_of_pass(each.pass_name) or 'remarks'}")
+        logger.log(logging.DEBUG if each.kind == "analysis" else logging.INFO, "%s", said)
+        for artifact in artifacts_of(each):
+            if shows(artifact):
+                artifact_logger(artifact).debug("%s", said)
+
+
+def artifacts_of(remark: Remark) -> Sequence[str]:
+    """Torch's artifacts that show a remark: what costs time is `perf_hints`, but for what `fusion` shows anyway."""
+    found = ["cudagraphs"] if remark.pass_name in _RECORDING else []
+    if remark.pass_name in FUSION:
+        return [*found, "fusion"]
+    return [*found, "perf_hints"] if remark.kind == "missed" else found

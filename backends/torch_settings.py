@@ -1,0 +1,48 @@
+"""What torch is configured with, for the names that mean something here: `torch._inductor.config`, set or patched."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .config import Config, field_name
+from .option_names import SAME, TRANSLATED, WITHOUT_EFFECT, option_names
+
+TOLD_WHEN_SET = ("freezing", "cpp_wrapper", "nan_asserts", "memory_planning", "b2b_gemm_pass", "use_fast_math")
+"""Names without effect of which somebody who sets them for the whole process has to hear."""
+
+
+def torch_settings() -> dict[str, Any]:
+    """Options that hold for the whole process, under TorchInductor's names: those that ask for something.
+
+    They are set by assignment, by `torch._inductor.config.patch`, or by torch's environment variables. Empty where
+    nobody has loaded that module, which Dynamo does.
+    """
+    config: Any = sys.modules.get("torch._inductor.config")
+    found: dict[str, Any] = {}
+    for name, known in option_names().items() if config is not None else ():
+        if known.verdict == WITHOUT_EFFECT and name not in TOLD_WHEN_SET:
+            continue
+        value = _read(config, name)
+        if value is not None and _asks(config, name, value):
+            found[name] = value
+    return found
+
+
+def _read(config: Any, name: str) -> Any:
+    """The value of a setting; None where this torch has no such name."""
+    for part in name.split("."):
+        config = getattr(config, part, None)
+    return config
+
+
+def _asks(config: Any, name: str, value: Any) -> bool:
+    """Whether a value asks for something that is not so here anyway."""
+    known = option_names()[name]
+    if known.verdict == SAME:
+        is_ours = value == getattr(Config, field_name(name))
+        return not is_ours and (name != "compile_threads" or not config._is_default(name))
+    if known.verdict == TRANSLATED:
+        options = known.translate(value) or {}
+        return any(getattr(Config, option) != given for option, given in options.items())
+    return known.is_refused(value) or (known.verdict == WITHOUT_EFFECT and bool(value))

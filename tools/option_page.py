@@ -1,0 +1,93 @@
+"""`python -m inductile.tools.option_page docs/options.md` writes the page of options, from the tables."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ..backends.config import MODES, Config, describe_option
+from ..backends.option_names import REFUSED, SAME, TRANSLATED, WITHOUT_EFFECT, OptionName, option_names
+
+_HEAD = """# Options
+
+<!-- made by `python -m inductile.tools.option_page docs/options.md` -->
+
+<!-- not run: the tests of options run its like -->
+```python
+import torch
+import inductile
+
+model = torch.nn.Linear(8, 8)
+torch.compile(model, backend="inductile", options={"emulate_precision_casts": True})
+torch.compile(model, backend=inductile.backend(mode="max-autotune", emulate_precision_casts=True))
+```
+
+`inductile.backend(...)` checks its arguments at once. With the string torch keeps mode and options to itself until the
+first call, which then fails before any work, with the same message.
+
+What `torch._inductor.config` is set to, by assignment, by `patch` or by torch's environment variables, holds for the
+names that mean the same here or are translated. Options go before a mode, a mode before these settings.
+"""
+
+
+def page() -> str:
+    """The text of docs/options.md."""
+    names = list(option_names().values())
+    counts = {verdict: sum(each.verdict == verdict for each in names) for verdict in _TITLES}
+    lines = [_HEAD, *_modes(), "", "## Options of inductile", "", *_ours(), ""]
+    lines += [
+        "## Names of TorchInductor",
+        "",
+        f"Every name of `torch._inductor.config` in torch 2.11 to 2.14, {len(names)} of them: {counts[SAME]} mean the "
+        f"same here, {counts[TRANSLATED]} are translated, {counts[REFUSED]} are refused because they would change "
+        f"results, and {counts[WITHOUT_EFFECT]} are accepted without effect, of which one warning tells.",
+        "",
+    ]
+    for verdict, title in _TITLES.items():
+        lines += [f"### {title}", "", *_foreign([each for each in names if each.verdict == verdict]), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+_TITLES = {SAME: "The same here", TRANSLATED: "Translated", REFUSED: "Refused", WITHOUT_EFFECT: "Without effect"}
+
+
+def _modes() -> Iterator[str]:
+    yield from ("## Modes", "", "| mode | options |", "|---|---|")
+    for mode, options in MODES.items():
+        yield f"| `{mode}` | {', '.join(f'`{name}={value}`' for name, value in options.items()) or 'none'} |"
+
+
+def _ours() -> Iterator[str]:
+    yield from ("| name | what it does |", "|---|---|")
+    for option in dataclasses.fields(Config):
+        yield f"| `{option.metadata['group']}{option.name}` | {_cell(describe_option(option))} |"
+
+
+def _foreign(names: Sequence[OptionName]) -> Iterator[str]:
+    """Names with the same text are one row."""
+    if names and names[0].verdict == SAME:
+        yield ", ".join(f"`{each.name}`" for each in names) + "."
+        return
+    yield from ("| name | what becomes of it |", "|---|---|")
+    for text in dict.fromkeys(str(each) for each in names):
+        yield f"| {', '.join(f'`{each.name}`' for each in names if str(each) == text)} | {_cell(text)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the page to the file that is named, or print it."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given:
+        Path(given[0]).write_text(page())
+    else:
+        sys.stdout.write(page())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
