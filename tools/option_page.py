@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import sys
 from collections.abc import Iterator, Sequence
@@ -81,9 +82,11 @@ def _cell(text: str) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the page to the file that is named, or print it."""
-    given = list(sys.argv[1:] if argv is None else argv)
-    if given:
-        Path(given[0]).write_text(page())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", nargs="?", help="the page; without it, it is printed")
+    file = parser.parse_args(argv).file
+    if file:
+        Path(file).write_text(page())
     else:
         sys.stdout.write(page())
     return 0
