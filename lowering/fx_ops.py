@@ -247,7 +247,7 @@ class NodeImporter:
         args = [self._call_value(arg) for arg in node.args]
         kwargs = {name: self._call_value(arg) for name, arg in node.kwargs.items()}
         callee = callee_name(node.target)
-        op = CallOp.of(callee, args, kwargs, types, location, binds, pure=is_pure(node.target))
+        op = CallOp.of(callee, args, kwargs, types, location, binds, pure=is_pure(node.target) and not node.is_impure())
         inside = _wrapped(node) or node.target
         if _UNSAFE_TAG in getattr(inside, "tags", ()):
             op.attributes[UNSAFE] = UNIT

@@ -145,10 +145,19 @@ def split_joint(
         joint, list(saved), saved_sym_nodes=list(saved_numbers), num_fwd_outputs=forward_outputs
     )
     for node in reversed(backward.graph.nodes):
-        # a copy of the forward graph's, made because its arguments are there, would draw once more
-        if not node.users and torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+        # a copy of the forward graph's, made because its arguments are there, would draw, print or count once more
+        if node.op == "call_function" and not node.users and (_draws(node) or _is_of_forward(node)):
             backward.graph.erase_node(node)
     return forward, backward
+
+
+def _draws(node: torch.fx.Node) -> bool:
+    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+
+
+def _is_of_forward(node: torch.fx.Node) -> bool:
+    """Whether a call with an effect has had it in the forward graph."""
+    return node.is_impure() and not runs_in_backward(node)
 
 
 def fake_mode_of(inputs: Iterable[Any]) -> Any:

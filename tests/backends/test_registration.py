@@ -18,7 +18,7 @@ import inductile  # in front of torch, whose registry is then waited for
 import threading
 import torch
 
-start, faults = threading.Barrier(8), []
+start, faults = threading.Barrier(4), []
 
 def compile_one(number):
     def function(x):
@@ -31,7 +31,7 @@ def compile_one(number):
     except BaseException as error:
         faults.append(repr(error))
 
-threads = [threading.Thread(target=compile_one, args=(number,)) for number in range(8)]
+threads = [threading.Thread(target=compile_one, args=(number,)) for number in range(4)]
 for thread in threads:
     thread.start()
 for thread in threads:

@@ -6,6 +6,7 @@ there, and so does a test module that imports it. It is replaced before the modu
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib
 import importlib.util
@@ -38,7 +39,8 @@ def in_place_of_inductor(backend: str) -> Iterator[None]:
         compile_with: Any = torch._dynamo.lookup_backend(backend)
 
         def compile_fx(graph: Any, example_inputs: Any, *_: Any, **__: Any) -> Any:
-            return compile_with(graph, example_inputs)
+            options = _shared_options() if backend == "inductile" else {}
+            return compile_with(graph, example_inputs, **({"options": options} if options else {}))
 
         setattr(entry, "compile_fx", compile_fx)  # noqa: B010 - its signature is another one
     try:
@@ -47,8 +49,64 @@ def in_place_of_inductor(backend: str) -> Iterator[None]:
         setattr(entry, "compile_fx", original)  # noqa: B010
 
 
+#: options of Inductor that this package has under the same name, and with the same meaning
+SHARED_OPTIONS = ("fallback_random", "emulate_precision_casts")
+
+
+def _shared_options() -> dict[str, Any]:
+    """What a test has set of them."""
+    from torch._inductor import config
+
+    return {name: True for name in SHARED_OPTIONS if getattr(config, name, False)}
+
+
+class MissingNameError(unittest.SkipTest):
+    """A test uses what the installed torch does not have."""
+
+
+class MissingName:
+    """Stands for what a test module imports from torch, and the installed torch lacks; who uses it skips."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise MissingNameError(f"this torch has no {self._name}")
+
+    def __getattr__(self, name: str) -> Any:
+        raise MissingNameError(f"this torch has no {self._name}, whose {name} is used")
+
+
+def supply_missing_names(path: Path) -> list[str]:
+    """Put a `MissingName` where a test module imports a name that a module of torch lacks; the names.
+
+    The file and torch may be of different commits, between which private names come and go.
+    """
+    found: list[str] = []
+    for statement in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(statement, ast.ImportFrom) or not str(statement.module).startswith("torch."):
+            continue
+        try:
+            module = importlib.import_module(str(statement.module))
+        except ImportError:
+            continue  # told by the statement itself where it runs
+        for name in (each.name for each in statement.names if each.name != "*"):
+            if not hasattr(module, name) and not _is_module(f"{statement.module}.{name}"):
+                found.append(f"{statement.module}.{name}")
+                setattr(module, name, MissingName(found[-1]))
+    return found
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 def load(path: Path) -> ModuleType:
     """Import a test module; files beside it and in the folder above can be imported from it."""
+    supply_missing_names(path)
     for folder in (path.parent.parent, path.parent):
         if str(folder) not in sys.path:
             sys.path.insert(0, str(folder))
@@ -90,7 +148,7 @@ def time_limit(seconds: int) -> Iterator[None]:
 
 
 def run_test(name: str, test: unittest.TestCase, device: str, seconds: int = 120) -> dict[str, Any]:
-    """A test's result: pass, fail, skipped, or not owed, with the reason."""
+    """A test's result: pass, fail, skipped, or not owed, with the reason; `text` is the end of the traceback."""
     result, started = unittest.TestResult(), time.perf_counter()
     written = io.StringIO()
     status, problem = "pass", ""
@@ -116,11 +174,15 @@ def run_test(name: str, test: unittest.TestCase, device: str, seconds: int = 120
         "status": status,
         "problem": problem[:400],
         "seconds": round(time.perf_counter() - started, 2),
-    }
+    } | ({"text": "\n".join(texts)[-TEXT:]} if texts else {})
+
+
+#: characters of a traceback that are kept
+TEXT = 4000
 
 
 def _last_line(traceback: str) -> str:
-    """The error at the end of a traceback."""
-    lines = traceback.strip().splitlines()
+    """The error at the end of a traceback, without torch's advice on how to repeat the test."""
+    lines = traceback.partition("\nTo execute this test, run the following")[0].strip().splitlines()
     starts = [k for k, line in enumerate(lines) if re.match(r"^[\w.]+(Error|Exception|Failed|Warning|Failure)\b", line)]
     return " ".join(line.strip() for line in lines[starts[-1] if starts else -1 :] if line.strip())[:400]

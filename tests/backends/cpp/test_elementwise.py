@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,14 +29,15 @@ Function = Callable[..., torch.Tensor]
 
 
 def kernel_text(op: str, source: torch.dtype, target: torch.dtype, operands: int, tail: str = "") -> str:
-    """A kernel that maps an op over vectors of n elements."""
+    """A kernel that maps an op over vectors of n elements. A name of its own: equal ones share no compiler process."""
     element = element_text(source)
+    kernel = re.sub(r"\W", "_", f"{op} {element} {source}")
     names = ["a", "b", "c"][:operands]
     buffers = [f"%x{k}: !kernel.buffer<{element}, n>" for k in range(operands)]
     loads = [f"%{name} = kernel.load %x{k}[i0]" for k, name in enumerate(names)]
     body = "\n    ".join([*loads, f"%r = {op} {', '.join(f'%{n}' for n in names)}{tail or f' : {element}'}"])
     return f"""
-kernel.func @k({", ".join(buffers)}, %y: !kernel.buffer<{element_text(target)}, n>) symbols (n) {{
+kernel.func @{kernel}({", ".join(buffers)}, %y: !kernel.buffer<{element_text(target)}, n>) symbols (n) {{
   kernel.for i0 in 0 to n map vector {{
     {body}
     kernel.store %r, %y[i0]

@@ -1,4 +1,4 @@
-"""What runs in Triton's interpreter, which is slow: of each table, a third at each commit."""
+"""What runs in Triton's interpreter, which is slow: of each table, a quarter at each commit."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ import pytest
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     if item.path.name.startswith("interpreted_"):
-        item.add_marker(pytest.mark.rotates(3))
+        item.add_marker(pytest.mark.rotates(4))

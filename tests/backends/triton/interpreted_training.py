@@ -96,12 +96,12 @@ def _gradients(module: nn.Module, call: Callable[..., torch.Tensor], x: torch.Te
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("training", [False, True])
 def test_convolutions(training: bool, dynamic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split_reductions, "MIN_COLUMN_PART", 32)  # each program takes the interpreter milliseconds
+    monkeypatch.setattr(split_reductions, "MIN_COLUMN_PART", 16)  # each program takes the interpreter milliseconds
     torch._dynamo.reset()
     torch.manual_seed(0)
     module = Pooled().train(training)
     twin, exact = copy.deepcopy(module), copy.deepcopy(module).double()
-    x = torch.randn(2, 4, 16, 16)
+    x = torch.randn(2, 4, 12, 12)
     backend = Interpreted()
     if dynamic:
         torch._dynamo.mark_dynamic(x, 0)
