@@ -77,6 +77,11 @@ class Config:
         "on a GPU, let products whose rows begin at unaligned addresses read and write aligned ones, where measured "
         "rates of the GPU say that it pays",
     )
+    freezing: bool | None = _option(
+        None,
+        "in inference, compute what parameters and buffers alone decide once, and keep it until one of them changes; "
+        "writes through `.data` are not seen. None: as torch._inductor.config.freezing says",
+    )
     memory_pool: bool = _option(
         True,
         "on the CPU, keep memory for intermediate values between calls, where that does not raise the peak of a call; "
