@@ -28,6 +28,7 @@ from ..passes.host.split_parts import HostSplitParts
 from ..passes.remarks import remark
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
+from .freezing import freeze, with_freezing
 from .graphs.recording import Recording
 from .host.lazy_bits import carrying_now
 from .host.products import faster_library
@@ -102,7 +103,7 @@ def reason_to_leave_it(error: Exception, config: Config) -> str | None:
 def _compile(
     graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str, recording: Recording | None
 ) -> BoxedFunction:
-    config = with_torch_flags(config)
+    config = with_freezing(with_torch_flags(config), kind)
     report = GraphReport(kind)
 
     constants = 0
@@ -113,6 +114,8 @@ def _compile(
         if kind == "backward":
             imported.hold_layouts()
         constants = len(imported.constants)
+        if config.freezing:
+            freeze(imported, graph)
         return imported
 
     trace = Trace.of(config, kind)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from ..dialects import host, kernel
-from ..dialects.aten import AtenOp, CallOp
+from ..dialects.aten import AtenOp, CallOp, TensorType
 from ..dialects.machine import targets_of
+from ..passes.common.costs import tensor_bytes
 from ..passes.common.implementations import IMPLEMENTATION
 from ..passes.common.library_calls import LibraryCall, decomposed_attention, library_calls
 from .host.program import HostProgram
@@ -31,6 +32,8 @@ class GraphReport:
     products:   matrix products and attention, with who computes them
     seconds:    stage -> seconds
     failures:   passes that failed and were left out -> why
+    once:       kernel or op -> how often it runs when weights are new, for results that are kept from then on
+    kept_bytes: what these take
     """
 
     kind: str
@@ -40,6 +43,8 @@ class GraphReport:
     seconds: dict[str, float] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+    once: dict[str, int] = field(default_factory=dict)
+    kept_bytes: int = 0
 
     def add_seconds(self, stage: str, seconds: float) -> None:
         """Add to the time of a stage."""
@@ -54,25 +59,30 @@ class GraphReport:
         self.products += library_calls(module, targets_of(module).main)
         launches: Counter[str] = Counter()
         calls: Counter[str] = Counter()
-        for function in module.ops:
-            if isinstance(function, kernel.FuncOp):
-                launches.setdefault(function.sym_name.data, 0)
-            if not isinstance(function, host.FuncOp):
-                continue
+        once: Counter[str] = Counter()
+        functions = [function for function in module.ops if isinstance(function, host.FuncOp)]
+        for function in functions:
+            kept = function.kept is not None
             for op in function.body.block.ops:
                 if isinstance(op, host.LaunchOp):
-                    launches[op.kernel.root_reference.data] += 1
+                    (once if kept else launches)[op.kernel.root_reference.data] += 1
                 elif isinstance(op, AtenOp | CallOp):
-                    calls[_called(op)] += 1
-        self.kernels, self.aten_calls = dict(launches), dict(calls)
+                    (once if kept else calls)[_called(op)] += 1
+            types = function.function_type.outputs.data if kept else ()
+            self.kept_bytes += sum(tensor_bytes(type_, {}) for type_ in types if isinstance(type_, TensorType))
+        for function in module.ops:
+            if isinstance(function, kernel.FuncOp) and function.sym_name.data not in once:
+                launches.setdefault(function.sym_name.data, 0)
+        self.kernels, self.aten_calls, self.once = dict(launches), dict(calls), dict(once)
         self.sources = program.sources
 
     def __str__(self) -> str:
         calls = ", ".join(f"{name} x{count}" for name, count in self.aten_calls.items()) or "none"
         failures = f"left out, because they failed: {', '.join(self.failures)}; " if self.failures else ""
+        kept = f"{sum(self.once.values())} run once, {self.kept_bytes} bytes kept; " if self.once else ""
         return (
             f"{self.kind}: {sum(self.kernels.values())} launches of {len(self.kernels)} kernels; "
-            f"ATen calls: {calls}; {failures}{sum(self.seconds.values()):.3f} s"
+            f"ATen calls: {calls}; {kept}{failures}{sum(self.seconds.values()):.3f} s"
         )
 
 

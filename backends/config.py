@@ -89,6 +89,11 @@ class Config:
         "on a GPU, compute products of a matrix and few vectors by kernels that fuse with what is around them, where "
         "that was measured to be faster than the library",
     )
+    freezing: bool | None = _option(
+        None,
+        "in inference, compute what parameters and buffers alone decide once, and keep it until one of them changes; "
+        "writes through `.data` are not seen. None: as torch._inductor.config.freezing says",
+    )
     memory_pool: bool = _option(
         True,
         "on the CPU, keep memory for intermediate values between calls, where that does not raise the peak of a call; "

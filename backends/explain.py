@@ -30,6 +30,7 @@ class Explanation:
         for report in self.reports:
             rows = [(name, "kernel", str(n)) for name, n in report.kernels.items()]
             rows += [(name, "ATen call", str(n)) for name, n in report.aten_calls.items()]
+            rows += [(name, "once", str(n)) for name, n in report.once.items()]
             lines += [str(report), *_table(("what runs", "kind", "times"), rows), ""]
             if report.products:
                 titles = ("product or attention", "estimated us", "times", "line", "library kernel and why")

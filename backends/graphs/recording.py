@@ -16,6 +16,7 @@ from ...dialects.machine import targets_of
 from ...errors import UserError
 from ...machines import in_host_memory
 from ...passes.common.functions import kernels_of
+from ...passes.common.kept import is_kept_value
 from ...passes.host._capturable import obstacles
 from ...passes.remarks import format_location, remark
 from ..config import Config
@@ -123,10 +124,12 @@ class Recording:
             *(private.unknown_placeholder("constant") for _ in imported.constants),
         ]
         kernels = kernels_of(imported.module)
+        for kept in program.kept.values():
+            kept.in_place = True
         checks: Sequence[Callable[[], None]] = program.checks
         parts = {op.sym_name.data: op for op in imported.module.ops if isinstance(op, host.FuncOp)}
         for call in function.body.block.ops:
-            if not isinstance(call, host.CallOp):
+            if not isinstance(call, host.CallOp) or call.kept is not None:
                 continue
             name = call.callee.root_reference.data
             written = set(written_arguments(parts[name], kernels))
@@ -145,7 +148,8 @@ class Recording:
                 ],
                 "mutated_input_idxs": sorted(written),
             }
-            fixed = [k for k, place in enumerate(places) if place is not None and place in static]
+            fixed = [k for k, (v, place) in enumerate(zip(call.arguments, places, strict=True))
+                     if is_kept_value(v) or (place is not None and place in static)]  # fmt: skip
             recorded = Recorded(program.parts[name].run, fixed, facts, self.config, checks)
             program.call_instead(name, recorded)
             checks = ()

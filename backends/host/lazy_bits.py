@@ -136,7 +136,7 @@ def _written(op: Operation, kernels: Mapping[str, kernel.FuncOp]) -> list[SSAVal
     if isinstance(op, host.LaunchOp):
         return written_by(op, kernels.get(op.kernel.root_reference.data))
     if isinstance(op, host.CallOp):
-        return list(op.arguments)
+        return [] if op.kept is not None else list(op.arguments)
     if isinstance(op, CallOp):
         return list(op.written) if op.writes is not None or op.pure is not None else list(op.inputs)
     if isinstance(op, AtenOp):

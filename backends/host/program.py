@@ -14,6 +14,7 @@ from ...dialects import host, kernel
 from ...errors import UserError
 from ...passes.common.functions import called, kernels_of
 from .emit import HostEmitter
+from .kept import KeptResults
 from .launchers import Launcher, generator_of, make_launcher
 from .regions import Region
 
@@ -30,6 +31,7 @@ class HostProgram:
     sources: file name -> text, of the program and of its kernels
     run:     the generated function itself, which saves callers that are called often a frame
     parts:   the programs that it calls, by name
+    kept:    those that it calls whose results are kept from call to call, by name
     checks:  what raises errors that kernels on a GPU have reported since, without waiting for it
     """
 
@@ -42,13 +44,16 @@ class HostProgram:
         parts: Mapping[str, HostProgram] | None = None,
         called: Mapping[str, str] | None = None,
         watched: str = "",
+        kept: Mapping[str, KeptResults] | None = None,
     ) -> None:
         self.source = source
         self._watched = watched
         self.parts = dict(parts or {})
+        self.kept = dict(kept or {})
         self._called = dict(called or {})
         self._namespace = namespace
-        namespace.update({variable: self.parts[name].run for name, variable in self._called.items()})
+        runs = {**{name: part.run for name, part in self.parts.items()}, **self.kept}
+        namespace.update({variable: runs[name] for name, variable in self._called.items()})
         self.checks = tuple(checks)
         self.sources = {"program.py": source, **sources}
         filename = f"<inductile program {next(_NUMBERS)}>"
@@ -95,17 +100,22 @@ def build(
         raise UserError(f"the module has {len(outer)} host functions", "keep the one that is to run")
     launchers = _compile(functions, kernels_of(module), config, checked)
     parts: dict[str, HostProgram] = {}
+    kept: dict[str, KeptResults] = {}
     for function in functions:
         if function is not outer[0]:  # what it is given was looked at by the caller
             emitter = _emitter(function, module, launchers, references or {}, (), checked)
-            parts[function.sym_name.data] = HostProgram(emitter.source(), emitter.constants.namespace, {})
+            name, program = function.sym_name.data, HostProgram(emitter.source(), emitter.constants.namespace, {})
+            parts[name] = program
+            if function.kept is not None:
+                kept[name] = KeptResults(name, program.run)
     emitter = _emitter(outer[0], module, launchers, references or {}, carriers, checked)
     source = emitter.source()
     sources = {f"{name}.py": part.source for name, part in parts.items()}
     sources |= {name: text for launcher in launchers.values() for name, text in launcher.sources.items()}
     checks = [check for launcher in launchers.values() for check in getattr(launcher, "checks", ())]
     watched = emitter.watched_source()
-    return HostProgram(source, emitter.constants.namespace, sources, checks, parts, emitter.parts, watched)
+    parts = {name: part for name, part in parts.items() if name not in kept}
+    return HostProgram(source, emitter.constants.namespace, sources, checks, parts, emitter.parts, watched, kept)
 
 
 def emitter_of(

@@ -40,6 +40,9 @@ from ..aten.types import TensorType
 from ..sym import MapAttr, SymAttr, SymbolAttr, parse_expr, parse_exprs_until
 from ..traits import Isolated
 
+_FLAGS = ("recorded", "kept")
+"""What a function may be, as words behind its type."""
+
 
 @irdl_op_definition
 class FuncOp(IRDLOperation):
@@ -51,7 +54,8 @@ class FuncOp(IRDLOperation):
     `symbols` declares each integer symbol: where it comes from, its range, divisibility and hint. `given [0, 2]` behind
     them says which arguments the caller keeps nothing of: what a forward graph saved for a backward graph. Their memory
     is free when the program frees them. A `recorded` function is a part of the one that calls it, for a CUDA graph to
-    record and replay: `host.func @f_part_0(%x: T) -> (T) symbols [...] recorded { ... }`.
+    record and replay: `host.func @f_part_0(%x: T) -> (T) symbols [...] recorded { ... }`. A `kept` one makes of weights
+    what the one that calls it reads of them; it runs again only when they have changed.
     """
 
     name = "host.func"
@@ -60,6 +64,7 @@ class FuncOp(IRDLOperation):
     symbols = prop_def(ArrayAttr[SymbolAttr])
     given = opt_prop_def(DenseArrayBase)
     recorded = opt_prop_def(UnitAttr)
+    kept = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     traits = traits_def(Isolated(), SymbolOpInterface())
 
@@ -113,10 +118,9 @@ class FuncOp(IRDLOperation):
         given: list[int] = []
         if parser.parse_optional_keyword("given") is not None:
             given = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        recorded = parser.parse_optional_keyword("recorded") is not None
+        flags = [flag for flag in _FLAGS if parser.parse_optional_keyword(flag) is not None]
         function = FuncOp.of(sym_name, results, ArrayAttr(symbols), parser.parse_region(arguments), given=given)
-        if recorded:
-            function.properties["recorded"] = UnitAttr()
+        function.properties.update(dict.fromkeys(flags, UnitAttr()))
         return function
 
     def print(self, printer: Printer) -> None:
@@ -136,8 +140,9 @@ class FuncOp(IRDLOperation):
             printer.print_string("]")
         if self.given is not None:
             printer.print_string(f" given [{', '.join(map(str, self.given_numbers))}]")
-        if self.recorded is not None:
-            printer.print_string(" recorded")
+        for flag in _FLAGS:
+            if flag in self.properties:
+                printer.print_string(f" {flag}")
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)
 
@@ -309,6 +314,8 @@ class _CallsHostFunction(SymbolUserOpInterface):
         types = FunctionType.from_lists([v.type for v in op.arguments], [r.type for r in op.out])
         if callee.function_type != types:
             raise VerifyException(f"@{name} is of type {callee.function_type}, the call of {types}")
+        if (callee.kept is None) != (op.kept is None):
+            raise VerifyException(f"of the call and @{name} only one says that the results are kept")
 
 
 @irdl_op_definition
@@ -317,11 +324,13 @@ class CallOp(IRDLOperation):
 
     The symbols of the other program are arguments or sizes of them, and have the same names here. Nothing that it
     returns is in memory of an argument. `host-inline` puts the program in its place; the calls that `host-split-parts`
-    makes stay. The verifier checks the callee's types.
+    makes stay, and so does one whose results are kept from call to call, `%p = host.call kept @f_weights(%w) : T`:
+    nothing writes these. The verifier checks the callee's types.
     """
 
     name = "host.call"
     callee = prop_def(SymbolRefAttr)
+    kept = opt_prop_def(UnitAttr)
     arguments = var_operand_def()
     out = var_result_def()
     traits = traits_def(_CallsHostFunction())
@@ -332,24 +341,29 @@ class CallOp(IRDLOperation):
         arguments: Sequence[SSAValue],
         results: Sequence[Attribute],
         location: LocationAttr | None = None,
+        kept: bool = False,
     ) -> CallOp:
         """Build from the name of a `host.func`, its arguments and the types of its results."""
-        return CallOp.create(operands=arguments, properties={"callee": callee}, result_types=results, location=location)
+        properties: dict[str, Attribute] = {"callee": callee}
+        if kept:
+            properties["kept"] = UnitAttr()
+        return CallOp.create(operands=arguments, properties=properties, result_types=results, location=location)
 
     @classmethod
     def parse(cls, parser: Parser) -> CallOp:
-        """Parse `@f(%x, %y) : T, U`."""
+        """Parse `@f(%x, %y) : T, U` or `kept @f(%x) : T`."""
+        kept = parser.parse_optional_keyword("kept") is not None
         callee = SymbolRefAttr(parser.parse_symbol_name())
         with parser.in_parens():
             arguments = parse_ssa_list(parser)
         types: list[Attribute] = []
         if parser.parse_optional_punctuation(":") is not None:
             types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        return CallOp.of(callee, arguments, types)
+        return CallOp.of(callee, arguments, types, kept=kept)
 
     def print(self, printer: Printer) -> None:
         """Print what `parse` reads."""
-        printer.print_string(" ")
+        printer.print_string(" kept " if self.kept is not None else " ")
         printer.print_symbol_name(self.callee.root_reference.data)
         printer.print_string("(")
         print_ssa_list(printer, self.arguments)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import ArrayAttr, LocationAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, LocationAttr, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
@@ -18,6 +18,7 @@ from ...dialects.aten.types import TensorType
 from ...dialects.sym import ONE, ZERO, MapAttr, Ranges, SymAttr, SymbolAttr, symbol
 from ...dialects.sym.ranges import NOTHING
 from ...errors import UnsupportedError
+from ...passes.common.kept import KEPT, is_kept_call, is_kept_function
 from ...passes.common.numbering import AttributeTokens, Key
 from ...passes.counters import counter
 from ...passes.kernel.locations import merged
@@ -101,6 +102,8 @@ class FunctionLowering:
         program = host.FuncOp.of(name, results, ArrayAttr(declarations), Region(body), self.function.location)
         if given is not None:
             program.properties["given"] = given
+        if is_kept_function(self.function):
+            program.properties[KEPT] = UnitAttr()
         self.module.insert_op_before(program, self.function)
         self.module.erase_op(self.function, safe_erase=False)
 
@@ -179,7 +182,9 @@ class FunctionLowering:
         body.erase_op(copy)
 
     def _call(self, op: func.CallOp, body: Block) -> None:
-        call = host.CallOp.of(op.callee, tuple(op.operands), [r.type for r in op.results], op.location)
+        call = host.CallOp.of(
+            op.callee, tuple(op.operands), [r.type for r in op.results], op.location, is_kept_call(op)
+        )
         body.insert_op_before(call, op)
         for old, new in zip(op.results, call.results, strict=True):
             new.name_hint = old.name_hint

@@ -92,20 +92,26 @@ def elsewhere(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def is_handed_in(value: SSAValue) -> bool:
-    """Whether a value is an argument of a private function or a result of a call: another function makes it."""
+    """Whether a value is an argument of a private function or a result of a call: another function makes it.
+
+    What a kept function takes and gives lies in memory.
+    """
     owner = value.owner
     if type(owner) is CallOp:
-        return True
-    function = owner.parent_op() if isinstance(owner, Block) else None
-    return isinstance(function, FuncOp) and function.sym_visibility is not None
+        return "kept" not in owner.attributes
+    return isinstance(owner, Block) and _is_layer(owner.parent_op())
 
 
 def is_handing_over(op: Operation) -> bool:
     """Whether an op gives its operands to another function: a call, or the end of a private function."""
     if type(op) is not ReturnOp:
-        return type(op) is CallOp
-    function = op.parent_op()
-    return isinstance(function, FuncOp) and function.sym_visibility is not None
+        return type(op) is CallOp and "kept" not in op.attributes
+    return _is_layer(op.parent_op())
+
+
+def _is_layer(function: Operation | None) -> bool:
+    """Whether something is a private function that runs in each call."""
+    return isinstance(function, FuncOp) and function.sym_visibility is not None and "kept" not in function.attributes
 
 
 def _callee(call: CallOp) -> FuncOp:

@@ -14,6 +14,7 @@ from ...machines import in_host_memory
 from ..host.lifetimes import Lifetimes, is_tensor, type_of
 from .caching_allocator import Block, CachingAllocator
 from .costs import symbol_values, tensor_bytes
+from .kept import is_kept_value
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class _Walk:
         return self.profile
 
     def _is_memory(self, value: SSAValue) -> bool:
-        return is_tensor(value) and self.lifetimes.roots(value) == {value}
+        return is_tensor(value) and not is_kept_value(value) and self.lifetimes.roots(value) == {value}
 
     def _make(self, value: SSAValue) -> None:
         kind = type_of(value)

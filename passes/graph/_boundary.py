@@ -17,6 +17,7 @@ from ...dialects.machine import target_at
 from ...dialects.raw import operands_of
 from ...machines import Library
 from ..common.estimates import Estimates
+from ..common.kept import is_kept_value
 from ._repeats import Repeat
 from ._segments import Positions, Segment, base_of, is_anchor, is_constant, is_pointwise, is_recomputed, readers
 
@@ -163,7 +164,7 @@ def is_in_memory(value: SSAValue) -> bool:
     that is no pointwise op goes over its input more than once.
     """
     owner = value.owner
-    if isinstance(owner, Block):
+    if isinstance(owner, Block) or is_kept_value(value):
         return True
     reading = list(readers(value))
     if is_anchor(owner):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.ir import Operation, SSAValue
+from xdsl.traits import IsTerminator
 
 from ...dialects.aten import MemoryFormat, TensorType
 from ...dialects.sym import ONE, Expr
+from ..common.kept import is_frozen, mark_packing
 from ..common.memory import Mutations
 from ._recompute import RecomputeClass, recompute_class
 from ._replacement import ReplacementBuilder, type_of
@@ -59,16 +62,36 @@ class Matrix:
         self.inner = inner
         self.pads = (self.pads[0] + rows, self.pads[1] + columns)
 
+    @property
+    def source(self) -> SSAValue:
+        """What the value is a view of."""
+        value = self.value
+        while (source := viewed(value)) is not None:
+            value = source
+        return value
+
     def extra_copies(self) -> int:
-        """How often the elements cross the memory for a copy: a nest that makes them alone for this writes them so."""
+        """How often the elements cross the memory for a copy: a nest that makes them alone for this writes them so.
+
+        A frozen argument is copied once, and the copy kept.
+        """
         if not self.is_fresh:
             return 0
         value, alone = self.value, self.value.has_one_use()
-        while isinstance(value.owner, Operation) and recompute_class(value.owner) is RecomputeClass.FREE:
-            value = value.owner.operands[0]
+        while (source := viewed(value)) is not None:
+            value = source
             alone &= value.has_one_use()
+        if is_frozen(value):
+            return 0
         is_nest = isinstance(value.owner, Operation) and recompute_class(value.owner) in _NESTS
         return 2 if not is_nest else int(not alone)
+
+
+def viewed(value: SSAValue) -> SSAValue | None:
+    """What a value is a view of, one step up."""
+    owner = value.owner
+    is_view = isinstance(owner, Operation) and recompute_class(owner) is RecomputeClass.FREE
+    return owner.operands[0] if isinstance(owner, Operation) and is_view else None
 
 
 class Arranger:
@@ -91,6 +114,7 @@ class Arranger:
             copy = known[0]
         else:
             copy = _copy(aten, transposed(aten, base) if stored is None else stored, pads, matrix.fill)
+            mark_packing(cast(Operation, copy.owner), matrix.source)
             self._made[key] = copy, reader
         return transposed(aten, copy) if is_turned else copy
 
@@ -126,3 +150,16 @@ def _transposed_of(value: SSAValue) -> SSAValue | None:
     swapped = (*old.shape[:-2], old.shape[-1], old.shape[-2])
     strides = (*old.strides[:-2], old.strides[-1], old.strides[-2])
     return source if new.shape == swapped and new.strides == strides else None
+
+
+def only_nests_read(value: SSAValue) -> bool:
+    """Whether all readers of a value, through views, become nests, which read any strides."""
+    for use in value.uses:
+        if use.operation.has_trait(IsTerminator):
+            return False
+        kind = recompute_class(use.operation)
+        if kind is RecomputeClass.FREE and not all(map(only_nests_read, use.operation.results)):
+            return False
+        if kind in (RecomputeClass.HEAVY, RecomputeClass.NEVER):
+            return False
+    return True

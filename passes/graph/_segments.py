@@ -12,6 +12,7 @@ from xdsl.traits import IsTerminator
 from ...dialects.aten import AtenOp
 from ...dialects.effects import is_pure
 from ...dialects.raw import operands_of
+from ..common.kept import is_kept_value
 from ..common.memory import may_return_alias
 from ..common.numbering import AttributeTokens
 
@@ -145,7 +146,7 @@ def segment_at(positions: Positions, start: int, period: int) -> Segment:
 def is_kept(value: SSAValue) -> bool:
     """Whether a value is in memory whatever becomes of the nests around it: `loop-inline` asks for that."""
     owner = value.owner
-    if isinstance(owner, Block) or is_anchor(owner):
+    if isinstance(owner, Block) or is_anchor(owner) or is_kept_value(value):
         return True
     return any(is_anchor(op) or op.has_trait(IsTerminator) for op in readers(value))
 
@@ -172,7 +173,7 @@ def _origin(positions: Positions, value: SSAValue, start: int, period: int) -> o
     """Where an input comes from: the segment in front, a fixed value, or an argument of the function."""
     base = base_of(value)
     made = positions.of.get(id(base))
-    if made is None:
+    if made is None or is_kept_value(base):
         return "argument"
     if start - period <= made < start:
         return made - start, base.index  # pyright: ignore[reportAttributeAccessIssue]

@@ -17,6 +17,7 @@ from ...dialects.aten import AtenOp
 from ...dialects.raw import operands_of, ops_of
 from ..common.estimates import Estimates
 from ..common.functions import functions
+from ..common.kept import is_kept_function
 from ..common.memory import written_value
 from ..counters import counter
 from ..remarks import remark
@@ -75,9 +76,10 @@ class OutlineRepeats(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function that nothing was outlined from."""
-        if not self.enabled or any(f.sym_visibility is not None for f, _ in functions(op)):
+        running = [(f, block) for f, block in functions(op) if not is_kept_function(f)]
+        if not self.enabled or any(f.sym_visibility is not None for f, _ in running):
             return
-        for function, block in list(functions(op)):
+        for function, block in running:
             ops = ops_of(block)[:-1]
             if len(ops) >= self.saved:
                 _Search(self, function, block, ops).run()

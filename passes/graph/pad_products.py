@@ -9,7 +9,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import IsTerminator
 
 from ...dialects.aten import AtenOp, Device, MemoryFormat, TensorType
 from ...dialects.machine import targets_of
@@ -19,12 +18,12 @@ from ...machines.products import LAUNCH, TF32
 from ..common.estimates import Estimates
 from ..common.functions import functions
 from ..common.implementations import ALIGNMENT, IMPLEMENTATION, SCRATCH, SCRATCH_BYTES, TURNS, alignment, turns
+from ..common.kept import mark_packing
 from ..common.memory import Mutations
 from ..common.product_times import element_bytes, product_nanoseconds
 from ..counters import counter
 from ..remarks import remark
-from ._operands import COLUMNS, ROWS, Arranger, Matrix, padding, transposed
-from ._recompute import RecomputeClass, recompute_class
+from ._operands import COLUMNS, ROWS, Arranger, Matrix, only_nests_read, padding, transposed
 from ._replacement import Origin, ReplacementBuilder, type_of
 
 _PRODUCTS = ("aten.mm", "aten.addmm", "aten.bmm")
@@ -112,7 +111,7 @@ class PadProducts(ModulePass):
         if plan.turns > 1:
             after = _choose_implementation(plan, target, bits, sizes, after)
         moved = sum(each.extra_copies() * estimates.product(each.type.shape) for each in (plan.left, plan.right))
-        if any(plan.cut) and not _is_dense_cut(plan) and not _only_nests_read(plan.op.results[0]):
+        if any(plan.cut) and not _is_dense_cut(plan) and not only_nests_read(plan.op.results[0]):
             moved += 2 * estimates.product(result.shape)
         after += moved * element_bytes(bits) / target.bandwidth + LAUNCH * (moved > 0)
         plan.nanoseconds = before, after
@@ -263,19 +262,6 @@ def _is_dense_cut(plan: _Plan) -> bool:
     return not plan.cut[1] and len(type_of(plan.op.results[0]).shape) == 2
 
 
-def _only_nests_read(value: SSAValue) -> bool:
-    """Whether all readers of a value, through views, become nests, which read any strides."""
-    for use in value.uses:
-        if use.operation.has_trait(IsTerminator):
-            return False
-        kind = recompute_class(use.operation)
-        if kind is RecomputeClass.FREE and not all(map(_only_nests_read, use.operation.results)):
-            return False
-        if kind in (RecomputeClass.HEAVY, RecomputeClass.NEVER):
-            return False
-    return True
-
-
 def _replace(plan: _Plan, arranger: Arranger) -> None:
     op, result = plan.op, type_of(plan.op.results[0])
     aten = ReplacementBuilder(op, Origin(op.location, dict(op.attributes)))
@@ -313,7 +299,9 @@ def _with_bias(aten: ReplacementBuilder, right: Matrix, bias: SSAValue) -> SSAVa
             aten.full(size=zeros.shape, fill_value=0.0, dtype=zeros.element, device=Device(type_.device), types=[zeros])
         )
     whole = TensorType.get((columns, depth + extra), type_.element, None, type_.device)
-    return transposed(aten, aten.cat(parts, dim=1, types=[whole]))
+    copy = aten.cat(parts, dim=1, types=[whole])
+    mark_packing(copy.owner, right.source)
+    return transposed(aten, copy)
 
 
 def _cut(aten: ReplacementBuilder, value: SSAValue, result: TensorType, plan: _Plan) -> SSAValue:

@@ -16,6 +16,7 @@ from ...dialects.aten import UNSAFE, AtenOp, CallOp, TensorType
 from ...dialects.aten.types import torch_name
 from ...machines import in_host_memory
 from ..common.functional_calls import is_wrapper
+from ..common.kept import is_kept_call
 
 _UNSAFE_TAGS = {
     UNSAFE: "the op must not be recorded",
@@ -32,6 +33,9 @@ _WAITS = frozenset({
     "geqrf", "linalg_lstsq", "repeat_interleave", "masked_select", "nonzero", "_embedding_bag_dense_backward",
 })  # fmt: skip
 _INDEXED = frozenset({"index", "index_put", "index_put_", "_unsafe_index", "_unsafe_index_put", "_index_put_impl_"})
+
+
+KEPT_RESULTS = "its results are those of an earlier call, unless weights have changed"
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,8 @@ def obstacle_of(op: Operation, fixed: Collection[SSAValue] = ()) -> str | None:
     """Why an op cannot be recorded; None where it can. `fixed` values lie in the CPU's memory and never change."""
     if isinstance(op, host.FreeOp | host.EmptyOp | host.ViewOp):
         return None
+    if is_kept_call(op):
+        return KEPT_RESULTS
     if isinstance(op, AtenOp):
         reason = _of_schema(op)
         if reason is not None:

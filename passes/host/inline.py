@@ -22,7 +22,8 @@ class HostInline(ModulePass):
 
     level:         host
     precondition:  nothing is freed or planned yet; no program calls itself, directly or not
-    guarantee:     there is no `host.call`, and no program that one called. What follows sees all allocations, launches
+    guarantee:     there is no `host.call` but of programs whose results are kept, and no other program that one called.
+                   What follows sees all allocations, launches
                    and library calls in one program, as if nothing had been outlined. A view of an argument that the
                    caller, or another call, has made already is used again, unless it is returned.
 
@@ -40,16 +41,17 @@ class HostInline(ModulePass):
     level: ClassVar[str] = "host"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Inline into every program that nothing calls; drop the others."""
+        """Inline into every program that nothing calls, or whose results are kept; drop the others."""
         names = called(op)
         if not names:
             return
         programs = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, host.FuncOp)}
         for name, program in programs.items():
-            if name not in names:
+            if name not in names or program.kept is not None:
                 _Inliner(program.body.block, programs).run()
         for name in names & programs.keys():
-            op.body.block.erase_op(programs[name], safe_erase=False)
+            if programs[name].kept is None:
+                op.body.block.erase_op(programs[name], safe_erase=False)
 
 
 class _Inliner:
@@ -64,7 +66,7 @@ class _Inliner:
         op = self.block.first_op
         while op is not None:
             following = op_behind(op)
-            if isinstance(op, host.CallOp):
+            if isinstance(op, host.CallOp) and op.kept is None:
                 copies = self.inline(op, self.programs[op.callee.root_reference.data].body.block)
                 following = copies[0] if copies else following  # they may hold calls themselves
             elif isinstance(op, host.ViewOp):

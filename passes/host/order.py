@@ -17,6 +17,7 @@ from ...dialects.raw import operands_of
 from ...dialects.sym import SymIntOp
 from ...machines import in_host_memory
 from ..common.functions import kernels_of
+from ..common.kept import is_kept_call
 from ..counters import counter
 from ..kernel.launches import hinted_sizes, written_by
 from ..remarks import remark
@@ -126,6 +127,7 @@ def _schedule(function: host.FuncOp, kernels: _Kernels) -> tuple[list[Operation]
     own = list(filter(is_tensor, function.given_arguments))
     for op in block.ops:
         made = [result for result in op.results if is_tensor(result) and lifetimes.roots(result) == {result}]
+        made = [] if is_kept_call(op) else made
         own += made
         if isinstance(op, _PLACED):
             fresh |= roots(made)

@@ -65,7 +65,7 @@ class HostPlanMemory(ModulePass):
         if not self.memory_pool:
             return
         for function in op.body.block.ops:
-            if isinstance(function, host.FuncOp):
+            if isinstance(function, host.FuncOp) and function.kept is None:  # one that runs once keeps no pool
                 _plan_function(function)
 
 

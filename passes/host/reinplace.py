@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 from ...dialects import host
 from ...dialects.raw import operands_of
 from ..common.functional_calls import FunctionalCall, functional_call, is_wrapper
+from ..common.kept import is_kept_value
 from ..counters import counter
 from ..remarks import format_location, remark
 from .lifetimes import Lifetimes, is_tensor, type_of
@@ -132,6 +133,8 @@ class _Reinplacer:
         behind = self._behind(memory, call.op)
         if isinstance(memory.owner, Block):
             return self._reason_of_argument(memory, value, behind)
+        if is_kept_value(memory):
+            return "it is kept for later calls"
         if is_wrapper(memory.owner):
             return "its memory may be that of another result"
         if behind:

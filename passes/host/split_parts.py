@@ -21,7 +21,7 @@ from ..common.functions import kernels_of
 from ..common.mentions import mentioned_symbols, symbols_of_type
 from ..counters import counter
 from ..remarks import remark
-from ._capturable import obstacles
+from ._capturable import KEPT_RESULTS, obstacles
 from ._parts import Dependences, Part, few_parts, is_place, reasons
 
 _INDEX = IndexType()
@@ -72,10 +72,14 @@ class HostSplitParts(ModulePass):
                 continue
             count = len(function.body.block.args)
             fixed = range(count - self.constants, count)
-            if not any(obstacles(function, kernels, fixed)) and not _has_foreign_argument(function, device, fixed):
+            found = {each.reason for each in obstacles(function, kernels, fixed)}
+            is_foreign = _has_foreign_argument(function, device, fixed)
+            if function.kept is not None or not (found or is_foreign):
                 continue
             steps = Dependences(function, kernels, device).steps(function.body.block)
-            parts = few_parts(steps, self.least)
+            # where nothing else is in the way, all but the look at the weights is one recording, however short
+            is_whole = found == {KEPT_RESULTS} and not is_foreign
+            parts = few_parts(steps, 1 if is_whole else self.least)
             for step, reason in reasons(parts):
                 remark("missed", self.name, step.op, f"{_named(step.op)}runs between recorded parts: {reason}")
             recorded = sum(part.recorded for part in parts)

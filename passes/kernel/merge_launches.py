@@ -16,6 +16,7 @@ from ...dialects.machine import targets_of
 from ...dialects.sym import Expr, MapAttr
 from ...machines import GpuTarget, Target, in_host_memory
 from ..common.functions import kernels_of
+from ..common.kept import is_kept_call
 from ..counters import counter
 from ..host.lifetimes import Lifetimes, type_of
 from ..host.sizes import bytes_of
@@ -152,7 +153,7 @@ class _Merger:
         self.made: dict[tuple[object, ...], kernel.FuncOp] = {}
         """Merged kernels by what they are made of."""
         self.kept: frozenset[SSAValue] = frozenset()
-        """Arguments of the function at hand that its caller keeps."""
+        """Arguments of the function at hand that its caller keeps, and results that are kept from call to call."""
         self.replaced: set[kernel.FuncOp] = set()
 
     def run(self, function: host.FuncOp) -> None:
@@ -160,7 +161,8 @@ class _Merger:
         block = function.body.block
         lifetimes = Lifetimes(block)
         sizes = hinted_sizes(function)
-        self.kept = frozenset(block.args).difference(function.given_arguments)
+        kept = (value for op in block.ops if is_kept_call(op) for value in op.results)
+        self.kept = frozenset((*block.args, *kept)).difference(function.given_arguments)
         open_: list[_Bundle] = []
         bundles: list[_Bundle] = []
         for op in block.ops:

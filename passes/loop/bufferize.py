@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from ...dialects.loop import FusionOp, GenerateOp, LoadOp, ScanOp, ScatterOp, YieldOp, yielded
 from ...dialects.sym import MapAttr, symbol
 from ..common.functions import functions
+from ..common.kept import is_kept_value
 from ..common.memory import roots, written_value
 from ..counters import counter
 from ..remarks import remark
@@ -127,6 +128,8 @@ class _Bufferizer:
         reads = [load for load in loads_in(fusion) if dest in roots(load.source)]
         if not all(reads_only_own_element(load, scatter, fusion) for load in reads):
             return "the kernel reads elements of it that other points write"
+        if is_kept_value(dest):
+            return "it is kept for later calls"
         if isinstance(dest, BlockArgument):
             return self.unwritten(position, dest, result)
         return "it is used later" if self.last_use(dest) > position else None

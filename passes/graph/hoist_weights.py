@@ -1,0 +1,124 @@
+"""`graph-hoist-weights`: what parameters alone decide is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, SymbolRefAttr, UnitAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.raw import operands_of, ops_of
+from ..common.copies import copy_op
+from ..common.functions import functions
+from ..common.kept import KEPT, frozen_arguments
+from ..counters import counter
+from ..remarks import remark
+from ._binding_times import BindingTimes, Limits, bytes_of, size_text
+
+
+@dataclass(frozen=True)
+class HoistWeights(ModulePass):
+    """Split a function by binding times: what frozen arguments alone decide goes to a function that runs once.
+
+    level:         aten
+    precondition:  `graph-cse`; behind the passes that lay weights out anew, before `graph-outline-repeats`. Arguments
+                   that are parameters, buffers or constants are marked `frozen`; without a mark nothing is done.
+    guarantee:     the same values. A private function, `kept`, makes of frozen arguments what the other one reads of
+                   them; its results are no output, and nothing writes them. It returns no view of an argument.
+
+    A value stays where it is if it takes more than `growth` times the memory of the arguments that it is made of, as a
+    dequantised weight does, unless it takes no more than `small` bytes, or a pass of ours made it to lay a weight out
+    in another way (`packing`). Values of common arguments count together. What fuses with its readers stays, too,
+    where keeping it saves less than `least` bytes of traffic in a call.
+
+        func.func @f(%x: T, %w: T {frozen}) -> T {
+          %0 = aten.exp(%w) : T
+          %1 = aten.mm(%x, %0) : T
+          func.return %1 : T
+        }
+    becomes
+        func.func @f(%x: T, %w: T {frozen}) -> T {
+          %0 = func.call @f_weights(%w) {kept} : (T) -> T
+          %1 = aten.mm(%x, %0) : T
+          func.return %1 : T
+        }
+        func.func private @f_weights(%w: T) -> T attributes {kept} {
+          %0 = aten.exp(%w) : T
+          func.return %0 : T
+        }
+    """
+
+    name = "graph-hoist-weights"
+    level: ClassVar[str] = "aten"
+    optional: ClassVar[bool] = True
+
+    growth: float = 1.25
+    small: int = 65536
+    least: int = 4096
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run on every function with frozen arguments from which nothing was hoisted yet."""
+        for function, block in list(functions(op)):
+            if frozen_arguments(function) and not any(KEPT in each.attributes for each in block.ops):
+                times = BindingTimes(function, block, Limits(self.growth, self.small, self.least))
+                kept = times.kept()
+                for rejected, reason in times.rejected.items():
+                    if reason and rejected in times.late:
+                        remark("missed", self.name, rejected, f"it is computed in each call: {reason}")
+                kept = [value for value in kept if counter(self.name)] if kept else []
+                if kept:
+                    self._tell(kept, times)
+                    _hoist(function, block, kept, times)
+
+    def _tell(self, kept: Sequence[SSAValue], times: BindingTimes) -> None:
+        for value in kept:
+            made = bytes_of(value)
+            text = f"it is computed once: {size_text(made)} kept of {size_text(times.bytes_read(value))} of weights"
+            remark("passed", self.name, cast(Operation, value.owner), text, bytes=made)
+
+
+def _hoist(function: FuncOp, block: Block, kept: Sequence[SSAValue], times: BindingTimes) -> None:
+    """Make the function of the kept values, and let the ops of each call read its results."""
+    ops = list(times.slice_of(kept))
+    used = {value for op in ops for value in operands_of(op) if isinstance(value, BlockArgument)}
+    given = [argument for argument in block.args if argument in used]
+    callee = _callee(function, ops, given, kept)
+    call = CallOp.create(
+        operands=given,
+        result_types=[value.type for value in kept],
+        properties={"callee": SymbolRefAttr(callee.sym_name.data)},
+        attributes={KEPT: UnitAttr()},
+        location=function.location,
+    )
+    first, moved = block.first_op, set(ops) - times.late
+    assert first is not None
+    block.insert_op_before(call, first)
+    for value, result in zip(kept, call.results, strict=True):
+        result.name_hint = value.name_hint
+        value.replace_uses_with_if(result, lambda use: use.operation not in moved)
+    for op in reversed(ops_of(block)):
+        if op in moved and all(result.first_use is None for result in op.results):
+            block.erase_op(op)
+
+
+def _callee(function: FuncOp, ops: Sequence[Operation], given: Sequence[SSAValue], kept: Sequence[SSAValue]) -> FuncOp:
+    block = Block(arg_types=[value.type for value in given])
+    values: dict[SSAValue, SSAValue] = dict(zip(given, block.args, strict=True))
+    for argument, value in zip(block.args, given, strict=True):
+        argument.name_hint = value.name_hint
+    for op in ops:
+        block.add_op(copy_op(op, values))
+    block.add_op(ReturnOp.create(operands=[values[value] for value in kept]))
+    types = FunctionType.from_lists([value.type for value in given], [value.type for value in kept])
+    callee = FuncOp(f"{function.sym_name.data}_weights", types, Region(block), visibility="private")
+    callee.location = function.location
+    callee.attributes.update({KEPT: UnitAttr(), "symbols": ArrayAttr([])})
+    module = function.parent
+    assert module is not None
+    module.insert_op_after(callee, function)
+    return callee
