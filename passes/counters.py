@@ -73,6 +73,7 @@ WITHOUT_COUNTER: dict[str, str] = {
     "host-inline": "only whole programs can be planned and emitted; graph-outline-repeats has decided what is called",
     "kernel-assign-registers": "what is left in local buffers of a GPU has no other place",
     "kernel-insert-barriers": "without one, threads race",
+    "kernel-place-locals": "what does not fit the stack has no other place",
     "kernel-spill": "what fits no register tile has to be in memory",
     "cpp": "it spells out ops and their schedule; inductile-bisect compares its code with the reference backend",
     "triton": "it spells out ops and their schedule; inductile-bisect compares its code with the reference backend",

@@ -47,7 +47,6 @@ class Context:
         self.touched: set[str] = set()
         """Symbols and axes that were printed since the set was last replaced."""
         self.in_parallel = False
-        self.stack_bytes = 0
         self._commented: Attribute | None = None
         self._temporaries = 0
 

@@ -113,7 +113,7 @@ class LaneEmitter(Statements):
                 with serial_loop(context, op, lo, hi):
                     self.block(op.body.block, on_yield)
 
-            totals = reduce_in_blocks(context, op, self.lanes.width, 1, loop)
+            totals = reduce_in_blocks(context, op, self.lanes.width, loop)
             for result, element in zip(op.outs, totals.elements(), strict=True):
                 context.values[result] = element
 
@@ -153,13 +153,3 @@ def serial_loop(context: Context, op: Loop, lo: Code | None = None, hi: Code | N
         context.axis(op.axis.data, name, op.lo.data, op.hi.data),
     ):
         yield
-
-
-def fits_lanes(op: Operation, axis: str) -> bool:
-    """Whether the inner loops of an op run over the same range for every value of `axis`."""
-    for inner in op.walk():
-        if inner is op or not is_loop(inner):
-            continue
-        if axis in inner.lo.data.free_symbols | inner.hi.data.free_symbols:
-            return False
-    return True

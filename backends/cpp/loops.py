@@ -7,22 +7,16 @@ from collections.abc import Sequence
 from xdsl.ir import Block, Operation
 
 from ...dialects import kernel
-from ...dialects.loop.body import yielded
+from ...errors import UnsupportedError
+from ...passes.kernel.assign_accumulators import fits_lanes, lanes_of
 from . import memory
 from .checked import loop_end, loop_head
 from .code import Code
-from .lanes import LaneEmitter, Lanes, fits_lanes, serial_loop, simd_pragma
+from .lanes import LaneEmitter, Lanes, serial_loop, simd_pragma
 from .reductions import Accumulators, OnYield, reduce_in_blocks
 from .statements import Statements, is_loop
 from .transpose import emit_transposed
-from .types import item_bytes, scalar_ctype
-
-#: Accumulators of a vector reduction without a tile fill this many bytes: two AVX-512 or four AVX2 registers.
-ACCUMULATOR_BYTES = 128
-#: Shorter vector reductions run one element after the other.
-MIN_VECTOR_TRIP = 8
-#: lanes of the widest tile that is run as lanes; a longer one is only a hint for other targets
-MAX_LANES = 256
+from .types import scalar_ctype
 
 
 def _no_values(values: Sequence[Code]) -> None:
@@ -60,8 +54,7 @@ class LoopEmitter(Statements):
         self.context.comment(op)
         if mapping == "vector" and not _has_loops(op):
             simd_pragma(self.context, list(op.body.block.ops))
-        elif mapping == "vector" and op.tile is not None and fits_lanes(op, op.axis.data):
-            width = _lane_count(op, min(op.tile.value.data, MAX_LANES))
+        elif (width := _lanes(op)) is not None:
             return self._tiled(op, width, self.context.index(op.lo.data), self.context.index(op.hi.data), _no_values)
         with serial_loop(self.context, op):
             self.block(op.body.block)
@@ -69,7 +62,7 @@ class LoopEmitter(Statements):
     def _reduce(self, op: kernel.ReduceOp) -> None:
         context = self.context
         context.comment(op)
-        width = self._reduction_lanes(op)
+        width = _lanes(op)
 
         def loop(lo: Code, hi: Code, on_yield: OnYield) -> None:
             if width is not None:
@@ -77,7 +70,7 @@ class LoopEmitter(Statements):
             with serial_loop(context, op, lo, hi):
                 self.block(op.body.block, on_yield)
 
-        accumulators = reduce_in_blocks(context, op, width, width or 1, loop)
+        accumulators = reduce_in_blocks(context, op, width, loop)
         totals = accumulators.elements() if width is None else accumulators.fold()
         for result, total in zip(op.outs, totals, strict=True):
             if width is None:
@@ -86,20 +79,6 @@ class LoopEmitter(Statements):
                 name = context.temporary()
                 context.out.line(f"const {scalar_ctype(result.type)} {name} = {total};")
                 context.values[result] = Code(name)
-
-    def _reduction_lanes(self, op: kernel.ReduceOp) -> int | None:
-        """Number of accumulators of a vector reduction; None for a serial one."""
-        if op.mapping.data in ("serial", "unroll") or op.combine is not None:
-            return None
-        if _has_loops(op) and (op.tile is None or not fits_lanes(op, op.axis.data)):
-            return None
-        trip = (op.hi.data - op.lo.data).as_int()
-        if trip is not None and trip < MIN_VECTOR_TRIP:
-            return None
-        wanted = ACCUMULATOR_BYTES // max(item_bytes(v.type) for v in yielded(op.body))
-        if op.tile is not None and op.tile.value.data <= MAX_LANES:
-            wanted = op.tile.value.data
-        return 1 << (_lane_count(op, wanted).bit_length() - 1)  # a power of two, for the tree
 
     def _tiled(self, op: kernel.ForOp | kernel.ReduceOp, width: int, lo: Code, hi: Code, on_yield: OnYield) -> None:
         """Write a vector axis as tiles of `width` lanes; only a ragged last tile has fewer."""
@@ -133,6 +112,13 @@ def _has_loops(op: Operation) -> bool:
     return any(is_loop(inner) for region in op.regions for block in region.blocks for inner in block.ops)
 
 
-def _lane_count(op: kernel.ForOp | kernel.ReduceOp, wanted: int) -> int:
-    trip = (op.hi.data - op.lo.data).as_int()
-    return wanted if trip is None else max(1, min(wanted, trip))
+def _lanes(op: kernel.ForOp | kernel.ReduceOp) -> int | None:
+    """How many lanes run an axis, or accumulators a reduction has; None where the axis runs in order."""
+    lanes = lanes_of(op)
+    if lanes is None:
+        return None
+    if not fits_lanes(op, op.axis.data):
+        raise UnsupportedError(f"loops in lanes of {op.axis.data} differ in length: run kernel-assign-accumulators")
+    if isinstance(op, kernel.ReduceOp) and (lanes & (lanes - 1) or op.combine is not None):
+        raise UnsupportedError(f"{lanes} accumulators of {op.axis.data}: run kernel-assign-accumulators")
+    return lanes

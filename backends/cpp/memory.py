@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -16,10 +16,6 @@ from .conversions import cast, from_storage, to_storage
 from .monoids import STORE_MONOIDS, combine
 from .types import half_name, is_float, item_bytes, storage_ctype
 
-#: a local buffer of up to this many bytes lives on the stack
-LOCAL_BYTES = 64 * 1024
-#: and all of one kernel together take at most so many of a thread's stack
-STACK_BYTES = 512 * 1024
 #: bits of the status word
 MAX_ERRORS = 32
 
@@ -113,15 +109,9 @@ def local_type(op: kernel.LocalOp) -> kernel.BufferType:
     return op.buffer.type
 
 
-def _bytes(op: kernel.LocalOp, lanes: int) -> int | None:
-    extent = local_type(op).extent.as_int()
-    return None if extent is None else extent * lanes * item_bytes(local_type(op).element)
-
-
-def fits_stack(op: kernel.LocalOp, lanes: int = 1) -> bool:
-    """Whether a local buffer, or `lanes` copies of it, is small enough for the stack."""
-    size = _bytes(op, lanes)
-    return size is not None and size <= LOCAL_BYTES
+def invariant_in(op: kernel.LocalOp, axes: Iterable[str]) -> bool:
+    """Whether a local buffer on the heap has one size for all iterations, so that a thread needs it once."""
+    return op.heap is not None and local_type(op).extent.free_symbols.isdisjoint(axes)
 
 
 def declare_local(context: Context, op: kernel.LocalOp, lanes: int = 1) -> None:
@@ -132,9 +122,10 @@ def declare_local(context: Context, op: kernel.LocalOp, lanes: int = 1) -> None:
     name = context.name(op.buffer.name_hint or "local")
     ctype = storage_ctype(local.element)
     extent = context.index(local.extent * lanes)
-    size = _bytes(op, lanes) or 0
-    if fits_stack(op, lanes) and context.stack_bytes + size <= STACK_BYTES:
-        context.stack_bytes += size
+    size = local.extent.as_int()
+    if op.heap is None:
+        if size is None:
+            raise UnsupportedError(f"the size of the local buffer {name} is not known: run kernel-place-locals")
         memory = f"{name}_memory" if context.checked else name
         context.out.line(f"alignas(64) {ctype} {memory}[{extent if size else 1}];")
         if context.checked:

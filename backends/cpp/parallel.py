@@ -120,13 +120,8 @@ def _chain(op: kernel.ForOp) -> list[kernel.ForOp]:
 def _invariant_locals(chain: list[kernel.ForOp]) -> list[kernel.LocalOp]:
     """Local buffers of the body on the heap, of a size that is the same in every iteration: one for each thread."""
     axes = {loop.axis.data for loop in chain}
-    return [
-        op
-        for op in chain[-1].body.block.ops
-        if isinstance(op, kernel.LocalOp)
-        and not memory.fits_stack(op)
-        and axes.isdisjoint(memory.local_type(op).extent.free_symbols)
-    ]
+    locals_ = (op for op in chain[-1].body.block.ops if isinstance(op, kernel.LocalOp))
+    return [op for op in locals_ if memory.invariant_in(op, axes)]
 
 
 def _trip(op: Loop) -> Expr:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import Float64Type
 from xdsl.ir import SSAValue
 
 from ...dialects import kernel
@@ -16,12 +15,7 @@ from .context import Context
 from .conversions import cast
 from .monoids import Combination, combination
 from .statements import Statements
-from .types import half_name, is_float, scalar_ctype
-
-#: steps in a block of a long sum of floats
-BLOCK_STEPS = 32
-#: shorter sums of floats are made in one go
-MIN_BLOCKED = 64
+from .types import half_name, scalar_ctype
 
 #: gets the values that a body yields for one element
 OnYield = Callable[[Sequence[Code]], None]
@@ -49,7 +43,8 @@ class Accumulators:
         self.op = op
         self._values: tuple[SSAValue, ...] = yielded(op.body)
         self._parts = _parts(context, op, self._values)
-        in_double = _float_sums(op) if wide else frozenset()
+        monoids = ("sum", "prod") if isinstance(op, kernel.ScanOp) else ("sum",)
+        in_double = kernel.float_sums(op, monoids) if wide else frozenset[int]()
         self._ctypes = ["double" if k in in_double else scalar_ctype(v.type) for k, v in enumerate(self._values)]
         self.names: list[str] = []
         """C++ names, one for each yielded value."""
@@ -170,21 +165,16 @@ def reduce_in_blocks(
     context: Context,
     op: kernel.ReduceOp,
     width: int | None,
-    step: int,
     loop: Callable[[Code, Code, OnYield], None],
 ) -> Accumulators:
-    """Write a reduction: `loop(lo, hi, on_yield)` writes the loop over a part of the axis.
-
-    step: elements of the axis that one step of the loop takes. Long sums of floats are made in blocks.
-    """
-    steps = _block_steps(op, step) if _float_sums(op) else None
-    totals = Accumulators(context, op, width, wide=steps is not None)
+    """Write a reduction: `loop(lo, hi, on_yield)` writes the loop over a part of the axis, all of it or a `block`."""
+    totals = Accumulators(context, op, width, wide=op.block is not None)
     totals.declare()
     lo, hi = context.index(op.lo.data), context.index(op.hi.data)
-    if steps is None:
+    if op.block is None:
         loop(lo, hi, totals.accumulate)
         return totals
-    length = step * steps
+    length = op.block.value.data
     context.need("int_minmax")
     block = context.name(f"{op.axis.data}_block")
     context.out.line("// in blocks, so that rounding errors do not pile up")
@@ -196,28 +186,3 @@ def reduce_in_blocks(
         totals.add(parts)
     context.taken.discard(block)
     return totals
-
-
-def _block_steps(op: kernel.ReduceOp, step: int) -> int | None:
-    """Steps after which a running sum is put aside and a new one begins; None for a short sum.
-
-    The sums of blocks are added in double, so rounding errors grow with the length of a block only.
-    """
-    trip = (op.hi.data - op.lo.data).as_int()
-    if trip is None:
-        return BLOCK_STEPS
-    steps = trip // step
-    return None if steps <= MIN_BLOCKED else BLOCK_STEPS
-
-
-def _float_sums(op: kernel.ReduceOp | kernel.ScanOp) -> frozenset[int]:
-    """Positions of the yielded values that are summed, or multiplied in a scan, as floats narrower than double."""
-    monoids = ("sum", "prod") if isinstance(op, kernel.ScanOp) else ("sum",)
-    found: set[int] = set()
-    position = 0
-    for combiner in op.combiners if op.combine is None else ():
-        kind = yielded(op.body)[position].type
-        if combiner.data in monoids and is_float(kind) and not isinstance(kind, Float64Type):
-            found.add(position)
-        position += MONOIDS[combiner.data].arity
-    return frozenset(found)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeVar
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, StringAttr, i64
+from xdsl.dialects.builtin import AnyFloat, ArrayAttr, Float64Type, IntegerAttr, LocationAttr, StringAttr, i64
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -25,6 +25,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..access import parse_ssa_list, print_ssa_list, string_attr
 from ..loop.body import combiner_attr, parse_combiners, print_combiners, verify_combiners, yielded
+from ..loop.monoids import MONOIDS
 from ..sym import Expr, SymAttr, parse_expr
 
 #: How an axis runs. grid: one program or thread block a tile. parallel: CPU threads. vector: SIMD lanes or the
@@ -157,6 +158,9 @@ class ReduceOp(IRDLOperation):
 
     Monoids, `custom`, `init` and the combine region are those of `loop.reduce`. A tile at least as long as the axis
     is a persistent reduction; a shorter one carries an accumulator of that many lanes.
+
+    `block 2048` behind the mapping: sums of floats begin anew after so many elements, and those of the blocks are added
+    in float64. It only says how a sum is rounded; the interpreter adds in float64 throughout.
     """
 
     name = "kernel.reduce"
@@ -168,6 +172,7 @@ class ReduceOp(IRDLOperation):
     mapping = prop_def(StringAttr)
     tile = opt_prop_def(IntegerAttr)
     unroll = opt_prop_def(IntegerAttr)
+    block = opt_prop_def(IntegerAttr)
     body = region_def("single_block")
     combine = opt_region_def("single_block")
     outs = var_result_def()
@@ -203,6 +208,8 @@ class ReduceOp(IRDLOperation):
         verify_combiners(self, self.combiners, yielded(self.body), self.combine, self.init)
         if tuple(v.type for v in yielded(self.body)) != self.result_types:
             raise VerifyException("results must have the types that the body yields")
+        if self.block is not None:
+            _verify_block(self, self.block.value.data)
 
     @classmethod
     def parse(cls, parser: Parser) -> ReduceOp:
@@ -284,6 +291,8 @@ def _parse_combining(cls: type[_CombiningT], parser: Parser) -> _CombiningT:
     combiners, init = parse_combiners(parser)
     properties = _parse_range(parser)
     properties["combiners"] = combiner_attr(*combiners)
+    if cls is ReduceOp and parser.parse_optional_keyword("block") is not None:
+        properties["block"] = IntegerAttr(parser.parse_integer(allow_negative=False), i64)
     regions = [parser.parse_region()]
     if cls is ScanOp:
         parser.parse_keyword("then")
@@ -297,6 +306,8 @@ def _parse_combining(cls: type[_CombiningT], parser: Parser) -> _CombiningT:
 def _print_combining(printer: Printer, op: ReduceOp | ScanOp) -> None:
     print_combiners(printer, op.combiners, op.init)
     _print_range(printer, op)
+    if isinstance(op, ReduceOp) and op.block is not None:
+        printer.print_string(f" block {op.block.value.data}")
     printer.print_string(" ")
     printer.print_region(op.body)
     if isinstance(op, ScanOp):
@@ -305,6 +316,26 @@ def _print_combining(printer: Printer, op: ReduceOp | ScanOp) -> None:
     if op.combine is not None:
         printer.print_string(" combine ")
         printer.print_region(op.combine)
+
+
+def float_sums(op: ReduceOp | ScanOp, monoids: Collection[str] = ("sum",)) -> frozenset[int]:
+    """Positions of the yielded values that one of the monoids combines as floats narrower than float64."""
+    found: set[int] = set()
+    position = 0
+    for combiner in op.combiners if op.combine is None else ():
+        kind = yielded(op.body)[position].type
+        if combiner.data in monoids and isinstance(kind, AnyFloat) and not isinstance(kind, Float64Type):
+            found.add(position)
+        position += MONOIDS[combiner.data].arity
+    return frozenset(found)
+
+
+def _verify_block(op: ReduceOp, block: int) -> None:
+    if not float_sums(op):
+        raise VerifyException("has blocks, but sums no floats that are narrower than float64")
+    step = op.tile.value.data if op.tile is not None and op.mapping.data == "vector" else 1
+    if block < 1 or block % step:
+        raise VerifyException(f"has blocks of {block} elements, which is no multiple of {step}")
 
 
 @irdl_op_definition

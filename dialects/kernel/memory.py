@@ -219,11 +219,14 @@ class LocalOp(IRDLOperation):
     `kernel.local columnwise` says that lanes of a GPU lie along the iterations: in memory equal elements of neighbours
     would have to be neighbours. `kernel.local tile` is one value of all lanes of a GPU's program, in registers: each
     lane reads what it stored itself. `kernel.local carried` is such a tile that a loop carries to its next iteration.
+
+    `kernel.local heap` is too large for the stack of a CPU's thread, or of a size that no compiler knows.
     """
 
     name = "kernel.local"
     columnwise = opt_prop_def(UnitAttr)
     registers = opt_prop_def(StringAttr)
+    heap = opt_prop_def(UnitAttr)
     buffer = result_def(base(BufferType))
 
     @staticmethod
@@ -239,6 +242,8 @@ class LocalOp(IRDLOperation):
             raise VerifyException("kernel.local makes a local buffer")
         if self.registers is None:
             return
+        if self.heap is not None:
+            raise VerifyException("lies either in registers or on the heap")
         if self.registers.data not in REGISTERS:
             raise VerifyException(f"lies in registers as {self.registers.data}; known: {', '.join(REGISTERS)}")
         for use in self.buffer.uses:
@@ -250,12 +255,14 @@ class LocalOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> LocalOp:
-        """Parse `columnwise tile : T`."""
+        """Parse `columnwise tile : T` or `heap : T`."""
         properties: dict[str, Attribute] = {}
         if parser.parse_optional_keyword("columnwise") is not None:
             properties["columnwise"] = UnitAttr()
         if (registers := parser.parse_optional_keyword_in(REGISTERS)) is not None:
             properties["registers"] = string_attr(registers)
+        if parser.parse_optional_keyword("heap") is not None:
+            properties["heap"] = UnitAttr()
         parser.parse_punctuation(":")
         return cls.create(result_types=(parser.parse_type(),), properties=properties)
 
@@ -263,7 +270,8 @@ class LocalOp(IRDLOperation):
         """Print what `parse` reads."""
         columnwise = " columnwise" if self.columnwise is not None else ""
         registers = f" {self.registers.data}" if self.registers is not None else ""
-        printer.print_string(f"{columnwise}{registers} : ")
+        heap = " heap" if self.heap is not None else ""
+        printer.print_string(f"{columnwise}{registers}{heap} : ")
         printer.print_attribute(self.buffer.type)
 
 

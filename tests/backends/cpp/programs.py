@@ -15,11 +15,17 @@ from inductile.backends.host import HostProgram, build
 from inductile.dialects import kernel
 from inductile.dialects.aten import torch_name
 from inductile.dialects.context import new_context
+from inductile.passes.kernel.assign_accumulators import KernelAssignAccumulators
+from inductile.passes.kernel.place_locals import KernelPlaceLocals
 
 
 def parse(text: str) -> ModuleOp:
-    """A verified module."""
-    module = Parser(new_context(), text).parse_module()
+    """A verified module, in which reductions have their accumulators, and local buffers their places."""
+    context = new_context()
+    module = Parser(context, text).parse_module()
+    module.verify()
+    KernelAssignAccumulators().apply(context, module)
+    KernelPlaceLocals().apply(context, module)
     module.verify()
     return module
 

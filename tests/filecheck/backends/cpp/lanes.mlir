@@ -1,4 +1,4 @@
-// RUN: inductile-opt -t cpp %s | filecheck %s
+// RUN: inductile-opt -p kernel-assign-accumulators -t cpp %s | filecheck %s
 
 // A tiled vector axis around loops: the body is cut at its inner loops, values that cross the cuts are arrays, and a
 // ragged last tile runs the same code with fewer lanes. Long sums of floats are made in blocks.

@@ -1,4 +1,4 @@
-// RUN: inductile-opt -t cpp %s | filecheck %s
+// RUN: inductile-opt -p kernel-assign-accumulators -t cpp %s | filecheck %s
 
 // A vector reduction has one accumulator a lane, folded at the end; a straight vector loop is left to the compiler.
 // The user's lines stand above what they became. What nothing uses is not written.
