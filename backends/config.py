@@ -89,10 +89,10 @@ class Config:
         "on a GPU, compute products of a matrix and few vectors by kernels that fuse with what is around them, where "
         "that was measured to be faster than the library",
     )
-    freezing: bool | None = _option(
-        None,
+    freezing: bool = _option(
+        False,
         "in inference, compute what parameters and buffers alone decide once, and keep it until one of them changes; "
-        "writes through `.data` are not seen. None: as torch._inductor.config.freezing says",
+        "writes through `.data` are not seen",
     )
     memory_pool: bool = _option(
         True,

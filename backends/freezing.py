@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import sys
 from collections.abc import Collection, Sequence
 
 import torch
@@ -22,25 +20,11 @@ from .graphs import private
 PASS = "freezing"
 """The name under which remarks are made."""
 _hints = private.hint_logger(__name__)
-_TORCH = "torch._inductor.config"
-
-
-def wants_freezing(config: Config) -> bool:
-    """Whether frozen weights are asked for: by the option, else by torch's own switch for its compiler.
-
-    That is `torch._inductor.config.freezing`, which the variable TORCHINDUCTOR_FREEZING sets; where nothing has loaded
-    that module, nobody has changed it.
-    """
-    if config.freezing is not None:
-        return config.freezing
-    if _TORCH not in sys.modules:
-        return os.environ.get("TORCHINDUCTOR_FREEZING") == "1"
-    return bool(getattr(sys.modules[_TORCH], "freezing", False))
 
 
 def with_freezing(config: Config, kind: str) -> Config:
     """A configuration whose `freezing` says whether weights of a graph of a kind are frozen. Says why they are not."""
-    freezes = wants_freezing(config)
+    freezes = config.freezing
     reason = _objection(config, kind) if freezes else None
     if reason is not None:
         counters["inductile"]["graphs whose weights are not frozen"] += 1

@@ -8,7 +8,7 @@ from typing import Any
 from .config import Config, field_name
 from .option_names import SAME, TRANSLATED, WITHOUT_EFFECT, option_names
 
-TOLD_WHEN_SET = ("freezing", "cpp_wrapper", "nan_asserts", "memory_planning", "b2b_gemm_pass", "use_fast_math")
+TOLD_WHEN_SET = ("cpp_wrapper", "nan_asserts", "memory_planning", "b2b_gemm_pass", "use_fast_math")
 """Names without effect of which somebody who sets them for the whole process has to hear."""
 
 

@@ -5,9 +5,9 @@ or all are NaN; a kernel gives zeros, or what its scores say. Which rows are suc
 is proved that each row sees a key.
 
 A kernel takes a mask of the type of its queries. A bias of float32, as ALiBi's slopes make it, loses digits there: one
-of 500 is off by 1 in bfloat16. A softmax does not change where a number is taken from all scores of a row, so each row's
-largest bias is taken from it first. Then a bias of -x is off by x / 512, and a key with such a bias counts only where
-its score exceeds the others' by about x: scores that the program itself rounds to 16 bits are off by as much.
+of 500 is off by 1 in bfloat16. A softmax does not change where a number is taken from all scores of a row, so the
+largest bias of each row is taken from it first. Then a bias of -x is off by x / 512, and a key with such a bias counts
+only where its score exceeds the others' by about x: scores that the program rounds to 16 bits are off by as much.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ class PadProducts(ModulePass):
                    estimates (`product_times.py`) for the device's target; where no rates are known for it nothing
                    changes, as with `pad_products` off.
 
-    - A depth that is no multiple of 8 elements of 16 bits, or of 4 in TF32, gets zeros in both operands; the pad is an op of its own,
-      which fuses with what computes the operand.
+    - A depth that is no multiple of 8 elements of 16 bits, or of 4 in TF32, gets zeros in both operands; the pad is an
+      op of its own, which fuses with what computes the operand.
     - Rows of the result, where they are elements side by side of the first operand, get zeros, too; what is added is
       cut off by a view.
     - Columns of the result are not padded, because a result has eager's strides, and may be an output. The product is

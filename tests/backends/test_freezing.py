@@ -13,10 +13,10 @@ import torch
 from torch import nn
 
 import inductile
-from inductile.backends import freezing
 from inductile.backends.compiled import REPORTS
 from inductile.backends.config import Config
 from inductile.backends.host.kept import KeptResults
+from inductile.backends.torch_settings import torch_settings
 
 OPTIONS: dict[str, Any] = {"freezing": True}
 
@@ -177,13 +177,13 @@ def test_training_says_why_nothing_is_frozen() -> None:
     assert model.left.grad is not None
 
 
-def test_torchs_own_switch_asks_for_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    import torch._inductor.config as switches
+def test_torchs_own_switch_asks_for_it_too() -> None:
+    from torch._inductor import config as switches
 
-    assert not freezing.wants_freezing(Config())
-    monkeypatch.setattr(switches, "freezing", True)
-    assert freezing.wants_freezing(Config())
-    assert not freezing.wants_freezing(Config.resolve(None, {"freezing": False}))
+    with switches.patch(freezing=True):
+        assert Config.resolve(None, None, torch_settings()).freezing
+        assert not Config.resolve(None, {"freezing": False}, torch_settings()).freezing
+    assert not Config.resolve(None, None, torch_settings()).freezing
 
 
 def test_results_go_with_their_weights() -> None:

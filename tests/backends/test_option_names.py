@@ -60,10 +60,10 @@ def test_every_default_of_torch_is_accepted_without_a_word() -> None:
 
 
 def test_options_without_effect_are_told_of_once() -> None:
-    options = {"max_fusion_size": 3, "aggressive-fusion": True, "freezing": True, "cpp.simdlen": 8}
+    options = {"max_fusion_size": 3, "aggressive-fusion": True, "nan_asserts": True, "cpp.simdlen": 8}
     with pytest.warns(UserWarning, match=r"without effect: max_fusion_size, aggressive_fusion \(what is fused") as told:
         Config.resolve(None, options)
-    assert len(told) == 1 and "freezing (weights stay inputs" in str(told[0].message)
+    assert len(told) == 1 and "nan_asserts (NaN is not looked for" in str(told[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Config.resolve(None, options)
@@ -119,7 +119,7 @@ def test_list_options_marks_ours_and_theirs() -> None:
     shown = inductile.list_options()
     assert set(NAMES) <= set(shown) and all(text.startswith("[") for text in shown.values())
     assert shown["verify_each"].startswith("[inductile] ") and shown["triton.cudagraphs"].startswith("[both] ")
-    assert shown["pattern_matcher"].startswith("[translated] ") and shown["freezing"].startswith("[without effect] ")
+    assert shown["pattern_matcher"].startswith("[translated] ") and shown["nan_asserts"].startswith("[without effect] ")
 
 
 def test_page_is_made_from_the_tables() -> None:
@@ -150,8 +150,8 @@ def test_what_torch_is_configured_with() -> None:
     assert (config.max_autotune, config.deterministic, config.fallback_by_default) == (True, False, True)
     with pytest.raises(UserError, match="'batch_invariant' would change results"):
         settings(batch_invariant=True)
-    with pytest.warns(UserWarning, match="without effect: freezing"):
-        settings(freezing=True)
+    with pytest.warns(UserWarning, match="without effect: memory_planning"):
+        settings(memory_planning=True)
     assert set(TOLD_WHEN_SET) <= set(NAMES)
     assert all(each.when for each in NAMES.values() if each.verdict == TRANSLATED)
 

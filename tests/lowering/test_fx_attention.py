@@ -199,7 +199,8 @@ def test_a_mask_that_is_added() -> None:
     ("function", "reason"),
     [
         (capped, "changes its scores"), (wide_bias, "not rounded"), (learned_bias, "is learned"),
-        (kept_weights, "another call reads"), (over_queries, ""), (in_place, ""), (written_after_its_scores, "is written by add_"),
+        (kept_weights, "another call reads"), (over_queries, ""), (in_place, ""),
+        (written_after_its_scores, "is written by add_"),
     ],
 )  # fmt: skip
 def test_what_stays(function: Attention, reason: str) -> None:
