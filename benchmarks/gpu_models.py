@@ -4,10 +4,12 @@ A process takes one model under all backends. `--jobs N` of them build and compi
 measures while the others sleep. `--cold` measures first calls instead, each in a fresh process with empty caches, alone
 on the machine. What the file of results holds is not run again; rows of both kinds make one table.
 
-`wall` is the median of a call with the host included, backends interleaved; `device` the sum of kernel times that the
-profiler saw, in milliseconds; `cold` the first call in seconds, imports and the model on the GPU before; `peak` the MiB
-that a call allocates at most beyond what is there before; `moved` the MiB that kernels and ATen calls read and write,
-from inductile's IR and from Inductor's own count; `error` the relative L2 error against the model in float64.
+`wall` is the median of a call with the host included, backends interleaved; `running` the same of many calls in a row,
+of which only the last is waited for, so that the host may be ahead of the device; `device` the sum of kernel times
+that the profiler saw, in milliseconds; `cold` the first call in seconds, imports and the model on the GPU before;
+`peak` the MiB that a call allocates at most beyond what is there before; `moved` the MiB that kernels and ATen calls
+read and write, from inductile's IR and from Inductor's own count; `error` the relative L2 error against the model in
+float64.
 
 `inductile:dynamic` among the backends compiles with `dynamic=True`; `graphs` counts what is compiled for three lengths,
 or batches of images. `--profile` adds where the device time of each backend goes, kernel by kernel, beside each other.
@@ -37,11 +39,14 @@ CHOICES = (*BACKENDS, *(f"{backend}:{mode}" for backend in BACKENDS[1:] for mode
 #: title, key and format of a column
 Column: TypeAlias = tuple[str, str, str]
 COLUMNS: tuple[Column, ...] = (
-    ("wall ms", "wall", ".2f"), ("device ms", "device", ".2f"), ("launches", "launches", ""),
-    ("kernels", "kernels", ""), ("ATen calls", "aten_calls", ""), ("MiB moved", "moved", ".0f"),
+    ("wall ms", "wall", ".2f"), ("running ms", "running", ".2f"), ("device ms", "device", ".2f"),
+    ("launches", "launches", ""), ("kernels", "kernels", ""), ("ATen calls", "aten_calls", ""),
+    ("MiB moved", "moved", ".0f"),
     ("of these by kernels", "kernels_moved", ".0f"), ("by ATen", "aten_moved", ".0f"), ("first call s", "cold", ".1f"),
     ("peak MiB", "peak", ".1f"), ("graphs", "graphs", ""), ("error", "error", ".1e"),
 )  # fmt: skip
+ROUNDS = 3
+"""How often calls in a row are measured."""
 PROFILED = 24
 """Kernels that `--profile` shows of a backend; the others are one line."""
 
@@ -144,6 +149,8 @@ def measure(name: str, args: argparse.Namespace) -> list[dict[str, Any]]:
     wait_for_turn()
     for backend, spent in interleaved(calls, args.repeat, args.device).items():
         rows[backend]["wall"] = spent
+    for backend, spent in interleaved(calls, ROUNDS, args.device, args.repeat).items():
+        rows[backend]["running"] = spent
     for backend, call in calls.items():
         row = rows[backend]
         if args.device != "cpu":
@@ -162,15 +169,16 @@ def measure(name: str, args: argparse.Namespace) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def interleaved(calls: dict[str, Callable[[], Any]], repeat: int, device: str) -> dict[str, float]:
-    """Median milliseconds of each, host included."""
+def interleaved(calls: dict[str, Callable[[], Any]], repeat: int, device: str, together: int = 1) -> dict[str, float]:
+    """Median milliseconds of a call of each, host included; so many calls are made before the device is waited for."""
     times: dict[str, list[float]] = {backend: [] for backend in calls}
     for _ in range(repeat):
         for backend, call in calls.items():
             start = time.perf_counter()
-            call()
+            for _ in range(together):
+                call()
             synchronize(device)
-            times[backend].append((time.perf_counter() - start) * 1e3)
+            times[backend].append((time.perf_counter() - start) * 1e3 / together)
     return {backend: statistics.median(spent) for backend, spent in times.items()}
 
 

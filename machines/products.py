@@ -35,9 +35,15 @@ class RowSums:
     A row of the matrix, elements side by side, is multiplied with each of a few vectors and summed, so that the matrix
     is read once.
 
-    vectors: how many there are at most
-    source:  where the numbers come from
+    vectors:    how many there are at most
+    source:     where the numbers come from
+    queries:    how many queries fused attention has at most that is computed so; 0: that was not measured
+    short:      rows of fewer elements are short
+    most_short: how many of those a matrix has at most
     """
 
     vectors: int
     source: str
+    queries: int = 0
+    short: int = 0
+    most_short: int = 0

@@ -39,6 +39,8 @@ def unmet(rule: Rule, op: AtenOp, ranges: Ranges | None = None, targets: Targets
             devices.add(type_.device)
     for result in op.results:
         type_ = result.type
+        if len(op.results) > 1 and result.first_use is None:
+            continue  # nobody reads it
         if isinstance(type_, TensorType):
             if not rule.any_dtype and kind(type_.element) is None:
                 return f"{torch_name(type_.element)} is computed by ATen only"

@@ -48,6 +48,8 @@ def template_key(op: AtenOp, values: dict[SSAValue, SSAValue], tokens: Attribute
     given = [tokens.of(v.type) for v in operands_of(op)]
     types = [tokens.of(v.type) for v in tensors]
     made = [tokens.of(result.type) for result in op.results]
+    if len(made) > 1:  # what nobody reads need not be computed
+        made += [result.first_use is None for result in op.results]
     return (type(op), tokens.of_all(op.properties), tokens.of_all(op.attributes), *same, *given, *types, *made), tensors
 
 

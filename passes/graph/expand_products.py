@@ -1,12 +1,14 @@
-"""`graph-expand-products`: matrix products of few vectors are nests, which fuse with what is around them."""
+"""`graph-expand-products`: products and attention of few vectors are nests, which fuse with what is around them."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, ModuleOp, StringAttr
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, TensorType
@@ -20,7 +22,12 @@ from ..counters import counter
 from ..remarks import remark
 from ._replacement import type_of
 
-_PRODUCTS = ("aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm")
+_ATTENTION = frozenset({
+    "aten._scaled_dot_product_cudnn_attention",
+    "aten._scaled_dot_product_efficient_attention",
+    "aten._scaled_dot_product_flash_attention",
+})  # fmt: skip
+_PRODUCTS = frozenset({"aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm"})
 _BITS = {BFloat16Type: 16, Float16Type: 16, Float32Type: 32, Float64Type: 64}
 
 
@@ -36,7 +43,9 @@ class ExpandProducts(ModulePass):
                    the other one, which is the larger, is a matrix whose elements lie side by side along the depth, as
                    the weight of a linear layer: then it is a sum of rows, which reads each row once. What lies side by
                    side along the result is left to the library, as is everything on a target without such a number, or
-                   with the option `row_products` off. `lower-aten-to-loop` makes the nests.
+                   with the option `row_products` off. Fused attention of so few queries is marked, too, where nothing
+                   is dropped, it is not causal, and nothing but its result is read: its keys and values, which groups
+                   of heads may share, are read where they lie. `lower-aten-to-loop` makes the nests.
 
         %y = aten.mm(%x, %w) : !aten.tensor<1x2048xbf16, device = "cuda:0">
     becomes
@@ -59,23 +68,45 @@ class ExpandProducts(ModulePass):
             return
         targets = targets_of(op)
         for function, block in functions(op):
-            products = [each for each in block.ops if isinstance(each, AtenOp) and each.target in _PRODUCTS]
+            products = [
+                each for each in block.ops if isinstance(each, AtenOp) and each.target in _PRODUCTS | _ATTENTION
+            ]
             ranges = symbol_ranges(function) if products else Ranges()
             for product in products:
                 target = targets.target(type_of(product.results[0]).device)
                 known = target.row_sums if isinstance(target, GpuTarget) else {}
                 bits = _BITS.get(type(type_of(product.results[0]).element), 0)
-                limits = RowSums(self.vectors, "the option") if self.vectors else known.get(bits)
+                limits = RowSums(self.vectors, "the option", self.vectors) if self.vectors else known.get(bits)
                 if bits and limits is not None and IMPLEMENTATION not in product.attributes:
                     self._mark(product, limits, ranges)
 
     def _mark(self, op: AtenOp, limits: RowSums, ranges: Ranges) -> None:
-        objection = _objection(op, limits, ranges)
+        is_attention = op.target in _ATTENTION
+        objection = (_objection_to_attention if is_attention else _objection)(op, limits, ranges)
         if objection is not None:
             remark("missed", self.name, op, f"not a nest: {objection}")
         elif counter(self.name):
             op.attributes[IMPLEMENTATION] = StringAttr(NEST)
-            remark("passed", self.name, op, "a nest: sums over rows of a matrix, for few vectors")
+            what = "keys and values, for few queries" if is_attention else "rows of a matrix, for few vectors"
+            remark("passed", self.name, op, f"a nest: sums over {what}")
+
+
+def _objection_to_attention(op: AtenOp, limits: RowSums, ranges: Ranges) -> str | None:
+    """Why attention is left to the library; None where it is not."""
+    query, key, value = (type_of(cast(SSAValue, op.arg(name))) for name in ("query", "key", "value"))
+    if not limits.queries:
+        return "nobody has measured that for this target"
+    if not _at_most(query.shape[-2], limits.queries, ranges):
+        return f"it has more than {limits.queries} queries"
+    if op.arg("is_causal") or op.arg("dropout_p") != 0.0:
+        return "it is causal, or drops something"
+    if any(result.first_use is not None for result in op.results[1:]):
+        return "others of its results are read"
+    if len({each.element for each in (query, key, value, type_of(op.results[0]))}) > 1:
+        return "its operands are of several types"
+    heads, of_keys = query.shape[1].as_int(), key.shape[1].as_int()
+    fits = query.shape[1] is key.shape[1] or (heads and of_keys and heads % of_keys == 0)
+    return None if fits and key.shape[:-1] == value.shape[:-1] else "its heads do not fit"
 
 
 def _objection(op: AtenOp, limits: RowSums, ranges: Ranges) -> str | None:
@@ -89,6 +120,9 @@ def _objection(op: AtenOp, limits: RowSums, ranges: Ranges) -> str | None:
         return f"it has more than {limits.vectors} vectors"
     if not any(_lies_along_depth(matrix, depth) for _, (matrix, depth) in few):
         return "the rows of its matrix do not lie along the depth"
+    sums = math.prod(result.shape, start=ONE)
+    if _at_most(left.shape[-1], limits.short - 1, ranges) and not _at_most(sums, limits.most_short, ranges):
+        return f"its matrix has more than {limits.most_short} short rows"
     return None
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.machine import targets_of
-from ...dialects.sym import Expr, MapAttr
+from ...dialects.sym import Expr, MapAttr, SymAttr, const
 from ...machines import GpuTarget, Target, in_host_memory
 from ..common.functions import kernels_of
 from ..common.kept import is_kept_call
@@ -41,7 +41,8 @@ class KernelMergeLaunches(ModulePass):
     Precondition: nothing is tiled, planned or freed yet. Behind `host-reuse`, which looks at one nest a kernel.
     Guarantee: a merged kernel holds the nests of the kernels it stands for side by side, and takes their buffers, the
     common ones once. None of them writes what another uses. A launch moves down to the last one it is merged with,
-    over allocations, views and independent launches only; one that may raise an error stays.
+    over allocations, views and independent launches only; where that cannot be, the last one moves up, with its
+    allocations. One that may raise an error stays on the CPU; on a GPU nothing waits for errors.
 
     Only launches are merged for which calling the kernel costs more than what it does: on the CPU those of less than
     `small` work (`passes/kernel/cost.py`), on a GPU those that move fewer bytes than its memory does while a
@@ -101,9 +102,16 @@ class _Launch:
 
 @dataclass(eq=False)
 class _Bundle:
-    """Launches that become one, in order."""
+    """Launches that become one, in order.
+
+    place: the launch where it will stand
+    passed_used, passed_written: memory of the launches behind that, over which one more would have to move up
+    """
 
     launches: list[_Launch] = field(default_factory=list)
+    place: host.LaunchOp | None = None
+    passed_used: set[SSAValue] = field(default_factory=set)
+    passed_written: set[SSAValue] = field(default_factory=set)
     used: set[SSAValue] = field(default_factory=set)
     written: set[SSAValue] = field(default_factory=set)
     symbols: dict[str, Expr] = field(default_factory=dict)
@@ -113,7 +121,19 @@ class _Bundle:
     def is_on_cpu(self) -> bool:
         return in_host_memory(self.launches[0].kind[0])
 
+    def move_to(self, launch: _Launch) -> None:
+        """Stand where a launch stands."""
+        self.place = launch.op
+        self.passed_used.clear()
+        self.passed_written.clear()
+
+    def let_pass(self, launch: _Launch) -> None:
+        """Note a launch that stays behind these."""
+        self.passed_used |= launch.used
+        self.passed_written |= launch.written
+
     def add(self, launch: _Launch) -> None:
+        """One launch more."""
         self.launches.append(launch)
         self.dying += launch.dying
         self.used |= launch.used
@@ -123,6 +143,10 @@ class _Bundle:
     def conflicts(self, launch: _Launch) -> bool:
         """Whether the order of a launch and one of these matters."""
         return not (self.written.isdisjoint(launch.used) and launch.written.isdisjoint(self.used))
+
+    def is_passed_by(self, launch: _Launch) -> bool:
+        """Whether a launch may move up to these over what stands behind them."""
+        return self.passed_written.isdisjoint(launch.used) and launch.written.isdisjoint(self.passed_used)
 
     def has_room(self, launch: _Launch, options: KernelMergeLaunches) -> bool:
         """Whether a launch fits in: in number, in buffers, by its symbols and its device."""
@@ -164,6 +188,7 @@ class _Merger:
         kept = (value for op in block.ops if is_kept_call(op) for value in op.results)
         self.kept = frozenset((*block.args, *kept)).difference(function.given_arguments)
         open_: list[_Bundle] = []
+        near: list[_Bundle] = []
         bundles: list[_Bundle] = []
         for op in block.ops:
             if isinstance(op, host.EmptyOp | host.ViewOp):
@@ -173,17 +198,29 @@ class _Merger:
             launch = self._launch(op, lifetimes, sizes) if isinstance(op, host.LaunchOp) else None
             if launch is None:
                 open_.clear()
+                near.clear()
                 continue
-            bundle = None
+            bundle, moves_up = None, False
             if self._is_small(launch, sizes):
                 bundle = next((b for b in open_ if not b.conflicts(launch) and b.has_room(launch, self.options)), None)
-                bundle = bundle if bundle is not None and counter("kernel-merge-launches") else _Bundle()
+                if bundle is None:
+                    bundle = next((b for b in near if self._may_move_up(launch, b, near, lifetimes, sizes)), None)
+                    moves_up = bundle is not None
+                if bundle is None or not counter("kernel-merge-launches"):
+                    bundle, moves_up = _Bundle(), False
             # what this launch must not overtake can grow no more: it would move behind it
             open_ = [other for other in open_ if other is bundle or not other.conflicts(launch)]
+            for other in near:
+                if other is not bundle:
+                    other.let_pass(launch)
             if bundle is not None:
                 bundle.add(launch)
+                if moves_up:
+                    continue
+                bundle.move_to(launch)
                 if bundle not in open_:
                     open_ = [*open_, bundle][-_OPEN:]
+                    near = [*near, bundle][-_OPEN:]
                     bundles.append(bundle)
         for bundle in bundles:
             if len(bundle.launches) > 1:
@@ -192,7 +229,7 @@ class _Merger:
     def _launch(self, op: host.LaunchOp, lifetimes: Lifetimes, sizes: Sizes) -> _Launch | None:
         """What a launch does; None for one that may raise an error, or whose kernel is not here."""
         function = self.kernels.get(op.kernel.root_reference.data)
-        if function is None or function.errors is not None or function.target is not None:
+        if function is None or function.target is not None or (function.errors is not None and on_cpu(op)):
             return None
         used, written = used_and_written(op, function, lifetimes)
         last = [v for v in used - self.kept if lifetimes.last[v] == lifetimes.position[op]]
@@ -210,8 +247,27 @@ class _Merger:
             return False
         return max(bytes_of_block(block, own), work_of_block(block, own)) < self.target.launch_bytes
 
+    def _may_move_up(
+        self, launch: _Launch, bundle: _Bundle, near: Sequence[_Bundle], lifetimes: Lifetimes, sizes: Sizes
+    ) -> bool:
+        """Whether a launch may join others where they stand: over what is between, with memory that is there by then.
+
+        Launches of a bundle that stands further down may have been in front of these.
+        """
+        if bundle.is_on_cpu or bundle.conflicts(launch) or not bundle.has_room(launch, self.options):
+            return False
+        assert bundle.place is not None
+        place = lifetimes.position[bundle.place]
+        further = (b for b in near if b is not bundle and b.place and lifetimes.position[b.place] > place)
+        if not bundle.is_passed_by(launch) or any(b.conflicts(launch) for b in further):
+            return False
+        late = [value for value in launch.op.buffers if lifetimes.start(value) > place]
+        if not all(isinstance(value.owner, host.EmptyOp) and not value.owner.operands for value in late):
+            return False
+        return sum(sizes.of(bytes_of(type_of(value))) for value in late) <= self.options.max_kept
+
     def _merge(self, block: Block, bundle: _Bundle) -> None:
-        """Put one launch in the place of the last."""
+        """Put one launch in the place of one of them, and allocations that come later in front of it."""
         ops = [launch.op for launch in bundle.launches]
         arguments, places = common_arguments((launch.op, launch.function) for launch in bundle.launches)
         key = (*(launch.function for launch in bundle.launches), *places, *bundle.symbols)
@@ -223,7 +279,11 @@ class _Merger:
         location = merged(op.location for op in ops)
         new = host.LaunchOp.of(function.sym_name.data, [value for value, _ in arguments], symbols, location)
         remark("passed", KernelMergeLaunches.name, ops[-1], f"{len(ops)} launches are one")
-        block.insert_op_before(new, ops[-1])
+        assert bundle.place is not None
+        block.insert_op_before(new, bundle.place)
+        for op in _behind(new, [value.owner for value, _ in arguments]):
+            op.detach()
+            block.insert_op_before(op, new)
         for op in ops:
             block.erase_op(op)
 
@@ -232,6 +292,7 @@ class _Merger:
         functions = [launch.function for launch in bundle.launches]
         taken = set[str]().union(*map(kernel_names, functions))
         block = Block(arg_types=types)
+        errors: dict[str, int] = {}
         for function, place in zip(functions, places, strict=True):
             old = function.body.block
             values: dict[SSAValue, SSAValue] = {}
@@ -241,13 +302,42 @@ class _Merger:
             if bundle.is_on_cpu:
                 for op in list(old.ops)[:-1]:
                     block.add_op(op.clone(values))
-            else:
-                lay_beside(function, block, values, taken)
+                continue
+            last = block.last_op
+            lay_beside(function, block, values, taken)
+            _renumber_errors(block, last, function, errors)
         block.add_op(kernel.YieldOp.create())
         name = free_name(f"{functions[0].sym_name.data}_and_{len(functions) - 1}_more", self.kernels)
         location = merged(function.location for function in functions)
-        result = kernel.FuncOp.of(name, list(bundle.symbols), Region(block), location=location)
+        result = kernel.FuncOp.of(name, list(bundle.symbols), Region(block), list(errors), location=location)
         self.module.body.block.insert_op_before(result, functions[0])
         self.kernels[result.sym_name.data] = result
         self.replaced.update(functions)
         return result
+
+
+def _behind(place: Operation, owners: Iterable[Operation | Block]) -> list[Operation]:
+    """Which of the ops that make some values stand behind another op of their block, in order."""
+    wanted = {owner for owner in owners if isinstance(owner, Operation)}
+    found: list[Operation] = []
+    op = place.next_op
+    while op is not None:
+        if op in wanted:
+            found.append(op)
+        op = op.next_op
+    return found
+
+
+def _renumber_errors(block: Block, last: Operation | None, function: kernel.FuncOp, errors: dict[str, int]) -> None:
+    """Let the asserts of a kernel that was laid down behind `last` report errors by the numbers of the merged one."""
+    if function.errors is None:
+        return
+    codes = [errors.setdefault(error.data, len(errors) + 1) for error in function.errors]
+    op = block.first_op if last is None else last.next_op
+    while op is not None:
+        for each in op.walk():
+            if isinstance(each, kernel.AssertOp):
+                old = each.code.data.as_int()
+                assert old is not None
+                each.properties["code"] = SymAttr.of(const(codes[old - 1]))
+        op = op.next_op

@@ -3,6 +3,7 @@
 from . import (
     activation,
     arithmetic,
+    attention,
     comparison,
     creation,
     foreach,
@@ -27,6 +28,7 @@ from . import (
 __all__ = [
     "activation",
     "arithmetic",
+    "attention",
     "comparison",
     "creation",
     "foreach",
