@@ -37,6 +37,8 @@ from .insertion import insert_passes
 from .observer import Observer
 from .run_passes import run_passes
 from .targets import build
+from .torch_bisector import bisected
+from .torch_repro import Reproducer, repro_level
 from .torch_trace import count, count_eager, timed
 from .trace import BoxedFunction, Trace
 
@@ -71,7 +73,7 @@ def compile_graph(
     for name in ("post_grad_custom_pre_pass", "post_grad_custom_post_pass"):
         run_custom_passes(graph, name, getattr(config, name), is_inference=kind == "inference")
     try:
-        with no_garbage_collection(), timed(kind):
+        with no_garbage_collection(), timed(kind), bisected():
             return _compile(graph, inputs, config, kind, recording)
     except (UserError, PassFailureWarning):
         raise
@@ -127,12 +129,18 @@ def _compile(
         passes = choose_passes(config)
         return [replace(p, constants=constants) if isinstance(p, HostSplitParts) else p for p in passes]
 
-    imported = run_passes(load, choose, config, report, trace, observer)
-    started = time.perf_counter()
-    with without_modes():  # programs own real tensors: constants, status words
-        carriers = watched_inputs([*inputs, *imported.constants], kind)
-        program = build(imported.module, config, imported.references, carriers)
-    report.seconds["emit and compile"] = time.perf_counter() - started
+    level = repro_level()
+    reproducer = None
+    if level is not None:
+        eager = eager_callable(graph, inputs)
+        reproducer = Reproducer(graph, kind, config, load, lambda: choose_passes(config), eager, level)
+    with _reproduced(reproducer):
+        imported = run_passes(load, choose, config, report, trace, observer)
+        started = time.perf_counter()
+        with without_modes():  # programs own real tensors: constants, status words
+            carriers = watched_inputs([*inputs, *imported.constants], kind)
+            program = build(imported.module, config, imported.references, carriers)
+        report.seconds["emit and compile"] = time.perf_counter() - started
     report.describe(imported.module, program)
     if trace is not None:
         trace.add_program(imported.module, program.sources)
@@ -146,7 +154,20 @@ def _compile(
         report_layouts(imported, inputs)
     if recording is not None:
         compiled = recording.wrap(compiled, program, imported, graph, kind)
+    if reproducer is not None:
+        compiled = reproducer.wrap(compiled)
     return compiled if trace is None else trace.watch_calls(compiled, imported.constants, config)
+
+
+@contextmanager
+def _reproduced(reproducer: Reproducer | None) -> Iterator[None]:
+    """Write a reproducer for what fails inside, where torch's switch asks for one."""
+    try:
+        yield
+    except Exception as error:
+        if reproducer is not None and not isinstance(error, UserError):
+            reproducer.try_to_write(error)
+        raise
 
 
 def report_layouts(imported: ImportedGraph, inputs: Sequence[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Tools for people who chase a wrong answer: `inductile.debug.capture(fn, *inputs)`."""
+"""Tools for people who chase a wrong answer: `inductile.debug.capture(fn, *inputs)`, `inductile.debug.bisect(run)`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..passes.printing import module_text
 from .arrays import save_array
 from .compile_graph import choose_passes, eager_callable, with_torch_flags
 from .config import Config
+from .torch_bisector import bisect as bisect
 from .torch_compile import compile_dynamo_graph
 
 

@@ -29,6 +29,7 @@ from .config import Config
 from .insertion import insert_passes
 from .observer import Observer
 from .run_passes import run_passes
+from .torch_bisector import bisected
 from .trace import Trace
 
 log = logging.getLogger(__name__)
@@ -65,7 +66,7 @@ def _split(
         graph.graph.eliminate_dead_code()
         before = GraphCopy(graph)
         try:
-            with no_garbage_collection():
+            with no_garbage_collection(), bisected():
                 return _partition(graph, inputs, config, num_fwd_outputs, static)
         except (UserError, PassFailureWarning):
             raise

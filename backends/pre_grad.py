@@ -17,6 +17,7 @@ from ..passes.watching import Watch
 from .config import Config, names_of
 from .observer import PRE_GRAD, Observer
 from .run_passes import watch_flags
+from .torch_bisector import bisected
 from .trace import counters_json, fresh_folder, trace_root
 
 #: apart from those of other graphs, whose numbers stay what they are without passes that do something here
@@ -38,7 +39,7 @@ def _own_passes(graph: GraphModule, inputs: Sequence[Any], config: Config) -> li
     left_out = names_of(config.disabled_passes)
     passes = ",".join(name for name in pre_grad_names(config.pre_grad) if name not in left_out)
     root = trace_root(config)
-    with _watch(config, count=root is not None):
+    with bisected(), _watch(config, count=root is not None):
         if root is None:
             return run_pre_grad(graph, inputs, passes, fallback_random=config.fallback_random)
         texts = {"input": _text(graph)}

@@ -19,6 +19,7 @@ from .host.gpu import is_gpu
 from .partition import partition_joint
 from .pre_grad import watched_pre_grad
 from .registration import withdraw
+from .torch_bisector import settings as bisector_settings
 from .torch_settings import torch_settings
 
 CompiledFunction = Callable[..., Any]
@@ -44,7 +45,7 @@ class InductileBackend:
 
         Raises UserError for a wrong mode or option, PassError for a bug of ours unless `on_error="eager"`.
         """
-        config = Config.resolve(mode, options, torch_settings())
+        config = Config.resolve(mode, {**(options or {}), **bisector_settings()}, torch_settings())
         return self.compile(graph, example_inputs, config)
 
     def compile(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any], config: Config) -> CompiledFunction:
@@ -121,6 +122,8 @@ def compile_dynamo_graph(
     )
     with eager_strides(inputs):
         compiled = backend(graph, inputs)
+    # which torch copies from the graph inside, and which would tell its minifier to call this with one list
+    vars(compiled).pop("_boxed_call", None)
     return with_adapters(compiled, adapters)
 
 

@@ -19,7 +19,7 @@ def torch_settings() -> dict[str, Any]:
     nobody has loaded that module, which Dynamo does.
     """
     config: Any = sys.modules.get("torch._inductor.config")
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"fallback_random": True} if _compares_with_eager() else {}
     for name, known in option_names().items() if config is not None else ():
         if known.verdict == WITHOUT_EFFECT and name not in TOLD_WHEN_SET:
             continue
@@ -27,6 +27,12 @@ def torch_settings() -> dict[str, Any]:
         if value is not None and _asks(config, name, value):
             found[name] = value
     return found
+
+
+def _compares_with_eager() -> bool:
+    """Whether torch's reproducers compare answers with eager's, for which random numbers have to be the same."""
+    config: Any = sys.modules.get("torch._dynamo.config")
+    return config is not None and config.repro_after is not None and config.repro_level == 4
 
 
 def _read(config: Any, name: str) -> Any:
