@@ -153,6 +153,19 @@ for _packet, (_function, _derivative, _option) in LOSSES.items():
 # negative log likelihood: the class is dimension 1, or the only one
 
 
+def _reject_targets(call: Call) -> str | None:
+    """Eager takes a list of targets for one row, and reads the first."""
+    row, targets = shape_of(call.tensor("self")), shape_of(call.tensor("target"))
+    return "several targets for one row" if len(row) == 1 and len(targets) == 1 else None
+
+
+def _reject_shapes(call: Call) -> str | None:
+    """Eager takes a gradient of one element for a number."""
+    rows = len(shape_of(call.tensor("self"))) - 1 if call["reduction"] == NONE else 0
+    numbers = len(shape_of(call.tensor("grad_output")))
+    return "a list of one gradient" if numbers not in (0, rows) else _reject_targets(call)
+
+
 class _Classes:
     """Targets of a negative log likelihood loss."""
 
@@ -182,7 +195,7 @@ class _Classes:
         return s.widen(s.load(weight, (position,)))
 
 
-@lowers("nll_loss_forward nll_loss2d_forward")
+@lowers("nll_loss_forward nll_loss2d_forward", _reject_targets)
 def _nll_loss(b: LoopBuilder, call: Call) -> Replacement:
     """The loss and the sum of the weights that counted.
 
@@ -218,7 +231,7 @@ def _nll_loss(b: LoopBuilder, call: Call) -> Replacement:
     return b.reduce(["sum", "sum"], classes.domain, dims, total, type_, weight_type, finish=finish)
 
 
-@lowers("nll_loss_backward nll_loss2d_backward")
+@lowers("nll_loss_backward nll_loss2d_backward", _reject_shapes)
 def _nll_loss_backward(b: LoopBuilder, call: Call) -> Replacement:
     """-weight * grad at the target's class, 0 elsewhere.
 

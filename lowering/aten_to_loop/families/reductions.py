@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.aten.types import ELEMENT_TYPES, TensorType
-from ....dialects.sym import ZERO, Expr, as_expr, prove_lt
+from ....dialects.sym import ONE, ZERO, Expr, as_expr, prove_lt
 from ..dtypes import BOOL, I32, I64, accumulation_type, computation_type, is_float, kind
 from ..nests import LoopBuilder, Shape, normalize_dims, shape_of, type_of
 from ..pointwise import operand_as
@@ -238,8 +238,13 @@ def _reject_unknown_order(call: Call) -> str | None:
 
 
 def _norm(b: LoopBuilder, call: Call) -> Replacement:
+    """The norm of one element is its magnitude, as eager has it: powers of it might overflow."""
     order = call["ord" if call.has("ord") else "p"]
-    return fold(b, call, _norm_fold(2.0 if order is None else float(order)))
+    order = 2.0 if order is None else float(order)
+    shape = shape_of(call.tensor("self"))
+    if order and size_of(shape, reduced_dims(call, len(shape))) is ONE:
+        order = math.inf
+    return fold(b, call, _norm_fold(order))
 
 
 def _norm_fold(order: float) -> Fold:

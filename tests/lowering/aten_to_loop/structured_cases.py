@@ -198,6 +198,10 @@ REDUCTIONS = [
     case("aminmax", special),
     case("aminmax", x234, dim=1, keepdim=True),
     case("linalg_vector_norm", special[3], 0),
+    *(
+        case("linalg_vector_norm", torch.tensor([[1e30], [0.05], [-1e-30], [0.0], [nan], [-inf]]), p, [1])
+        for p in (-41, 0, 0.5, 2, 3)
+    ),
     case("linalg_vector_norm", x234, 1, [0, 1]),
     case("linalg_vector_norm", x234, inf),
     case("linalg_vector_norm", x234, -inf, [2], True),
