@@ -37,7 +37,7 @@ from .transforms import range_of, set_mapping, set_range
 ROWS_IN_COLUMNS = 64
 #: bytes on their way that a thread has no registers for, for each result that it gathers for each of its elements
 ACCUMULATOR_BYTES = 2
-#: times that a loop over columns runs at least where its steps are halved
+#: times that a loop over columns runs at least where its steps are quartered
 LONG = 8
 
 
@@ -113,7 +113,7 @@ class _Tiles:
         length = self.sizes.trips(op)
         most = max(self.blocks.column_step // (width * self._crowd(nest, op)), 1)
         if most > 1 and length >= LONG * most and keeps_several(op):
-            most //= 2
+            most = max(most // 4, 1)
         has_rows = any(type(o) is kernel.LocalOp for o in ops_in(self.function))
         if has_rows and covers(extent_of(op), self.blocks.longest_row // width, self.ranges):
             tile = power_above(length)
