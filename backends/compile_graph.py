@@ -28,6 +28,7 @@ from ..passes.host.split_parts import HostSplitParts
 from ..passes.remarks import remark
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
+from .foreign_lowerings import tell_of_foreign_lowerings
 from .freezing import freeze, with_freezing
 from .graphs.recording import Recording
 from .host.lazy_bits import carrying_now
@@ -123,6 +124,7 @@ def _compile(
     trace = Trace.of(config, kind)
     observer = Observer(kind, trace if config.trace_enabled else None, config.trace_graph_diagram)
     observer.show_graph(graph)
+    tell_of_foreign_lowerings(graph)
 
     def choose(module: ModuleOp) -> list[ModulePass]:
         report.describe_input(module)

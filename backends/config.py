@@ -159,6 +159,9 @@ class Config:
         False, "save the inputs of the first call with a trace; INDUCTILE_TRACE_INPUTS=1 does too"
     )
     trace_graph_diagram: bool = _option(False, "a picture of the final program, its kernels and buffers, in the trace")
+    decompositions: Any = _option(
+        None, "more decompositions: a dictionary from an overload, or an op with all of its overloads, to a function"
+    )
     pre_grad_custom_pass: Any = _option(None, "called with Dynamo's graph, a torch.fx.Graph, behind our passes on it")
     joint_custom_pre_pass: Any = _option(
         None, "called with the graph of forward and backward together, or of inference, before our passes"

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..lowering.fx_decompositions import decompositions
+from ..lowering.fx_decompositions import decompositions, of_overloads
 from ..lowering.fx_pre_grad import with_adapters
 from ..lowering.fx_private import aot_backend
 from ..lowering.fx_strides import eager_strides
@@ -76,7 +76,7 @@ class ChosenBackend:
 
     def __init__(self, mode: str | None, options: Mapping[str, Any]) -> None:
         self.mode, self.options = mode, dict(options)
-        Config.resolve(mode, options)
+        of_overloads(Config.resolve(mode, options).decompositions)
 
     def __call__(
         self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **arguments: Any
@@ -130,13 +130,13 @@ def compile_dynamo_graph(
 def chosen_decompositions(config: Config) -> dict[Any, CompiledFunction]:
     """The table of decompositions for a configuration."""
     if config.fallback_by_default:
-        return {}
+        return of_overloads(config.decompositions)
     chosen = decompositions()
     if not config.fallback_random:
         from ..lowering.fx_random import random_decompositions
 
         chosen |= random_decompositions()
-    return chosen
+    return chosen | of_overloads(config.decompositions)
 
 
 BACKEND = InductileBackend()

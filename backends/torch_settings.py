@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -29,6 +30,11 @@ def torch_settings() -> dict[str, Any]:
     return found
 
 
+def _threads_are_chosen(config: Any) -> bool:
+    """Whether somebody says how many compilers may run: torch's default is the number of cores."""
+    return "TORCHINDUCTOR_COMPILE_THREADS" in os.environ or not config._is_default("compile_threads")
+
+
 def _compares_with_eager() -> bool:
     """Whether torch's reproducers compare answers with eager's, for which random numbers have to be the same."""
     config: Any = sys.modules.get("torch._dynamo.config")
@@ -47,7 +53,7 @@ def _asks(config: Any, name: str, value: Any) -> bool:
     known = option_names()[name]
     if known.verdict == SAME:
         is_ours = value == getattr(Config, field_name(name))
-        return not is_ours and (name != "compile_threads" or not config._is_default(name))
+        return not is_ours and (name != "compile_threads" or _threads_are_chosen(config))
     if known.verdict == TRANSLATED:
         options = known.translate(value) or {}
         return any(getattr(Config, option) != given for option, given in options.items())

@@ -7,13 +7,14 @@ op in remarks and traces. Composite ops that torch itself always decomposes need
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any
 
 import torch
 from torch._decomp import get_decompositions
 
+from ..errors import UserError
 from ..machines import eager
 from .fx_stride_families import looks_channels_last
 
@@ -151,4 +152,17 @@ def decompositions(extra: Iterable[str] = ()) -> dict[Any, Callable[..., Any]]:
             table[overload] = adjust(table[overload])
     for view, computed in COMPUTED.items():
         table[getattr(torch.ops.aten, view).default] = _of_numbers_too(getattr(torch.ops.aten, computed).default)
+    return table
+
+
+def of_overloads(given: Mapping[Any, Callable[..., Any]] | None) -> dict[Any, Callable[..., Any]]:
+    """A table of a user by overloads: an op without one stands for all of its. UserError for what is no op."""
+    table: dict[Any, Callable[..., Any]] = {}
+    for op, function in (given or {}).items():
+        if isinstance(op, torch._ops.OpOverloadPacket):
+            table |= {getattr(op, name): function for name in op.overloads()}
+        elif isinstance(op, torch._ops.OperatorBase):
+            table[op] = function
+        else:
+            raise UserError(f"option 'decompositions' has the key {op!r}", "write torch.ops.NAMESPACE.OP")
     return table
