@@ -54,55 +54,82 @@ class _Corrector:
         rules = rules_of(op)
         if rules is None:
             return result
-        if isinstance(result, torch.Tensor):
-            return self._restrided(rules[0], op, args, kwargs, result)
-        if not isinstance(result, (tuple, list)):
+        if isinstance(result, (tuple, list)):
+            strides = self._strides(rules, op, args, kwargs, result)
+            if strides is None:
+                return result
+            changed = [self._restrided(each, wanted) for each, wanted in zip(result, strides, strict=True)]
+            return type(result)(changed) if type(result) in (tuple, list) else type(result)(*changed)
+        if not isinstance(result, torch.Tensor) or result.dim() < 2:
             return result
-        changed = [
-            self._restrided(rules[k], op, args, kwargs, each) if k < len(rules) else each
-            for k, each in enumerate(result)
-        ]
-        return type(result)(changed) if type(result) in (tuple, list) else type(result)(*changed)
+        strides = self._strides(rules, op, args, kwargs, (result,))
+        return result if strides is None else self._restrided(result, strides[0])
 
-    def _restrided(
-        self, rule: Rule | None, op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
-    ) -> Any:
-        if rule is None or not isinstance(result, torch.Tensor) or result.dim() < 2:
-            return result
-        if not _is_strided(result):
-            return result
-        strides = self._strides(rule, op, args, kwargs, result)
+    def _restrided(self, result: Any, strides: Numbers | None) -> Any:
         if strides is None:
             return result
         with self.mode:
             return torch.empty_strided(result.shape, strides, dtype=result.dtype, device=result.device)
 
     def _strides(
-        self, rule: Rule, op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor
-    ) -> Numbers | None:
-        """Strides that the result lacks; None where it has eager's."""
+        self,
+        rules: Sequence[Rule | None],
+        op: Any,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        results: Sequence[Any],
+    ) -> Sequence[Numbers | None] | None:
+        """Strides that each result lacks, None for one that has eager's; None where all have."""
         try:
             named = _described(tuple(kwargs.items())) if kwargs else ()
-            key = (id(op), id(rule), result.device, _described(result), _described(args), named)
+            key = (id(op), _device(results), _described(results), _described(args), named)
             known = self.known.get(key, self)
         except TypeError:  # a symbol, which has no hash, or a tensor without strides
-            return _missing(rule(op, args, kwargs, result), result)
+            return _missing_of(rules, op, args, kwargs, results)
         if known is self:
-            known = self.known[key] = _missing(rule(op, args, kwargs, result), result)
+            known = self.known[key] = _missing_of(rules, op, args, kwargs, results)
         return known
+
+
+def _device(results: Sequence[Any]) -> Any:
+    return next((each.device for each in results if isinstance(each, torch.Tensor)), None)
+
+
+def _missing_of(
+    rules: Sequence[Rule | None], op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], results: Sequence[Any]
+) -> Sequence[Numbers | None] | None:
+    found: list[Numbers | None] = [None] * len(results)
+    for number, (rule, result) in enumerate(zip(rules, results, strict=False)):
+        if rule is not None and isinstance(result, torch.Tensor) and result.dim() >= 2 and _is_strided(result):
+            found[number] = _missing(rule(op, args, kwargs, result), result)
+    return None if all(strides is None for strides in found) else found
 
 
 def _missing(strides: Numbers | None, result: torch.Tensor) -> Numbers | None:
     return None if strides is None or are_alike(strides, result.stride()) else strides
 
 
+#: what stands for itself in a key; most arguments that are no tensors
+_PLAIN = frozenset({int, float, bool, str, type(None)})
+
+
 def _described(value: Any) -> Any:
-    """All that rules look at in an argument; TypeError for symbolic sizes."""
-    if isinstance(value, torch.Tensor):
-        if has_symbols(value) or not _is_strided(value):
-            raise TypeError
-        return value.shape, value.stride(), value.dtype
-    return tuple([_described(each) for each in value]) if isinstance(value, (list, tuple)) else value
+    """All that rules look at in an argument; TypeError for symbolic sizes. One question to a tensor for each."""
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, (list, tuple)):
+        return tuple([_described(each) for each in value])
+    if not isinstance(value, torch.Tensor):
+        return value
+    if has_symbols(value):
+        raise TypeError
+    try:
+        strides = value.stride()
+    except RuntimeError as error:
+        raise TypeError from error
+    if 0 in strides and value.layout is not torch.strided:
+        raise TypeError
+    return (*value.shape, strides, value.dtype)  # a torch.Size takes ten times as long to hash
 
 
 def _is_strided(tensor: torch.Tensor) -> bool:

@@ -4,7 +4,7 @@
     python tests/torch_suite/run.py --checkout ~/pytorch --out suite.jsonl --backend aot_eager --failures
     python tests/torch_suite/run.py --out suite.jsonl --report
 
-The checkout has to be of the installed version of torch: its tests import private names. One JSON line a test and
+Names that the tests import and the installed torch lacks skip the tests that use them. One JSON line a test and
 backend; a test that the file has is not run again, and one that kills its process is a failure. A failure is not owed
 where the test asks for Inductor's insides (`not_owed.py` has the rules), or where `aot_eager` fails too (`--failures`
 runs what failed, with that backend). Exits with 1 when a failure is owed.
@@ -98,7 +98,7 @@ def report(out: Path) -> tuple[str, int]:
 def main() -> int:
     """Command line."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--checkout", help="folder of a checkout of torch, of the installed version")
+    p.add_argument("--checkout", help="folder of a checkout of torch, of about the installed version")
     p.add_argument("--path", default="test/inductor/test_torchinductor.py", help="the test module in it")
     p.add_argument("--file", help="a test module anywhere, instead")
     p.add_argument("--out", default="torch-suite.jsonl", help="file of results, read and added to")
@@ -123,6 +123,9 @@ def main() -> int:
         if not module.is_file():
             p.error(f"there is no {module}: give --checkout the folder of a checkout of torch")
         run_all(args)
+    if not any(path.exists() for path in files(Path(args.out))):
+        print(f"no test was run; {args.out}.0.log says why", file=sys.stderr)
+        return 1
     text, wrong = report(Path(args.out))
     print(text)
     return 1 if wrong else 0

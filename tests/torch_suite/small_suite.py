@@ -8,7 +8,10 @@ from typing import Any
 
 import torch
 import torch._dynamo
-from torch._inductor.compile_fx import compile_fx
+from torch._inductor.compile_fx import (
+    compile_fx,
+    name_of_another_version,  # pyright: ignore[reportAttributeAccessIssue]
+)
 
 
 def check_model(self: unittest.TestCase, model: Any, example_inputs: Any) -> None:
@@ -51,6 +54,9 @@ class CommonTemplate:
 
     def test_skips(self) -> None:
         raise unittest.SkipTest("needs another machine")
+
+    def test_another_version(self) -> None:
+        name_of_another_version(1)
 
     def test_dies(self) -> None:
         if "SMALL_SUITE_DIES" in os.environ:
