@@ -7,7 +7,7 @@ them. Views of early values are made late, where they are read: they cost nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -59,13 +59,9 @@ class BindingTimes:
 
     def kept(self) -> list[SSAValue]:
         """The values to keep, in the order in which they are made; `late` says then which ops stay."""
-        mutations = Mutations(self.block)
-        for argument in frozen_arguments(self.function):
-            if argument.first_use is not None and not mutations.writes_to(argument):
-                self.sources[argument] = frozenset((argument,))
-        if not self.sources:
+        early = self.early_ops()
+        if not early:
             return []
-        early = [op for op in ops_of(self.block) if self._is_early(op)]
         foreign = escaping(self.block) | possibly_written(self.block)
         self.rejected = {op: "" for op in early if any(result in foreign for result in op.results)}
         while True:
@@ -74,6 +70,14 @@ class BindingTimes:
             if not objections:
                 return border
             self.rejected.update(objections)
+
+    def early_ops(self) -> list[Operation]:
+        """The ops whose results are early; `sources` has these results then, and the arguments."""
+        mutations = Mutations(self.block)
+        for argument in frozen_arguments(self.function):
+            if argument.first_use is not None and not mutations.writes_to(argument):
+                self.sources[argument] = frozenset((argument,))
+        return [op for op in ops_of(self.block) if self._is_early(op)] if self.sources else []
 
     def _is_early(self, op: Operation) -> bool:
         """Whether frozen arguments alone decide the results of an op, which it may give at any time."""
@@ -153,7 +157,7 @@ class BindingTimes:
         """Whether a call is spared something: a value that an op of its own makes anyway, or traffic, or much work."""
         if not all(map(_is_fused, self._readers(value))):
             return True
-        ops = list(self.slice_of([value]))
+        ops = list(slice_of([value]))
         devices = {cast(TensorType, v.type).device for op in ops for v in (*operands_of(op), *op.results)}
         if len(devices) > 1 or not all(recompute_class(op) in _FUSES for op in ops):
             return True
@@ -170,22 +174,6 @@ class BindingTimes:
                 else:
                     yield user
 
-    def slice_of(self, values: Iterable[SSAValue]) -> Iterator[Operation]:
-        """The ops that make values of arguments, each once, what they read first."""
-        done: set[Operation] = set()
-        stack: list[tuple[SSAValue, bool]] = [(value, False) for value in reversed(list(values))]
-        while stack:
-            value, is_ready = stack.pop()
-            op = value.owner
-            if isinstance(op, Block) or op in done:
-                continue
-            if is_ready:
-                done.add(op)
-                yield op
-            else:
-                stack.append((value, True))
-                stack += [(operand, False) for operand in reversed(operands_of(op))]
-
     def bytes_read(self, value: SSAValue) -> int:
         """Bytes of the arguments that a value is made of."""
         return sum(map(bytes_of, self.sources[value]))
@@ -201,6 +189,23 @@ class BindingTimes:
         while isinstance(op := value.owner, Operation) and may_return_alias(op):
             value = operands_of(op)[0]
         return value
+
+
+def slice_of(values: Iterable[SSAValue]) -> Iterator[Operation]:
+    """The ops that make values of arguments, each once, what they read first."""
+    done: set[Operation] = set()
+    stack: list[tuple[SSAValue, bool]] = [(value, False) for value in reversed(list(values))]
+    while stack:
+        value, is_ready = stack.pop()
+        op = value.owner
+        if isinstance(op, Block) or op in done:
+            continue
+        if is_ready:
+            done.add(op)
+            yield op
+        else:
+            stack.append((value, True))
+            stack += [(operand, False) for operand in reversed(operands_of(op))]
 
 
 def _is_tensor(value: SSAValue) -> bool:
@@ -220,3 +225,20 @@ def bytes_of(value: SSAValue) -> int:
 def size_text(count: int) -> str:
     """Bytes for people."""
     return f"{count / 2**20:.1f} MiB" if count >= 2**20 else f"{count / 2**10:.1f} KiB"
+
+
+def early_values(function: FuncOp, block: Block) -> Container[SSAValue]:
+    """The values that frozen arguments of a function, and nothing else, decide; those arguments among them."""
+    times = BindingTimes(function, block, Limits(0, 0, 0))
+    times.early_ops()
+    return times.sources
+
+
+def move_before(values: Iterable[SSAValue], place: Operation) -> None:
+    """Put the ops that make early values in front of an op that stands before some of them."""
+    block = place.parent
+    assert block is not None
+    for op in slice_of(values):
+        if not op.is_before_in_block(place):
+            op.detach()
+            block.insert_op_before(op, place)

@@ -18,7 +18,7 @@ from ..common.functions import functions
 from ..common.kept import KEPT, frozen_arguments
 from ..counters import counter
 from ..remarks import remark
-from ._binding_times import BindingTimes, Limits, bytes_of, size_text
+from ._binding_times import BindingTimes, Limits, bytes_of, size_text, slice_of
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class HoistWeights(ModulePass):
 
 def _hoist(function: FuncOp, block: Block, kept: Sequence[SSAValue], times: BindingTimes) -> None:
     """Make the function of the kept values, and let the ops of each call read its results."""
-    ops = list(times.slice_of(kept))
+    ops = list(slice_of(kept))
     used = {value for op in ops for value in operands_of(op) if isinstance(value, BlockArgument)}
     given = [argument for argument in block.args if argument in used]
     callee = _callee(function, ops, given, kept)

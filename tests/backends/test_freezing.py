@@ -210,3 +210,55 @@ def test_reports_of_graphs_without_weights_are_as_before() -> None:
     with torch.no_grad():
         torch.compile(lambda x: x.sin() + 1, backend="inductile", options=OPTIONS)(torch.randn(5))
     assert len(REPORTS) == before + 1 and not REPORTS[-1].once
+
+
+def _statistics(norm: nn.Module) -> nn.Module:
+    """A batch norm as it is behind training."""
+    assert isinstance(norm, nn.modules.batchnorm._BatchNorm)
+    assert norm.running_mean is not None and norm.running_var is not None
+    with torch.no_grad():
+        norm.running_mean.normal_(0, 0.5)
+        norm.running_var.uniform_(0.5, 2)
+        norm.weight.uniform_(-0.5, 1.5)
+        norm.bias.normal_()
+    return norm
+
+
+class FixedNorm(nn.Module):
+    """A batch norm written out, of buffers."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        for name in ("weight", "bias", "mean", "var"):
+            self.register_buffer(name, torch.rand(channels) + 0.5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        weight, bias, mean, var = (each.reshape(1, -1, 1, 1) for each in self.buffers())
+        scale = weight * (var + 1e-5).rsqrt()
+        return x * scale + (bias - mean * scale)
+
+
+def _images() -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(4, 16, 3, bias=False), _statistics(nn.BatchNorm2d(16)), nn.ReLU(),
+        nn.Conv2d(16, 16, 3, groups=16), _statistics(nn.BatchNorm2d(16)),
+        nn.Conv2d(16, 32, 1), FixedNorm(32),
+        nn.ConvTranspose2d(32, 8, 3), _statistics(nn.BatchNorm2d(8)), nn.AdaptiveAvgPool2d(2), nn.Flatten(),
+        nn.Linear(32, 64), _statistics(nn.BatchNorm1d(64)), nn.Linear(64, 64),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
+def test_affine_maps_of_channels_go_into_weights(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    model, x = _images().eval().to(dtype), torch.randn(8, 4, 12, 12, dtype=dtype)
+    with torch.no_grad():
+        exact = copy.deepcopy(model).double()(x.double())
+        explained = inductile.explain(model, options=OPTIONS)(x)
+        (report,) = explained.reports
+        found, eager = ((y.double() - exact).norm() for y in (explained.result, model(x)))
+    folded = [r for r in explained.remarks if r.pass_name == "graph-fold-affine"]
+    assert {each.kind for each in folded} == {"missed" if dtype is torch.float16 else "passed"}
+    assert len(folded) == 5
+    assert sum(report.kernels.values()) <= (7 if dtype is torch.float16 else 3) + 2
+    assert found <= 2 * eager + 1e-14 * exact.norm()
