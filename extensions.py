@@ -8,8 +8,10 @@
 | `inductile.lowerings`  | a mapping from `aten.name.overload` to a `Rule`, or from `ns::name` to a call's lowering  |
 | `inductile.reference`  | a mapping from a class of scalar ops to its meaning, a function of tensors                |
 | `inductile.cpp`        | a mapping from a class of scalar ops to C++, `"{0} / (1 + {1})"` or an emitter's rule     |
+| `inductile.c`          | the same for plain C                                                                      |
 | `inductile.triton`     | a mapping from a class of scalar ops to Triton, likewise                                  |
-| `inductile.targets`    | a `GpuTarget`, several, or a function that returns them; the name says nothing            |
+| `inductile.targets`    | a description, several, or a function that returns them; the name says nothing            |
+| `inductile.generators` | a `Generator`, a module as a rule; the name is the one behind `-t`                        |
 
 Nothing is loaded before somebody asks for its group. Imports nothing of the package but the errors.
 """

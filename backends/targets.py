@@ -1,8 +1,7 @@
-"""Targets by name, and building a whole program from IR: the one place that knows every code generator."""
+"""Source text and whole programs from IR."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,14 +12,12 @@ from ..dialects import host, kernel
 from ..dialects.machine import TARGETS
 from ..errors import UserError, is_of_program
 from ..lowering.registry import nearest
-from ..machines import target_named
 from ..passes.common.functions import reached
 from ..passes.kernel.scheduled import family_of
+from .generators import check_generator, generator_named
 
 if TYPE_CHECKING:
     from .config import Config
-
-_PACKAGE = __package__
 
 
 class Program(Protocol):
@@ -33,22 +30,8 @@ class Program(Protocol):
         ...
 
 
-#: code generator -> module with `emit_source(module) -> str`
-GENERATORS: dict[str, str] = {"cpp": ".cpp", "triton": ".triton"}
-#: and a target to name for it in messages
-_EXAMPLES = {"cpp": "cpp", "triton": "cuda:90"}
-
-
-def check_generator(name: str, target: str | None = None) -> None:
-    """UserError for what is no code generator, or not the one of a target."""
-    if "{" in name:
-        problem = f"cannot read the generator {name!r}"
-        raise UserError(problem, "the machine stands apart: --target cuda:90 -t triton")
-    if name not in GENERATORS:
-        hint = nearest(name, GENERATORS) or f"known: {', '.join(GENERATORS)}"
-        raise UserError(f"unknown generator {name!r}", hint)
-    if target and (right := target_named(target).family.generator) != name:
-        raise UserError(f"kernels for {target!r} are written by {right}, not by {name}", f"write -t {right}")
+#: a target to name for a generator in messages, where it is not called like it
+_EXAMPLES = {"triton": "cuda:90"}
 
 
 def emit_source(generator: str, module: ModuleOp) -> str:
@@ -68,10 +51,10 @@ def emit_source(generator: str, module: ModuleOp) -> str:
         raise UserError(
             f"there is no kernel to emit for {generator!r}: @{first.sym_name.data} is scheduled for "
             f"{first.target.data!r}",
-            f"say the machine in front of the schedule, --target {_EXAMPLES[generator]}, or write "
+            f"say the machine in front of the schedule, --target {_EXAMPLES.get(generator, generator)}, or write "
             f"-t {families[0].generator}",
         )
-    return importlib.import_module(GENERATORS[generator], _PACKAGE).emit_source(module)
+    return generator_named(generator).emit_source(module)
 
 
 def build(

@@ -70,7 +70,7 @@ class Family:
 
     name:      "cuda" in "cuda:90"
     device:    torch's type of device, which two families may share
-    generator: which of our code generators writes their kernels, "cpp" or "triton"
+    generator: which code generator writes their kernels, "cpp", "c" or "triton" (`backends/generators.py`)
     architectures: pattern of what may stand behind the colon. One that is not described is made for as the described
                one that is most like it
     library:   what ATen's kernels there are good at
@@ -96,12 +96,10 @@ def _gcn(properties: Any) -> str | None:
     return name if name.startswith("gfx") else None
 
 
-CPP = Family(
-    "cpp",
-    "cpu",
-    "cpp",
-    library=Library(has_onednn=True, fuses_attention=True, is_slow_in_groups=True, copies_weights=True),
-)
+_OF_CPUS = Library(has_onednn=True, fuses_attention=True, is_slow_in_groups=True, copies_weights=True)
+CPP = Family("cpp", "cpu", "cpp", library=_OF_CPUS)
+#: plain C, for one thread
+C = Family("c", "cpu", "c", library=_OF_CPUS)
 #: cuBLAS and cuDNN, hipBLAS and MIOpen
 _OF_GPUS = Library(
     aligned_bytes=16,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 
-from .family import CPP, CUDA, HIP
+from .family import CPP, CUDA, HIP, C
 from .products import TF32, ProductRates, RowSums
 from .target import CpuTarget, GpuTarget, Target
 
@@ -64,6 +64,19 @@ KNOWN: tuple[Target, ...] = (
     replace(_CPP, name="cpp:avx512", registers=16, capability="avx512"),
     replace(_CPP, name="cpp:avx2", vector_bytes=32, capability="avx2", flags=("-mno-avx512f",)),
     replace(_CPP, name="cpp:sse", vector_bytes=16, capability="default", flags=("-mno-avx",)),
+    # one thread of the same machine; nothing is known of what the C compiler makes of the loops
+    replace(
+        _CPP,
+        name="c",
+        family=C,
+        model="one thread of any CPU",
+        bandwidth=11,
+        copied=0,
+        rates={32: 65},
+        cores=1,
+        vector_bytes=0,
+        intrinsics=(),
+    ),
     GpuTarget(
         "cuda:75",
         CUDA,

@@ -66,14 +66,15 @@ class Description:
 class CpuTarget(Description):
     """A multicore CPU with SIMD units.
 
-    vector_bytes:  width of a SIMD register
+    vector_bytes:  width of a SIMD register; 0: kernels say nothing of lanes, and their compiler may find some
     registers:     SIMD registers that accumulators may take
-    cores:         threads that a schedule should be able to feed
+    cores:         threads that a schedule should be able to feed; 1: all iterations run in order
     l1_bytes, l2_bytes: private data caches of a core
     line_bytes:    a cache line
     grain:         work, in the units of `costs.py`, below which a thread is not worth waking
     capability:    torch's name of the instruction set, as in ATEN_CPU_CAPABILITY; "": what the machine has
-    flags:         of the C++ compiler, besides those of every compile
+    flags:         of the compiler, besides those of every compile
+    intrinsics:    what its kernels can do as a whole instead of by loops, as in `dialects/kernel/loops.py`
     """
 
     vector_bytes: int = 64
@@ -85,6 +86,7 @@ class CpuTarget(Description):
     grain: int = 1 << 17
     capability: str = ""
     flags: tuple[str, ...] = ()
+    intrinsics: tuple[str, ...] = ("transpose",)
 
     @property
     def needs_many_rows(self) -> bool:

@@ -75,6 +75,7 @@ WITHOUT_COUNTER: dict[str, str] = {
     "kernel-insert-barriers": "without one, threads race",
     "kernel-place-locals": "what does not fit the stack has no other place",
     "kernel-spill": "what fits no register tile has to be in memory",
+    "c": "it spells out ops and their schedule; inductile-bisect compares its code with the reference backend",
     "cpp": "it spells out ops and their schedule; inductile-bisect compares its code with the reference backend",
     "triton": "it spells out ops and their schedule; inductile-bisect compares its code with the reference backend",
 }

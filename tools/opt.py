@@ -215,7 +215,7 @@ def _run(argv: Sequence[str] | None) -> int:
     whole = [Source(text, name, allow_effects=allow)]
     parts = split_source(text, name, SPLIT_MARK, allow) if args.split_input_file else whole
     if args.emit:
-        from ..backends.targets import check_generator
+        from ..backends.generators import check_generator
 
         check_generator(args.emit, args.target)
     with Watch(args, [p.name for p in passes], collect=bool(args.report)) as watch:

@@ -3,7 +3,8 @@
     inductile-run softmax.mlir --random 0
     inductile-run softmax.mlir --input x.npy --backend cpp --output y.npy
 
-The reference backend interprets every level; `cpp` lowers the rest of the way with the default pipeline and compiles.
+The reference backend interprets every level; `cpp` lowers the rest of the way with the default pipeline and compiles,
+and so does `c`, plain C for one thread.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ..backends.generators import check_generator
+from ..dialects import kernel
 from ..dialects.context import new_context
 from ..errors import InductileError, UserError, is_of_program
 from ..lowering.pipeline import attached
@@ -39,7 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser("inductile-run", description=(__doc__ or "").partition("\n\n")[0])
     p.add_argument("file", help="IR of any level, - for standard input")
     p.add_argument("--function", help="function to run; the first one otherwise")
-    p.add_argument("--backend", default="reference", choices=("reference", "cpp"))
+    p.add_argument("--backend", default="reference", choices=("reference", "cpp", "c"))
     p.add_argument("--input", action="append", default=[], metavar="X.npy", help="one for each argument, in order")
     p.add_argument("--random", type=int, metavar="SEED", help="make up the inputs")
     p.add_argument("--special", action="store_true", help="some made-up floats are NaN, infinite, -0.0, or very large")
@@ -51,6 +54,19 @@ def build_parser() -> argparse.ArgumentParser:
     p.add_argument("--memory-limit", type=_gibibytes, metavar="GIB", help="most memory; else 3/4 of what is left")
     p.add_argument("--full", action="store_true", help="print all elements of the results")
     return p
+
+
+def _target(args: argparse.Namespace, module: ModuleOp) -> str | None:
+    """The machine: the one that is named, or else that of the backend. UserError where the backend writes no kernels
+    for it, or for those that the file has."""
+    if args.backend != "c":
+        return args.target
+    for op in module.ops:
+        if isinstance(op, kernel.FuncOp) and op.target is not None:
+            check_generator("c", op.target.data)
+    target = args.target or "c"
+    check_generator("c", target)
+    return target
 
 
 def _inputs(args: argparse.Namespace, module: ModuleOp) -> list[torch.Tensor | int]:
@@ -104,7 +120,7 @@ def _run(argv: Sequence[str] | None) -> int:
     args = build_parser().parse_args(argv)
     text, name = read_input(args.file)
     module = parse_file(new_context(), text, name, args.allow_effects)
-    PassManager(attached(args.target)).run(new_context(), module)
+    PassManager(attached(_target(args, module))).run(new_context(), module)
     from ..backends.limits import default_memory, limited
 
     memory = default_memory() if args.memory_limit is None else int(args.memory_limit * (1 << 30))

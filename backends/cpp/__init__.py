@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from ..config import Config
+    from ..host.launchers import Launcher
+
 
 def emit_source(module: ModuleOp) -> str:
     """The C++ of the kernels of a module that are not scheduled for another generator, support code first."""
-    from ...dialects import kernel
-    from ...passes.kernel.scheduled import family_of
-    from .emit import emit_kernel
-    from .library import source_text
+    from ..c_like.generator import source_of
+    from .language import CPP
+    from .loops import LoopEmitter
 
-    kernels = [op for op in module.ops if isinstance(op, kernel.FuncOp)]
-    functions = [each for each in kernels if (family := family_of(each)) is None or family.generator == "cpp"]
-    return source_text([emit_kernel(function) for function in functions])
+    return source_of(module, CPP, LoopEmitter)
+
+
+def make_launcher(config: Config | None = None, checked: bool = False) -> Launcher:
+    """A launcher for the kernels of one program."""
+    from ..c_like.generator import launcher_of
+    from .language import CPP
+    from .loops import LoopEmitter
+
+    return launcher_of(CPP, config, checked, LoopEmitter)

@@ -6,21 +6,21 @@ runs once, with such pieces inside; values that cross from piece to piece are sm
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from typing_extensions import override
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
-from . import memory
-from .checked import loop_head
-from .code import Code
-from .context import Context
-from .reductions import Accumulators, OnYield, reduce_in_blocks
-from .statements import Loop, Statements, is_loop
-from .types import scalar_ctype
+from ..c_like import memory
+from ..c_like.context import Context
+from ..c_like.loops import no_values, serial_loop
+from ..c_like.reductions import OnYield, reduce_in_blocks
+from ..c_like.statements import Loop, Statements, is_loop
+from ..c_like.types import scalar_ctype
+from ..printing.code import Code
+from .accumulators import LaneAccumulators, in_lanes
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class LaneEmitter(Statements):
             elif is_loop(op):
                 self._write_group(group, on_yield)
                 group = []
-                self._loop(op)
+                self._inner_loop(op)
             else:
                 group.append(op)
         self._write_group(group, on_yield)
@@ -70,7 +70,7 @@ class LaneEmitter(Statements):
                 if isinstance(op, kernel.YieldOp):
                     on_yield([context.value(v) for v in op.values])
                 else:
-                    self.emit(op)
+                    self.ops([op])
         uses_axis = self.lanes.axis in context.touched
         context.touched |= outer_touched
         for value, array in self._arrays.items():
@@ -88,7 +88,7 @@ class LaneEmitter(Statements):
         if all(use.operation in self._group for use in value.uses):
             return super().define(value, code, op, inline)
         context = self.context
-        array = self._arrays[value] = context.temporary()
+        array = self._arrays[value] = context.names.temporary()
         context.comment(op)
         context.out.line(f"{array}[lane] = {code};")
         context.values[value] = Code(f"{array}[lane]")
@@ -98,13 +98,13 @@ class LaneEmitter(Statements):
         use = value.get_user_of_unique_use()
         return use is not None and use in self._group
 
-    def _loop(self, op: Loop) -> None:
+    def _inner_loop(self, op: Loop) -> None:
         """An inner loop, run once for all lanes."""
         context = self.context
         context.comment(op)
         if isinstance(op, kernel.ForOp):
             with serial_loop(context, op):
-                self.block(op.body.block, lambda values: None)
+                self.block(op.body.block, no_values)
         elif isinstance(op, kernel.ScanOp):
             self._scan(op)
         else:
@@ -113,19 +113,19 @@ class LaneEmitter(Statements):
                 with serial_loop(context, op, lo, hi):
                     self.block(op.body.block, on_yield)
 
-            totals = reduce_in_blocks(context, op, self.lanes.width, loop)
+            totals = reduce_in_blocks(context, op, loop, in_lanes(context, op, self.lanes.width))
             for result, element in zip(op.outs, totals.elements(), strict=True):
                 context.values[result] = element
 
     def _scan(self, op: kernel.ScanOp) -> None:
         context = self.context
-        accumulators = Accumulators(context, op, self.lanes.width, wide=True)
+        accumulators = LaneAccumulators(context, op, self.lanes.width, wide=True)
         accumulators.declare()
         with serial_loop(context, op):
             self.block(op.body.block, accumulators.accumulate)
             for argument, element in zip(op.then.block.args, accumulators.elements(), strict=True):
                 context.values[argument] = element
-            self.block(op.then.block, lambda values: None)
+            self.block(op.then.block, no_values)
 
 
 def simd_pragma(context: Context, ops: Sequence[Operation]) -> None:
@@ -136,20 +136,3 @@ def simd_pragma(context: Context, ops: Sequence[Operation]) -> None:
         return
     asserts = any(isinstance(op, kernel.AssertOp) for op in ops)
     context.out.pragma(f"omp simd{' reduction(|: failed)' if asserts else ''}")
-
-
-@contextmanager
-def serial_loop(context: Context, op: Loop, lo: Code | None = None, hi: Code | None = None) -> Iterator[None]:
-    """A plain loop over an op's axis, or over a part of it; the body is written inside."""
-    name = context.name(op.axis.data)
-    start = context.index(op.lo.data) if lo is None else lo
-    end = context.index(op.hi.data) if hi is None else hi
-    if op.mapping.data == "unroll":
-        context.out.pragma(f"GCC unroll {min((op.hi.data - op.lo.data).as_int() or 8, 64)}")
-    elif op.unroll is not None:
-        context.out.pragma(f"GCC unroll {min(op.unroll.value.data, 64)}")
-    with (
-        context.out.block(loop_head(context, name, start, end)),
-        context.axis(op.axis.data, name, op.lo.data, op.hi.data),
-    ):
-        yield

@@ -7,13 +7,14 @@ from math import prod
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Expr, const
-from . import memory
-from .checked import REPORT
-from .code import PRODUCT, SUM, Code, binary
-from .context import Context
-from .lanes import serial_loop, simd_pragma
+from ..c_like import memory
+from ..c_like.context import Context
+from ..c_like.literals import REPORT
+from ..c_like.loops import serial_loop
+from ..c_like.statements import Loop, is_loop
+from ..printing.code import PRODUCT, SUM, Code, binary
+from .lanes import simd_pragma
 from .loops import LoopEmitter
-from .statements import Loop, is_loop
 
 #: A parallel region costs microseconds: without a grain in the IR, one thread runs loops with fewer elements.
 GRAIN = 16384
@@ -62,14 +63,14 @@ def _thread(emitter: LoopEmitter, chain: list[kernel.ForOp]) -> None:
         simd_pragma(context, body)
     with ExitStack() as stack:
         if len(chain) == 1 and last.lo.data is ZERO:
-            name = context.name(last.axis.data)
+            name = context.names.fresh(last.axis.data)
             stack.enter_context(context.out.block(f"for (int64_t {name} = begin; {name} < end; ++{name})"))
             stack.enter_context(context.axis(last.axis.data, name, last.lo.data, last.hi.data))
         else:
-            count = context.name("iteration")
+            count = context.names.fresh("iteration")
             stack.enter_context(context.out.block(f"for (int64_t {count} = begin; {count} < end; ++{count})"))
             for loop in chain:
-                name = context.name(loop.axis.data)
+                name = context.names.fresh(loop.axis.data)
                 place = _place(context, Code(count), chain, loop)
                 context.out.line(f"const int64_t {name} = {place};")
                 stack.enter_context(context.axis(loop.axis.data, name, loop.lo.data, loop.hi.data))

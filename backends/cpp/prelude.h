@@ -8,7 +8,7 @@
 #define INLINE __attribute__((always_inline))
 #define NOINLINE __attribute__((noinline))
 
-//@ simd_math
+//@ libm
 // Lets the compiler call glibc's vector math library (libmvec) without -ffast-math.
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
 #define VECTOR_MATH __attribute__((simd("notinbranch"), const, nothrow))
@@ -224,36 +224,6 @@ template <class To, class From> inline To bit_cast(From from) {
   __builtin_memcpy(&to, &from, sizeof(to));
   return to;
 }
-
-//@ bf16: bits
-// bfloat16 in memory; rounding is to nearest even, a NaN becomes the quiet NaN 0x7fc0 as in torch.
-inline float from_bf16(uint16_t x) { return bit_cast<float>(uint32_t(x) << 16); }
-inline uint16_t to_bf16(float x) {
-  const uint32_t u = bit_cast<uint32_t>(x);
-  return x != x ? uint16_t(0x7fc0) : uint16_t((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
-}
-inline float round_bf16(float x) { return from_bf16(to_bf16(x)); }
-
-//@ f16: bits
-// IEEE half precision in memory, rounded to nearest even.
-inline float from_f16(uint16_t x) {
-  // Sign, exponent and mantissa moved into place: short of a factor 2^112, also for subnormal numbers. Infinities and
-  // NaN have all exponent bits set instead.
-  const uint32_t moved = (uint32_t(int32_t(int16_t(x))) << 13) & 0x8fffe000u;
-  const float finite = bit_cast<float>(moved) * 0x1p112f;
-  return (x & 0x7c00u) == 0x7c00u ? bit_cast<float>(moved | 0x7f800000u) : finite;
-}
-inline uint16_t to_f16(float x) {
-  const uint32_t u = bit_cast<uint32_t>(x);
-  const uint32_t magnitude = u & 0x7fffffffu;
-  // Adding 2^(e+13) rounds a subnormal result at its last place; a normal one is rounded in integers.
-  const uint32_t subnormal = bit_cast<uint32_t>(bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
-  const uint32_t normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-  const uint32_t finite = magnitude < 0x38800000u ? subnormal : normal < 0x7c00u ? normal : 0x7c00u;
-  const uint32_t half = magnitude > 0x7f800000u ? 0x7e00u : magnitude == 0x7f800000u ? 0x7c00u : finite;
-  return uint16_t(half | ((u >> 16) & 0x8000u));
-}
-inline float round_f16(float x) { return from_f16(to_f16(x)); }
 
 //@ scratch
 // Heap memory for a local buffer that is too large for the stack, one per thread.

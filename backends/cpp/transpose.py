@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...dialects import kernel
 from ...errors import UnsupportedError
 from ...passes.kernel.tensorize import transposed_copy
-from .context import Context
-from .types import storage_ctype
+from ..c_like.context import Context
+from ..c_like.types import storage_ctype
 
 
 def emit_transposed(context: Context, op: kernel.ForOp) -> None:

@@ -13,13 +13,13 @@ from ...dialects import host, kernel
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...errors import UserError, program_raises
 from ...lowering.fx_targets import resolve
+from ..generators import generator_of
 from ..limits import check_bytes
 from ..reference.tensors import span
 from . import runtime
 from .aten_calls import ArgumentPrinter
 from .emit import HostEmitter
 from .expressions import expressions
-from .launchers import generator_of
 
 _REMEDY = "mend the file, or --unchecked for one that you trust"
 

@@ -15,13 +15,14 @@ from ...dialects.aten.binding import MEASURED, bindings
 from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.sym import Expr, SymIntOp
 from ...errors import UnsupportedError
+from ..generators import generator_of, runs_on_host
 from . import runtime
 from .arena import shared_arena
 from .aten_calls import ArgumentPrinter
 from .constants import Constants
 from .expressions import expression, expressions
 from .gpu import gpu, is_gpu, on_device
-from .launchers import Launch, Launcher, generator_of
+from .launchers import Launch, Launcher
 from .lazy_bits import check_of_inputs, may_carry, plain, run_on_copies
 from .regions import region_name
 
@@ -206,7 +207,7 @@ class HostEmitter:
     def _watched(self, launcher: Launcher, lines: Sequence[str]) -> list[str]:
         """The launches that wait as regions. On the CPU, where nothing else shows kernels, each is one by itself."""
         groups = [self._pending]
-        if generator_of(self._pending[0].function) == "cpp" and len(self._pending) > 1:
+        if runs_on_host(self._pending[0].function) and len(self._pending) > 1:
             groups = [[launch] for launch in self._pending]
         watched: list[str] = []
         for group in groups:
@@ -298,7 +299,7 @@ class HostEmitter:
             function = self.kernels.get(user.kernel.root_reference.data)
             if function is None or self.launchers[generator_of(function)].needs_tensors:
                 return False
-            if generator_of(function) != "cpp" and _tensor_type(value).device == "cpu":
+            if not runs_on_host(function) and _tensor_type(value).device == "cpu":
                 return False  # it is moved before the launch
         return True
 

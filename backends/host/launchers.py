@@ -1,20 +1,15 @@
-"""What runs kernels: one launcher for each code generator, chosen by the kernel's target."""
+"""What runs kernels: one launcher for each code generator."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from xdsl.ir import SSAValue
 
 from ...dialects import kernel
-from ...passes.kernel.scheduled import family_of
 from .constants import Constants
-
-if TYPE_CHECKING:
-    from ..config import Config
 
 
 @dataclass(frozen=True)
@@ -55,18 +50,3 @@ class Launcher(Protocol):
     def sources(self) -> dict[str, str]:
         """File name -> text of what was compiled."""
         ...
-
-
-#: code generator -> module with `make_launcher(config, checked) -> Launcher`
-LAUNCHERS: dict[str, str] = {"cpp": "..cpp.launch", "triton": "..triton.launch"}
-
-
-def generator_of(function: kernel.FuncOp) -> str:
-    """The code generator of a kernel's target: C++ when it has none, Triton for every kind of GPU."""
-    family = family_of(function)
-    return "cpp" if family is None else family.generator
-
-
-def make_launcher(generator: str, config: Config | None = None, checked: bool = False) -> Launcher:
-    """A launcher for what a code generator makes; `checked` kernels check what they do."""
-    return importlib.import_module(LAUNCHERS[generator], __package__).make_launcher(config, checked)

@@ -13,9 +13,10 @@ from xdsl.dialects.builtin import ModuleOp
 from ...dialects import host, kernel
 from ...errors import UserError
 from ...passes.common.functions import called, kernels_of
+from ..generators import generator_named, generator_of
 from .emit import HostEmitter
 from .kept import KeptResults
-from .launchers import Launcher, generator_of, make_launcher
+from .launchers import Launcher
 from .regions import Region
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def _compile(
     for name, each in kernels.items():
         if name in launched:
             groups.setdefault(generator_of(each), []).append(each)
-    launchers = {generator: make_launcher(generator, config, checked) for generator in groups}
+    launchers = {name: generator_named(name).make_launcher(config, checked) for name in groups}
     for generator, group in groups.items():
         launchers[generator].compile(group)
     return launchers

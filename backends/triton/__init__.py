@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .kernel import TritonKernel
+    from .launch import make_launcher
     from .source import emit, emit_source, file_text
 
-__all__ = ["TritonKernel", "emit", "emit_source", "file_text"]
+__all__ = ["TritonKernel", "emit", "emit_source", "file_text", "make_launcher"]
 
-_LAZY = {"TritonKernel": ".kernel", "emit": ".source", "emit_source": ".source", "file_text": ".source"}
+_LAZY = {
+    "TritonKernel": ".kernel",
+    "make_launcher": ".launch",
+    **dict.fromkeys(("emit", "emit_source", "file_text"), ".source"),
+}
 
 
 def __getattr__(name: str) -> Any:

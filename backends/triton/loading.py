@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ..cpp.cache import cache_dir, digest, is_refusal, private_dir, warn_of_refusal, write_atomically
+from ..c_like.cache import cache_dir, digest, is_refusal, private_dir, warn_of_refusal, write_atomically
 
 if TYPE_CHECKING:
     from .kernel import TritonKernel

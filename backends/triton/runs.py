@@ -22,9 +22,10 @@ import torch
 
 from ...errors import CompilerNotFoundError
 from ...passes.remarks import remark
-from ..cpp.emit import KernelSource
-from ..cpp.library import compile_kernels
-from ..cpp.toolchain import KernelCompileError
+from ..c_like.emit import KernelSource
+from ..c_like.library import compile_kernels
+from ..c_like.toolchain import KernelCompileError
+from ..cpp.language import CPP
 from ..host.constants import Constants
 from .kernel import MAX_INDEX
 from .request import ALIGNED
@@ -49,6 +50,7 @@ _FIELDS, _VARIANT_FIELDS = 9, 4
 _RECORD = _FIELDS + _VARIANTS * _VARIANT_FIELDS
 
 _LAUNCH_RUN = KernelSource(
+    language=CPP,
     name="launch_run",
     text=f"""\
 // Launches kernels one after the other. `values` has their arguments, of which the driver takes the places. Addresses

@@ -36,7 +36,7 @@ class KernelMap(ModulePass):
     inside are `columnwise`; else lanes will lie along inner axes (`kernel-vectorize`). For a CPU, loops of a perfect
     nest are `parallel`, those along which no stores meet; the others stay serial, and are inside of them. How many of
     them run in threads is for `kernel-choose-threads` to say. A kernel that is launched on CPU tensors is mapped for
-    the CPU in any case.
+    the CPU in any case. For a target of one core all loops stay serial.
 
         kernel.for i0 in 0 to s0 { kernel.for i1 in 0 to 4096 { ... } }
     becomes, for `cpp` and for `cuda:90`,
@@ -54,7 +54,7 @@ class KernelMap(ModulePass):
         for function, target in untiled(op):
             nests = [nest for nest in function.body.block.ops if isinstance(nest, kernel.ForOp)]
             if isinstance(target, CpuTarget):
-                for nest in filter(_unmapped, nests):
+                for nest in filter(_unmapped, nests if target.cores > 1 else ()):
                     _spread_over_threads(nest)
             elif isinstance(target, GpuTarget) and nests and not is_serial(function):
                 _spread_over_programs(function, nests, target, sizes.of(function))

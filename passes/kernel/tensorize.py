@@ -44,7 +44,9 @@ class KernelTensorize(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Mark loops of every kernel for a CPU."""
-        for function, _ in tiled_for_cpu(op):
+        for function, target in tiled_for_cpu(op):
+            if "transpose" not in target.intrinsics:
+                continue
             for loop in loops_in(function.body.block):
                 copies = isinstance(loop, kernel.ForOp) and _runs_alone(loop) and transposed_copy(loop) is not None
                 if copies and counter(self.name):

@@ -34,9 +34,9 @@ class KernelVectorize(ModulePass):
 
     Precondition: behind `kernel-map`; kernels that are tiled stay as they are, and so do nests that have lanes.
     Guarantee: for a CPU, the axis of a perfect nest along which most accesses lie side by side is innermost, `vector`,
-    with a tile of as many lanes as fill registers; or else each innermost loop is that may be. For a GPU, innermost
-    loops of a program are `vector`, whose tiles are for `kernel-tile` to choose; short ones in a row along which lanes
-    lie better, or which each lane runs for itself, are `unroll`.
+    with a tile of as many lanes as fill registers; or else each innermost loop is that may be; no loop where the target
+    says nothing of lanes. For a GPU, innermost loops of a program are `vector`, whose tiles are for `kernel-tile` to
+    choose; short ones in a row along which lanes lie better, or which each lane runs for itself, are `unroll`.
 
         kernel.for i0 in 0 to s0 map parallel { %m = kernel.reduce max i1 in 0 to 4096 { ... } ... }
     becomes
@@ -52,6 +52,8 @@ class KernelVectorize(ModulePass):
         all_sizes = LaunchSizes(op)
         for function, target in untiled(op):
             sizes = all_sizes.of(function)
+            if isinstance(target, CpuTarget) and not target.vector_bytes:
+                continue
             if isinstance(target, CpuTarget):
                 vectorize_for_cpu(function, target, sizes, self.name)
             elif isinstance(target, GpuTarget):

@@ -74,7 +74,7 @@ def test_an_unknown_target_is_answered_with_the_nearest(name: str, near: str) ->
 def test_descriptions_are_whole() -> None:
     for target in TARGETS.values():
         assert Roofline.of(target).bandwidth > 1e9 and target.model, target.name
-        assert isinstance(target, CpuTarget) == (target.family.generator == "cpp")
+        assert isinstance(target, CpuTarget) == (target.family.generator in ("cpp", "c"))
         assert target.name.partition(":")[0] == target.family.name
         if isinstance(target, GpuTarget):
             assert target.family.triton is not None and target.matrix_rates

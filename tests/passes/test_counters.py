@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from xdsl.passes import ModulePass
 
+from inductile.backends.generators import GENERATORS
 from inductile.backends.numerics import NumericCheck
-from inductile.backends.targets import GENERATORS
 from inductile.dialects.context import new_context
 from inductile.errors import UserError
 from inductile.lowering.fx_pre_grad import pass_function

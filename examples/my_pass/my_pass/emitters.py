@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inductile.backends.cpp.scalars import by_width, text_rule
+from inductile.backends.c_like.scalars import by_width, text_rule
 
 from .dialect import SoftsignOp
 

@@ -1,4 +1,4 @@
-"""What the C++ tests share: IR text to a program that runs."""
+"""What the tests of C++ and C share: IR text to a program that runs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.parser import Parser
 
-from inductile.backends.cpp.emit import KernelSource, emit_kernel
-from inductile.backends.cpp.library import compile_kernels
+from inductile.backends.c.language import C
+from inductile.backends.c_like.emit import KernelSource
+from inductile.backends.c_like.emit import emit_kernel as emit_serial
+from inductile.backends.c_like.library import compile_kernels
+from inductile.backends.cpp.emit import emit_kernel
 from inductile.backends.host import HostProgram, build
 from inductile.dialects import kernel
 from inductile.dialects.aten import torch_name
@@ -19,11 +22,20 @@ from inductile.passes.kernel.assign_accumulators import KernelAssignAccumulators
 from inductile.passes.kernel.place_locals import KernelPlaceLocals
 
 
+class Target:
+    """What kernels are for; the fixture `target` sets it."""
+
+    name = "cpp"
+
+
 def parse(text: str) -> ModuleOp:
-    """A verified module, in which reductions have their accumulators, and local buffers their places."""
+    """A verified module for the target, in which reductions have their accumulators, and local buffers their places."""
     context = new_context()
     module = Parser(context, text).parse_module()
     module.verify()
+    for function in module.ops:
+        if isinstance(function, kernel.FuncOp):
+            function.properties["target"] = StringAttr(Target.name)
     KernelAssignAccumulators().apply(context, module)
     KernelPlaceLocals().apply(context, module)
     module.verify()
@@ -31,9 +43,9 @@ def parse(text: str) -> ModuleOp:
 
 
 def emit(text: str) -> KernelSource:
-    """The C++ of the one kernel in a text."""
+    """The source of the one kernel in a text."""
     (function,) = (op for op in parse(text).ops if isinstance(op, kernel.FuncOp))
-    return emit_kernel(function)
+    return emit_kernel(function) if Target.name == "cpp" else emit_serial(function, C)
 
 
 def compile_together(texts: Iterable[str]) -> None:

@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from inductile.backends.cpp import cache, library, toolchain
-from inductile.backends.cpp.library import compile_kernels
+from inductile.backends.c_like import cache, library, toolchain
+from inductile.backends.c_like.library import compile_kernels
+from inductile.backends.cpp.language import CPP
 from inductile.errors import CompilerNotFoundError, UserError
 
 from .programs import emit, run_kernel
@@ -71,7 +72,7 @@ def test_comments_are_not_part_of_the_key(folder: Path, monkeypatch: pytest.Monk
     compile_kernels([source])
     no_compiler(monkeypatch)
     moved = library.KernelSource(
-        source.name, "// other_file.py:77\n" + source.text, source.sections, source.parameter_types, source.errors
+        CPP, source.name, "// other_file.py:77\n" + source.text, source.sections, source.parameter_types, source.errors
     )
     (loaded,) = compile_kernels([moved])
     assert loaded.source.text.startswith("// other_file.py:77")
@@ -178,7 +179,7 @@ from concurrent.futures import ThreadPoolExecutor
 from xdsl.parser import Parser
 from inductile.dialects.context import new_context
 from inductile.backends.cpp.emit import emit_kernel
-from inductile.backends.cpp.library import compile_kernels
+from inductile.backends.c_like.library import compile_kernels
 text = sys.stdin.read()
 def one(k):
     (function,) = Parser(new_context(), text.replace("FACTOR", f"{k}.5")).parse_module().ops
@@ -220,7 +221,7 @@ def test_no_compiler_names_the_package(folder: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_cxx_is_honoured(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiler = toolchain.find_compiler().command[0]
+    compiler = toolchain.find_compiler(CPP).command[0]
     wrapper = tmp_path / "my compiler"
     wrapper.write_text(f'#!/bin/sh\ntouch "{tmp_path}/used"\nexec "{compiler}" "$@"\n')
     wrapper.chmod(0o755)
@@ -233,7 +234,7 @@ def test_cxx_is_honoured(folder: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_rejected_code_leaves_what_is_needed_to_repeat_it(folder: Path) -> None:
-    broken = library.KernelSource("broken", 'extern "C" int broken() { return nonsense; }', (), (), ())
+    broken = library.KernelSource(CPP, "broken", 'extern "C" int broken() { return nonsense; }', (), (), ())
     with pytest.raises(toolchain.KernelCompileError, match="nonsense") as caught:
         compile_kernels([broken])
     assert "nonsense" in Path(caught.value.source).read_text()
@@ -244,7 +245,7 @@ def test_instruction_sets_are_those_of_torch(folder: Path, monkeypatch: pytest.M
     compilers = []
     for capability in ("", "default", "avx2", "nonsense"):
         monkeypatch.setenv("ATEN_CPU_CAPABILITY", capability)
-        compilers.append(toolchain.find_compiler())
+        compilers.append(toolchain.find_compiler(CPP))
     native, default, avx2, other = compilers
     assert native == other
     if platform.machine() in ("x86_64", "AMD64"):
@@ -304,7 +305,7 @@ def test_a_compiler_has_its_files_where_the_library_will_lie(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What g++ writes for the assembler and the linker does not want room on the disk of TMPDIR."""
-    program = toolchain.find_compiler().command[0]
+    program = toolchain.find_compiler(CPP).command[0]
     _compiler(tmp_path / "records", f'echo "$TMPDIR" > {tmp_path}/seen; exec {program} "$@"', monkeypatch)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "full"))
     check(22.0)
@@ -347,7 +348,7 @@ def test_a_compiler_that_fails_is_told_of(
 
 def test_a_fork_leaves_the_private_folder_to_its_parent() -> None:
     script = (
-        "import os, sys\nfrom inductile.backends.cpp.cache import private_dir\nown = private_dir('cpp')\n"
+        "import os, sys\nfrom inductile.backends.c_like.cache import private_dir\nown = private_dir('cpp')\n"
         "if os.fork() == 0:\n    assert private_dir('cpp') != own\n    sys.exit()\n"
         "assert os.wait()[1] == 0\nassert own.is_dir()\nprint(own.parent)\n"
     )
@@ -358,7 +359,7 @@ def test_a_fork_leaves_the_private_folder_to_its_parent() -> None:
 def test_a_fork_without_a_cache_has_a_folder_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     script = (
-        "import os, sys\nfrom inductile.backends.cpp.cache import cache_dir\nown = cache_dir('cpp')\n"
+        "import os, sys\nfrom inductile.backends.c_like.cache import cache_dir\nown = cache_dir('cpp')\n"
         "if os.fork() == 0:\n    assert cache_dir('cpp') != own\n    os._exit(0)\nassert os.wait()[1] == 0\n"
     )
     environment = {**os.environ, "INDUCTILE_CACHE_DIR": str(tmp_path / "file")}

@@ -7,6 +7,8 @@ import torch
 
 from .programs import element_text, run_kernel
 
+pytestmark = pytest.mark.usefixtures("target")
+
 DTYPES = (
     torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.bool, torch.int8, torch.uint8, torch.int16,
     torch.int32, torch.int64,

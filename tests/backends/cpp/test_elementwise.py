@@ -11,7 +11,7 @@ import mpmath
 import pytest
 import torch
 
-from inductile.backends.cpp.scalars import RULES
+from inductile.backends.c_like.scalars import RULES
 from inductile.dialects.scalar import FUNCTIONS
 
 from .programs import compile_together, element_text, run_kernel
@@ -239,7 +239,7 @@ CASES = [pytest.param(*case, id=f"{name} {case[1][0].dtype}") for name, case in 
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _compiled() -> None:
+def _compiled(target: str) -> None:
     compile_together(case.values[0] for case in CASES)  # pyright: ignore[reportArgumentType]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from inductile.backends.cpp import cache
+from inductile.backends.c_like import cache
 from inductile.backends.triton import loading, source
 
 

@@ -8,7 +8,7 @@ static const double not_a_number = __builtin_nan("");
 
 //@ erfcx: special_base, libm_erfc
 // exp(x*x) * erfc(x). From 25 on its asymptotic series, DLMF 7.12.1.
-inline double erfcx(double x) {
+static inline double erfcx(double x) {
   if (x < 25) return exp(x * x) * erfc(x);
   const double t = 1 / (2 * x * x);
   return (1 - t * (1 - 3 * t * (1 - 5 * t * (1 - 7 * t)))) / (x * 1.77245385090551602730);
@@ -17,23 +17,23 @@ inline double erfcx(double x) {
 //@ erfinv: special_base, libm_erf, libm_erfc
 // Winitzki's approximation ("A handy approximation for the error function and its inverse", 2008) of the x >= 0 with
 // 1 - erf(x)^2 == r, given log(r).
-inline double erfinv_start(double log_r) {
+static inline double erfinv_start(double log_r) {
   const double a = 2 / (pi * 0.147) + log_r / 2;
   return __builtin_sqrt(__builtin_sqrt(a * a - log_r / 0.147) - a);
 }
 // One step of Halley's method for f(x) == 0 with f' == slope and f'' == -2*x*slope.
-inline double halley_step(double x, double f, double slope) {
+static inline double halley_step(double x, double f, double slope) {
   const double newton = f / slope;
   return x - newton / (1 + x * newton);
 }
-inline double erfc_slope(double x) { return -1.12837916709551257390 * exp(-x * x); }
+static inline double erfc_slope(double x) { return -1.12837916709551257390 * exp(-x * x); }
 // x with erfc(x) == q for 0 < q <= 1.
-inline double erfc_inverse(double q) {
+static inline double erfc_inverse(double q) {
   double x = erfinv_start(log(q * (2 - q)));
   for (int k = 0; k < 3; ++k) x = halley_step(x, erfc(x) - q, erfc_slope(x));
   return x;
 }
-inline double erfinv(double y) {
+static inline double erfinv(double y) {
   const double magnitude = __builtin_fabs(y);
   if (!(magnitude <= 1)) return not_a_number;
   if (magnitude == 1) return y * infinity;
@@ -51,7 +51,7 @@ inline double erfinv(double y) {
 
 //@ ndtri: erfinv
 // Quantile of the standard normal distribution.
-inline double ndtri(double p) {
+static inline double ndtri(double p) {
   if (!(p >= 0 && p <= 1)) return not_a_number;
   if (p == 0 || p == 1) return p == 0 ? -infinity : infinity;
   const double root2 = 1.41421356237309504880;
@@ -61,14 +61,14 @@ inline double ndtri(double p) {
 
 //@ log_ndtr: erfcx, libm_log1p
 // Log of the standard normal distribution function.
-inline double log_ndtr(double x) {
+static inline double log_ndtr(double x) {
   const double t = x * 0.70710678118654752440;
   return x < -1 ? log(erfcx(-t) / 2) - t * t : log1p(-erfc(t) / 2);
 }
 
 //@ digamma: special_base, libm_tan
 // Reflection (DLMF 5.5.4), recurrence up to 10 (5.5.2), then the asymptotic series (5.11.2).
-inline double digamma(double x) {
+static inline double digamma(double x) {
   if (x == 0) return __builtin_copysign(infinity, -x);
   double result = 0;
   if (x < 0) {
@@ -87,12 +87,12 @@ inline double digamma(double x) {
 //@ bessel_i: special_base
 // exp(-|x|) * I_n(x) for n = 0, 1 and x >= 0: the power series (DLMF 10.25.2), whose terms are positive, and from 30 on
 // the asymptotic series (DLMF 10.40.1), which is accurate to double precision there.
-inline double bessel_i_scaled(int n, double x) {
+static inline double bessel_i_scaled(int n, double x) {
   if (x != x) return x;
   if (x < 30) {
     const double quarter = x * x / 4;
     double term = n == 0 ? 1 : x / 2, sum = term;
-    for (int k = 1; term > sum * 1e-17; ++k) sum += term *= quarter / (double(k) * (k + n));
+    for (int k = 1; term > sum * 1e-17; ++k) sum += term *= quarter / ((double)k * (k + n));
     return sum * exp(-x);
   }
   if (x == infinity) return 0;
@@ -103,18 +103,18 @@ inline double bessel_i_scaled(int n, double x) {
   }
   return sum / __builtin_sqrt(2 * pi * x);
 }
-inline double bessel_i0e(double x) { return bessel_i_scaled(0, __builtin_fabs(x)); }
-inline double bessel_i1e(double x) {
+static inline double bessel_i0e(double x) { return bessel_i_scaled(0, __builtin_fabs(x)); }
+static inline double bessel_i1e(double x) {
   const double value = bessel_i_scaled(1, __builtin_fabs(x));
   return x < 0 ? -value : value;
 }
 // inf * 0 makes these NaN at infinity, as in torch.
-inline double bessel_i0(double x) { return exp(__builtin_fabs(x)) * bessel_i0e(x); }
-inline double bessel_i1(double x) { return exp(__builtin_fabs(x)) * bessel_i1e(x); }
+static inline double bessel_i0(double x) { return exp(__builtin_fabs(x)) * bessel_i0e(x); }
+static inline double bessel_i1(double x) { return exp(__builtin_fabs(x)) * bessel_i1e(x); }
 
 //@ zeta: special_base, libm_pow
 // Hurwitz zeta function by the Euler-Maclaurin formula, DLMF 25.11.28 with twelve terms before it.
-inline double zeta(double s, double q) {
+static inline double zeta(double s, double q) {
   if (s == 1) return infinity;
   if (s < 1) return not_a_number;
   if (q <= 0) {
@@ -145,13 +145,13 @@ inline double zeta(double s, double q) {
 //@ igamma: special_base, libm_lgamma, libm_log1p, libm_erfc
 // Regularized incomplete gamma functions: the series DLMF 8.7.1 below a + 1, else the continued fraction DLMF 8.9.2 by
 // Lentz's method; for large a the uniform expansion DLMF 8.12.3 with its first term, whose error is of order a^-3/2.
-inline double igamma_factor(double a, double x) { return exp(a * log(x) - x - lgamma(a)); }
-inline double igamma_series(double a, double x) {
+static inline double igamma_factor(double a, double x) { return exp(a * log(x) - x - lgamma(a)); }
+static inline double igamma_series(double a, double x) {
   double term = 1 / a, sum = term;
   for (double n = a + 1; term > sum * 1e-17; n += 1) sum += term *= x / n;
   return sum * igamma_factor(a, x);
 }
-inline double igammac_fraction(double a, double x) {
+static inline double igammac_fraction(double a, double x) {
   double b = x + 1 - a, c = 1e300, d = 1 / b, product = d;
   for (int n = 1; n < 100000; ++n) {
     const double step = n * (a - n);
@@ -165,7 +165,7 @@ inline double igammac_fraction(double a, double x) {
   }
   return product * igamma_factor(a, x);
 }
-inline double igamma_large(double a, double x, bool upper) {
+static inline double igamma_large(double a, double x, bool upper) {
   const double d = (x - a) / a, half_square = d - log1p(d);
   const double eta = __builtin_copysign(__builtin_sqrt(2 * half_square), d);
   const double c0 = __builtin_fabs(eta) < 1e-2 ? -1.0 / 3 + eta * (1.0 / 12 - eta * (2.0 / 135 - eta / 864))
@@ -175,7 +175,7 @@ inline double igamma_large(double a, double x, bool upper) {
   return upper ? tail + rest : tail - rest;
 }
 // P for upper == false, Q == 1 - P for upper == true; the order of the tests decides about NaN as in torch.
-inline double igamma_either(double a, double x, bool upper) {
+static inline double igamma_either(double a, double x, bool upper) {
   if (a < 0 || x < 0) return not_a_number;
   if (a == 0) return x > 0 ? (upper ? 0 : 1) : not_a_number;
   if (x == 0) return upper ? 1 : 0;
@@ -185,13 +185,13 @@ inline double igamma_either(double a, double x, bool upper) {
   if (x < a + 1) return upper ? 1 - igamma_series(a, x) : igamma_series(a, x);
   return upper ? igammac_fraction(a, x) : 1 - igammac_fraction(a, x);
 }
-inline double igamma(double a, double x) { return igamma_either(a, x, false); }
-inline double igammac(double a, double x) { return igamma_either(a, x, true); }
+static inline double igamma(double a, double x) { return igamma_either(a, x, false); }
+static inline double igammac(double a, double x) { return igamma_either(a, x, true); }
 
 //@ bessel_jy: special_base, libm_j0, libm_j1, libm_y0, libm_y1
 // At infinity, where libm gives the limit 0, NaN as in torch.
-inline double nan_at_infinity(double x, double value) { return __builtin_isinf(x) ? not_a_number : value; }
-inline double bessel_j0(double x) { return nan_at_infinity(x, j0(x)); }
-inline double bessel_j1(double x) { return nan_at_infinity(x, j1(x)); }
-inline double bessel_y0(double x) { return nan_at_infinity(x, y0(x)); }
-inline double bessel_y1(double x) { return nan_at_infinity(x, y1(x)); }
+static inline double nan_at_infinity(double x, double value) { return __builtin_isinf(x) ? not_a_number : value; }
+static inline double bessel_j0(double x) { return nan_at_infinity(x, j0(x)); }
+static inline double bessel_j1(double x) { return nan_at_infinity(x, j1(x)); }
+static inline double bessel_y0(double x) { return nan_at_infinity(x, y0(x)); }
+static inline double bessel_y1(double x) { return nan_at_infinity(x, y1(x)); }

@@ -1,4 +1,4 @@
-"""The C++ compiler: finding it, its flags, and running several of it at once."""
+"""The compiler of a language: finding it, its flags, and running several of it at once."""
 
 from __future__ import annotations
 
@@ -20,17 +20,8 @@ from pathlib import Path
 from ...errors import CompilerNotFoundError, InductileError, UserError
 from ...machines.lookup import cpu_with
 from .cache import BUILD, digest
+from .language import Language
 
-#: tried in this order unless the environment variable CXX names one
-CANDIDATES = ("g++", "clang++", "c++")
-_PACKAGE = "g++"
-
-#: Everything that keeps IEEE semantics: no -ffast-math, no contraction of a*b + c into one rounding.
-FLAGS = (
-    "-O3", "-std=c++17", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fopenmp", "-fPIC", "-shared",
-    "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden",
-)  # fmt: skip
-LIBRARIES = ("-lm",)
 #: for kernels of files: less time, and no undefined overflow
 CHECKED_FLAGS = ("-O1", "-fwrapv")
 #: Torch's own kernels use what this variable names; ours follow, so that both can be tried without a unit. A
@@ -43,20 +34,21 @@ _LIMIT, _LIMIT_VARIABLE = 600.0, "INDUCTILE_COMPILE_TIMEOUT"
 
 
 class KernelCompileError(InductileError):
-    """The C++ compiler rejected generated code: a bug of ours. Names the source file and the command."""
+    """The compiler rejected generated code: a bug of ours. Names the source file and the command."""
 
-    def __init__(self, source: str, command: str, messages: str) -> None:
-        super().__init__(source, command, messages)
-        self.source, self.command, self.messages = source, command, messages
+    def __init__(self, source: str, command: str, messages: str, title: str = "C++") -> None:
+        super().__init__(source, command, messages, title)
+        self.source, self.command, self.messages, self.title = source, command, messages, title
 
     def __str__(self) -> str:
-        return f"the C++ compiler failed on {self.source}; repeat it with: {self.command}\n{self.messages}"
+        return f"the {self.title} compiler failed on {self.source}; repeat it with: {self.command}\n{self.messages}"
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C++ compiler: the command with its flags, and text that identifies what it generates."""
+    """A compiler: the command with its flags, and text that identifies what it generates."""
 
+    language: Language
     command: tuple[str, ...]
     libraries: tuple[str, ...]
     identity: str
@@ -66,14 +58,16 @@ class Compiler:
         return [*self.command, str(source), "-o", str(output), *self.libraries]
 
 
-def find_compiler(flags: tuple[str, ...] = ()) -> Compiler:
-    """The compiler named by CXX, else the first of `CANDIDATES`. CompilerNotFoundError when there is none.
+def find_compiler(language: Language, flags: tuple[str, ...] = ()) -> Compiler:
+    """The compiler that the language's variable names, else the first of those it knows.
+
+    CompilerNotFoundError when there is none.
 
     flags: given behind those of every compile
     """
-    names = ("CXX", "PATH", _CAPABILITY_VARIABLE)
+    names = (language.variable, "PATH", _CAPABILITY_VARIABLE)
     wanted, path, capability = (os.environ.get(name, "") for name in names)
-    return _find_compiler(wanted, path, (*_capability(capability), *flags))
+    return _find_compiler(language, wanted, path, (*_capability(capability), *flags))
 
 
 def _capability(name: str) -> tuple[str, ...]:
@@ -82,38 +76,43 @@ def _capability(name: str) -> tuple[str, ...]:
 
 
 @cache
-def _find_compiler(wanted: str, path: str, more: tuple[str, ...] = ()) -> Compiler:
+def _find_compiler(language: Language, wanted: str, path: str, more: tuple[str, ...] = ()) -> Compiler:
+    variable, package = language.variable, language.package
     try:
         words = shlex.split(wanted)
     except ValueError as error:
-        raise UserError(f"CXX is {wanted!r}, which is no command line ({error})", "write it as for a shell") from error
+        raise UserError(
+            f"{variable} is {wanted!r}, which is no command line ({error})", "write it as for a shell"
+        ) from error
     if words:
         program = shutil.which(words[0], path=path)
         if program is None:
-            raise UserError(f"CXX names {words[0]!r}, which is not there", f"install {_PACKAGE}, or unset CXX")
-        return _describe((program, *words[1:]), more)
-    for candidate in CANDIDATES:
+            problem = f"{variable} names {words[0]!r}, which is not there"
+            raise UserError(problem, f"install {package}, or unset {variable}")
+        return _describe(language, (program, *words[1:]), more)
+    for candidate in language.compilers:
         program = shutil.which(candidate, path=path)
         if program is not None:
-            return _describe((program,), more)
-    raise CompilerNotFoundError("C++ compiler", _PACKAGE)
+            return _describe(language, (program,), more)
+    raise CompilerNotFoundError(f"{language.title} compiler", package)
 
 
-def _describe(command: tuple[str, ...], more: tuple[str, ...]) -> Compiler:
+def _describe(language: Language, command: tuple[str, ...], more: tuple[str, ...]) -> Compiler:
     try:
         result = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
-        raise CompilerNotFoundError(f"working C++ compiler ({command[0]} --version: {error})", _PACKAGE) from error
+        what = f"working {language.title} compiler ({command[0]} --version: {error})"
+        raise CompilerNotFoundError(what, language.package) from error
     version = result.stdout.partition("\n")[0]
-    flags, libraries = [*FLAGS], [*LIBRARIES]
+    flags, libraries = [*language.flags], [*language.libraries]
     flags.append("-march=native" if platform.machine() in ("x86_64", "AMD64") else "-mcpu=native")
     flags += more
-    if platform.machine() == "x86_64" and platform.libc_ver()[0] == "glibc":
+    if language.vector_math and platform.machine() == "x86_64" and platform.libc_ver()[0] == "glibc":
         libraries.insert(0, "-lmvec")
         if "clang" in version:
             flags.append("-fveclib=libmvec")
     identity = "\n".join((version, *command, *flags, *libraries, _processor()))
-    return Compiler((*command, *flags), tuple(libraries), digest(identity.encode()))
+    return Compiler(language, (*command, *flags), tuple(libraries), digest(identity.encode()))
 
 
 def _processor() -> str:
@@ -134,15 +133,15 @@ def compile_sources(compiler: Compiler, sources: Sequence[str], folder: Path, pr
     """
     limit = _time_limit()
     workplace = Path(tempfile.mkdtemp(prefix=BUILD, dir=folder))
-    running = _Running(limit, workplace)
+    running = _Running(compiler.language, limit, workplace)
 
     def build(number: int, text: str) -> Path:
-        source, output = workplace / f"kernels{number}.cpp", workplace / f"kernels{number}.so"
+        source, output = workplace / f"kernels{number}.{compiler.language.name}", workplace / f"kernels{number}.so"
         source.write_text(text)
         arguments = compiler.arguments(source, output)
         status, messages = running.run(arguments)
         if status or not output.is_file():
-            raise KernelCompileError(str(source), shlex.join(arguments), messages[:_SHOWN])
+            raise KernelCompileError(str(source), shlex.join(arguments), messages[:_SHOWN], compiler.language.title)
         return output
 
     # threads that wait for processes
@@ -174,7 +173,8 @@ class _Running:
     Each runs in a session of its own: it is stopped with the processes that it started, which would keep the pipe open.
     """
 
-    def __init__(self, limit: float, workplace: Path) -> None:
+    def __init__(self, language: Language, limit: float, workplace: Path) -> None:
+        self._language = language
         self._limit = limit
         # what a compiler writes for its linker lies beside what it makes, not on a disk that may be full
         self._environment = {**os.environ, "TMPDIR": str(workplace)}
@@ -204,8 +204,12 @@ class _Running:
             self._kill(process)
             process.communicate()
             if isinstance(error, subprocess.TimeoutExpired):
-                problem = f"the C++ compiler was stopped after {self._limit:g} s: {shlex.join(arguments)}"
-                raise UserError(problem, f"set {_LIMIT_VARIABLE} to more seconds, or CXX to another compiler") from None
+                problem = (
+                    f"the {self._language.title} compiler was stopped after {self._limit:g} s: {shlex.join(arguments)}"
+                )
+                variable = self._language.variable
+                remedy = f"set {_LIMIT_VARIABLE} to more seconds, or {variable} to another compiler"
+                raise UserError(problem, remedy) from None
             raise
         finally:
             with self._lock:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from ...dialects.aten.types import is_unsigned, scalar_type
-from .code import LOOSE, PRODUCT, UNARY, Code, call
+from ..printing.code import LOOSE, PRODUCT, UNARY, Code, call
+from .language import Needs
 from .types import half_name, is_double, is_float, scalar_ctype, storage_ctype
-
-Need = Callable[[str], None]
 
 
 def cast(ctype: str, value: Code) -> Code:
@@ -24,7 +21,7 @@ def is_bool(scalar: Attribute) -> bool:
     return isinstance(scalar, IntegerType) and scalar.width.data == 1
 
 
-def from_storage(element: Attribute, value: Code, need: Need) -> Code:
+def from_storage(element: Attribute, value: Code, need: Needs) -> Code:
     """The scalar of an element read from memory."""
     half = half_name(element)
     if half is not None:
@@ -37,7 +34,7 @@ def from_storage(element: Attribute, value: Code, need: Need) -> Code:
     return value
 
 
-def to_storage(element: Attribute, value: Code, need: Need) -> Code:
+def to_storage(element: Attribute, value: Code, need: Needs) -> Code:
     """What memory holds for a scalar; rounds a float that a half type cannot represent."""
     half = half_name(element)
     if half is not None:
@@ -48,7 +45,7 @@ def to_storage(element: Attribute, value: Code, need: Need) -> Code:
     return value
 
 
-def convert(value: Code, source: Attribute, target: Attribute, need: Need) -> Code:
+def convert(value: Code, source: Attribute, target: Attribute, need: Needs) -> Code:
     """The value of an element type as another one, as `Tensor.to` converts."""
     if source == target:
         return value
@@ -63,7 +60,7 @@ def convert(value: Code, source: Attribute, target: Attribute, need: Need) -> Co
     return _to_int(value, target)
 
 
-def _from_float(value: Code, source: Attribute, target: Attribute, need: Need) -> Code:
+def _from_float(value: Code, source: Attribute, target: Attribute, need: Needs) -> Code:
     if is_float(target):
         if is_double(source) != is_double(target):
             value = cast(scalar_ctype(target), value)
@@ -77,13 +74,13 @@ def _from_float(value: Code, source: Attribute, target: Attribute, need: Need) -
     return _to_int(truncate(wide, value, need), target, wide)
 
 
-def truncate(ctype: str, value: Code, need: Need) -> Code:
+def truncate(ctype: str, value: Code, need: Needs) -> Code:
     """A float as int32_t, int64_t or uint64_t, rounded towards zero, with no sign of a zero."""
     need("truncate")
     return call(f"to_{ctype.removesuffix('_t')}", value)
 
 
-def _round_half(value: Code, target: Attribute, need: Need) -> Code:
+def _round_half(value: Code, target: Attribute, need: Needs) -> Code:
     half = half_name(target)
     if half is None:
         return value

@@ -1,4 +1,4 @@
-"""C++ types of buffer elements and of scalars."""
+"""C types of buffer elements and of scalars."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INTEGER_WIDTHS = (8, 16, 32, 64)
 
 
 def scalar_ctype(scalar: Attribute) -> str:
-    """C++ type of an SSA scalar. UnsupportedError for complex numbers and 8-bit floats."""
+    """C type of an SSA scalar. UnsupportedError for complex numbers and 8-bit floats."""
     if isinstance(scalar, Float32Type) or type(scalar) in HALVES:
         return "float"
     if isinstance(scalar, Float64Type):
@@ -34,11 +34,11 @@ def scalar_ctype(scalar: Attribute) -> str:
             return "bool"
         if width in _INTEGER_WIDTHS:
             return f"int{width}_t"
-    raise UnsupportedError(f"C++ kernels do not compute with {scalar}")
+    raise UnsupportedError(f"kernels of a CPU do not compute with {scalar}")
 
 
 def storage_ctype(element: Attribute) -> str:
-    """C++ type of a buffer's elements in memory: bool as a byte, f16 and bf16 as their bits."""
+    """C type of a buffer's elements in memory: bool as a byte, f16 and bf16 as their bits."""
     if type(element) in HALVES:
         return "uint16_t"
     if isinstance(element, IntegerType):

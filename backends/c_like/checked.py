@@ -13,8 +13,9 @@ from collections.abc import Sequence
 
 from ...errors import UserError
 from ..limits import max_steps, too_many_steps
-from .code import REPORT, Code
+from ..printing.code import Code
 from .context import Context
+from .literals import REPORT
 
 #: what a checked kernel returns when something was reported
 FAULT_STATUS = 63

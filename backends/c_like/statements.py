@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from typing_extensions import TypeIs
+from typing_extensions import TypeIs, override
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
+from ..printing.code import ATOM, Code
+from ..printing.walk import Walk
 from . import memory
-from .code import ATOM, Code
 from .context import Context
 from .scalars import scalar_code
 from .types import scalar_ctype
@@ -19,26 +20,39 @@ from .types import scalar_ctype
 MAX_INLINE = 48
 
 
-class Statements:
+class Statements(Walk):
     """Writes the ops of one straight-line piece of a body."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
 
-    def emit(self, op: Operation) -> None:
-        """Write one op that is no loop and no terminator."""
+    def load(self, op: kernel.LoadOp) -> None:
+        """Write a load as a constant of its own: what is stored behind it is not what it read."""
+        self.define(op.value, memory.load(self.context, op), op, inline=False)
+
+    def store(self, op: kernel.StoreOp) -> None:
+        """Write a store."""
+        memory.store(self.context, op)
+
+    def check(self, op: kernel.AssertOp) -> None:
+        """Write an assert."""
+        memory.check(self.context, op)
+
+    def index(self, op: kernel.IndexOp) -> None:
+        """Indices are printed where they are used."""
+
+    def barrier(self, op: kernel.BarrierOp) -> None:
+        """One thread waits for nobody."""
+
+    @override
+    def scalar(self, op: Operation) -> None:
+        """Write an op that computes one value."""
         context = self.context
-        if isinstance(op, kernel.StoreOp):
-            memory.store(context, op)
-        elif isinstance(op, kernel.AssertOp):
-            memory.check(context, op)
-        elif isinstance(op, kernel.LoadOp):
-            self.define(op.value, memory.load(context, op), op, inline=False)
-        elif isinstance(op, arith.ConstantOp):
+        if isinstance(op, arith.ConstantOp):
             context.values[op.result] = scalar_code(op, [], context.need)
-        elif not isinstance(op, kernel.IndexOp):  # those are printed where they are used
-            operands = [context.value(v) for v in op.operands]
-            self.define(op.results[0], scalar_code(op, operands, context.need), op, inline=True)
+            return
+        operands = [context.value(v) for v in op.operands]
+        self.define(op.results[0], scalar_code(op, operands, context.need), op, inline=True)
 
     def define(self, value: SSAValue, code: Code, op: Operation, inline: bool) -> None:
         """Bind a value to an expression, or to a new constant when it is long or used more than once."""
@@ -49,7 +63,7 @@ class Statements:
         if (code.level == ATOM and code.text.isidentifier()) or (short and self.used_once_here(value, op)):
             context.values[value] = code
         else:
-            name = context.temporary()
+            name = context.names.temporary()
             context.comment(op)
             context.out.line(f"const {scalar_ctype(value.type)} {name} = {code};")
             context.values[value] = Code(name)

@@ -1,4 +1,4 @@
-"""Launching C++ kernels from Python: a run of launches costs one foreign call.
+"""Launching kernels of a CPU from Python: a run of launches costs one foreign call.
 
 A kernel's entry takes one array of 64-bit pointers and integers, which Python makes with one `struct.pack`; that is
 half the price of a ctypes call with as many arguments. Several launches in a row go through `launch_all`, which picks
@@ -11,48 +11,47 @@ import builtins
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from ...dialects import kernel
 from ...dialects.loop.body import ERRORS
 from ...errors import UserError, of_program
 from ..host.constants import Constants
-from ..host.launchers import Launch, Launcher
+from ..host.launchers import Launch
 from .checked import FAULT_STATUS, Report
-from .emit import KernelSource, emit_kernel
+from .emit import KernelSource
+from .language import Language
 from .library import LoadedKernel, compile_kernels, source_text
 
-if TYPE_CHECKING:
-    from ..config import Config
+#: gives the source of a kernel, which checks what it does if that is asked for
+Emit: TypeAlias = Callable[[kernel.FuncOp, bool], KernelSource]
 
 #: most arguments of a kernel that `launch_all` calls
 MAX_ARGUMENTS = 256
 
-_LAUNCH_ALL = KernelSource(
-    name="launch_all",
-    text=f"""\
+_LAUNCH_ALL = """\
 // Runs kernels one after the other until one fails. a[0]: the launches; a[1]: how many; then the values that `places`
-// of a launch index. Returns 0, or {{number of the launch}} * 64 + its status.
-struct Launch {{
+// of a launch index. Returns 0, or {number of the launch} * 64 + its status.
+typedef struct {
   int (*entry)(const int64_t*);
   int64_t count;
   const int64_t* places;
-}};
-extern "C" int launch_all(const Launch* launches, int64_t count, const int64_t* values) {{
-  int64_t arguments[{MAX_ARGUMENTS}];
-  for (int64_t k = 0; k < count; ++k) {{
+} Launch;
+EXPORT int launch_all(const Launch* launches, int64_t count, const int64_t* values) {
+  int64_t arguments[MOST];
+  for (int64_t k = 0; k < count; ++k) {
     for (int64_t n = 0; n < launches[k].count; ++n) arguments[n] = values[launches[k].places[n]];
     const int status = launches[k].entry(arguments);
-    if (status != 0) return int(k) * 64 + status;
-  }}
+    if (status != 0) return (int)k * 64 + status;
+  }
   return 0;
-}}
-""",
-    sections=(),
-    parameter_types=("const Launch*", "int64_t"),
-    errors=(),
-    rest="a + 2",
-)
+}
+"""
+
+
+def _launch_all(language: Language) -> KernelSource:
+    text = _LAUNCH_ALL.replace("EXPORT ", language.export).replace("MOST", str(MAX_ARGUMENTS))
+    return KernelSource(language, "launch_all", text, (), ("const Launch*", "int64_t"), (), "a + 2")
 
 
 def kernel_error(text: str) -> Exception:
@@ -70,12 +69,18 @@ class _Entry:
         self.call: Callable[[bytes], int] = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(address)
 
 
-class CppLauncher:
-    """Compiles the C++ kernels of one program and writes its launches."""
+class CpuLauncher:
+    """Compiles the kernels of one program that a language writes, and writes their launches.
+
+    emit: gives the source of a kernel, checked or not
+    """
 
     needs_tensors = False
 
-    def __init__(self, processes: int = 0, keep: bool = True, checked: bool = False) -> None:
+    def __init__(
+        self, language: Language, emit: Emit, processes: int = 0, keep: bool = True, checked: bool = False
+    ) -> None:
+        self._language, self._emit = language, emit
         self._processes = processes
         self.checked = checked
         self._report = Report() if checked else None
@@ -85,16 +90,16 @@ class CppLauncher:
 
     def compile(self, functions: Sequence[kernel.FuncOp]) -> None:
         """Emit, compile and load kernels."""
-        sources = [emit_kernel(function, self.checked) for function in functions]
-        every = [*sources, _LAUNCH_ALL]
+        sources = [self._emit(function, self.checked) for function in functions]
+        every = [*sources, _launch_all(self._language)]
         *loaded, self._launch_all = compile_kernels(every, self._processes, self._keep, self.checked)
         for function, each in zip(functions, loaded, strict=True):
             self._kernels[function.sym_name.data] = each
 
     @property
     def sources(self) -> dict[str, str]:
-        """All kernels as one C++ file."""
-        return {"kernels.cpp": source_text([each.source for each in self._kernels.values()])}
+        """All kernels as one file."""
+        return {f"kernels.{self._language.name}": source_text([each.source for each in self._kernels.values()])}
 
     def write(self, launches: Sequence[Launch], constants: Constants) -> list[str]:
         """Lines that run the launches."""
@@ -173,10 +178,3 @@ def _failure(kernels: Sequence[LoadedKernel], report: Report | None = None) -> C
         raise kernel_error(errors[status // 64][status % 64 - 1])
 
     return fail
-
-
-def make_launcher(config: Config | None = None, checked: bool = False) -> Launcher:
-    """A launcher for the kernels of one program."""
-    return (
-        CppLauncher(checked=checked) if config is None else CppLauncher(config.compile_threads, config.cache, checked)
-    )

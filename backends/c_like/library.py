@@ -24,7 +24,7 @@ from .cache import (
     write_entry,
 )
 from .emit import KernelSource
-from .prelude import prelude_text
+from .language import Language
 from .toolchain import CHECKED_FLAGS, Compiler, KernelCompileError, compile_sources, find_compiler
 
 _COMMENT = re.compile(r"^\s*//.*\n", re.M)
@@ -54,21 +54,24 @@ def compile_kernels(
 
     Raises CompilerNotFoundError without a compiler and KernelCompileError when it rejects a kernel.
     """
-    compiler = find_compiler(CHECKED_FLAGS if checked else ())
-    folder = cache_dir("cpp") if keep else private_dir("cpp")
+    if not sources:
+        return []
+    language = sources[0].language
+    compiler = find_compiler(language, CHECKED_FLAGS if checked else ())
+    folder = cache_dir(language.name) if keep else private_dir(language.name)
     keys = [_key(source, compiler) for source in sources]
-    found = {key: _find(folder, key) for key in dict.fromkeys(keys)}
+    found = {key: _find(folder, key, language) for key in dict.fromkeys(keys)}
     missing = {key: source for key, source in zip(keys, sources, strict=True) if found[key] is None}
     if missing:
         found.update(_build_somewhere(missing, compiler, folder, processes or os.cpu_count() or 1))
     return [_load(source, found[key]) for key, source in zip(keys, sources, strict=True)]
 
 
-def _find(folder: Path, key: str) -> tuple[Path, str] | None:
+def _find(folder: Path, key: str, language: Language) -> tuple[Path, str] | None:
     """Library and C name of a kernel in the cache. One that does not load is damage, and None: it is built anew."""
     place = find_entry(folder, key, _CHECKED)
     if place is None:
-        return _find(private_dir("cpp"), key) if folder in _REFUSED else None
+        return _find(private_dir(language.name), key, language) if folder in _REFUSED else None
     path, symbol = place
     try:
         getattr(_library(path), symbol)
@@ -81,7 +84,7 @@ def _find(folder: Path, key: str) -> tuple[Path, str] | None:
 def _key(source: KernelSource, compiler: Compiler) -> str:
     """Comments do not count, so equal code from other lines of a program is found."""
     code = _COMMENT.sub("", source.text)
-    return digest("\n".join((compiler.identity, prelude_text(source.sections), code)).encode())
+    return digest("\n".join((compiler.identity, source.language.prelude.text(source.sections), code)).encode())
 
 
 def _build_somewhere(
@@ -92,14 +95,14 @@ def _build_somewhere(
         try:
             return _build(missing, compiler, folder, processes)
         except (OSError, KernelCompileError) as error:
-            if not _is_refusal(error) or folder == private_dir("cpp"):
+            if not _is_refusal(error) or folder == private_dir(compiler.language.name):
                 raise
             if isinstance(error, KernelCompileError):
                 shutil.rmtree(Path(error.source).parent, ignore_errors=True)
             reason = error.strerror if isinstance(error, OSError) else os.strerror(errno.ENOSPC)
             warn_of_refusal(folder, str(reason))
             _REFUSED.add(folder)
-    return _build(missing, compiler, private_dir("cpp"), processes)
+    return _build(missing, compiler, private_dir(compiler.language.name), processes)
 
 
 def _is_refusal(error: OSError | KernelCompileError) -> bool:
@@ -157,9 +160,11 @@ def entry_name(source: KernelSource) -> str:
 
 
 def source_text(sources: Sequence[KernelSource]) -> str:
-    """The C++ of several kernels as one file, support code first."""
+    """The text of several kernels of one language as one file, support code first; "" for none."""
+    if not sources:
+        return ""
     sections = [section for source in sources for section in source.sections]
-    return "\n".join([prelude_text(sections), *(source.text for source in sources)])
+    return "\n".join([sources[0].language.prelude.text(sections), *(source.text for source in sources)])
 
 
 def _unit(sources: Sequence[KernelSource]) -> str:
@@ -170,7 +175,7 @@ def _entry(source: KernelSource) -> str:
     arguments = [f"({ctype})a[{k}]" for k, ctype in enumerate(source.parameter_types)]
     if source.rest:
         arguments.append(source.rest)
-    export = 'extern "C" __attribute__((visibility("default")))'
+    export = f'{source.language.export}__attribute__((visibility("default")))'
     call = f"{source.name}({', '.join(arguments)})"
     return f"{export} int {entry_name(source)}(const int64_t* a) {{ return {call}; }}\n"
 

@@ -10,10 +10,12 @@ from ...dialects import kernel
 from ...dialects.aten.types import is_unsigned, scalar_type
 from ...dialects.sym import Expr, symbol
 from ...errors import UnsupportedError
-from .code import REPORT, Code, conditional
+from ..printing.code import UNARY, Code
+from ..printing.monoids import STORE_MONOIDS
 from .context import LANE, Buffer, Context
 from .conversions import cast, from_storage, to_storage
-from .monoids import STORE_MONOIDS, combine
+from .literals import REPORT, conditional
+from .monoids import combine
 from .types import half_name, is_float, item_bytes, storage_ctype
 
 #: bits of the status word
@@ -24,7 +26,8 @@ def element(context: Context, buffer: Buffer, index: Expr, dynamic: Sequence[SSA
     """The place in memory that a linear index addresses."""
     if buffer.lanes > 1:
         index = index * buffer.lanes + symbol(LANE)
-    return Code(f"{buffer.name}[{context.index(index, tuple(dynamic))}]")
+    place = context.index(index, tuple(dynamic)).text
+    return Code(context.language.element(storage_ctype(buffer.element), buffer.name, place, context.checked))
 
 
 def load(context: Context, op: kernel.LoadOp) -> Code:
@@ -51,9 +54,11 @@ def _store(context: Context, op: kernel.StoreOp) -> None:
     out, buffer = context.out, context.buffers[op.buffer]
     place = element(context, buffer, op.map.data[0], op.dynamic)
     if context.checked:  # the index is checked once
-        name = context.name("place")
-        out.line(f"{storage_ctype(buffer.element)}& {name} = {place};")
-        place = Code(name)
+        declaration, kept = context.language.place(
+            storage_ctype(buffer.element), context.names.fresh("place"), place.text
+        )
+        out.line(declaration)
+        place = Code(kept, UNARY)
     atomic = op.atomic is not None and context.in_parallel
     if op.kind.data == "set":
         if atomic:
@@ -71,9 +76,10 @@ def _store(context: Context, op: kernel.StoreOp) -> None:
         updated = _combined(context, op, buffer, Code("old"))
         out.line(f"atomic_update(&{place}, [&]({ctype} old) {{ return {ctype}({updated}); }});")
     else:
-        name = context.name("place")
-        out.line(f"{storage_ctype(buffer.element)}& {name} = {place};")
-        out.line(f"{name} = {_combined(context, op, buffer, Code(name))};")
+        name = context.names.fresh("place")
+        declaration, kept = context.language.place(storage_ctype(buffer.element), name, place.text)
+        out.line(declaration)
+        out.line(f"{kept} = {_combined(context, op, buffer, Code(kept, UNARY))};")
 
 
 def _has_operator(op: kernel.StoreOp, buffer: Buffer, atomic: bool) -> bool:
@@ -119,23 +125,28 @@ def declare_local(context: Context, op: kernel.LocalOp, lanes: int = 1) -> None:
     if op.buffer.first_use is None:
         return
     local = local_type(op)
-    name = context.name(op.buffer.name_hint or "local")
+    name, language = context.names.fresh(op.buffer.name_hint or "local"), context.language
     ctype = storage_ctype(local.element)
     extent = context.index(local.extent * lanes)
-    size = local.extent.as_int()
     if op.heap is None:
-        if size is None:
-            raise UnsupportedError(f"the size of the local buffer {name} is not known: run kernel-place-locals")
-        memory = f"{name}_memory" if context.checked else name
-        context.out.line(f"alignas(64) {ctype} {memory}[{extent if size else 1}];")
-        if context.checked:
-            context.out.line(f"const Checked<{ctype}> {name} = {{{memory}, {extent}, {REPORT}, -1}};")
+        _on_stack(context, op, name, extent)
     elif context.checked:
         context.need("checked_scratch")
-        context.out.line(f"const CheckedScratch<{ctype}> {name}_memory({extent}, {REPORT});")
-        context.out.line(f"const Checked<{ctype}> {name} = {name}_memory.buffer();")
+        for line in language.checked_scratch(ctype, name, extent.text, REPORT):
+            context.out.line(line)
     else:
         context.need("scratch")
-        context.out.line(f"const Scratch<{ctype}> {name}_memory({extent});")
-        context.out.line(f"{ctype}* __restrict const {name} = {name}_memory.data;")
+        for line in language.scratch(ctype, name, extent.text):
+            context.out.line(line)
     context.buffers[op.buffer] = Buffer(name, local.element, lanes)
+
+
+def _on_stack(context: Context, op: kernel.LocalOp, name: str, extent: Code) -> None:
+    local, language = local_type(op), context.language
+    size, ctype = local.extent.as_int(), storage_ctype(local.element)
+    if size is None:
+        raise UnsupportedError(f"the size of the local buffer {name} is not known: run kernel-place-locals")
+    memory = f"{name}_memory" if context.checked else name
+    context.out.line(f"{language.aligned} {ctype} {memory}[{extent if size else 1}];")
+    if context.checked:
+        context.out.line(language.checked_buffer(ctype, name, f"{memory}, {extent}, {REPORT}, -1"))

@@ -1,4 +1,4 @@
-"""C++ expressions of the pure scalar ops: arith, math and scalar."""
+"""C expressions of the pure scalar ops: arith, math and scalar."""
 
 from __future__ import annotations
 
@@ -12,33 +12,23 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ... import extensions
 from ...dialects import kernel, scalar
 from ...errors import UnsupportedError
+from ..printing.code import LOOSE, PRODUCT, SUM, UNARY, Code, binary, call, compare
+from ..printing.operators import BITWISE, CMPF, CMPI, FLOAT_INFIX, LIBM, LIBM_OF_TWO
 from . import conversions
-from .code import (
-    LOOSE,
-    PRODUCT,
-    SUM,
-    UNARY,
-    Code,
-    binary,
-    call,
-    compare,
-    conditional,
-    float_literal,
-    int_literal,
-    rounded,
-)
-from .conversions import Need, cast, is_bool
+from .conversions import cast, is_bool
+from .language import Language, Needs
+from .literals import conditional, float_literal, int_literal, rounded
 from .prelude import libm_section
 from .types import half_name, int_width, is_double, is_float, scalar_ctype
 
-Rule: TypeAlias = Callable[[Operation, list[Code], Need], Code]
+Rule: TypeAlias = Callable[[Operation, list[Code], Needs], Code]
 
 
-def scalar_code(op: Operation, operands: list[Code], need: Need) -> Code:
+def scalar_code(op: Operation, operands: list[Code], need: Needs) -> Code:
     """The expression of a pure scalar op. Raises UnsupportedError for one that no rule covers."""
-    rule = RULES.get(type(op)) or _added_rule(type(op))
+    rule = need.language.scalar_rules.get(type(op)) or RULES.get(type(op)) or _added_rule(type(op), need.language)
     if rule is None:
-        raise UnsupportedError(f"no C++ for {op.name}")
+        raise UnsupportedError(f"no {need.language.title} for {op.name}")
     code = rule(op, operands, need)
     half = half_name(op.results[0].type)
     if half is None or type(op) in _EXACT:
@@ -47,9 +37,9 @@ def scalar_code(op: Operation, operands: list[Code], need: Need) -> Code:
     return call(f"round_{half}", code)
 
 
-def _added_rule(op: type[Operation]) -> Rule | None:
+def _added_rule(op: type[Operation], language: Language) -> Rule | None:
     """The rule of another package; a text stands for one that puts the operands into it."""
-    rule = extensions.table("inductile.cpp").get(op)
+    rule = extensions.table(language.extensions).get(op)
     return text_rule(rule) if isinstance(rule, str) else rule
 
 
@@ -63,42 +53,42 @@ def _infix(operator: str, level: int) -> Rule:
 
 
 def _integer(function: str, section: str, boolean: str = "") -> Rule:
-    """A prelude template on integers, or a bitwise operator for i1."""
+    """A support function of integers, or a bitwise operator for i1."""
 
-    def rule(op: Operation, v: list[Code], need: Need) -> Code:
+    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
         if boolean and is_bool(op.results[0].type):
             return compare(boolean, v[0], v[1])
         need(section)
-        return call(f"{function}<{scalar_ctype(op.results[0].type)}>", *v)
+        return call(need.language.generic(function, scalar_ctype(op.results[0].type)), *v)
 
     return rule
 
 
 def _bitwise(operator: str) -> Rule:
-    def rule(op: Operation, v: list[Code], need: Need) -> Code:
+    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
         code = compare(operator, v[0], v[1])
         return cast(scalar_ctype(op.results[0].type), code) if 1 < int_width(op.results[0].type) < 32 else code
 
     return rule
 
 
-def _template(function: str, section: str) -> Rule:
-    """A prelude function of floats."""
+def _of_floats(function: str, section: str) -> Rule:
+    """A support function of floats."""
 
-    def rule(op: Operation, v: list[Code], need: Need) -> Code:
+    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
         need(section)
-        return call(function, *v)
+        return call(need.language.overloaded(function, scalar_ctype(op.operands[0].type)), *v)
 
     return rule
 
 
 def _unsigned_extremum(function: str) -> Rule:
-    def rule(op: Operation, v: list[Code], need: Need) -> Code:
+    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
         need("int_minmax")
         ctype = scalar_ctype(op.results[0].type)
         if ctype == "bool":
             return compare("|" if function == "max_int" else "&", v[0], v[1])
-        return cast(ctype, call(f"{function}<u{ctype}>", *v))
+        return cast(ctype, call(need.language.generic(function, f"u{ctype}"), *v))
 
     return rule
 
@@ -115,7 +105,7 @@ def builtin(name: str) -> Rule:
 def libm(name: str) -> Rule:
     """A libm function, with its vector variant where there is one."""
 
-    def rule(op: Operation, v: list[Code], need: Need) -> Code:
+    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
         function = name + _suffix(op)
         need(libm_section(function))
         return call(function, *v)
@@ -128,48 +118,48 @@ def by_width(single: Rule, double: Rule) -> Rule:
     return lambda op, v, need: (double if is_double(op.operands[0].type) else single)(op, v, need)
 
 
+def support(function: str, section: str) -> Rule:
+    """A support function of one type."""
+
+    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
+        need(section)
+        return call(function, *v)
+
+    return rule
+
+
 def special(function: str, section: str) -> Rule:
     """A function that the headers implement in double."""
+    in_double = support(function, section)
 
-    def rule(op: Operation, v: list[Code], need: Need) -> Code:
-        need(section)
-        code = call(function, *v)
+    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
+        code = in_double(op, v, need)
         return code if is_double(op.results[0].type) else cast("float", code)
 
     return rule
 
 
-def _constant(op: Operation, v: list[Code], need: Need) -> Code:
+def _constant(op: Operation, v: list[Code], need: Needs) -> Code:
     assert isinstance(op, arith.ConstantOp)
     value: Attribute = op.value
     if isinstance(value, FloatAttr):
         return float_literal(rounded(value.value.data, half_name(value.type)), is_double(value.type))
     assert isinstance(value, IntegerAttr)
-    return int_literal(value.value.data, int_width(value.type))
+    return int_literal(value.value.data, int_width(value.type), need.language)
 
 
-_SIGNED = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
-
-
-def _cmpi(op: Operation, v: list[Code], need: Need) -> Code:
+def _cmpi(op: Operation, v: list[Code], need: Needs) -> Code:
     assert isinstance(op, arith.CmpiOp)
-    predicate = op.predicate.value.data
+    operator, unsigned = CMPI[op.predicate.value.data]
     ctype = scalar_ctype(op.lhs.type)
-    if predicate >= 6 and ctype != "bool":
+    if unsigned and ctype != "bool":
         v = [cast(f"u{ctype}", x) for x in v]
-    elif 2 <= predicate < 6 and ctype == "bool":  # signed i1: true is -1
+    elif unsigned is False and ctype == "bool":  # signed i1: true is -1
         v = v[::-1]
-    return compare(_SIGNED[predicate], v[0], v[1])
+    return compare(operator, v[0], v[1])
 
 
-#: predicate -> (operator, whether the result is negated): an unordered comparison is a negated ordered one
-_FLOAT_PREDICATES = {
-    1: ("==", False), 2: (">", False), 3: (">=", False), 4: ("<", False), 5: ("<=", False),
-    9: ("<=", True), 10: ("<", True), 11: (">=", True), 12: (">", True), 13: ("!=", False),
-}  # fmt: skip
-
-
-def _cmpf(op: Operation, v: list[Code], need: Need) -> Code:
+def _cmpf(op: Operation, v: list[Code], need: Needs) -> Code:
     assert isinstance(op, arith.CmpfOp)
     predicate = op.predicate.value.data
     if predicate in (0, 15):
@@ -180,23 +170,23 @@ def _cmpf(op: Operation, v: list[Code], need: Need) -> Code:
     if predicate in (7, 14):
         unordered = call("__builtin_isunordered", *v)
         return unordered if predicate == 14 else Code(f"!{unordered}", UNARY)
-    operator, negated = _FLOAT_PREDICATES[predicate]
+    operator, negated = CMPF[predicate]
     code = compare(operator, *v)
     return Code(f"!({code})", UNARY) if negated else code
 
 
-def _select(op: Operation, v: list[Code], need: Need) -> Code:
+def _select(op: Operation, v: list[Code], need: Needs) -> Code:
     return conditional(*v)
 
 
-def _negf(op: Operation, v: list[Code], need: Need) -> Code:
+def _negf(op: Operation, v: list[Code], need: Needs) -> Code:
     return Code(f"-{v[0].at(0)}", UNARY)
 
 
 def _static_cast(source_unsigned: bool = False, target_unsigned: bool = False) -> Rule:
     """arith's conversions: extensions, truncations, int to float and back."""
 
-    def rule(op: Operation, v: list[Code], need: Need) -> Code:
+    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
         source, target = scalar_ctype(op.operands[0].type), scalar_ctype(op.results[0].type)
         if target == "bool":  # the lowest bit
             return Code(f"({v[0].at(SUM)} & 1) != 0", LOOSE)
@@ -219,22 +209,22 @@ def _static_cast(source_unsigned: bool = False, target_unsigned: bool = False) -
     return rule
 
 
-def _sign_extend(op: Operation, v: list[Code], need: Need) -> Code:
+def _sign_extend(op: Operation, v: list[Code], need: Needs) -> Code:
     """A signed conversion to a wider type, in which a true i1 is -1."""
     code = cast(scalar_ctype(op.results[0].type), v[0])
     return Code(f"-{code.text}", UNARY) if is_bool(op.operands[0].type) else code
 
 
-def _bitcast(op: Operation, v: list[Code], need: Need) -> Code:
+def _bitcast(op: Operation, v: list[Code], need: Needs) -> Code:
     for value in (op.operands[0], op.results[0]):
         half = half_name(value.type)
         if half is not None:
             return _half_bitcast(op, v, need)
     need("bits")
-    return call(f"bit_cast<{scalar_ctype(op.results[0].type)}>", *v)
+    return call(need.language.bit_cast(scalar_ctype(op.operands[0].type), scalar_ctype(op.results[0].type)), *v)
 
 
-def _half_bitcast(op: Operation, v: list[Code], need: Need) -> Code:
+def _half_bitcast(op: Operation, v: list[Code], need: Needs) -> Code:
     source, target = half_name(op.operands[0].type), half_name(op.results[0].type)
     for half in filter(None, (source, target)):
         need(half)
@@ -242,7 +232,7 @@ def _half_bitcast(op: Operation, v: list[Code], need: Need) -> Code:
     return call(f"from_{target}", bits) if target else cast("int16_t", bits)
 
 
-def _conversion(op: Operation, v: list[Code], need: Need) -> Code:
+def _conversion(op: Operation, v: list[Code], need: Needs) -> Code:
     assert isinstance(op, scalar.CastOp | scalar.WidenOp | scalar.NarrowOp)
     source, target = op.source_element, op.target_element
     if half_name(target) is not None and is_float(source) and _only_stored(op.results[0]):
@@ -259,55 +249,48 @@ def _only_stored(value: SSAValue) -> bool:
 
 
 def _count_zeros(name: str) -> Rule:
-    def rule(op: Operation, v: list[Code], need: Need) -> Code:
+    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
         need("bit_counts")
-        return call(f"{name}<{scalar_ctype(op.results[0].type)}>", *v)
+        return call(need.language.generic(name, scalar_ctype(op.results[0].type)), *v)
 
     return rule
 
 
-def _isinf(op: Operation, v: list[Code], need: Need) -> Code:
+def _isinf(op: Operation, v: list[Code], need: Needs) -> Code:
     suffix = _suffix(op)
     return compare("==", call(f"__builtin_fabs{suffix}", *v), Code(f"__builtin_inf{suffix}()"))
 
 
-def _isfinite(op: Operation, v: list[Code], need: Need) -> Code:
+def _isfinite(op: Operation, v: list[Code], need: Needs) -> Code:
     suffix = _suffix(op)
     return compare("<", call(f"__builtin_fabs{suffix}", *v), Code(f"__builtin_inf{suffix}()"))
 
 
-def _rsqrt(op: Operation, v: list[Code], need: Need) -> Code:
+def _rsqrt(op: Operation, v: list[Code], need: Needs) -> Code:
     one = float_literal(1.0, is_double(op.operands[0].type))
     return binary("/", PRODUCT, one, builtin("sqrt")(op, v, need))
 
 
-def _signbit(op: Operation, v: list[Code], need: Need) -> Code:
+def _signbit(op: Operation, v: list[Code], need: Needs) -> Code:
     """The sign of the bits as an integer: GCC 12 crashes on a vector of `__builtin_signbit` of a converted bfloat16."""
     need("bits")
     bits = "int64_t" if is_double(op.operands[0].type) else "int32_t"
-    return compare("<", call(f"bit_cast<{bits}>", *v), Code("0"))
+    cast = need.language.bit_cast(scalar_ctype(op.operands[0].type), bits)
+    return compare("<", call(cast, *v), Code("0"))
 
 
-def _isnan(op: Operation, v: list[Code], need: Need) -> Code:
+def _isnan(op: Operation, v: list[Code], need: Needs) -> Code:
     return call("__builtin_isnan", *v)
-
-
-def _philox(op: Operation, v: list[Code], need: Need) -> Code:
-    need("philox")
-    return call("philox", *v)
 
 
 _ARITH: dict[type[Operation], Rule] = {
     arith.ConstantOp: _constant,
-    arith.AddfOp: _infix("+", SUM),
-    arith.SubfOp: _infix("-", SUM),
-    arith.MulfOp: _infix("*", PRODUCT),
-    arith.DivfOp: _infix("/", PRODUCT),
+    **{op: _infix(operator, SUM if operator in "+-" else PRODUCT) for op, operator in FLOAT_INFIX.items()},
     arith.NegfOp: _negf,
-    arith.MaximumfOp: _template("max_nan", "nan_minmax"),
-    arith.MinimumfOp: _template("min_nan", "nan_minmax"),
-    arith.MaxnumfOp: _template("max_num", "num_minmax"),
-    arith.MinnumfOp: _template("min_num", "num_minmax"),
+    arith.MaximumfOp: _of_floats("max_nan", "nan_minmax"),
+    arith.MinimumfOp: _of_floats("min_nan", "nan_minmax"),
+    arith.MaxnumfOp: _of_floats("max_num", "num_minmax"),
+    arith.MinnumfOp: _of_floats("min_num", "num_minmax"),
     arith.AddiOp: _integer("wrap_add", "wrap", "^"),
     arith.SubiOp: _integer("wrap_sub", "wrap", "^"),
     arith.MuliOp: _integer("wrap_mul", "wrap", "&"),
@@ -321,9 +304,7 @@ _ARITH: dict[type[Operation], Rule] = {
     arith.MinSIOp: _integer("min_int", "int_minmax", "|"),
     arith.MaxUIOp: _unsigned_extremum("max_int"),
     arith.MinUIOp: _unsigned_extremum("min_int"),
-    arith.AndIOp: _bitwise("&"),
-    arith.OrIOp: _bitwise("|"),
-    arith.XOrIOp: _bitwise("^"),
+    **{op: _bitwise(operator) for op, operator in BITWISE.items()},
     arith.ShLIOp: _integer("shift_left", "shift"),
     arith.ShRSIOp: _integer("shift_right", "shift"),
     arith.ShRUIOp: _integer("shift_right_logical", "shift"),
@@ -344,17 +325,7 @@ _ARITH: dict[type[Operation], Rule] = {
 }
 
 _MATH: dict[type[Operation], Rule] = {
-    **{
-        op: libm(name)
-        for op, name in (
-            (math.AcosOp, "acos"), (math.AcoshOp, "acosh"), (math.AsinOp, "asin"), (math.AsinhOp, "asinh"),
-            (math.AtanOp, "atan"), (math.AtanhOp, "atanh"), (math.Atan2Op, "atan2"), (math.CbrtOp, "cbrt"),
-            (math.CosOp, "cos"), (math.CoshOp, "cosh"), (math.Exp2Op, "exp2"),
-            (math.ExpM1Op, "expm1"), (math.LogOp, "log"), (math.Log10Op, "log10"), (math.Log1pOp, "log1p"),
-            (math.Log2Op, "log2"), (math.PowFOp, "pow"), (math.SinOp, "sin"), (math.SinhOp, "sinh"),
-            (math.TanOp, "tan"), (math.TanhOp, "tanh"),
-        )
-    },
+    **{op: libm(name) for op, name in {**LIBM, **LIBM_OF_TWO}.items()},
     math.AbsFOp: builtin("fabs"),
     math.CeilOp: builtin("ceil"),
     math.CopySignOp: builtin("copysign"),
@@ -364,14 +335,14 @@ _MATH: dict[type[Operation], Rule] = {
     math.SqrtOp: builtin("sqrt"),
     math.TruncOp: builtin("trunc"),
     math.RsqrtOp: _rsqrt,
-    math.RoundOp: _template("round_away", "round_away"),
-    math.ExpOp: by_width(_template("exp_f32", "exp_f32"), libm("exp")),
-    math.ErfOp: by_width(_template("erf_f32", "erf_f32"), libm("erf")),
+    math.RoundOp: _of_floats("round_away", "round_away"),
+    math.ExpOp: by_width(support("exp_f32", "exp_f32"), libm("exp")),
+    math.ErfOp: by_width(support("erf_f32", "erf_f32"), libm("erf")),
     math.AbsIOp: _integer("wrap_abs", "wrap"),
     math.CountLeadingZerosOp: _count_zeros("leading_zeros"),
     math.CountTrailingZerosOp: _count_zeros("trailing_zeros"),
     math.CtPopOp: _count_zeros("count_ones"),
-    math.FPowIOp: _template("pow_int", "pow_int"),
+    math.FPowIOp: _of_floats("pow_int", "pow_int"),
     math.IPowIOp: _integer("wrap_pow", "wrap_pow"),
 }  # fmt: skip
 
@@ -380,13 +351,12 @@ _FUNCTIONS: dict[str, Rule] = {
     "isinf": _isinf,
     "isfinite": _isfinite,
     "signbit": _signbit,
-    **{name: libm(name) for name in ("erfc", "lgamma", "hypot", "nextafter", "fmod")},
     **{f"bessel_{name}": special(f"bessel_{name}", "bessel_jy") for name in ("j0", "j1", "y0", "y1")},
     **{name: special(name, name) for name in ("erfinv", "erfcx", "digamma", "ndtri", "log_ndtr", "zeta", "igamma")},
     **{name: special(f"bessel_{name}", "bessel_i") for name in ("i0", "i0e", "i1", "i1e")},
     "igammac": special("igammac", "igamma"),
-    "remainderf": _template("rem_floor_float", "fmod"),
-    "floordivf": _template("div_floor_float", "fmod"),
+    "remainderf": _of_floats("rem_floor_float", "fmod"),
+    "floordivf": _of_floats("div_floor_float", "fmod"),
     "floordivi": _integer("div_floor", "floor_division"),
     "remainderi": _integer("rem_floor", "floor_division"),
     "gcd": _integer("gcd", "gcd"),
@@ -399,9 +369,9 @@ RULES: dict[type[Operation], Rule] = {
     scalar.CastOp: _conversion,
     scalar.WidenOp: _conversion,
     scalar.NarrowOp: _conversion,
-    scalar.PhiloxOp: _philox,
+    scalar.PhiloxOp: support("philox", "philox"),
 }
-"""op class -> its C++"""
+"""op class -> its C"""
 
 #: ops whose result a half type can represent when it can represent the operands, or that round themselves
 _EXACT: frozenset[type[Operation]] = frozenset(

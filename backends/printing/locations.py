@@ -1,0 +1,29 @@
+"""The user's lines, for comments."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, NameLoc
+from xdsl.ir import Attribute
+
+
+def source_lines(location: Attribute, parts: int = 1) -> list[str]:
+    """`file:line` of a location, several for a fused one, each once; none when it is unknown.
+
+    parts: how many parts of the path are shown: a folder tells files of one name apart
+    """
+    if isinstance(location, FileLineColLoc):
+        name = "/".join(PurePosixPath(location.filename.data).parts[-parts:])
+        return [f"{name}:{location.line.data}"]
+    if isinstance(location, NameLoc):
+        return [location.name.data]  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(location, FusedLoc):
+        found = (line for each in location.locations.data for line in source_lines(each, parts))  # pyright: ignore
+        return list(dict.fromkeys(found))
+    return []
+
+
+def one_line(text: str) -> str:
+    """Text that stays inside one comment line, whatever it contains."""
+    return "".join(c if c.isprintable() else " " for c in text)
