@@ -47,8 +47,8 @@ DEFAULT: tuple[Phase, ...] = (
     Phase(
         "post-grad",
         "aten: canonical form, no duplicates, maps of channels in frozen weights, known combinations of ops as one op, "
-        "nothing dead, products of few vectors as nests, others in aligned rows, what frozen weights decide once, equal "
-        "layers once",
+        "nothing dead, products of few vectors as nests, others in aligned rows, what frozen weights decide once, "
+        "equal layers once",
         "graph-canonicalize,graph-cse,graph-fold-affine,graph-match-patterns,graph-merge-seeds,graph-dce,"
         "graph-expand-products,graph-pad-products,graph-round-decisions,graph-hoist-weights,graph-outline-repeats",
     ),
