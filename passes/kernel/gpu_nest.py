@@ -152,8 +152,8 @@ class GpuNest:
         inner = inner or max(self.chain, key=lambda loop: (self._unit_bytes(loop), self.chain.index(loop)))
         axis = inner.axis.data
         apart = [a for a in self.accesses if not is_unit(s := a.stride(axis)) and s is not ZERO]
-        largest = max((self._footprint(a) for a in self.accesses), default=0)
-        far = [a for a in apart if self._footprint(a) * SHORT > largest]
+        largest = max((self.footprint(a) for a in self.accesses), default=0)
+        far = [a for a in apart if self.footprint(a) * SHORT > largest]
         for loop in reversed(self.chain):
             shorter, longer = sorted((self.sizes.trips(loop), self.sizes.trips(inner)))
             if loop is inner or shorter < SHORTEST_SIDE or longer < SHORT:
@@ -168,9 +168,10 @@ class GpuNest:
 
     def _unit_bytes(self, loop: kernel.ForOp) -> int:
         """Bytes of memory that accesses touch, each place once, side by side along an axis."""
-        return sum(self._footprint(a) for a in self.accesses if is_unit(a.stride(loop.axis.data)))
+        return sum(self.footprint(a) for a in self.accesses if is_unit(a.stride(loop.axis.data)))
 
-    def _footprint(self, access: Access) -> int:
+    def footprint(self, access: Access) -> int:
+        """Bytes that an access touches, each place once."""
         axes = [loop for loop in access.loops if access.stride(loop.axis.data) is not ZERO]
         return access.bytes * self.trips(axes)
 

@@ -7,11 +7,16 @@ from xdsl.ir import SSAValue
 
 from ...dialects import kernel
 from ...dialects.loop import MONOIDS
-from ...dialects.sym import ZERO
+from ...dialects.sym import ZERO, Ranges
 from .axes import Loop
 from .cost import is_unit
 from .gpu_nest import GpuNest
+from .tiles import covers, extent_of
 
+#: vectors that a program multiplies with a row of a matrix at most: its lanes keep a sum for each
+MOST_VECTORS = 8
+#: how many times as many bytes as of the vectors there are of the matrix at least
+VECTOR_SHARE = 8
 #: divisions of the elements of a row by numbers of the row from which on a thread takes twice as many elements: it
 #: prepares each such number
 DIVISIONS = 4
@@ -67,6 +72,26 @@ def fills_one_program(nest: GpuNest) -> bool:
     rows = {a.op.buffer for a in loads if all(a.stride(axis) is not ZERO for axis in own)}
     most = nest.target.warps * nest.target.warp * nest.blocks.least_per_thread
     return len(rows) > 1 and nest.sizes.trips(op) <= most
+
+
+def shared_by(nest: GpuNest, ranges: Ranges) -> kernel.ForOp | None:
+    """A short axis of the grid along which a sum reads the same of most that it reads: a program takes all of it.
+
+    A matrix times few vectors, as sums over its rows: each program reads its rows once for all of the vectors.
+    """
+    inner = nest.innermost()
+    if len(nest.chain) < 2 or not all(isinstance(op, kernel.ReduceOp) and op.combine is None for op in inner):
+        return None
+    loads = [a for a in nest.accesses if isinstance(a.op, kernel.LoadOp) and a.loops[-1] in inner]
+    for loop in nest.chain:
+        axis = loop.axis.data
+        if not covers(extent_of(loop), MOST_VECTORS, ranges) or nest.sizes.trips(loop) < 2 or nest.decides_bounds(loop):
+            continue
+        is_shared = {a: a.stride(axis) is ZERO for a in loads}
+        own, shared = (sum(nest.footprint(a) for a in loads if is_shared[a] is which) for which in (False, True))
+        if own * VECTOR_SHARE <= shared:
+            return loop
+    return None
 
 
 def keeps_several(op: Loop) -> bool:

@@ -28,6 +28,7 @@ from .gpu_rows import (
     fills_one_program,
     keeps_several,
     only_adds_up,
+    shared_by,
 )
 from .tiles import covers, extent_of, is_grid, tile_of
 from .transforms import range_of, set_mapping, set_range
@@ -100,8 +101,9 @@ class _Tiles:
         width = tile_of(column)
         tiles = {column: width}
         if nest.walks_columns(column):
-            tiles[column] = tile_along(self.sizes.trips(column), self.blocks.elements // 2)
-            nest.fill(tiles, self.blocks.elements // 2)
+            budget = min(self.blocks.elements // 2, nest.budget())
+            tiles[column] = tile_along(self.sizes.trips(column), budget)
+            nest.fill(tiles, budget)
         else:
             for op in nest.innermost():
                 if op.mapping.data == "vector" and op.tile is None:
@@ -149,7 +151,10 @@ class _Tiles:
         lanes = _lanes_in(nest.body)
         rows = max(self.blocks.elements // max(self._row_tile(op, step) for op in lanes), 1)
         tiles: dict[kernel.ForOp, int] = {}
-        if rows > 1:
+        if (vectors := shared_by(nest, self.ranges)) is not None:
+            tiles[vectors] = power_above(self.sizes.trips(vectors))
+            self.per_thread *= tiles[vectors]
+        elif rows > 1:
             self._fill_rows(nest, tiles, rows)
         for op in nest.body.ops:
             if isinstance(op, Loop):

@@ -15,16 +15,20 @@ from ...dialects.sym import Ranges
 from ..counters import counter
 from .axes import Loop, loops_in
 from .gpu_blocks import GpuBlocks
-from .gpu_steps import bytes_read_again, waits_for_rows
+from .gpu_legality import is_innermost
+from .gpu_steps import bytes_read_again, programs_of, waits_for_rows
 from .launch_facts import LaunchFacts
 from .launches import LaunchSizes
 from .scheduled import tiled_for_gpu
-from .tiles import is_grid, is_persistent, is_tiled, steps
+from .tiles import extent_of, is_grid, is_persistent, is_tiled, steps
 
 #: steps of a loop over rows that are read once whose loads are on their way together. Of a row that is read again none
 #: is worth it: group norm's forward pass, 32 warps, takes 0.0306 ms on an H200, with two steps written out 0.0313, with
 #: five 0.0376, for it then takes more than 32 registers and half of the programs wait for the others
 AHEAD = 2
+#: steps that are written out of a reduction that each lane does for itself, where so few programs run that nothing
+#: hides how long each step waits for its loads
+STEPS_IN_LANES = 8
 #: times that a loop runs at least for each step that is written out
 LEAST_STEPS = 4
 
@@ -38,7 +42,8 @@ class KernelUnroll(ModulePass):
     Precondition: `kernel-tile` for a GPU, with the tiles that are to stay (`kernel-choose-steps`); other kernels stay
     as they are.
     Guarantee: loops over rows that are read once, and have several times as many steps, have two written out
-    (`unroll 2`), or `unroll` of them where that option is not 0. That is what software pipelining would do here,
+    (`unroll 2`), or `unroll` of them where that option is not 0; and so have reductions that each lane does for itself
+    where there are fewer programs than processors. That is what software pipelining would do here,
     without its copies: nothing but loads of a step waits for memory.
 
         %s = kernel.reduce sum i1 in 0 to 32768 map vector tile 2048 { ... }
@@ -54,10 +59,12 @@ class KernelUnroll(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Unroll loops in every kernel for a GPU."""
         wanted, facts, sizes = GpuBlocks.of(self).unroll, LaunchFacts(op), LaunchSizes(op)
-        for function, _ in tiled_for_gpu(op):
+        for function, target in tiled_for_gpu(op):
             ranges = facts.of(function)
             again = bytes_read_again(function, sizes.of(function), ranges)
             unroll_steps(function, wanted or (1 if again or waits_for_rows(function) else AHEAD), ranges)
+            if programs_of(function, sizes.of(function)) <= target.processors:
+                _unroll_in_lanes(function)
 
 
 def unroll_steps(function: kernel.FuncOp, count: int, ranges: Ranges) -> None:
@@ -66,6 +73,16 @@ def unroll_steps(function: kernel.FuncOp, count: int, ranges: Ranges) -> None:
         trips = steps(op).as_int()
         if (trips is None or trips >= LEAST_STEPS * count) and counter(KernelUnroll.name):
             op.properties["unroll"] = IntegerAttr(count, i64)
+
+
+def _unroll_in_lanes(function: kernel.FuncOp) -> None:
+    """Write out steps of innermost serial reductions of known length."""
+    for op in loops_in(function.body.block):
+        trips = extent_of(op).as_int()
+        if not isinstance(op, kernel.ReduceOp) or op.mapping.data != "serial" or "unroll" in op.properties:
+            continue
+        if is_innermost(op) and trips is not None and trips >= STEPS_IN_LANES and counter(KernelUnroll.name):
+            op.properties["unroll"] = IntegerAttr(STEPS_IN_LANES, i64)
 
 
 def _loops_over_rows(function: kernel.FuncOp, ranges: Ranges) -> Iterator[Loop]:

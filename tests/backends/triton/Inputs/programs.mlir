@@ -123,3 +123,43 @@ func.func @channel_sums(%x: !aten.tensor<5x3x600xf32>) -> (!aten.tensor<3xf32>, 
   } : !aten.tensor<3xf32>, !aten.tensor<3xf32>
   func.return %y, %z : !aten.tensor<3xf32>, !aten.tensor<3xf32>
 }
+
+// -----
+
+// Few vectors times the rows of a matrix: a program reads a row once for all of them, whose number is no power of two.
+func.func @few_vectors(%x: !aten.tensor<3x300xbf16>, %w: !aten.tensor<40x300xbf16>, %b: !aten.tensor<40xf32>) -> !aten.tensor<3x40xf32> {
+  %y = loop.fusion (a0 in 3, a1 in 40 | a2 in 300) {
+    %0 = loop.generate (i0 in 3, i1 in 40) on (a0, a1) {
+      %s = loop.reduce sum (r0 in 300) on (a2) {
+        %1 = loop.load %x[i0, r0]
+        %2 = scalar.widen %1 : bf16 to f32
+        %3 = loop.load %w[i1, r0]
+        %4 = scalar.widen %3 : bf16 to f32
+        %5 = arith.mulf %2, %4 : f32
+        loop.yield %5
+      }
+      %6 = loop.load %b[i1]
+      %7 = arith.addf %s, %6 : f32
+      loop.yield %7
+    } : !aten.tensor<3x40xf32>
+    loop.yield %0
+  } : !aten.tensor<3x40xf32>
+  func.return %y : !aten.tensor<3x40xf32>
+}
+
+// -----
+
+// A sum that each lane does for itself, of few columns.
+func.func @few_columns(%x: !aten.tensor<4x16x10xf32>) -> !aten.tensor<4x10xf32> {
+  %y = loop.fusion (a0 in 4, a1 in 10 | a2 in 16) {
+    %0 = loop.generate (i0 in 4, i1 in 10) on (a0, a1) {
+      %s = loop.reduce sum (r0 in 16) on (a2) {
+        %1 = loop.load %x[i0, r0, i1]
+        loop.yield %1
+      }
+      loop.yield %s
+    } : !aten.tensor<4x10xf32>
+    loop.yield %0
+  } : !aten.tensor<4x10xf32>
+  func.return %y : !aten.tensor<4x10xf32>
+}

@@ -431,3 +431,57 @@ kernel.func @twice(%x: !kernel.buffer<f32, 16777216>, %y: !kernel.buffer<f32, 16
 // CHECK-SAME: %row: !kernel.buffer<f32, 16777216>
 // CHECK: kernel.store %c, %row[4096*i1 + i0]
 // CHECK: kernel.load %row[4096*i1 + i0]
+
+// -----
+
+// Three vectors times a matrix, as sums over its rows: a program reads a row once for all of them.
+
+kernel.func @vectors(%x: !kernel.buffer<bf16, 6144>, %w: !kernel.buffer<bf16, 4194304>, %y: !kernel.buffer<bf16, 6144>) {
+  kernel.for i0 in 0 to 3 {
+    kernel.for i1 in 0 to 2048 {
+      %s = kernel.reduce sum i2 in 0 to 2048 {
+        %v = kernel.load %x[2048*i0 + i2]
+        %a = scalar.widen %v : bf16 to f32
+        %u = kernel.load %w[2048*i1 + i2]
+        %b = scalar.widen %u : bf16 to f32
+        %p = arith.mulf %a, %b : f32
+        kernel.yield %p
+      }
+      %n = scalar.narrow %s : f32 to bf16
+      kernel.store %n, %y[2048*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @vectors
+// CHECK-SAME: num_warps 4
+// CHECK: kernel.for i1 in 0 to 2048 map grid {
+// CHECK: kernel.for i0 in 0 to 3 map grid tile 4 {
+// CHECK: kernel.reduce sum i2 in 0 to 2048 map vector tile 2048 {
+
+// -----
+
+// A short sum that each lane does for itself, of so few columns that its loads are on their way together.
+
+kernel.func @short(%x: !kernel.buffer<f32, 32768>, %y: !kernel.buffer<f32, 2048>) {
+  kernel.for i0 in 0 to 32 {
+    kernel.for i1 in 0 to 64 {
+      %s = kernel.reduce sum i2 in 0 to 16 {
+        %v = kernel.load %x[1024*i0 + 64*i2 + i1]
+        kernel.yield %v
+      }
+      kernel.store %s, %y[64*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @short
+// CHECK: map grid tile 2 {
+// CHECK: map grid tile 64 {
+// CHECK: kernel.reduce sum i2 in 0 to 16 map serial unroll 8 {
