@@ -4,33 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...dialects.sym import Expr
+from typing_extensions import override
+
+from ...dialects.sym import Expr, Ranges
 from ...dialects.sym.expr import Atom
+from ..printing.code import ATOM, Code
+from ..printing.index import IndexPrinter, IndexSyntax
+
+
+class PythonIndices(IndexSyntax):
+    """How Python spells them: its quotients are rounded to minus infinity. They are closed, for texts around them."""
+
+    @override
+    def is_plain(self, atom: Atom, ranges: Ranges) -> bool:
+        return True
+
+    @override
+    def plain(self, divides: bool, dividend: Code, divisor: Code) -> Code:
+        return Code(f"({super().plain(divides, dividend, divisor)})")
+
+
+_SYNTAX, _NOTHING_KNOWN = PythonIndices("*", " // ", " % "), Ranges()
 
 
 def expression(expr: Expr, names: Mapping[str, str]) -> str:
     """The expression as Python; `names` gives the variable of each symbol. KeyError for a symbol without one."""
-    if not expr.terms:
-        return "0"
-    pieces: list[str] = []
-    for monomial, coefficient in expr.terms:
-        factors = [_atom(atom, names) for atom in monomial]
-        if not factors or abs(coefficient) != 1:
-            factors.insert(0, str(abs(coefficient)))
-        sign = "-" if coefficient < 0 else "+" if pieces else ""
-        pieces.append(f"{sign}{' ' if pieces else ''}{'*'.join(factors)}")
-    return " ".join(pieces)
-
-
-def _atom(atom: Atom, names: Mapping[str, str]) -> str:
-    if atom.kind == "symbol":
-        return names[atom.name]
-    arguments = [expression(arg, names) for arg in atom.args]
-    if atom.kind in ("min", "max"):
-        return f"{atom.kind}({', '.join(arguments)})"
-    operator = "//" if atom.kind == "floordiv" else "%"
-    left, right = (f"({text})" if " " in text or text[0] == "-" or "*" in text else text for text in arguments)
-    return f"({left} {operator} {right})"
+    return IndexPrinter(lambda symbol: Code(names[symbol], ATOM), _NOTHING_KNOWN, _SYNTAX).print(expr).text
 
 
 def expressions(exprs: Sequence[Expr], names: Mapping[str, str]) -> str:

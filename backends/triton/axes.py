@@ -7,10 +7,12 @@ from contextlib import contextmanager
 from math import prod
 
 from ...dialects import kernel
-from ...dialects.sym import ZERO, Expr, Ranges, bounds
+from ...dialects.sym import ZERO, Expr
 from ...errors import UnsupportedError
 from ...passes.kernel.axes import Loop
 from ...passes.kernel.tiles import all_full, extent_of, is_tiled, steps, tile_of
+from ..printing.axes import inside
+from ..printing.code import ATOM, PRODUCT
 from .context import Context, Lanes
 from .index import Code
 from .names import identifier
@@ -75,7 +77,7 @@ class Axes:
         counts = [self._count(op) for op in grid]
         if all(c.text.isdigit() for c in counts):
             return Code(str(prod(int(c.text) for c in counts)))
-        return Code(" * ".join(c.closed for c in counts), (), 1 if len(counts) > 1 else 0)
+        return Code(" * ".join(c.closed for c in counts), PRODUCT if len(counts) > 1 else ATOM)
 
     def _count(self, op: Loop) -> Code:
         count = steps(op).as_int()
@@ -169,14 +171,4 @@ class Axes:
     def _bind(self, op: Loop, value: Value) -> None:
         context, name = self.context, op.axis.data
         context.symbols[name] = value
-        context.ranges = _with_axis(context.ranges, name, op.lo.data, op.hi.data)
-
-
-def _with_axis(ranges: Ranges, name: str, lo: Expr, hi: Expr) -> Ranges:
-    """`ranges` and `lo <= name < hi`."""
-    if lo is ZERO:
-        return Ranges.of_axes(((name, hi),), ranges)
-    least, _ = bounds(lo, ranges)
-    _, most = bounds(hi, ranges)
-    known = {**ranges.intervals, name: (least, None if most is None else most - 1)}
-    return Ranges(known, ranges.divisors, ranges.sizes, ranges.positive)
+        context.ranges = inside(context.ranges, name, op.lo.data, op.hi.data, runs=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -12,11 +13,11 @@ from ...dialects import kernel
 from ...dialects.access import dynamic_name
 from ...dialects.sym import Expr, Ranges
 from ...errors import UnsupportedError
+from ..printing.writer import Writer
 from .dtypes import is_plain_literal, typed_constant
-from .index import Code, IndexPrinter, may_overflow, surely_overflows
+from .index import Code, may_overflow, print_index, surely_overflows
 from .names import Names
 from .values import Dims, Value, union
-from .writer import Writer
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Context:
     """Stores of pairs that were reached; the second of two stores both."""
     status: str = ""
     """Name of the word to which checks report."""
-    out: Writer = field(default_factory=Writer)
+    out: Writer = field(default_factory=partial(Writer, "    ", 1))
     names: Names = field(default_factory=Names)
     values: dict[SSAValue, Value] = field(default_factory=dict)
     buffers: dict[SSAValue, str] = field(default_factory=dict)
@@ -161,7 +162,7 @@ class Context:
                 return value
             return Value(f"tl.cast({value}, tl.int64)", "int64", value.dims)
 
-        return IndexPrinter(lookup, self.ranges).print(expr)
+        return print_index(expr, lookup, self.ranges)
 
     # the tile
 

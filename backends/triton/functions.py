@@ -13,13 +13,14 @@ from xdsl.dialects import math as math_dialect
 from xdsl.ir import Operation
 
 from ...dialects.scalar import FUNCTION_OPS
+from ..printing.operators import BITWISE, CMPF, FLOAT_INFIX, LIBM, LIBM_OF_TWO
 
 Spelling = str | Mapping[str, str]
 
-#: infix operators on values of any sign
+#: infix operators on values of any sign; quotients of floats are below
 INFIX: dict[type[Operation], str] = {
-    arith.AddfOp: "+", arith.SubfOp: "-", arith.MulfOp: "*", arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*",
-    arith.AndIOp: "&", arith.OrIOp: "|", arith.XOrIOp: "^", arith.ShLIOp: "<<",
+    **{op: operator for op, operator in FLOAT_INFIX.items() if op is not arith.DivfOp}, **BITWISE,
+    arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*", arith.ShLIOp: "<<",
 }  # fmt: skip
 
 #: operations that read the operands' bits as signed or as unsigned
@@ -36,23 +37,15 @@ UNSIGNED: dict[type[Operation], str] = {
     arith.MaxUIOp: "tl.maximum({0t}, {1t})", arith.MinUIOp: "tl.minimum({0t}, {1t})",
 }  # fmt: skip
 
+#: functions of libdevice beside those that are called as in C
 _LIBDEVICE = {
-    math_dialect.ExpOp: "exp", math_dialect.Exp2Op: "exp2", math_dialect.ExpM1Op: "expm1", math_dialect.LogOp: "log",
-    math_dialect.Log2Op: "log2", math_dialect.Log10Op: "log10", math_dialect.Log1pOp: "log1p",
-    math_dialect.SinOp: "sin", math_dialect.CosOp: "cos", math_dialect.TanOp: "tan", math_dialect.AsinOp: "asin",
-    math_dialect.AcosOp: "acos", math_dialect.AtanOp: "atan", math_dialect.SinhOp: "sinh", math_dialect.CoshOp: "cosh",
-    math_dialect.TanhOp: "tanh", math_dialect.AsinhOp: "asinh", math_dialect.AcoshOp: "acosh",
-    math_dialect.AtanhOp: "atanh", math_dialect.ErfOp: "erf", math_dialect.RsqrtOp: "rsqrt",
-    math_dialect.TruncOp: "trunc", math_dialect.RoundEvenOp: "nearbyint",
-    **{FUNCTION_OPS[name]: name for name in ("erfc", "erfinv", "erfcx", "lgamma")},
+    **{op: name for op, name in LIBM.items() if op is not math_dialect.CbrtOp},
+    math_dialect.RsqrtOp: "rsqrt", math_dialect.TruncOp: "trunc", math_dialect.RoundEvenOp: "nearbyint",
+    FUNCTION_OPS["erfinv"]: "erfinv", FUNCTION_OPS["erfcx"]: "erfcx",
     FUNCTION_OPS["i0"]: "cyl_bessel_i0", FUNCTION_OPS["i1"]: "cyl_bessel_i1",
-    FUNCTION_OPS["bessel_j0"]: "j0", FUNCTION_OPS["bessel_j1"]: "j1", FUNCTION_OPS["bessel_y0"]: "y0",
-    FUNCTION_OPS["bessel_y1"]: "y1",
+    **{FUNCTION_OPS[f"bessel_{name}"]: name for name in ("j0", "j1", "y0", "y1")},
 }  # fmt: skip
-_LIBDEVICE_BINARY = {
-    math_dialect.PowFOp: "pow", math_dialect.Atan2Op: "atan2", math_dialect.CopySignOp: "copysign",
-    FUNCTION_OPS["fmod"]: "fmod", FUNCTION_OPS["hypot"]: "hypot", FUNCTION_OPS["nextafter"]: "nextafter",
-}  # fmt: skip
+_LIBDEVICE_OF_TWO = {**LIBM_OF_TWO, math_dialect.CopySignOp: "copysign"}
 
 #: division of float32, correctly rounded
 DIVIDE = "tl.div_rn({0t}, {1t})"
@@ -60,7 +53,7 @@ DIVIDE = "tl.div_rn({0t}, {1t})"
 #: the rest: floats, comparisons are apart
 FLOAT: dict[type[Operation], Spelling] = {
     **{op: f"libdevice.{name}({{0t}})" for op, name in _LIBDEVICE.items()},
-    **{op: f"libdevice.{name}({{0t}}, {{1t}})" for op, name in _LIBDEVICE_BINARY.items()},
+    **{op: f"libdevice.{name}({{0t}}, {{1t}})" for op, name in _LIBDEVICE_OF_TWO.items()},
     # Triton's own division and square root of float32 are approximate; on float64 these names do not exist
     arith.DivfOp: {"float32": DIVIDE, "": "{0t} / {1t}"},
     math_dialect.SqrtOp: {"float32": "tl.sqrt_rn({0t})", "": "tl.sqrt({0t})"},
@@ -100,15 +93,10 @@ APPROXIMATE: dict[type[Operation], str] = {
 #: an approximate exponential that may be 0 where it is below the normal numbers
 EXP_OR_ZERO = "nvidia.exp_or_zero({0t})"
 
-#: number of the predicate -> operator; `ord`, `uno` and the unordered ones are spelled out
-CMPF: dict[int, str] = {
-    0: "({0t} != {0t}) & False", 1: "{0} == {1}", 2: "{0} > {1}", 3: "{0} >= {1}", 4: "{0} < {1}", 5: "{0} <= {1}",
-    6: "({0} < {1}) | ({0} > {1})", 7: "({0} == {0}) & ({1} == {1})", 8: "~(({0} < {1}) | ({0} > {1}))",
-    9: "~({0} <= {1})", 10: "~({0} < {1})", 11: "~({0} >= {1})", 12: "~({0} > {1})", 13: "{0} != {1}",
-    14: "({0} != {0}) | ({1} != {1})",
-}  # fmt: skip
-#: predicate -> (operator, whether it reads the bits as unsigned; None where that does not matter)
-CMPI: dict[int, tuple[str, bool | None]] = {
-    0: ("==", None), 1: ("!=", None), 2: ("<", False), 3: ("<=", False), 4: (">", False), 5: (">=", False),
-    6: ("<", True), 7: ("<=", True), 8: (">", True), 9: (">=", True),
+#: number of the predicate -> operator; `ord`, `uno` and the like are spelled out
+FLOAT_COMPARISONS: dict[int, str] = {
+    **{number: f"{{0}} {sign} {{1}}" for number, (sign, negated) in CMPF.items() if not negated},
+    **{number: f"~({{0}} {sign} {{1}})" for number, (sign, negated) in CMPF.items() if negated},
+    0: "({0t} != {0t}) & False", 6: "({0} < {1}) | ({0} > {1})", 7: "({0} == {0}) & ({1} == {1})",
+    8: "~(({0} < {1}) | ({0} > {1}))", 14: "({0} != {0}) | ({1} != {1})",
 }  # fmt: skip

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...dialects.sym import Expr, Ranges, bounds, prove_nonneg, symbol
-from ...dialects.sym.expr import Atom
-from .kernel import MAX_INDEX
-from .values import Dims, Value, union
+from typing_extensions import override
 
-_ATOM, _PRODUCT, _SUM = 0, 1, 2
+from ...dialects.sym import Expr, Ranges, bounds, prove_nonneg, symbol
+from ..printing import code as printing
+from ..printing.code import ATOM, UNARY, call
+from ..printing.index import IndexPrinter, IndexSyntax
+from .kernel import MAX_INDEX
+from .values import Dims, Value
 
 
 def may_overflow(expr: Expr, ranges: Ranges, extents: Sequence[Expr]) -> bool:
@@ -45,77 +47,47 @@ def _arguments(expr: Expr) -> list[Expr]:
 
 
 @dataclass(frozen=True)
-class Code:
-    """Text of an integer expression, the dimensions along which it varies, and how tightly it binds."""
+class Code(printing.Code):
+    """Text of an integer expression, and the dimensions along which it varies."""
 
-    text: str
     dims: Dims = ()
-    level: int = _ATOM
-
-    def at(self, level: int) -> str:
-        """The text as an operand of an operator of that level."""
-        return self.text if self.level <= level else f"({self.text})"
 
     @property
     def closed(self) -> str:
         """The text as an operand of any operator."""
-        return self.at(_ATOM)
+        return self.at(ATOM)
 
 
-class IndexPrinter:
-    """Prints expressions for one place in a kernel.
+class TritonIndices(IndexSyntax):
+    """How Triton spells them: all operands are closed."""
+
+    @override
+    def extremum(self, kind: str, arguments: list[printing.Code]) -> printing.Code:
+        result, *rest = arguments
+        for argument in rest:
+            result = call(f"tl.{kind}imum", result, argument)
+        return result
+
+    @override
+    def floored(self, divides: bool, dividend: printing.Code, divisor: printing.Code, constant: bool) -> printing.Code:
+        return call(f"prelude.{'floor_divide' if divides else 'floor_modulo'}", dividend, divisor)
+
+
+_SYNTAX = TritonIndices(" * ", " // ", " % ")
+
+
+def print_index(expr: Expr, lookup: Callable[[str], Value], ranges: Ranges) -> Code:
+    """Print an expression for one place in a kernel.
 
     lookup: the value of a symbol, an axis, or a dynamic index operand
     ranges: what is known there of symbols and axes
     """
+    dims: set[int] = set()
 
-    def __init__(self, lookup: Callable[[str], Value], ranges: Ranges) -> None:
-        self._lookup = lookup
-        self._ranges = ranges
+    def code(symbol: str) -> printing.Code:
+        value = lookup(symbol)
+        dims.update(value.dims)
+        return printing.Code(value.text, UNARY if value.literal and value.text[0] == "-" else ATOM)
 
-    def print(self, expr: Expr) -> Code:
-        """The expression, terms in the order in which `sym` prints them."""
-        value = expr.as_int()
-        if value is not None:
-            return Code(str(value), (), _ATOM if value >= 0 else _SUM)
-        terms = [(self._term(monomial, abs(c)), c < 0) for monomial, c in expr.terms]
-        first, negative = terms[0]
-        if len(terms) == 1 and not negative:
-            return first
-        text = f"-{first.at(_ATOM)}" if negative else first.text
-        for term, is_negative in terms[1:]:
-            text += f" {'-' if is_negative else '+'} {term.at(_PRODUCT)}"
-        return Code(text, union(*(t.dims for t, _ in terms)), _SUM)
-
-    def _term(self, monomial: tuple[Atom, ...], coefficient: int) -> Code:
-        factors = [self._atom(atom) for atom in monomial]
-        if coefficient != 1 or not factors:
-            factors.insert(0, Code(str(coefficient)))
-        if len(factors) == 1:
-            return factors[0]
-        # left to right, and division inside parentheses: `4 * (i0 // 3)`
-        text = " * ".join(f.at(_ATOM) for f in factors)
-        return Code(text, union(*(f.dims for f in factors)), _PRODUCT)
-
-    def _atom(self, atom: Atom) -> Code:
-        if atom.kind == "symbol":
-            value = self._lookup(atom.name)
-            return Code(value.text, value.dims, _SUM if value.literal and value.text[0] == "-" else _ATOM)
-        args = [self.print(arg) for arg in atom.args]
-        dims = union(*(a.dims for a in args))
-        if atom.kind in ("min", "max"):
-            text = args[0].text
-            for arg in args[1:]:
-                text = f"tl.{atom.kind}imum({text}, {arg.text})"
-            return Code(text, dims)
-        dividend, divisor = args
-        if self._is_plain(atom):
-            operator = "//" if atom.kind == "floordiv" else "%"
-            return Code(f"{dividend.at(_ATOM)} {operator} {divisor.at(_ATOM)}", dims, _PRODUCT)
-        function = "floor_divide" if atom.kind == "floordiv" else "floor_modulo"
-        return Code(f"prelude.{function}({dividend.text}, {divisor.text})", dims)
-
-    def _is_plain(self, atom: Atom) -> bool:
-        dividend, divisor = atom.args
-        least, _ = bounds(divisor, self._ranges)
-        return least is not None and least > 0 and prove_nonneg(dividend, self._ranges)
+    found = IndexPrinter(code, ranges, _SYNTAX).print(expr)
+    return Code(found.text, found.level, tuple(sorted(dims)))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from pathlib import PurePath
+from collections.abc import Iterable
 
-from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, NameLoc
+from typing_extensions import override
 from xdsl.ir import Attribute, Block, Operation
 
 from ...dialects import kernel
@@ -16,6 +15,8 @@ from ...passes.kernel.axes import Loop
 from ...passes.kernel.effects import written_buffers
 from ...passes.kernel.scheduled import family_of
 from ...passes.kernel.tiles import is_grid, is_persistent
+from ..printing.locations import source_lines
+from ..printing.walk import Walk
 from . import memory, scalars
 from .axes import Axes, tile_rank
 from .context import Context
@@ -39,7 +40,7 @@ def emit_kernel(function: kernel.FuncOp, ranges: Ranges) -> TritonKernel:
     return _KernelEmitter(function, ranges).run()
 
 
-class _KernelEmitter:
+class _KernelEmitter(Walk):
     def __init__(self, function: kernel.FuncOp, ranges: Ranges) -> None:
         self.function = function
         block = function.body.block
@@ -135,9 +136,9 @@ class _KernelEmitter:
             return
         if programs.is_single:
             self.axes.decompose_program_id(nest, self.axes.program_id)
-            self.statements(block.ops)
+            self.ops(block.ops)
             return
-        self.statements(programs.shared)
+        self.ops(programs.shared)
         context = self.context
         pid = context.define(self.axes.program_id, "int32" if context.width is None else "int64", (), "pid").text
         end = ""
@@ -146,11 +147,11 @@ class _KernelEmitter:
             context.out.line(f"{'elif' if start else 'if'} {pid} < {end}:")
             with context.scope():
                 self.axes.decompose_program_id(nest, f"({pid} - ({start}))" if start else pid)
-                self.statements(nest[:1])
+                self.ops(nest[:1])
         if programs.rest:
             context.out.line("else:")
             with context.scope():
-                self.statements(programs.rest)
+                self.ops(programs.rest)
 
     def _in_turns(self, programs: Programs, nest: tuple[kernel.ForOp, ...], most: int) -> None:
         """Emit one nest whose iterations so many programs take in turns."""
@@ -161,21 +162,56 @@ class _KernelEmitter:
         context.out.line(f"for {pid} in range({self.axes.program_id}, {self.axes.count(nest).text}, {most}):")
         with context.scope():
             self.axes.decompose_program_id(nest, pid)
-            self.statements(self.function.body.block.ops)
+            self.ops(self.function.body.block.ops)
 
     def body(self, block: Block) -> None:
         """Emit the ops of a block, in order, without its terminator."""
-        self.statements(block.ops)
+        self.ops(block.ops)
 
-    def statements(self, ops: Iterable[Operation]) -> None:
-        """Emit ops in order."""
+    @override
+    def ops(self, ops: Iterable[Operation]) -> None:
+        """Emit ops in order, each below the user's line."""
         for op in ops:
-            handler = _HANDLERS.get(type(op))
             self._comment(op)
-            if handler is None:
-                scalars.emit(self.context, op)
-            else:
-                handler(self, op)
+            super().ops((op,))
+
+    @override
+    def scalar(self, op: Operation) -> None:
+        scalars.emit(self.context, op)
+
+    def index(self, op: kernel.IndexOp) -> None:
+        """Emit an index as a value."""
+        scalars.emit(self.context, op)
+
+    def load(self, op: kernel.LoadOp) -> None:
+        """Emit a load."""
+        memory.load(self.context, op)
+
+    def store(self, op: kernel.StoreOp) -> None:
+        """Emit a store."""
+        memory.store(self.context, op)
+
+    def barrier(self, op: kernel.BarrierOp) -> None:
+        """Emit a barrier."""
+        memory.barrier(self.context, op)
+
+    def check(self, op: kernel.AssertOp) -> None:
+        """Emit an assert."""
+        memory.check(self.context, op)
+
+    def reduce(self, op: kernel.ReduceOp) -> None:
+        """Emit a `kernel.reduce`."""
+        self.reductions.emit(op)
+
+    def scan(self, op: kernel.ScanOp) -> None:
+        """Emit a `kernel.scan`."""
+        self.scans.emit(op)
+
+    def local(self, op: kernel.LocalOp) -> None:
+        """A register tile comes into being when it is stored."""
+
+    def end(self, op: kernel.YieldOp) -> None:
+        """What a loop does with the yielded values is the loop's matter."""
 
     def loop(self, op: kernel.ForOp) -> None:
         """Emit a `kernel.for`."""
@@ -197,7 +233,8 @@ class _KernelEmitter:
         """Say which of the user's lines the following comes from, where that changes."""
         if op.location == self._location or isinstance(op, kernel.YieldOp):
             return
-        text = location_text(op.location)
+        # the folder tells files of one name apart; the whole path of an installed package only takes room
+        text = ", ".join(source_lines(op.location, 2))
         if text:
             self._location = op.location
             self.context.out.comment(comment(text))
@@ -216,19 +253,6 @@ def without_unused(lines: list[str]) -> list[str]:
     ]
 
 
-def location_text(location: Attribute) -> str:
-    """Names, files (with their folder) and lines of a location; "" for an unknown one."""
-    if isinstance(location, FileLineColLoc):
-        # the folder tells files of one name apart; the whole path of an installed package only takes room
-        return f"{'/'.join(PurePath(location.filename.data).parts[-2:])}:{location.line.data}"
-    if isinstance(location, NameLoc):
-        return location.name.data  # pyright: ignore[reportAttributeAccessIssue]
-    if isinstance(location, FusedLoc):
-        parts = map(location_text, location.locations.data)  # pyright: ignore[reportAttributeAccessIssue]
-        return ", ".join(dict.fromkeys(p for p in parts if p))
-    return ""
-
-
 def _index_width(extents: tuple[Expr, ...], ranges: Ranges) -> str | None:
     """None where all offsets fit 32 bits, tl.int64 where one surely does not, INDEX where the launch decides."""
     known = [bounds(extent, ranges) for extent in extents]
@@ -242,24 +266,3 @@ def _sum(left: str, right: str) -> str:
     if not left:
         return right
     return str(int(left) + int(right)) if left.isdigit() and right.isdigit() else f"{left} + {right}"
-
-
-def _local(emitter: _KernelEmitter, op: kernel.LocalOp) -> None:
-    """A register tile comes into being when it is stored."""
-
-
-def _end(emitter: _KernelEmitter, op: kernel.YieldOp) -> None:
-    """What a loop does with the yielded values is the loop's matter."""
-
-
-_HANDLERS: dict[type[Operation], Callable[..., None]] = {
-    kernel.ForOp: _KernelEmitter.loop,
-    kernel.ReduceOp: lambda emitter, op: emitter.reductions.emit(op),
-    kernel.ScanOp: lambda emitter, op: emitter.scans.emit(op),
-    kernel.LoadOp: lambda emitter, op: memory.load(emitter.context, op),
-    kernel.StoreOp: lambda emitter, op: memory.store(emitter.context, op),
-    kernel.BarrierOp: lambda emitter, op: memory.barrier(emitter.context, op),
-    kernel.AssertOp: lambda emitter, op: memory.check(emitter.context, op),
-    kernel.LocalOp: _local,
-    kernel.YieldOp: _end,
-}

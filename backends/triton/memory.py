@@ -12,10 +12,12 @@ from ...dialects.access import string_attr
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
 from ...passes.kernel.gpu_legality import has_atomic
+from ..printing.code import PRODUCT
+from ..printing.monoids import STORE_MONOIDS
 from .context import Context
 from .dtypes import dtype_name, is_float, typed_constant
 from .index import Code
-from .monoids import STORE_MONOIDS, identity, reduce_text
+from .monoids import identity, monoid_named, reduce_text
 from .values import Dims, Value, union
 
 Access = kernel.LoadOp | kernel.StoreOp
@@ -122,7 +124,7 @@ def _index(context: Context, expr: Expr, dynamic: Sequence[SSAValue]) -> Code:
 
 def _pointer(context: Context, buffer: SSAValue, place: Code, dims: Dims) -> str:
     name = context.buffers[buffer]
-    text = name if place.text == "0" else f"{name} + {place.closed if place.level > 1 else place.text}"
+    text = name if place.text == "0" else f"{name} + {place.at(PRODUCT)}"
     return text if place.dims == dims else f"tl.broadcast_to({text}, {context.shape(dims)})"
 
 
@@ -160,7 +162,7 @@ def store(context: Context, op: kernel.StoreOp) -> None:
         # low precision is combined in float32, and rounded as it is stored
         dtype = "float32" if element in ("float16", "bfloat16") else element
         old = _as(context, Value(f"tl.load({pointer}{tail})", element, dims), dtype)
-        new = STORE_MONOIDS[kind].combine(context, (old,), (_as(context, value, dtype),))[0]
+        new = monoid_named(STORE_MONOIDS[kind]).combine(context, (old,), (_as(context, value, dtype),))[0]
         rounded = f"({new}).to(tl.{element})" if dtype != element else new
         context.out.line(f"tl.store({pointer}, {rounded}{tail})")
 
@@ -179,7 +181,7 @@ def _combined_lanes(
     dims = union(place.dims, context.scope_dims)
     if not shared:
         return value, mask, dims
-    monoid = STORE_MONOIDS[kind]
+    monoid = monoid_named(STORE_MONOIDS[kind])
     inside = context.mask(dims, mask)
     neutral = identity(monoid.name, value.dtype)[0]
     text = context.typed(value)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..printing.monoids import identities
 from .dtypes import is_float, literal
 from .values import Value
 
 if TYPE_CHECKING:
     from .context import Context
-
-_INF = float("inf")
 
 
 @dataclass(frozen=True)
@@ -61,48 +61,17 @@ def monoid_named(name: str) -> TritonMonoid:
     return _TRITON_MONOIDS[name]
 
 
-#: kind of a combining `kernel.store` -> what it combines with
-STORE_MONOIDS: dict[str, TritonMonoid] = {
-    "add": _TRITON_MONOIDS["sum"],
-    "mul": _TRITON_MONOIDS["prod"],
-    "amax": _TRITON_MONOIDS["max"],
-    "amin": _TRITON_MONOIDS["min"],
-}
-
-
-def _lowest(dtype: str) -> float | int:
-    if is_float(dtype):
-        return -_INF
-    return 0 if dtype.startswith("u") else -(1 << (int(dtype[3:]) - 1))
-
-
-def _highest(dtype: str) -> float | int:
-    if is_float(dtype):
-        return _INF
-    return (1 << int(dtype[4:])) - 1 if dtype.startswith("u") else (1 << (int(dtype[3:]) - 1)) - 1
-
-
-_IDENTITIES: dict[str, tuple[Callable[[str], bool | int | float], ...]] = {
-    "sum": (lambda d: 0,),
-    "prod": (lambda d: 1,),
-    "max": (_lowest,),
-    "min": (_highest,),
-    "any": (lambda d: False,),
-    "all": (lambda d: True,),
-    "xor": (lambda d: 0,),
-    # the index loses every tie
-    "argmax": (_lowest, _highest),
-    "argmin": (_highest, _highest),
-    "welford": (lambda d: 0, lambda d: 0, lambda d: 0),
-    "logsumexp": (_lowest, lambda d: 0),
-}
-
-
 def identity(name: str, *dtypes: str) -> tuple[Value, ...]:
     """The identity of a monoid as literals, one for each of its values."""
-    makers = _IDENTITIES[name]
-    wide = dtypes if len(dtypes) == len(makers) else dtypes * len(makers)
-    return tuple(Value(literal(make(d), d), d, (), True) for make, d in zip(makers, wide, strict=True))
+    first = dtypes[0]
+    bits = None if is_float(first) else int(re.sub(r"\D", "", first))
+    numbers = identities(name, bits, first.startswith("u"))
+    wide = dtypes if len(dtypes) == len(numbers) else dtypes * len(numbers)
+    return tuple(Value(literal(_number(n, d), d), d, (), True) for n, d in zip(numbers, wide, strict=True))
+
+
+def _number(number: float, dtype: str) -> bool | int | float:
+    return bool(number) if dtype == "int1" else number
 
 
 #: dtypes of which Triton's own reductions keep the type

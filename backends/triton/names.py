@@ -1,10 +1,15 @@
-"""Identifiers and comments of generated Python. Text from an IR file ends up here and nowhere else as text."""
+"""Identifiers and comments of generated Python."""
 
 from __future__ import annotations
 
 import builtins
 import keyword
 import re
+
+from typing_extensions import override
+
+from ..printing import names as printing
+from ..printing.locations import one_line
 
 _WORD = re.compile(r"[^A-Za-z0-9_]+")
 #: names of modules that kernels use, and of the constant that holds the type of indices
@@ -24,21 +29,14 @@ def identifier(text: str) -> str:
 
 def comment(text: str) -> str:
     """Text that stays inside one comment line, whatever it contains."""
-    return "# " + "".join(c if c.isprintable() else " " for c in text)
+    return f"# {one_line(text)}"
 
 
-class Names:
-    """Hands out identifiers, each once."""
+class Names(printing.Names):
+    """The identifiers of one kernel."""
 
-    def __init__(self) -> None:
-        self._used: dict[str, int] = {}
+    first = 1
 
-    def fresh(self, hint: str) -> str:
-        """`hint` as an identifier, with a number where it is taken."""
-        base = identifier(hint)
-        name = base
-        while name in self._used:
-            self._used[base] += 1
-            name = f"{base}_{self._used[base]}"
-        self._used[name] = 0
-        return name
+    @override
+    def clean(self, text: str) -> str:
+        return identifier(text)

@@ -13,9 +13,21 @@ from ... import extensions
 from ...dialects import kernel, scalar
 from ...errors import UnsupportedError
 from ...passes.kernel.approximate import may_approximate
+from ..printing.operators import CMPI
 from .context import Context
 from .dtypes import dtype_name, is_float, literal, signed, unsigned
-from .functions import APPROXIMATE, CMPF, CMPI, DIVIDE, EXP_OR_ZERO, FLOAT, INFIX, NVIDIA, SIGNED, UNSIGNED, Spelling
+from .functions import (
+    APPROXIMATE,
+    DIVIDE,
+    EXP_OR_ZERO,
+    FLOAT,
+    FLOAT_COMPARISONS,
+    INFIX,
+    NVIDIA,
+    SIGNED,
+    UNSIGNED,
+    Spelling,
+)
 from .intervals import is_at_least_one, is_lost_when_tiny
 from .values import Value, union
 
@@ -129,7 +141,7 @@ def _constant(context: Context, op: arith.ConstantOp) -> None:
 
 def _compare_floats(context: Context, op: arith.CmpfOp) -> None:
     operands = _operands(context, op)
-    _bind(context, op, spell(context, CMPF[op.predicate.value.data], operands), "int1", operands)
+    _bind(context, op, spell(context, FLOAT_COMPARISONS[op.predicate.value.data], operands), "int1", operands)
 
 
 def _compare_integers(context: Context, op: arith.CmpiOp) -> None:
