@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
 import logging
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,27 +26,16 @@ from ..passes.remarks import remark
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
 from .graphs.recording import Recording
-from .host.lazy_bits import carrying_now
+from .host.copies import carrying_now
 from .host.products import faster_library
 from .host.regions import graph_region
 from .insertion import insert_passes
 from .run_passes import run_passes
 from .targets import build
+from .torch_compile import no_garbage_collection
 from .trace import BoxedFunction, Trace, trace_root
 
 log = logging.getLogger(__name__)
-
-
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """Hold the collector: one full collection with torch loaded costs more than a whole compile."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def compile_graph(

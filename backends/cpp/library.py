@@ -56,7 +56,7 @@ def compile_kernels(
     """
     compiler = find_compiler(CHECKED_FLAGS if checked else ())
     folder = cache_dir("cpp") if keep else private_dir("cpp")
-    keys = [_key(source, compiler) for source in sources]
+    keys = [kernel_key(source, compiler) for source in sources]
     found = {key: _find(folder, key) for key in dict.fromkeys(keys)}
     missing = {key: source for key, source in zip(keys, sources, strict=True) if found[key] is None}
     if missing:
@@ -78,7 +78,7 @@ def _find(folder: Path, key: str) -> tuple[Path, str] | None:
     return place
 
 
-def _key(source: KernelSource, compiler: Compiler) -> str:
+def kernel_key(source: KernelSource, compiler: Compiler) -> str:
     """Comments do not count, so equal code from other lines of a program is found."""
     code = _COMMENT.sub("", source.text)
     return digest("\n".join((compiler.identity, prelude_text(source.sections), code)).encode())

@@ -20,9 +20,8 @@ from pathlib import Path
 from ...errors import CompilerNotFoundError, InductileError, UserError
 from ...machines.lookup import cpu_with
 from .cache import BUILD, digest
+from .processor import CANDIDATES, processor
 
-#: tried in this order unless the environment variable CXX names one
-CANDIDATES = ("g++", "clang++", "c++")
 _PACKAGE = "g++"
 
 #: Everything that keeps IEEE semantics: no -ffast-math, no contraction of a*b + c into one rounding.
@@ -112,19 +111,8 @@ def _describe(command: tuple[str, ...], more: tuple[str, ...]) -> Compiler:
         libraries.insert(0, "-lmvec")
         if "clang" in version:
             flags.append("-fveclib=libmvec")
-    identity = "\n".join((version, *command, *flags, *libraries, _processor()))
+    identity = "\n".join((version, *command, *flags, *libraries, processor()))
     return Compiler((*command, *flags), tuple(libraries), digest(identity.encode()))
-
-
-def _processor() -> str:
-    """Instruction sets of this machine, which -march=native depends on; folders may be shared between machines."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return f"{platform.machine()} {platform.processor()}"
-    wanted = ("flags", "Features", "model name", "CPU part")
-    found = {line.partition(":")[0].strip(): line for line in reversed(lines)}
-    return "\n".join(found[name] for name in wanted if name in found)
 
 
 def compile_sources(compiler: Compiler, sources: Sequence[str], folder: Path, processes: int = 0) -> list[Path]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from ..cpp.launch import kernel_error
+from ..cpp.calls import kernel_error
 from ..host.gpu import gpu
 from .compilers import SERVER
 from .kernel import TritonKernel

@@ -1,0 +1,99 @@
+"""What is known about the graphs of this process. Light to import, as graphs from the cache are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from ..dialects.aten import AtenOp, CallOp
+    from ..passes.common.library_call import LibraryCall
+    from .targets import Program
+
+
+@dataclass
+class GraphReport:
+    """Figures of one compiled graph.
+
+    kernels:    kernel name -> how often it is launched
+    aten_calls: op -> how often ATen is called for it
+    products:   matrix products and attention, with who computes them
+    seconds:    stage -> seconds
+    failures:   passes that failed and were left out -> why
+    is_loaded:  whether it came from the cache of whole graphs: no pass ran, and `seconds` are those of the load
+    """
+
+    kind: str
+    kernels: dict[str, int] = field(default_factory=dict)
+    aten_calls: dict[str, int] = field(default_factory=dict)
+    products: list[LibraryCall] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    is_loaded: bool = False
+
+    def add_seconds(self, stage: str, seconds: float) -> None:
+        """Add to the time of a stage."""
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+
+    def describe_input(self, module: ModuleOp) -> None:
+        """Read from the imported graph what the final IR does not show."""
+        from ..passes.common.library_calls import decomposed_attention
+
+        self.products = list(decomposed_attention(module))
+
+    def describe(self, module: ModuleOp, program: Program) -> None:
+        """Read launches and ATen calls from the final IR."""
+        from ..dialects import host, kernel
+        from ..dialects.aten import AtenOp, CallOp
+        from ..dialects.machine import targets_of
+        from ..passes.common.library_calls import library_calls
+
+        self.products += library_calls(module, targets_of(module).main)
+        launches: Counter[str] = Counter()
+        calls: Counter[str] = Counter()
+        for function in module.ops:
+            if isinstance(function, kernel.FuncOp):
+                launches.setdefault(function.sym_name.data, 0)
+            if not isinstance(function, host.FuncOp):
+                continue
+            for op in function.body.block.ops:
+                if isinstance(op, host.LaunchOp):
+                    launches[op.kernel.root_reference.data] += 1
+                elif isinstance(op, AtenOp | CallOp):
+                    calls[_called(op)] += 1
+        self.kernels, self.aten_calls = dict(launches), dict(calls)
+        self.sources = program.sources
+
+    def __str__(self) -> str:
+        calls = ", ".join(f"{name} x{count}" for name, count in self.aten_calls.items()) or "none"
+        failures = f"left out, because they failed: {', '.join(self.failures)}; " if self.failures else ""
+        loaded = "loaded from the cache; " if self.is_loaded else ""
+        return (
+            f"{self.kind}: {loaded}{sum(self.kernels.values())} launches of {len(self.kernels)} kernels; "
+            f"ATen calls: {calls}; {failures}{sum(self.seconds.values()):.3f} s"
+        )
+
+
+def _called(op: AtenOp | CallOp) -> str:
+    """The name of an op, with the library that runs it where the IR chose one."""
+    from xdsl.dialects.builtin import StringAttr
+
+    from ..passes.common.implementations import IMPLEMENTATION
+
+    library = op.attributes.get(IMPLEMENTATION)
+    return f"{op.target} by {library.data}" if isinstance(library, StringAttr) else op.target
+
+
+#: reports of the graphs compiled in this process, newest last, for `inductile.explain` and tests
+REPORTS: list[GraphReport] = []
+_KEPT_REPORTS = 1024
+
+
+def keep_report(report: GraphReport) -> None:
+    """Remember a report; the oldest ones are dropped."""
+    REPORTS.append(report)
+    del REPORTS[:-_KEPT_REPORTS]
