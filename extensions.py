@@ -27,6 +27,12 @@ from .errors import UserError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+GROUPS = (
+    "inductile.passes", "inductile.pipelines", "inductile.dialects", "inductile.lowerings", "inductile.reference",
+    "inductile.cpp", "inductile.triton", "inductile.targets",
+)  # fmt: skip
+"""The groups of that table."""
+
 _added: dict[str, dict[str, Callable[[], Any]]] = {}
 _plugin_files: dict[str, str] = {}
 
@@ -42,6 +48,11 @@ def add(group: str, name: str, value: object) -> None:
     """Add to a group in this process, as a plugin file does that is not installed."""
     _added.setdefault(group, {})[name] = lambda: value
     table.cache_clear()
+
+
+def added_groups() -> frozenset[str]:
+    """The groups that something was added to in this process."""
+    return frozenset(group for group, members in _added.items() if members)
 
 
 def add_plugin_file(path: str, passes: Iterable[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
 import logging
 import time
 import warnings
@@ -31,7 +30,7 @@ from .config import Config
 from .foreign_lowerings import tell_of_foreign_lowerings
 from .freezing import freeze, with_freezing
 from .graphs.recording import Recording
-from .host.lazy_bits import carrying_now
+from .host.copies import carrying_now
 from .host.products import faster_library
 from .host.regions import graph_region
 from .insertion import insert_passes
@@ -39,23 +38,12 @@ from .observer import Observer
 from .run_passes import run_passes
 from .targets import build
 from .torch_bisector import bisected
+from .torch_compile import no_garbage_collection
 from .torch_repro import Reproducer, repro_level
 from .torch_trace import count, count_eager, timed
 from .trace import BoxedFunction, Trace
 
 log = logging.getLogger(__name__)
-
-
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """Hold the collector: one full collection with torch loaded costs more than a whole compile."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def compile_graph(

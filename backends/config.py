@@ -110,6 +110,9 @@ class Config:
     insert: dict[str, str] = _option({}, 'passes to add, e.g. {"after:loop-fuse": "my-pass{n=2}"}')
     debug_counter: str = _option("", "switch single rewrites off: NAME-skip=N,NAME-count=N")
     cache: bool = _option(True, "keep compiled kernels on disk, under INDUCTILE_CACHE_DIR")
+    cache_graphs: bool = _option(
+        False, "keep whole compiled graphs there too, for later processes; INDUCTILE_GRAPH_CACHE=0 switches it off"
+    )
     compile_threads: int = _option(0, "compiler processes at once; 0: one a core")
     watch: str = _option(
         "",
@@ -201,7 +204,7 @@ class Config:
     def key(self) -> str:
         """Text of everything that changes what is generated, for cache keys."""
         shown = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        for name in ("on_error", "verify_each", "cache", "compile_threads"):
+        for name in ("on_error", "verify_each", "cache", "cache_graphs", "compile_threads"):
             del shown[name]
         shown = {name: value for name, value in shown.items() if not name.startswith("trace") and name not in _CALLED}
         return repr(sorted(shown.items()))

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..passes.common.library_calls import LibraryCall
+from ..passes.common.library_call import LibraryCall
 from ..passes.remarks import Remark, collecting
 from .compiled import REPORTS, GraphReport
 

@@ -23,13 +23,14 @@ from ..lowering.registry import parse_passes
 from ..passes.graph.partition import Partition
 from ..passes.graph.round_decisions import RoundDecisions
 from ..passes.remarks import remark
-from .compile_graph import configured, is_joint, no_garbage_collection, reason_to_leave_it, run_joint_passes
+from .compile_graph import configured, is_joint, reason_to_leave_it, run_joint_passes
 from .compiled import GraphReport, keep_report
 from .config import Config
 from .insertion import insert_passes
 from .observer import Observer
 from .run_passes import run_passes
 from .torch_bisector import bisected
+from .torch_compile import no_garbage_collection
 from .trace import Trace
 
 log = logging.getLogger(__name__)

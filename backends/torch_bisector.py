@@ -61,6 +61,11 @@ def _active() -> Any:
     return bisector
 
 
+def is_at_work() -> bool:
+    """Whether torch's bisector is bisecting inductile."""
+    return _active() is not None
+
+
 def settings() -> dict[str, Any]:
     """Options that the bisector wants in this run."""
     bisector = _active()

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import gc
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
 import torch
 
-from ..lowering.fx_decompositions import decompositions, of_overloads
-from ..lowering.fx_pre_grad import with_adapters
-from ..lowering.fx_private import aot_backend
-from ..lowering.fx_strides import eager_strides
-from .compile_graph import compile_graph, no_garbage_collection
 from .config import Config
-from .graphs.recording import Recording, hint_of_tuning, reset_recordings
-from .host.gpu import is_gpu
-from .partition import partition_joint
-from .pre_grad import watched_pre_grad
+from .graph_cache.front import GraphSession, through_cache
 from .registration import withdraw
 from .torch_bisector import settings as bisector_settings
 from .torch_settings import torch_settings
+
+# the compiler is imported where it is needed: a graph from the cache needs none
 
 CompiledFunction = Callable[..., Any]
 
@@ -50,23 +47,47 @@ class InductileBackend:
 
     def compile(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any], config: Config) -> CompiledFunction:
         """The same for a configuration that has been resolved."""
-        if any(isinstance(each, torch.Tensor) and is_gpu(each.device.type) for each in example_inputs):
-            from .triton.prepare import prepare
-
-            prepare(example_inputs)
-        recording = Recording(config) if config.cudagraphs else None
-        hint_of_tuning(config)
         with no_garbage_collection():
-            return compile_dynamo_graph(
-                graph,
-                example_inputs,
-                config,
-                lambda kind, gm, inputs: compile_graph(gm, inputs, config, kind, recording),
-            )
+            return through_cache(graph, example_inputs, config, compile_afresh)
 
     def reset(self) -> None:
         """Called by `torch._dynamo.reset()`: drops recorded graphs. The disk cache stays."""
-        reset_recordings()
+        recording = sys.modules.get(f"{__package__}.graphs.recording")
+        if recording is not None:
+            recording.reset_recordings()
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Hold the collector: one full collection with torch loaded costs more than a whole compile."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def compile_afresh(
+    graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, session: GraphSession | None = None
+) -> CompiledFunction:
+    """Compile a Dynamo graph; a session of the cache keeps what comes of it."""
+    from .compile_graph import compile_graph
+    from .graphs.recording import Recording, hint_of_tuning
+    from .host.gpu import is_gpu
+
+    if any(isinstance(each, torch.Tensor) and is_gpu(each.device.type) for each in inputs):
+        from .triton.prepare import prepare
+
+        prepare(inputs)
+    recording = Recording(config) if config.cudagraphs else None
+    hint_of_tuning(config)
+
+    def compile_aten(kind: str, functional: torch.fx.GraphModule, examples: Sequence[Any]) -> CompiledFunction:
+        return compile_graph(functional, examples, config, kind, recording)
+
+    return compile_dynamo_graph(graph, inputs, config, compile_aten, session)
 
 
 class ChosenBackend:
@@ -76,6 +97,8 @@ class ChosenBackend:
 
     def __init__(self, mode: str | None, options: Mapping[str, Any]) -> None:
         self.mode, self.options = mode, dict(options)
+        from ..lowering.fx_decompositions import of_overloads
+
         of_overloads(Config.resolve(mode, options).decompositions)
 
     def __call__(
@@ -106,21 +129,35 @@ def backend(mode: str | None = None, *, options: Mapping[str, Any] | None = None
 
 
 def compile_dynamo_graph(
-    graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, compile_aten: Callable[..., CompiledFunction]
+    graph: torch.fx.GraphModule,
+    inputs: Sequence[Any],
+    config: Config,
+    compile_aten: Callable[..., CompiledFunction],
+    session: GraphSession | None = None,
 ) -> CompiledFunction:
     """Take one Dynamo graph through the pre-grad passes and AOTAutograd.
 
     compile_aten: called with the kind ("forward", "backward" or "inference"), a graph of ATen ops and its inputs
+    session:      keeps what comes of it
     """
+    from ..lowering.fx_pre_grad import with_adapters
+    from ..lowering.fx_private import aot_backend
+    from ..lowering.fx_strides import eager_strides
+    from .partition import partition_joint
+    from .pre_grad import watched_pre_grad
+
     adapters = watched_pre_grad(graph, inputs, config)
+    if adapters and session is not None:
+        session.refuse("its inputs are changed in each call")
+    kept = (lambda compiler: compiler) if session is None else session.compiler
     backend = aot_backend(
-        forward=partial(compile_aten, "forward"),
-        backward=partial(compile_aten, "backward"),
-        inference=partial(compile_aten, "inference"),
+        forward=kept(partial(compile_aten, "forward")),
+        backward=kept(partial(compile_aten, "backward")),
+        inference=kept(partial(compile_aten, "inference")),
         decompositions=lambda: chosen_decompositions(config),
         partition=partial(partition_joint, config=config),
     )
-    with eager_strides(inputs):
+    with eager_strides(inputs), nullcontext() if session is None else session.asked_for(graph):
         compiled = backend(graph, inputs)
     # which torch copies from the graph inside, and which would tell its minifier to call this with one list
     vars(compiled).pop("_boxed_call", None)
@@ -129,6 +166,8 @@ def compile_dynamo_graph(
 
 def chosen_decompositions(config: Config) -> dict[Any, CompiledFunction]:
     """The table of decompositions for a configuration."""
+    from ..lowering.fx_decompositions import decompositions, of_overloads
+
     if config.fallback_by_default:
         return of_overloads(config.decompositions)
     chosen = decompositions()

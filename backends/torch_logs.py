@@ -66,6 +66,13 @@ def shows(artifact: str) -> bool:
     return logger.propagate and logger.isEnabledFor(logging.DEBUG)
 
 
+def is_read() -> bool:
+    """Whether somebody reads what a compile says: an artifact of ours, remarks, or torch's structured trace."""
+    artifacts = ("pre_grad_graphs", "post_grad_graphs", "ir_pre_fusion", "ir_post_fusion", "schedule", "output_code")
+    traced = bool(logging.getLogger("torch.__trace").handlers)
+    return traced or any(map(shows, (*artifacts, "kernel_code"))) or wants_remarks()
+
+
 def show(artifact: str, title: str, text: str) -> None:
     """Log an artifact."""
     artifact_logger(artifact).debug("%s", f"{title}\n{text}")

@@ -9,8 +9,6 @@ argument into the traced strides, and passes drop the copy for readers that do n
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -21,6 +19,7 @@ from xdsl.ir import Attribute
 from ..dialects.aten import TensorType
 from ..dialects.sym import ONE, SymbolDeclaration
 from ..errors import UnsupportedError
+from .fx_arrangements import Arrangement
 from .fx_private import known_true
 
 _MARK = "inductile_any_strides"
@@ -59,42 +58,6 @@ def _is_contiguous(value: torch.Tensor) -> bool:
             return False
         expected = expected * size
     return True
-
-
-@dataclass(frozen=True)
-class Arrangement:
-    """The layout in which a graph reads an argument.
-
-    strides: of every call, None where they depend on sizes
-    order:   its dimensions, from the outermost in memory to the innermost, None where it has gaps or overlaps
-    """
-
-    position: int
-    strides: tuple[int, ...] | None
-    order: tuple[int, ...] | None
-
-    def of(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The tensor in this layout. Hooks on saved tensors may have given back one that has lost it.
-
-        A tensor that overlaps itself cannot be restored: torch says so.
-        """
-        if self.strides is not None and tensor.stride() == self.strides:
-            return tensor
-        if self._is_contiguous and tensor.is_contiguous():
-            return tensor
-        if self.order is None:
-            assert self.strides is not None
-            made = torch.empty_strided(tensor.shape, self.strides, dtype=tensor.dtype, device=tensor.device)
-            return made.copy_(tensor)
-        permuted = tensor.permute(self.order)
-        if permuted.is_contiguous():
-            return tensor
-        inverse = sorted(range(len(self.order)), key=self.order.__getitem__)
-        return permuted.contiguous().permute(inverse)
-
-    @cached_property
-    def _is_contiguous(self) -> bool:
-        return self.order is not None and self.order == tuple(range(len(self.order)))
 
 
 def restrided(placeholders: Sequence[Node], inputs: Sequence[Any]) -> list[int]:

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch.fx import GraphModule, Node
 from torch.fx.operator_schemas import normalize_function
 
+from .. import extensions
 from ..errors import PassError, PassFailureWarning, UserError
 from ..passes.counters import counter
 from ..passes.remarks import remark
@@ -52,6 +53,7 @@ def register_pre_grad(name: str, purpose: str, function: PassFunction) -> None:
     """
     if name in PRE_GRAD:
         raise UserError(f"the pass name {name!r} is taken", "give the plugin's pass another name")
+    extensions.add("inductile.pre_grad", name, function)
     PRE_GRAD[name] = PreGradPass(name, purpose, function.__module__, optional=False)
     _FUNCTIONS[name] = function
 

@@ -1,7 +1,7 @@
 """Finds passes by name.
 
 The name says where the code is: `loop-fuse` is in `passes/loop/fuse.py`. Only lowerings, which cross levels, are
-listed by hand. Nothing is imported until it is asked for.
+listed by hand. Nothing is imported until it is asked for, xDSL neither: options are read without it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import cache, partial
 from pathlib import Path
-
-from xdsl.passes import ModulePass
-from xdsl.utils.arg_spec import ArgSpec, ParameterListType, parse_pipeline
-from xdsl.utils.exceptions import ArgSpecParseError
+from typing import TYPE_CHECKING
 
 from .. import extensions
 from ..errors import UserError
+
+if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
+    from xdsl.utils.arg_spec import ArgSpec, ParameterListType
 
 _ROOT = Path(__file__).parent.parent
 _PACKAGE = __name__.rpartition(".")[0].rpartition(".")[0]
@@ -50,6 +51,8 @@ def module_of_pass(name: str) -> str:
 
 
 def _load(name: str, module_name: str) -> type[ModulePass]:
+    from xdsl.passes import ModulePass
+
     module = importlib.import_module(f"{_PACKAGE}.{module_name}")
     for value in vars(module).values():
         if isinstance(value, type) and issubclass(value, ModulePass) and getattr(value, "name", None) == name:
@@ -96,6 +99,9 @@ def parse_specs(text: str) -> tuple[ArgSpec, ...]:
     """Names and options of a pipeline string. Raises UserError for text that is none."""
     if not text.strip():
         return ()
+    from xdsl.utils.arg_spec import parse_pipeline
+    from xdsl.utils.exceptions import ArgSpecParseError
+
     try:
         return tuple(parse_pipeline(text))
     except (Exception, ArgSpecParseError) as error:  # xDSL's error derives from BaseException
@@ -105,6 +111,8 @@ def parse_specs(text: str) -> tuple[ArgSpec, ...]:
 
 def with_options(passes: Iterable[ModulePass], options: Mapping[str, ParameterListType]) -> list[ModulePass]:
     """Passes with options, each for all passes that have one of its name. Raises UserError for one that none has."""
+    from xdsl.utils.arg_spec import ArgSpec
+
     given = {name.replace("-", "_"): value for name, value in options.items()}
     result: list[ModulePass] = []
     known: set[str] = set()

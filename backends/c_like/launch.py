@@ -7,17 +7,16 @@ each kernel's arguments out of the array.
 
 from __future__ import annotations
 
-import builtins
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from ...dialects import kernel
-from ...dialects.loop.body import ERRORS
-from ...errors import UserError, of_program
+from ...errors import UserError
 from ..host.constants import Constants
 from ..host.launchers import Launch
+from .calls import Entry, Failure, kernel_error, launch_table
 from .checked import FAULT_STATUS, Report
 from .emit import KernelSource
 from .language import Language
@@ -54,21 +53,6 @@ def _launch_all(language: Language) -> KernelSource:
     return KernelSource(language, "launch_all", text, (), ("const Launch*", "int64_t"), (), "a + 2")
 
 
-def kernel_error(text: str) -> Exception:
-    """The exception of an entry of `errors`, "IndexError: index out of range"; RuntimeError when none is named."""
-    kind, separator, message = text.partition(": ")
-    if separator and kind in ERRORS:
-        return of_program(getattr(builtins, kind)(message))
-    return of_program(RuntimeError(text))
-
-
-class _Entry:
-    """A foreign function of one array; calling it releases the interpreter lock."""
-
-    def __init__(self, address: int) -> None:
-        self.call: Callable[[bytes], int] = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(address)
-
-
 class CpuLauncher:
     """Compiles the kernels of one program that a language writes, and writes their launches.
 
@@ -97,6 +81,17 @@ class CpuLauncher:
             self._kernels[function.sym_name.data] = each
 
     @property
+    def language(self) -> Language:
+        """What kernels are written in."""
+        return self._language
+
+    @property
+    def kernels(self) -> dict[str, LoadedKernel]:
+        """What was compiled, by name: the kernels, and what runs several launches."""
+        several = self._launch_all
+        return self._kernels if several is None else {**self._kernels, several.source.name: several}
+
+    @property
     def sources(self) -> dict[str, str]:
         """All kernels as one file."""
         return {f"kernels.{self._language.name}": source_text([each.source for each in self._kernels.values()])}
@@ -109,7 +104,7 @@ class CpuLauncher:
         names = ", ".join(each.source.name for each in kernels)
         if len(launches) == 1:
             arguments = self._arguments(launches[0], constants)
-            call = constants.bind("launch", _Entry(kernels[0].entry).call)
+            call = constants.bind("launch", Entry(kernels[0].entry).call)
         else:
             arguments, call = self._run(launches, kernels, constants)
         packed = struct.Struct(f"{len(arguments)}q").pack
@@ -137,23 +132,14 @@ class CpuLauncher:
             [values.setdefault(text, len(values)) for text in self._arguments(launch, constants)] for launch in launches
         ]
         assert self._launch_all is not None
-        table = constants.bind("table", _table(kernels, places))
-        call = constants.bind("launch_all", _Entry(self._launch_all.entry).call)
+        table = constants.bind("table", launch_table([each.entry for each in kernels], places))
+        call = constants.bind("launch_all", Entry(self._launch_all.entry).call)
         address = constants.bind("address", ctypes.addressof(constants.namespace[table][0]))
         return [address, str(len(launches)), *values], call
 
 
 def _count(launch: Launch) -> int:
     return len(launch.pointers) + len(launch.integers) + len(launch.extents) + 1
-
-
-def _table(kernels: Sequence[LoadedKernel], places: Sequence[Sequence[int]]) -> tuple[object, ...]:
-    """The array of `Launch` records in memory, and what it points to."""
-    arrays = [(ctypes.c_int64 * max(len(p), 1))(*p) for p in places]
-    records = (ctypes.c_int64 * (3 * len(kernels)))()
-    for position, (each, array, place) in enumerate(zip(kernels, arrays, places, strict=True)):
-        records[3 * position : 3 * position + 3] = [each.entry, len(place), ctypes.addressof(array)]
-    return records, tuple(arrays)
 
 
 def packing(pack: Callable[..., bytes]) -> Callable[..., bytes]:
@@ -170,9 +156,11 @@ def packing(pack: Callable[..., bytes]) -> Callable[..., bytes]:
 
 def _failure(kernels: Sequence[LoadedKernel], report: Report | None = None) -> Callable[[int], None]:
     errors = [each.source.errors for each in kernels]
+    if report is None:
+        return Failure(errors)
 
     def fail(status: int) -> None:
-        if report is not None and status % 64 == FAULT_STATUS:
+        if status % 64 == FAULT_STATUS:
             source = kernels[status // 64].source
             raise report.error(source.name, source.buffers)
         raise kernel_error(errors[status // 64][status % 64 - 1])

@@ -59,7 +59,7 @@ def compile_kernels(
     language = sources[0].language
     compiler = find_compiler(language, CHECKED_FLAGS if checked else ())
     folder = cache_dir(language.name) if keep else private_dir(language.name)
-    keys = [_key(source, compiler) for source in sources]
+    keys = [kernel_key(source, compiler) for source in sources]
     found = {key: _find(folder, key, language) for key in dict.fromkeys(keys)}
     missing = {key: source for key, source in zip(keys, sources, strict=True) if found[key] is None}
     if missing:
@@ -81,7 +81,7 @@ def _find(folder: Path, key: str, language: Language) -> tuple[Path, str] | None
     return place
 
 
-def _key(source: KernelSource, compiler: Compiler) -> str:
+def kernel_key(source: KernelSource, compiler: Compiler) -> str:
     """Comments do not count, so equal code from other lines of a program is found."""
     code = _COMMENT.sub("", source.text)
     return digest("\n".join((compiler.identity, source.language.prelude.text(source.sections), code)).encode())

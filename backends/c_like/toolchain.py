@@ -21,6 +21,7 @@ from ...errors import CompilerNotFoundError, InductileError, UserError
 from ...machines.lookup import cpu_with
 from .cache import BUILD, digest
 from .language import Language
+from .processor import processor
 
 #: for kernels of files: less time, and no undefined overflow
 CHECKED_FLAGS = ("-O1", "-fwrapv")
@@ -111,19 +112,8 @@ def _describe(language: Language, command: tuple[str, ...], more: tuple[str, ...
         libraries.insert(0, "-lmvec")
         if "clang" in version:
             flags.append("-fveclib=libmvec")
-    identity = "\n".join((version, *command, *flags, *libraries, _processor()))
+    identity = "\n".join((version, *command, *flags, *libraries, processor()))
     return Compiler(language, (*command, *flags), tuple(libraries), digest(identity.encode()))
-
-
-def _processor() -> str:
-    """Instruction sets of this machine, which -march=native depends on; folders may be shared between machines."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return f"{platform.machine()} {platform.processor()}"
-    wanted = ("flags", "Features", "model name", "CPU part")
-    found = {line.partition(":")[0].strip(): line for line in reversed(lines)}
-    return "\n".join(found[name] for name in wanted if name in found)
 
 
 def compile_sources(compiler: Compiler, sources: Sequence[str], folder: Path, processes: int = 0) -> list[Path]:

@@ -20,10 +20,11 @@ from . import runtime
 from .arena import shared_arena
 from .aten_calls import ArgumentPrinter
 from .constants import Constants
+from .copies import plain
 from .expressions import expression, expressions
 from .gpu import gpu, is_gpu, on_device
 from .launchers import Launch, Launcher
-from .lazy_bits import check_of_inputs, may_carry, plain, run_on_copies
+from .lazy_bits import check_of_inputs, may_carry, run_on_copies
 from .regions import region_name
 
 

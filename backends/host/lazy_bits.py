@@ -6,12 +6,9 @@ read it as it lies, so a program computes with copies of such inputs; those that
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
 
 import torch
-from torch._dynamo.utils import counters
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import host, kernel
@@ -19,22 +16,13 @@ from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.aten.types import torch_name
 from ...passes.kernel.launches import written_by
 from .constants import Constants
-
-log = logging.getLogger(__name__)
+from .copies import OnCopies
 
 #: the imaginary part of a conjugate is the only public source of the negative bit
 _COMPLEX = frozenset({"complex32", "complex64", "complex128"})
 _CARRIERS = frozenset({"float16", "float32", "float64"}) | _COMPLEX
 _SPELLED = 4
 """Most tests of a condition that are written out."""
-
-Run = Callable[[list[Any]], list[Any]]
-
-
-def carrying_now(inputs: Collection[Any]) -> frozenset[int]:
-    """Positions of the inputs that carry a bit now."""
-    tensors = ((k, each) for k, each in enumerate(inputs) if isinstance(each, torch.Tensor))
-    return frozenset(k for k, each in tensors if each.is_neg() or each.is_conj())
 
 
 def check_of_inputs(function: host.FuncOp, positions: Collection[int] | None, constants: Constants) -> str:
@@ -59,64 +47,17 @@ def check_of_inputs(function: host.FuncOp, positions: Collection[int] | None, co
     return " or ".join(tests)
 
 
-def run_on_copies(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp]) -> Callable[[Run, list[Any]], list[Any]]:
-    """How a program runs on inputs of which some carry a bit: a function of the program and the inputs.
+def run_on_copies(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp]) -> OnCopies:
+    """How a program runs on inputs of which some carry a bit.
 
     kernels: those of the program by name
     """
-    written = frozenset(written_arguments(function, kernels))
-    name, told = function.sym_name.data, False
-
-    def run_resolved(run: Run, args: list[Any]) -> list[Any]:
-        nonlocal told
-        carrying = carrying_now(args)
-        counters["inductile"]["inputs copied for their negative or conjugate bit"] += len(carrying)
-        if not told:
-            told = True
-            log.warning(
-                "%s copies its inputs %s in each call: they carry the negative or the conjugate bit; "
-                "resolve_neg() and resolve_conj() do it once",
-                name,
-                sorted(carrying),
-            )
-        with torch.no_grad():
-            originals = {k: args[k] for k in carrying & written}
-            for k in carrying:
-                args[k] = resolved(args[k])
-            copies = {k: args[k] for k in originals}
-            results = run(args)
-            for k, original in originals.items():
-                original.copy_(copies[k])
-        return results
-
-    return run_resolved
-
-
-def plain(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, or a copy where its memory does not hold its values."""
-    return resolved(tensor) if tensor.is_neg() or tensor.is_conj() else tensor
+    return OnCopies(function.sym_name.data, frozenset(written_arguments(function, kernels)))
 
 
 def may_carry(value: SSAValue) -> bool:
     """Whether the dtype of a tensor is one that can have a bit."""
     return isinstance(value.type, TensorType) and torch_name(value.type.element) in _CARRIERS
-
-
-def resolved(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy with the same sizes and strides, overlaps included, whose memory holds the tensor's values."""
-    memory, negative, conjugate = tensor, tensor.is_neg(), tensor.is_conj()
-    if negative:
-        memory = torch.ops.aten._neg_view(memory)  # of the memory as it lies: it takes the bit away
-    if conjugate:
-        memory = torch.ops.aten._conj(memory)
-    pairs = zip(tensor.shape, tensor.stride(), strict=True)
-    length = 1 + sum((size - 1) * stride for size, stride in pairs) if tensor.numel() else 0
-    copy = torch.as_strided(memory, (length,), (1,)).clone()
-    if negative:
-        copy.neg_()
-    if conjugate:
-        copy.conj_physical_()
-    return torch.as_strided(copy, tensor.shape, tensor.stride(), 0)
 
 
 def written_arguments(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp]) -> Iterator[int]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import linecache
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -15,69 +12,12 @@ from ...errors import UserError
 from ...passes.common.functions import called, kernels_of
 from ..generators import generator_named, generator_of
 from .emit import HostEmitter
+from .executable import HostProgram
 from .kept import KeptResults
 from .launchers import Launcher
-from .regions import Region
 
 if TYPE_CHECKING:
     from ..config import Config
-
-_NUMBERS = itertools.count()
-
-
-class HostProgram:
-    """A compiled `host.func`.
-
-    source:  the Python text of the program
-    sources: file name -> text, of the program and of its kernels
-    run:     the generated function itself, which saves callers that are called often a frame
-    parts:   the programs that it calls, by name
-    kept:    those that it calls whose results are kept from call to call, by name
-    checks:  what raises errors that kernels on a GPU have reported since, without waiting for it
-    """
-
-    def __init__(
-        self,
-        source: str,
-        namespace: dict[str, Any],
-        sources: Mapping[str, str],
-        checks: Sequence[Callable[[], None]] = (),
-        parts: Mapping[str, HostProgram] | None = None,
-        called: Mapping[str, str] | None = None,
-        watched: str = "",
-        kept: Mapping[str, KeptResults] | None = None,
-    ) -> None:
-        self.source = source
-        self._watched = watched
-        self.parts = dict(parts or {})
-        self.kept = dict(kept or {})
-        self._called = dict(called or {})
-        self._namespace = namespace
-        runs = {**{name: part.run for name, part in self.parts.items()}, **self.kept}
-        namespace.update({variable: runs[name] for name, variable in self._called.items()})
-        self.checks = tuple(checks)
-        self.sources = {"program.py": source, **sources}
-        filename = f"<inductile program {next(_NUMBERS)}>"
-        # tracebacks and debuggers show the generated lines
-        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-        # all names and words of the text are our own; see HostEmitter
-        exec(compile(source, filename, "exec"), namespace)
-        self.run: Callable[[list[Any]], list[Any]] = namespace["run"]
-
-    def __call__(self, args: list[Any]) -> list[Any]:
-        """Run on a list of inputs, which is cleared; the list of outputs."""
-        return self.run(args)
-
-    def run_watched(self, nvtx: bool) -> Callable[[list[Any]], list[Any]]:
-        """The program with a region of a profile around each launch."""
-        if "run_watched" not in self._namespace:
-            self._namespace["region"] = partial(Region, nvtx=nvtx)
-            exec(compile(self._watched, "<inductile program, watched>", "exec"), self._namespace)
-        return self._namespace["run_watched"]
-
-    def call_instead(self, name: str, run: Callable[[list[Any]], Any]) -> None:
-        """Let the program call this instead of one of its parts."""
-        self._namespace[self._called[name]] = run
 
 
 def build(
@@ -116,7 +56,8 @@ def build(
     checks = [check for launcher in launchers.values() for check in getattr(launcher, "checks", ())]
     watched = emitter.watched_source()
     parts = {name: part for name, part in parts.items() if name not in kept}
-    return HostProgram(source, emitter.constants.namespace, sources, checks, parts, emitter.parts, watched, kept)
+    namespace = emitter.constants.namespace
+    return HostProgram(source, namespace, sources, checks, parts, emitter.parts, watched, kept, launchers)
 
 
 def emitter_of(

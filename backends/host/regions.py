@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.autograd import profiler as PROFILER
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute
 
-from ...dialects import host
-from ...passes.remarks import format_location
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Attribute
 
 _MOST_LINES = 3
 """Lines of the user's that the name of a region has."""
@@ -49,12 +48,17 @@ class Region:
 
 def region_name(what: str, locations: Iterable[Attribute]) -> str:
     """A name with the user's lines: `add_0, model.py:12`."""
+    from ...passes.remarks import format_location
+
     lines = dict.fromkeys(text.rpartition("/")[2] for each in locations if (text := format_location(each)))
     return ", ".join([what, *list(lines)[:_MOST_LINES]])
 
 
 def graph_region(kind: str, module: ModuleOp) -> str:
     """The name of the region of a graph: what it is, and where it begins."""
+    from ...dialects import host
+    from ...passes.remarks import format_location
+
     function = next(op for op in module.ops if isinstance(op, host.FuncOp))
     located = (op.location for op in function.body.block.ops if format_location(op.location))
     return region_name(f"inductile {kind}", [each for each, _ in zip(located, range(1), strict=False)])

@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from ...dialects.aten.types import torch_name
 from ...errors import UserError, of_program
 
 _guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
@@ -87,6 +86,8 @@ def device_of(name: str) -> torch.device:
 
 def torch_dtype(element: Any) -> torch.dtype:
     """The torch dtype of an element type."""
+    from ...dialects.aten.types import torch_name  # of emission alone; programs from the cache load without xDSL
+
     return getattr(torch, torch_name(element))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from ..c_like.launch import kernel_error
+from ..c_like.calls import kernel_error
 from ..host.gpu import gpu
 from .compilers import SERVER
 from .kernel import TritonKernel

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Block
@@ -17,6 +16,7 @@ from ..remarks import format_location
 from .estimates import TYPICAL_SIZE
 from .functions import functions
 from .implementations import ALIGNMENT, IMPLEMENTATION, ONEDNN, SCRATCH, TURNS, alignment, turns
+from .library_call import LibraryCall
 from .product_times import attention_nanoseconds, product_nanoseconds
 
 #: positions of the two matrices among the operands
@@ -26,22 +26,6 @@ _ATTENTION = {"flash": "flash attention", "cudnn": "cuDNN's attention", "efficie
 #: products of a gradient for each one of the attention: five for two
 _GRADIENT = 2.5
 _BY_OPS = "none: scores are computed op by op, for want of a fused kernel for its type, mask or sizes"
-
-
-@dataclass(frozen=True)
-class LibraryCall:
-    """A product or an attention.
-
-    call:         what is computed, with sizes: rows, depth and columns, or queries, keys and width of heads
-    kernel:       the library's kernel, and why it is that one
-    microseconds: an estimate from measured rates of the target, None where there are none
-    location:     the user's `file:line`
-    """
-
-    call: str
-    kernel: str
-    microseconds: float | None
-    location: str
 
 
 def library_calls(module: ModuleOp, target: Target) -> Iterator[LibraryCall]:

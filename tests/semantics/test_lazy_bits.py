@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch._dynamo.utils import counters
 
-from inductile.backends.host import lazy_bits
+from inductile.backends.host.copies import log
 
 from .. import eager_compare
 from .catalogue import Case, Cases, check, parametrized
@@ -165,7 +165,7 @@ def test_a_buffer_that_is_exchanged() -> None:
 
 def test_copies_are_counted_and_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    monkeypatch.setattr(lazy_bits.log, "warning", lambda message, *values: told.append(message % values))
+    monkeypatch.setattr(log, "warning", lambda message, *values: told.append(message % values))
     torch._dynamo.reset()
     compiled = torch.compile(lambda x, y: x * y + 1, backend="inductile")
     counters.clear()

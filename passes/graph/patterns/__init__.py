@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 
+from .... import extensions
 from ....errors import UserError
 from .._pattern import Pattern, either
 from .attention import ATTENTION
@@ -36,6 +37,7 @@ def register_pattern(pattern: Pattern) -> None:
     """
     if pattern.name in _OWN | {"exact", "all", "none"}:
         raise UserError(f"the pattern name {pattern.name!r} is taken", "give the plugin's pattern another name")
+    extensions.add("inductile.patterns", pattern.name, pattern)
     PATTERNS[:] = [known for known in PATTERNS if known.name != pattern.name] + [pattern]
 
 

@@ -7,7 +7,7 @@ import torch
 from xdsl.parser import Parser
 
 from inductile.backends.host import build
-from inductile.backends.host.lazy_bits import carrying_now, resolved
+from inductile.backends.host.copies import carrying_now, resolved
 from inductile.dialects.context import new_context
 
 INCREMENT = """

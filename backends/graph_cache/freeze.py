@@ -1,0 +1,151 @@
+"""A compiled graph as data: texts, names of kernels in their cache, and recipes for the objects that the texts name."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import pickle
+import struct
+import sys
+import zlib
+from collections.abc import Mapping
+from dataclasses import replace
+from types import BuiltinFunctionType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..c_like.calls import Failure
+from ..c_like.launch import CpuLauncher
+from ..c_like.library import LoadedKernel, kernel_key
+from ..c_like.toolchain import find_compiler
+from ..cpp.language import CPP
+from ..host import runtime
+from ..host.arena import Arena
+from ..host.copies import OnCopies
+from ..host.executable import HostProgram
+from .key import NotCacheableError
+from .thaw import FrozenGraph, FrozenKernel, FrozenProgram, Recipe
+
+if TYPE_CHECKING:
+    from ..runnable import RunnableGraph
+
+_PLAIN = (
+    bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format,
+)  # fmt: skip
+_FOREIGN: type = type(ctypes.CFUNCTYPE(None)()).__mro__[1]
+"""What all foreign functions are."""
+_MOST_BYTES = 64 << 20
+"""Of the tensors that a graph holds; beyond, an entry would cost more than it saves."""
+
+
+def freeze(graph: RunnableGraph) -> FrozenGraph:
+    """The data of a graph. Raises NotCacheableError for what has no recipe."""
+    program = graph.program
+    if not isinstance(program, HostProgram):
+        raise NotCacheableError(f"its program is a {type(program).__name__}")
+    if program.kept:
+        raise NotCacheableError("it keeps what frozen weights decide")
+    if program.checks:
+        raise NotCacheableError("its kernels report errors late")
+    if sum(c.numel() * c.element_size() for c in graph.constants) > _MOST_BYTES:
+        raise NotCacheableError("it holds large tensors")
+    if any(type(c) is not torch.Tensor or c.layout is not torch.strided for c in graph.constants):
+        raise NotCacheableError("it holds a tensor of another kind")
+    kernels: dict[str, LoadedKernel] = {}
+    for launcher in program.launchers.values():
+        if not isinstance(launcher, CpuLauncher) or launcher.checked or launcher.language is not CPP:
+            raise NotCacheableError("its kernels are no C++ kernels for a CPU")
+        kernels |= launcher.kernels
+    frozen = {name: _kernel(each) for name, each in kernels.items()}
+    entries = {each.entry: name for name, each in kernels.items()}
+    report = replace(graph.report, sources={}, is_loaded=True)
+    texts = {name: text for name, text in program.sources.items() if name != "program.py"}
+    cold = zlib.compress(pickle.dumps((texts, {name: each.source for name, each in kernels.items()})), 1)
+    return FrozenGraph(
+        program=_program(program, entries),
+        kernels=frozen,
+        cold=cold,
+        constants=tuple(c.detach().clone() for c in graph.constants),
+        arrangements=tuple(graph.arrangements),
+        outputs=graph.outputs,
+        report=report,
+        region=graph.region,
+        nvtx=graph.nvtx,
+    )
+
+
+def _kernel(loaded: LoadedKernel) -> FrozenKernel:
+    from ..c_like.library import entry_name
+
+    return FrozenKernel(kernel_key(loaded.source, find_compiler(CPP)), entry_name(loaded.source))
+
+
+def _program(program: HostProgram, entries: Mapping[int, str]) -> FrozenProgram:
+    objects = program.objects
+    tables = {ctypes.addressof(v[0]): name for name, v in objects.items() if name.startswith("table")}
+    recipes: dict[str, Recipe] = {}
+    for name, value in objects.items():
+        if name.startswith("address"):
+            recipes[name] = ("address", tables[value])
+        elif name.startswith("table"):
+            recipes[name] = ("table", _table(value, entries))
+        else:
+            recipes[name] = _recipe(value, entries)
+    parts = {name: _program(part, entries) for name, part in program.parts.items()}
+    return FrozenProgram(program.source, program.watched, recipes, parts, program.called)
+
+
+def _recipe(value: Any, entries: Mapping[int, str]) -> Recipe:
+    """How an object is made again."""
+    if type(value) in _PLAIN:
+        return ("plain", value)
+    if isinstance(value, torch._ops.OpOverload):
+        return ("op", (value.namespace, value._opname, value._overloadname))
+    if isinstance(value, Arena):
+        return ("arena", None)
+    if isinstance(value, Failure):
+        return ("failure", value.errors)
+    if isinstance(value, OnCopies):
+        return ("copies", (value.name, value.written))
+    if isinstance(value, _FOREIGN):
+        address = ctypes.cast(value, ctypes.c_void_p).value
+        if address is not None and address in entries:
+            return ("entry", entries[address])
+    owner = getattr(value, "__self__", None)
+    if isinstance(owner, struct.Struct) and value.__name__ == "pack":
+        return ("pack", owner.format)
+    place = _place(value)
+    if place is not None:
+        return ("object", place)
+    raise NotCacheableError(f"its program names {value!r:.80}")
+
+
+def _table(table: Any, entries: Mapping[int, str]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Kernel and places of the arguments of each launch; see `launch_table`."""
+    records, arrays = table
+    return tuple((entries[records[3 * k]], tuple(array[: records[3 * k + 1]])) for k, array in enumerate(arrays))
+
+
+def _place(value: Any) -> tuple[str, str] | None:
+    """Module and name under which a function of torch, or of ours, is found again."""
+    name = getattr(value, "__name__", None)
+    if not isinstance(name, str):
+        return None
+    candidates = [(runtime.__name__, known) for known, object_ in vars(runtime).items() if object_ is value]
+    if isinstance(value, BuiltinFunctionType):
+        candidates += [("torch._C", f"_VariableFunctions.{name}"), (str(getattr(value, "__module__", None)), name)]
+    if isinstance(value, FunctionType):
+        candidates.append((value.__module__, value.__qualname__))
+    candidates += [("torch", f"Tensor.{name}")]
+    ours = __name__.partition(".")[0]
+    for module, path in candidates:
+        if module.partition(".")[0] not in ("torch", ours) or module not in sys.modules:
+            continue
+        try:
+            found = functools.reduce(getattr, path.split("."), sys.modules[module])
+        except AttributeError:
+            continue
+        if found is value:
+            return module, path
+    return None

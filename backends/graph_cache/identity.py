@@ -1,0 +1,175 @@
+"""What is installed, and on what machine, as text for keys: our code, torch, Triton, Python, plugins, the compiler.
+
+Reading all that takes a tenth of a second. A file in the cache remembers each answer for as long as no file that it was
+read from has another size, time or inode.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from ...extensions import GROUPS, added_groups
+from .key import NotCacheableError
+from .store import Remembered
+
+_ROOT = Path(__file__).parent.parent.parent
+_FOLDERS = ("backends", "dialects", "lowering", "machines", "passes")
+"""What takes part in compiling; beside them lie tools, tests and pages. Tables are `.toml` files."""
+
+
+def identity_lines(devices: Iterable[str]) -> list[str]:
+    """All lines, for graphs on these devices. Raises NotCacheableError with plugins, whose code nobody watches."""
+    if added_groups():
+        raise NotCacheableError(f"plugins are loaded: {', '.join(sorted(added_groups()))}")
+    installed = _distributions(tuple(sys.path))
+    if installed.plugins:
+        raise NotCacheableError(f"plugins are installed: {', '.join(installed.plugins)}")
+    gpus = sorted(device for device in devices if device not in ("cpu", "meta"))
+    return [*_versions(), *installed.versions, _machine(), compiler_line(), *map(_gpu, gpus)]
+
+
+@dataclass(frozen=True)
+class _Distributions:
+    """Installed packages: those of which the version counts, and those that add something to inductile."""
+
+    versions: tuple[str, ...]
+    plugins: tuple[str, ...]
+
+
+_COUNTED = ("triton", "pytorch_triton", "xdsl", "sympy", "mpmath")
+
+
+@cache
+def _distributions(path: tuple[str, ...]) -> _Distributions:
+    """What lies beside packages says that; `importlib.metadata` takes ten times as long, for more."""
+    versions: list[str] = []
+    plugins: list[str] = []
+    for folder in path:
+        try:
+            names = sorted(name for name in os.listdir(folder or ".") if name.endswith((".dist-info", ".egg-info")))
+        except OSError:
+            continue
+        for name in names:
+            if name.partition("-")[0].lower() in _COUNTED:
+                versions.append(name)
+            for text in _texts(Path(folder, name, "entry_points.txt")):
+                plugins += [f"{name} {group}" for group in GROUPS if f"[{group}]" in text]
+    return _Distributions(tuple(versions), tuple(plugins))
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """The text of a file, if it is there."""
+    try:
+        yield path.read_text(errors="replace")
+    except OSError:
+        return
+
+
+@cache
+def _versions() -> tuple[str, ...]:
+    stamp, files = _sources()
+    code = Remembered("code").get(stamp, lambda: _digest(files))
+    version = torch.version
+    return (
+        f"inductile {code}",
+        f"torch {torch.__version__} {version.git_version} {version.cuda} {getattr(version, 'hip', None)}",
+        f"python {sys.version} {sys.implementation.cache_tag}",
+    )
+
+
+@cache
+def _machine() -> str:
+    return f"machine {platform.machine()} {os.cpu_count()} {_processor()}"
+
+
+@cache
+def _gpu(device: str) -> str:
+    """A device that inputs are on, so that asking for it starts nothing."""
+    kind = torch.get_device_module(torch.device(device).type)
+    return f"gpu {device} {kind.get_device_properties(torch.device(device))}"
+
+
+def compiler_line() -> str:
+    """The C++ compiler: its version, flags and processor; "none" without one."""
+    wanted, path = os.environ.get("CXX", ""), os.environ.get("PATH", "")
+    capability = os.environ.get("ATEN_CPU_CAPABILITY", "")
+    return _compiler(wanted, path, capability)
+
+
+@cache
+def _compiler(wanted: str, path: str, capability: str) -> str:
+    from ..c_like.processor import CANDIDATES
+
+    words = wanted.split() or [next((name for name in CANDIDATES if shutil.which(name, path=path)), "")]
+    program = shutil.which(words[0], path=path) if words[0] else None
+    if program is None:
+        return "compiler none"
+    stamp = f"{wanted} {path} {capability} {_processor()} {_stamp([program, os.path.realpath(program)])}"
+    return "compiler " + Remembered("compiler").get(stamp, _identity_of_compiler)
+
+
+def _identity_of_compiler() -> str:
+    from ..c_like.toolchain import find_compiler
+    from ..cpp.language import CPP
+
+    return find_compiler(CPP).identity
+
+
+@cache
+def _processor() -> str:
+    """What of the processor's description matters, as a digest."""
+    from ..c_like.processor import processor
+
+    return hashlib.sha256(processor().encode()).hexdigest()
+
+
+def _sources() -> tuple[str, list[str]]:
+    """The files of our code, and what of them changes with what they hold: see `_facts`."""
+    facts: list[str] = []
+    files: list[str] = []
+    folders = [os.path.join(_ROOT, name) for name in _FOLDERS]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in sorted(entries, key=lambda each: each.name):
+                if entry.name.endswith((".py", ".toml")):
+                    files.append(entry.path)
+                    facts.append(_facts(entry.path, entry.stat()))
+                elif entry.is_dir() and entry.name != "__pycache__":
+                    folders.append(entry.path)
+    outer = [os.path.join(_ROOT, name) for name in ("extensions.py", "errors.py")]
+    return "\n".join([*facts, _stamp(outer)]), [*files, *outer]
+
+
+def _digest(files: Iterable[str]) -> str:
+    total = hashlib.sha256()
+    for file in sorted(files):
+        content = Path(file).read_bytes()
+        total.update(f"{os.path.relpath(file, _ROOT)} {len(content)}\n".encode())
+        total.update(content)
+    return total.hexdigest()
+
+
+def _stamp(files: Iterable[str | Path]) -> str:
+    """Facts of those files that are there."""
+    found: list[str] = []
+    for file in files:
+        try:
+            found.append(_facts(str(file), os.stat(file)))
+        except OSError:
+            continue
+    return "\n".join(found)
+
+
+def _facts(file: str, status: os.stat_result) -> str:
+    """Size, times and inode of a file; a write changes one of them, even where somebody sets its time back."""
+    return f"{file} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"

@@ -1,0 +1,133 @@
+"""Entries on disk: `graphs/KEY/DIGEST`, written atomically, and read only where this user alone may have written.
+
+What an entry holds is unpickled, which may run anything. So neither a folder nor a file of somebody else, nor one that
+others may write to, is opened; and what is read has to have the digest that its name says.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+from ...errors import UserError
+from ..c_like.cache import cache_dir, digest, is_refusal, warn_of_refusal, write_atomically
+
+FOLDER = "graphs"
+_MAGIC = b"inductile graph 1\n"
+
+
+class Store:
+    """The entries under one folder of the cache."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def contents(self, key: str) -> Iterator[tuple[Path, bytes]]:
+        """What lies under a key; of what may not be read, or is damaged, a warning tells once."""
+        place = self.folder / key
+        try:
+            names = sorted(os.listdir(place)) if is_own(place) else []
+        except FileNotFoundError:
+            return
+        except NotADirectoryError:
+            names = []
+        for name in names:
+            if name.startswith("."):
+                continue
+            content = read(place / name)
+            if content is not None:
+                yield place / name, content
+
+    def write(self, key: str, content: bytes) -> None:
+        """Keep a content under a key. A disk that takes no more is told once."""
+        place = self.folder / key
+        try:
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_atomically(place / digest(content), _MAGIC + content)
+        except OSError as error:
+            if not is_refusal(error) and not isinstance(error, FileExistsError | NotADirectoryError):
+                raise
+            warn_of_refusal(self.folder, str(error.strerror))
+
+    def drop(self, key: str) -> None:
+        """Remove all entries of a key."""
+        shutil.rmtree(self.folder / key, ignore_errors=True)
+
+
+def own_store() -> Store | None:
+    """The store under INDUCTILE_CACHE_DIR; None, with a warning, where that folder may not be used."""
+    try:
+        return Store(cache_dir(FOLDER))
+    except UserError as error:
+        _warn(f"graphs are not cached: {error}")
+        return None
+
+
+def is_own(path: Path) -> bool:
+    """Whether a folder or file belongs to this user and nobody else may write to it, with a warning if not.
+
+    Raises FileNotFoundError where nothing is.
+    """
+    return _is_own(path, os.lstat(path))
+
+
+def _is_own(path: Path, status: os.stat_result) -> bool:
+    if stat.S_ISLNK(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        _warn(f"{path} is not read: it is a link, belongs to another user, or others may write to it")
+        return False
+    return True
+
+
+def read(path: Path) -> bytes | None:
+    """The content of a file that this user alone may have written; None, with a warning, for any other, or damage."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        _warn(f"{path} is not read: {error.strerror}")
+        return None
+    with os.fdopen(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or not _is_own(path, status):
+            return None
+        content = file.read()
+    if content.startswith(_MAGIC) and digest(content[len(_MAGIC) :]) == path.name:
+        return content[len(_MAGIC) :]
+    discard(path, "it is damaged")
+    return None
+
+
+def discard(path: Path, reason: str) -> None:
+    """Remove an entry that is of no use, with a warning."""
+    _warn(f"the cached graph {path} is made anew: {reason}")
+    path.unlink(missing_ok=True)
+
+
+@cache
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=4)
+
+
+class Remembered:
+    """Answers of one kind that are on disk, by what they depend on."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def get(self, stamp: str, make: Callable[[], str]) -> str:
+        """The answer for a stamp; made, and kept, where it is not there."""
+        store = own_store()
+        if store is None:
+            return make()
+        key = f"{self.kind}-{digest(stamp.encode())}"
+        for _, content in store.contents(key):
+            return content.decode()
+        answer = make()
+        store.write(key, answer.encode())
+        return answer

@@ -1,0 +1,159 @@
+"""Whatever decides about the code of a graph is in its key: what follows is one function, and what is different."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch._dynamo.utils import counters
+
+from .harness import outcomes, run
+
+X = torch.arange(12.0).reshape(3, 4) / 7 - 0.5
+
+
+@pytest.fixture(autouse=True)
+def _cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INDUCTILE_GRAPH_CACHE", "1")
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Graphs of other tests are not found; kernels are."""
+    from inductile.backends.graph_cache import front
+    from inductile.backends.graph_cache.store import Store
+
+    monkeypatch.setattr(front, "own_store", lambda: Store(tmp_path))
+
+
+def double(x: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x) * 2
+
+
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    yield
+    torch.set_num_threads(before)
+
+
+@contextmanager
+def _deterministic() -> Iterator[None]:
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+def test_what_is_different_is_compiled() -> None:
+    assert run(double, X) == "miss"
+    assert run(double, X) == "hit"
+    assert run(lambda x: torch.relu(x) * 2.0, X) == "miss"
+    assert run(double, X.double()) == "miss"
+    assert run(double, X.t()) == "miss"
+    assert run(double, X, emulate_precision_casts=True) == "miss"
+    with torch.no_grad():
+        assert run(double, X) == "miss"
+    with torch.autocast("cpu", torch.bfloat16):
+        assert run(double, X) == "miss"
+    with torch.autocast("cpu", torch.float16):
+        assert run(double, X) == "miss"
+    with _threads(1 if torch.get_num_threads() > 1 else 2):
+        assert run(double, X) == "miss"
+    with _deterministic():
+        assert run(double, X) == "miss"
+    assert run(double, X, emulate_precision_casts=True) == "hit"
+    assert run(double, X) == "hit"
+
+
+def test_signs_of_zero_are_different() -> None:
+    assert run(lambda x: x * 0.0, X) == "miss"
+    assert run(lambda x: x * -0.0, X) == "miss"
+
+
+def test_inductor_has_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
+    assert run(double, X) == "miss"
+    for expected in ("autograd_cache_miss", "autograd_cache_hit"):
+        torch.compiler.reset()
+        counters.clear()
+        torch.testing.assert_close(torch.compile(double, backend="inductor")(X), double(X))
+        assert counters["aot_autograd"][expected] == 1 and not outcomes()
+        assert run(double, X) == "hit"
+
+
+def test_forward_and_backward() -> None:
+    x = X.clone().requires_grad_()
+    assert run(double, X) == "miss"
+    assert run(double, x) == "miss"
+    assert run(double, x) == "hit"
+
+
+def test_captured_tensors_are_inputs() -> None:
+    for number, expected in ((1.0, "miss"), (2.0, "hit")):
+        captured = torch.full((4,), number)
+        assert run(lambda x, captured=captured: x + captured, X) == expected
+
+
+def test_constants_of_a_graph_are_kept() -> None:
+    def literal(x: torch.Tensor) -> torch.Tensor:
+        return x + torch.tensor([1.0, 2.0, 3.0, 4.5])
+
+    assert run(literal, X) == "miss"
+    assert run(literal, X) == "hit"
+    assert run(lambda x: x + torch.tensor([1.0, 2.0, 3.0, 4.0]), X) == "miss"
+
+
+def write_and_read(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    x.add_(1)
+    return y * 2
+
+
+def test_which_inputs_share_memory_is_different() -> None:
+    memory = torch.arange(12.0)
+    assert run(write_and_read, memory[:6].clone(), memory[6:].clone()) == "miss"
+    assert run(write_and_read, memory[:6], memory[3:9]) == "miss"
+    assert run(write_and_read, memory[:6].clone(), memory[6:].clone()) == "hit"
+
+
+def test_conjugates_are_different() -> None:
+    z = torch.tensor([1 + 2j, 3 - 1j])
+    assert run(lambda z: z * 2, z.conj()) == "miss"
+    assert run(lambda z: z * 2, z) == "miss"
+    assert run(lambda z: z * 2, z.conj()) == "hit"
+
+
+def test_operators_of_users_are_not_cached() -> None:
+    library: Any = torch.library.Library("inductile_graph_cache", "FRAGMENT")
+    library.define("twice(Tensor x) -> Tensor")
+    library.impl("twice", lambda x: x * 2, "CompositeImplicitAutograd")
+    assert run(lambda x: torch.ops.inductile_graph_cache.twice(x) + 1, X) == "bypass"
+
+
+def test_errors_of_kernels_are_eagers() -> None:
+    rows = torch.tensor([2, 0])
+    assert run(lambda x, rows: x[rows], X, rows) == "miss"
+    assert run(lambda x, rows: x[rows], X, rows) == "hit"
+    torch.compiler.reset()
+    compiled = torch.compile(lambda x, rows: x[rows], backend="inductile", options={"cache_graphs": True})
+    with pytest.raises(IndexError, match="out of bounds"):
+        compiled(X, torch.tensor([2, 99]))
+
+
+def test_guards_of_sizes_hold() -> None:
+    def branch(x: torch.Tensor) -> torch.Tensor:
+        return x.cumsum(0) if x.shape[0] > 5 else x * 2
+
+    wide = torch.arange(32.0).reshape(8, 4)
+    assert run(branch, wide, dynamic=True) == "miss"
+    assert run(branch, wide[:7], dynamic=True) == "hit"
+    assert run(branch, X, dynamic=True) == "miss"
+    assert run(branch, X[:2], dynamic=True) == "hit"
+    compiled = torch.compile(branch, backend="inductile", dynamic=True, options={"cache_graphs": True})
+    torch.compiler.reset()
+    for rows in (8, 3, 6, 2):  # guards of entries hold in one process too
+        torch.testing.assert_close(compiled(wide[:rows]), branch(wide[:rows]))
