@@ -17,12 +17,13 @@ import torch
 
 from ..cpp.calls import Failure
 from ..cpp.launch import CppLauncher
-from ..cpp.library import LoadedKernel, kernel_key
+from ..cpp.library import LoadedKernel, entry_name, kernel_key
 from ..cpp.toolchain import find_compiler
 from ..host import runtime
 from ..host.arena import Arena
 from ..host.copies import OnCopies
 from ..host.executable import HostProgram
+from .identity import code_version, processor_digest
 from .key import NotCacheableError
 from .thaw import FrozenGraph, FrozenKernel, FrozenProgram, Recipe
 
@@ -38,8 +39,11 @@ _MOST_BYTES = 64 << 20
 """Of the tensors that a graph holds; beyond, an entry would cost more than it saves."""
 
 
-def freeze(graph: RunnableGraph) -> FrozenGraph:
-    """The data of a graph. Raises NotCacheableError for what has no recipe."""
+def freeze(graph: RunnableGraph, embed: bool) -> FrozenGraph:
+    """The data of a graph, with the machine code of its kernels or without.
+
+    Raises NotCacheableError for what has no recipe.
+    """
     program = graph.program
     if not isinstance(program, HostProgram):
         raise NotCacheableError(f"its program is a {type(program).__name__}")
@@ -69,13 +73,14 @@ def freeze(graph: RunnableGraph) -> FrozenGraph:
         report=report,
         region=graph.region,
         nvtx=graph.nvtx,
+        made_by=code_version(),
+        processor=processor_digest(),
+        libraries={each.library.name: each.library.read_bytes() for each in kernels.values()} if embed else {},
     )
 
 
 def _kernel(loaded: LoadedKernel) -> FrozenKernel:
-    from ..cpp.library import entry_name
-
-    return FrozenKernel(kernel_key(loaded.source, find_compiler()), entry_name(loaded.source))
+    return FrozenKernel(kernel_key(loaded.source, find_compiler()), loaded.library.name, entry_name(loaded.source))
 
 
 def _program(program: HostProgram, entries: Mapping[int, str]) -> FrozenProgram:
