@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .graph_cache.private import OutputCode
+from .graph_cache.private import OutputCode, is_bundled
 from .graph_report import GraphReport
 from .host.executable import HostProgram
 from .host.regions import PROFILER, Region
@@ -70,7 +70,7 @@ class RunnableGraph(OutputCode):
         from .graph_cache.freeze import freeze
         from .graph_cache.thaw import StoredGraph
 
-        return StoredGraph, (freeze(self),)
+        return StoredGraph, (freeze(self, embed=is_bundled()),)
 
     def prepare_for_serialization(self) -> None:
         """Nothing: what is pickled is data, see `__reduce__`."""

@@ -138,6 +138,14 @@ def store_library(folder: Path, built: Path) -> Path:
     return path
 
 
+def keep_library(folder: Path, content: bytes) -> Path:
+    """Write a library under the name of its content, where it is not there."""
+    path = folder / f"{digest(content)}.so"
+    if not path.exists():
+        write_atomically(path, content)
+    return path
+
+
 def write_entry(folder: Path, key: str, library: Path, symbol: str) -> None:
     """Record that `library` holds the kernel `key` under the C name `symbol`."""
     entry = {"library": library.name, "symbol": symbol}

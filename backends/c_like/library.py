@@ -41,6 +41,8 @@ class LoadedKernel:
 
     source: KernelSource
     entry: int
+    library: Path
+    """The file that holds it."""
 
 
 def compile_kernels(
@@ -185,7 +187,7 @@ def _load(source: KernelSource, place: tuple[Path, str] | None) -> LoadedKernel:
     path, symbol = place
     address = ctypes.cast(getattr(_library(path), symbol), ctypes.c_void_p).value
     assert address is not None
-    return LoadedKernel(source, address)
+    return LoadedKernel(source, address, path)
 
 
 def _library(path: Path) -> ctypes.CDLL:

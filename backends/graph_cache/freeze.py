@@ -17,13 +17,14 @@ import torch
 
 from ..c_like.calls import Failure
 from ..c_like.launch import CpuLauncher
-from ..c_like.library import LoadedKernel, kernel_key
+from ..c_like.library import LoadedKernel, entry_name, kernel_key
 from ..c_like.toolchain import find_compiler
 from ..cpp.language import CPP
 from ..host import runtime
 from ..host.arena import Arena
 from ..host.copies import OnCopies
 from ..host.executable import HostProgram
+from .identity import code_version, processor_digest
 from .key import NotCacheableError
 from .thaw import FrozenGraph, FrozenKernel, FrozenProgram, Recipe
 
@@ -39,8 +40,11 @@ _MOST_BYTES = 64 << 20
 """Of the tensors that a graph holds; beyond, an entry would cost more than it saves."""
 
 
-def freeze(graph: RunnableGraph) -> FrozenGraph:
-    """The data of a graph. Raises NotCacheableError for what has no recipe."""
+def freeze(graph: RunnableGraph, embed: bool) -> FrozenGraph:
+    """The data of a graph, with the machine code of its kernels or without.
+
+    Raises NotCacheableError for what has no recipe.
+    """
     program = graph.program
     if not isinstance(program, HostProgram):
         raise NotCacheableError(f"its program is a {type(program).__name__}")
@@ -61,7 +65,9 @@ def freeze(graph: RunnableGraph) -> FrozenGraph:
     entries = {each.entry: name for name, each in kernels.items()}
     report = replace(graph.report, sources={}, is_loaded=True)
     texts = {name: text for name, text in program.sources.items() if name != "program.py"}
-    cold = zlib.compress(pickle.dumps((texts, {name: each.source for name, each in kernels.items()})), 1)
+    cold = zlib.compress(
+        pickle.dumps((texts, {name: replace(each.source, language=None) for name, each in kernels.items()})), 1
+    )
     return FrozenGraph(
         program=_program(program, entries),
         kernels=frozen,
@@ -72,13 +78,14 @@ def freeze(graph: RunnableGraph) -> FrozenGraph:
         report=report,
         region=graph.region,
         nvtx=graph.nvtx,
+        made_by=code_version(),
+        processor=processor_digest(),
+        libraries={each.library.name: each.library.read_bytes() for each in kernels.values()} if embed else {},
     )
 
 
 def _kernel(loaded: LoadedKernel) -> FrozenKernel:
-    from ..c_like.library import entry_name
-
-    return FrozenKernel(kernel_key(loaded.source, find_compiler(CPP)), entry_name(loaded.source))
+    return FrozenKernel(kernel_key(loaded.source, find_compiler(CPP)), loaded.library.name, entry_name(loaded.source))
 
 
 def _program(program: HostProgram, entries: Mapping[int, str]) -> FrozenProgram:

@@ -10,8 +10,9 @@ import pickle
 import sys
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
@@ -21,10 +22,11 @@ from .. import torch_bisector
 from ..c_like.cache import digest
 from ..torch_logs import is_read
 from . import private
+from .artifact import pack, unpack
 from .entry import StoredBackward, StoredForward
 from .identity import identity_lines
 from .key import NotCacheableError, key_lines
-from .store import Store, discard, own_store
+from .store import Store, discard, is_own, own_store, read_bytes
 
 if TYPE_CHECKING:
     from ..config import Config
@@ -163,7 +165,7 @@ class GraphSession:
         log.debug("key %s after %.4f s", self._key, time.perf_counter() - started)
         symbols = private.backed_symbols(args)
         assert self._store is not None
-        for path, content in self._store.contents(self._key):
+        for path, content in self._contents(self._key):
             try:
                 entry = _unpickled(content)
                 if not private.guards_hold(entry.guards_expr, symbols):
@@ -180,9 +182,26 @@ class GraphSession:
         counters["inductile"]["graphs that the cache does not have"] += 1
         return None
 
+    def _contents(self, key: str) -> Iterator[tuple[Path, bytes]]:
+        """Entries of a key: in our folder, and those that artifacts have brought, which go there."""
+        assert self._store is not None
+        yield from self._store.contents(key)
+        folders = private.loaded_artifacts(key)
+        if folders and all(map(is_own, folders)):
+            for path in sorted(folders[-1].iterdir()):
+                content = None if path.name.startswith(".") else _unpacked(path)
+                if content is not None:
+                    self._store.write(key, content)
+                    path.unlink()
+                    yield path, content
+
     def _key_of(self, module: torch.fx.GraphModule, args: Sequence[Any], aot_config: Any) -> str:
         devices = {str(each.device) for each in args if isinstance(each, torch.Tensor)}
-        lines = [*identity_lines(devices), self._options, *key_lines(module, args, aot_config)]
+        lines = [
+            *identity_lines(devices),
+            self._options,
+            *key_lines(module, args, aot_config, private.current_shape_env()),
+        ]
         return private.PREFIX + digest("\n".join(lines).encode())
 
     def _revived(
@@ -192,6 +211,8 @@ class GraphSession:
         with without_modes():
             compiled = entry.wrap_post_compile(args, aot_config, {})
         private.add_guards(expression, symbols)
+        assert self._key is not None
+        self._record(self._key, entry, content)
         counters["aot_autograd"]["autograd_cache_hit"] += 1
         counters["inductile"]["graphs from the cache"] += 1
         log.info("from the cache: %s", self._key)
@@ -224,7 +245,7 @@ class GraphSession:
         """What AOTAutograd calls when all graphs are compiled."""
         try:
             with without_modes():
-                content = self._content(entry)
+                content, kept = self._content(entry)
         except (NotCacheableError, pickle.PicklingError, TypeError, AttributeError, ValueError) as error:
             counters["aot_autograd"]["autograd_cache_bypass"] += 1
             _bypassed(str(error))
@@ -235,9 +256,18 @@ class GraphSession:
             self._store.write(key, content)
             counters["aot_autograd"]["autograd_cache_saved"] += 1
             log.info("kept %d bytes as %s", len(content), key)
-        private.record(key, entry, content)
+        self._record(key, kept, content)
 
-    def _content(self, entry: Any) -> bytes:
+    def _record(self, key: str, entry: Any, content: bytes) -> None:
+        """Let artifacts and precompiled packages have an entry."""
+        graphs = [half.result for half in (entry.compiled_fw, entry.compiled_bw) if isinstance(half, StoredForward)]
+        if self._store is not None and graphs:
+            kernels = {each.key: each.symbol for graph in graphs for each in graph.data.kernels.values()}
+            private.record(key, pack(content, kernels))
+        private.precompile(entry)
+
+    def _content(self, entry: Any) -> tuple[bytes, Any]:
+        """An entry as data, and pickled."""
         if self._refused:
             raise NotCacheableError(self._refused)
         failed = [name for each in self._live.values() for name in each.report.failures]
@@ -246,20 +276,30 @@ class GraphSession:
         entry.guards_expr = private.guards_of(self._symbols)
         if private.is_bundled():
             entry.pre_save()  # the caller pickles it too
-            return pickle.dumps(entry)
+            return pickle.dumps(entry), entry
         stored = copy.copy(entry)
-        stored.compiled_fw = StoredForward(self._graph_of(entry.compiled_fw))
+        stored.compiled_fw = StoredForward(self._data_of(entry.compiled_fw))
         if entry.compiled_bw is not None:
             backward = entry.compiled_bw
             stored.compiled_bw = StoredBackward(
-                self._graph_of(backward), backward.backward_state_indices, backward.num_symints_saved_for_bw_
+                self._data_of(backward), backward.backward_state_indices, backward.num_symints_saved_for_bw_
             )
         for name in ("aot_joint_graph_str", "aot_forward_graph_str", "aot_backward_graph_str", "min_cut_info_str"):
             setattr(stored, name, None)
-        return pickle.dumps(stored)
+        return pickle.dumps(stored), stored
 
-    def _graph_of(self, half: Any) -> Any:
-        return self._live[half.fx_graph_cache_info[0]]
+    def _data_of(self, half: Any) -> Any:
+        return copy.copy(self._live[half.fx_graph_cache_info[0]])
+
+
+def _unpacked(path: Path) -> bytes | None:
+    """The content of an artifact; None, with a warning, for one that is damaged or somebody else's."""
+    artifact = read_bytes(path)
+    try:
+        return None if artifact is None else unpack(artifact)
+    except (ValueError, KeyError) as error:
+        discard(path, str(error))
+        return None
 
 
 def _unpickled(content: bytes) -> Any:

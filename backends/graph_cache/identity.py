@@ -76,12 +76,17 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 @cache
-def _versions() -> tuple[str, ...]:
+def code_version() -> str:
+    """Our code, as a digest."""
     stamp, files = _sources()
-    code = Remembered("code").get(stamp, lambda: _digest(files))
+    return Remembered("code").get(stamp, lambda: _digest(files))
+
+
+@cache
+def _versions() -> tuple[str, ...]:
     version = torch.version
     return (
-        f"inductile {code}",
+        f"inductile {code_version()}",
         f"torch {torch.__version__} {version.git_version} {version.cuda} {getattr(version, 'hip', None)}",
         f"python {sys.version} {sys.implementation.cache_tag}",
     )
@@ -89,7 +94,7 @@ def _versions() -> tuple[str, ...]:
 
 @cache
 def _machine() -> str:
-    return f"machine {platform.machine()} {os.cpu_count()} {_processor()}"
+    return f"machine {platform.machine()} {os.cpu_count()} {processor_digest()}"
 
 
 @cache
@@ -114,7 +119,7 @@ def _compiler(wanted: str, path: str, capability: str) -> str:
     program = shutil.which(words[0], path=path) if words[0] else None
     if program is None:
         return "compiler none"
-    stamp = f"{wanted} {path} {capability} {_processor()} {_stamp([program, os.path.realpath(program)])}"
+    stamp = f"{wanted} {path} {capability} {processor_digest()} {_stamp([program, os.path.realpath(program)])}"
     return "compiler " + Remembered("compiler").get(stamp, _identity_of_compiler)
 
 
@@ -126,7 +131,7 @@ def _identity_of_compiler() -> str:
 
 
 @cache
-def _processor() -> str:
+def processor_digest() -> str:
     """What of the processor's description matters, as a digest."""
     from ..c_like.processor import processor
 

@@ -48,9 +48,12 @@ _QUIET_GRAPH_META = frozenset({"dynamo_compile_id", "backend_id", "dynamo_flat_n
 
 
 class GraphText:
-    """The text of a graph for a list of fake inputs. Symbols are numbered by the inputs that bring them."""
+    """The text of a graph for a list of fake inputs. Symbols are numbered by the inputs that bring them.
 
-    def __init__(self, args: Sequence[Any]) -> None:
+    What is known of them is text too, so that an entry adds no guard to those that compiling the graph would.
+    """
+
+    def __init__(self, args: Sequence[Any], shape_env: Any = None) -> None:
         self.symbols: dict[Any, str] = {}
         self.lines: list[str] = []
         self._storages: dict[int, int] = {}
@@ -61,6 +64,8 @@ class GraphText:
                 if each.node.expr.is_Symbol:
                     self.symbols.setdefault(each.node.expr, f"i{number}")
         self.lines += [self._argument(each) for each in args]
+        if shape_env is not None:
+            self.lines += self._facts(shape_env)
 
     def add_graph(self, graph: GraphModule) -> None:
         """Write down a graph, and the graphs inside of it."""
@@ -134,11 +139,25 @@ class GraphText:
     def _number(self, number: int | torch.SymInt) -> str:
         if isinstance(number, int):
             return str(number)
-        expression = number.node.expr
-        unknown = expression.free_symbols - self.symbols.keys()
-        if unknown:
+        if number.node.expr.free_symbols - self.symbols.keys():
             raise NotCacheableError("a size is a symbol that no input is")
-        return str(expression.xreplace({s: type(s)(self.symbols[s]) for s in expression.free_symbols}))
+        return self._renamed(number.node.expr)
+
+    def _renamed(self, expression: Any) -> str:
+        known = expression.free_symbols & self.symbols.keys()
+        return str(expression.xreplace({s: type(s)(self.symbols[s]) for s in known}))
+
+    def _facts(self, shape_env: Any) -> Iterator[str]:
+        """Ranges and guards of the symbols so far, and what torch was told to optimize for."""
+        if any(str(symbol).startswith("z") for symbol in shape_env.var_to_sources):
+            raise NotCacheableError("a number that is no integer is a symbol")  # passes fix some of them
+        for symbol, name in self.symbols.items():
+            yield f"range {name} {shape_env.var_to_range.get(symbol)}"
+        for symbol, hint in shape_env.var_to_hint_override.items():
+            yield f"hint {self._renamed(symbol)} {hint}"
+        for guard in shape_env.guards:
+            if guard.expr.free_symbols & self.symbols.keys():
+                yield f"guard {self._renamed(guard.expr)}"
 
 
 def callable_text(target: Any) -> str:
@@ -257,9 +276,9 @@ def aot_text(aot_config: Any) -> str:
     return ", ".join(f"{name}={getattr(aot_config, name, None)!r}" for name in names)
 
 
-def key_lines(graph: GraphModule, args: Sequence[Any], aot_config: Any) -> list[str]:
-    """All lines for a graph. Raises NotCacheableError."""
-    text = GraphText(args)
+def key_lines(graph: GraphModule, args: Sequence[Any], aot_config: Any, shape_env: Any) -> list[str]:
+    """All lines for a graph, whose symbols belong to a ShapeEnv. Raises NotCacheableError."""
+    text = GraphText(args, shape_env)
     text.add_graph(graph)
     sdp = [
         f"{name} {getattr(torch.backends.cuda, name)()}" for name in _SDP_SWITCHES if hasattr(torch.backends.cuda, name)

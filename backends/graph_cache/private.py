@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, Protocol
 
 import torch
@@ -25,8 +26,8 @@ from torch._inductor.output_code import OutputCode
 
 __all__ = [
     "PREFIX", "GraphCompiler", "OutputCode", "Session", "add_guards", "aot_look_up", "as_serializable", "asking",
-    "backed_symbols", "guards_hold", "guards_of", "is_bundled", "is_forced", "is_switched_off", "lost_guards", "record",
-    "with_cache_info", "without_shape_guards",
+    "backed_symbols", "current_shape_env", "guards_hold", "guards_of", "is_bundled", "is_forced", "is_switched_off", "loaded_artifacts",
+    "lost_guards", "precompile", "record", "with_cache_info", "without_shape_guards",
 ]  # fmt: skip
 
 PREFIX = "inductile-"
@@ -144,8 +145,8 @@ def backed_symbols(args: Sequence[Any]) -> list[torch.SymInt]:
 def guards_of(symbols: Sequence[torch.SymInt]) -> str | None:
     """What must hold of integer inputs, as an expression of `t0`, `t1`, ...: guards, ranges, and which are equal.
 
-    None for nothing. Raises ValueError for a guard on what is not one of them. `ShapeEnv.get_pruned_guards` would leave
-    out those on symbols that were found equal to others since.
+    None for nothing. Raises ValueError for a guard on one of them together with something else.
+    `ShapeEnv.get_pruned_guards` would leave out those on symbols that were found equal to others since.
     """
     if not symbols:
         return None
@@ -153,11 +154,17 @@ def guards_of(symbols: Sequence[torch.SymInt]) -> str | None:
     known = set().union(*(symbol.node.expr.free_symbols for symbol in symbols))
     guards = []
     for guard in shape_env.guards:
-        unknown = shape_env.simplify(guard.expr).free_symbols - known
-        if unknown:
-            raise ValueError(f"a guard is on {', '.join(map(str, unknown))}")
-        guards.append(guard)
+        mentioned = shape_env.simplify(guard.expr).free_symbols
+        if mentioned & known and mentioned - known:
+            raise ValueError(f"a guard is on {', '.join(map(str, mentioned))}")
+        if mentioned & known:
+            guards.append(guard)
     return shape_env.produce_guards_expression(placeholders=symbols, guards=guards)
+
+
+def current_shape_env() -> Any:
+    """The ShapeEnv of the compile that runs, None without one. Uses `AOTAutogradCache._get_shape_env`."""
+    return AOTAutogradCache._get_shape_env()
 
 
 def guards_hold(expression: str | None, symbols: Sequence[torch.SymInt]) -> bool:
@@ -230,5 +237,29 @@ def _unreachable(*_: Any) -> Any:
     raise AssertionError("a look-up compiles nothing")
 
 
-def record(key: str, entry: Any, content: bytes) -> None:
-    """Let `torch.compiler.save_cache_artifacts` and precompiled packages have an entry."""
+def record(key: str, content: bytes) -> None:
+    """Let `torch.compiler.save_cache_artifacts` have an entry.
+
+    As one of AOTAutograd's cache, which `load_cache_artifacts` writes into torch's folder: a kind of ours would be
+    unknown to a process that has not imported this package yet, and all other artifacts would be lost with it.
+    """
+    from torch.compiler._cache import CacheArtifactManager
+
+    CacheArtifactManager.record_artifact("aot_autograd", key, content)
+
+
+def loaded_artifacts(key: str) -> list[Path]:
+    """Folders from that of torch's caches to where `load_cache_artifacts` has put entries of a key; empty for none."""
+    place = Path(AOTAutogradCache._get_tmp_dir_for_key(key))
+    return [place.parent.parent, place.parent, place] if place.is_dir() else []
+
+
+def precompile(entry: Any) -> None:
+    """Let `torch._dynamo.config.caching_precompile` have an entry. Uses `PrecompileContext`."""
+    from torch._dynamo.precompile_context import PrecompileContext
+    from torch._functorch._aot_autograd.aot_autograd_result import BundledAOTAutogradCacheArtifact
+
+    name = entry.sanitized_aot_config.precompile_backend_id
+    if is_bundled() and name is not None:
+        entry.sanitized_aot_config.precompile_backend_id = None
+        PrecompileContext.record_artifact(BundledAOTAutogradCacheArtifact(name, entry))

@@ -84,7 +84,18 @@ def _is_own(path: Path, status: os.stat_result) -> bool:
 
 
 def read(path: Path) -> bytes | None:
-    """The content of a file that this user alone may have written; None, with a warning, for any other, or damage."""
+    """The content of an entry that this user alone may have written; None, with a warning, for any other, or damage."""
+    content = read_bytes(path)
+    if content is None:
+        return None
+    if content.startswith(_MAGIC) and digest(content[len(_MAGIC) :]) == path.name:
+        return content[len(_MAGIC) :]
+    discard(path, "it is damaged")
+    return None
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """The bytes of a file that this user alone may have written; None, with a warning, for any other."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -96,11 +107,7 @@ def read(path: Path) -> bytes | None:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode) or not _is_own(path, status):
             return None
-        content = file.read()
-    if content.startswith(_MAGIC) and digest(content[len(_MAGIC) :]) == path.name:
-        return content[len(_MAGIC) :]
-    discard(path, "it is damaged")
-    return None
+        return file.read()
 
 
 def discard(path: Path, reason: str) -> None:

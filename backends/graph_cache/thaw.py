@@ -7,21 +7,24 @@ import functools
 import importlib
 import pickle
 import struct
+import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ..c_like.cache import cache_dir, find_entry
+from ...errors import UserError
+from ..c_like.cache import cache_dir, find_entry, keep_library, write_entry
 from ..c_like.calls import Entry, Failure, launch_table
 from ..graph_report import GraphReport, keep_report
 from ..host.arena import shared_arena
 from ..host.copies import OnCopies
 from ..host.executable import HostProgram
 from ..runnable import Outputs, RunnableGraph
+from .identity import code_version, processor_digest
 
 Recipe = tuple[str, Any]
 """What an object is, and what it is made from; see `_RECIPES`."""
@@ -29,9 +32,10 @@ Recipe = tuple[str, Any]
 
 @dataclass(frozen=True)
 class FrozenKernel:
-    """A kernel by its key in the cache, and the C name of its entry."""
+    """A kernel by its key in the cache, the file that it is in, and the C name of its entry."""
 
     key: str
+    library: str
     symbol: str
 
 
@@ -48,7 +52,13 @@ class FrozenProgram:
 
 @dataclass(frozen=True)
 class FrozenGraph:
-    """A compiled graph. `cold` is what only a person, or a cache without the kernels, asks for: their texts."""
+    """A compiled graph.
+
+    cold:      what only a person, or a cache without the kernels, asks for: their texts
+    made_by:   our code; other code may call what programs name otherwise
+    processor: what the machine code is for
+    libraries: that code by the names of its files, where the graph is to leave this cache
+    """
 
     program: FrozenProgram
     kernels: dict[str, FrozenKernel]
@@ -59,6 +69,9 @@ class FrozenGraph:
     report: GraphReport
     region: str
     nvtx: bool
+    made_by: str
+    processor: str
+    libraries: dict[str, bytes]
 
 
 class ColdTexts(Mapping[str, str]):
@@ -96,13 +109,19 @@ class StoredGraph(RunnableGraph):
         return StoredGraph, (self.data,)
 
     def post_compile(self, *_: Any) -> None:
-        """Load the kernels and make the program. Errors of the compiler, where kernels have to be built again."""
-        data = self.data
+        """Load the kernels and make the program.
+
+        Raises UserError for a graph of another version, and errors of the compiler where kernels are built again.
+        """
+        data, started = self.data, time.perf_counter()
+        if data.made_by != code_version():
+            raise UserError("the graph was compiled by another version of inductile", "compile it again")
         kernels = load_kernels(data)
         program = _program(data.program, kernels)
         program.sources = ColdTexts(program.sources, data.cold)  # pyright: ignore[reportAttributeAccessIssue]
         report = data.report
         report.sources = program.sources
+        report.seconds = {"load": time.perf_counter() - started}
         super().__init__(program, data.constants, data.arrangements, data.outputs, report, data.region, data.nvtx)
         keep_report(report)
 
@@ -118,13 +137,28 @@ def load_kernels(data: FrozenGraph) -> dict[str, int]:
                 found[name] = _address(*place)
             except (OSError, AttributeError):
                 continue  # damage: the compiler tells of it
+    if data.libraries and len(found) < len(data.kernels) and data.processor == processor_digest():
+        found |= _embedded(data, folder)
     missing = [name for name in data.kernels if name not in found]
     if missing:
         from ..c_like.library import compile_kernels
+        from ..cpp.language import CPP
 
         sources = _unpacked(data.cold)[1]
-        loaded = compile_kernels([sources[name] for name in missing])
+        loaded = compile_kernels([replace(sources[name], language=CPP) for name in missing])
         found |= {name: each.entry for name, each in zip(missing, loaded, strict=True)}
+    return found
+
+
+def _embedded(data: FrozenGraph, folder: Path) -> dict[str, int]:
+    """Addresses of kernels from the libraries that came with a graph; they are in the cache from now on."""
+    paths = {name: keep_library(folder, content) for name, content in data.libraries.items()}
+    found: dict[str, int] = {}
+    for name, each in data.kernels.items():
+        path = paths.get(each.library)
+        if path is not None:
+            write_entry(folder, each.key, path, each.symbol)
+            found[name] = _address(path, each.symbol)
     return found
 
 

@@ -33,9 +33,8 @@ def run(function: Callable[..., Any], *inputs: Any, dynamic: bool | None = None,
         if isinstance(one, torch.Tensor):
             assert (one.dtype, one.stride(), one.requires_grad) == (other.dtype, other.stride(), other.requires_grad)
     if any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs) and torch.is_grad_enabled():
-        for outputs, leaves in ((results, given), (expected, inputs)):
-            sum(x.sum() for x in tree_leaves(outputs) if isinstance(x, torch.Tensor) and x.requires_grad).backward()
-            del leaves
+        for outputs in (results, expected):
+            torch.autograd.backward([x.sum() for x in tree_leaves(outputs) if x.requires_grad])
         for one, other in zip(given, inputs, strict=True):
             torch.testing.assert_close(one.grad, other.grad)
             one.grad = other.grad = None
@@ -45,21 +44,19 @@ def run(function: Callable[..., Any], *inputs: Any, dynamic: bool | None = None,
 
 
 def _copies(inputs: tuple[Any, ...]) -> list[Any]:
-    """The same tensors in memory of their own, views of one memory as such."""
+    """The same tensors in memory of their own, where they share none with each other; else views as they are."""
+    places = [x.untyped_storage().data_ptr() for x in inputs if isinstance(x, torch.Tensor)]
     memory: dict[int, torch.Tensor] = {}
-    copies = []
+    copies: list[Any] = []
     for each in inputs:
         if not isinstance(each, torch.Tensor):
             copies.append(each)
-            continue
-        if each.requires_grad or each.is_conj():
-            copy = each.detach().conj().resolve_conj().conj() if each.is_conj() else each.detach().clone()
-            copies.append(copy.requires_grad_(each.requires_grad))
-            continue
-        storage = each.untyped_storage()
-        length = storage.nbytes() // each.element_size()
-        whole = memory.setdefault(
-            storage.data_ptr(), torch.empty(0, dtype=each.dtype).set_(storage, 0, (length,), (1,)).clone()
-        )
-        copies.append(whole.as_strided(each.shape, each.stride(), each.storage_offset()))
+        elif places.count(place := each.untyped_storage().data_ptr()) == 1:
+            copy = torch.empty_strided(each.shape, each.stride(), dtype=each.dtype).copy_(each.detach())
+            copies.append(copy.conj_physical().conj() if each.is_conj() else copy.requires_grad_(each.requires_grad))
+        else:
+            base = each._base
+            assert base is not None
+            whole = memory.setdefault(place, base.clone())
+            copies.append(whole.as_strided(each.shape, each.stride(), each.storage_offset()))
     return copies

@@ -1,0 +1,46 @@
+"""Entries that travel: the content of one, with the machine code of the kernels that it names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..c_like.cache import cache_dir, digest, find_entry, keep_library, write_entry
+
+_MAGIC = b"inductile artifact 1\n"
+
+
+def pack(content: bytes, kernels: Mapping[str, str]) -> bytes:
+    """The bytes of an artifact; `kernels` are the C names of kernels by their keys. One that is lost is left out."""
+    folder = cache_dir("cpp")
+    found = {key: place for key in kernels if (place := find_entry(folder, key, set())) is not None}
+    libraries = {path.name: path.read_bytes() for path, _ in found.values()}
+    head = {
+        "content": len(content),
+        "libraries": {name: len(code) for name, code in libraries.items()},
+        "kernels": {key: [path.name, symbol] for key, (path, symbol) in found.items()},
+    }
+    text = json.dumps(head).encode()
+    return b"".join((_MAGIC, f"{len(text)}\n".encode(), text, content, *libraries.values()))
+
+
+def unpack(artifact: bytes) -> bytes:
+    """The content of an artifact; its kernels are in the cache from now on. Raises ValueError for what is none."""
+    if not artifact.startswith(_MAGIC):
+        raise ValueError("it is no artifact")
+    length, _, rest = artifact[len(_MAGIC) :].partition(b"\n")
+    head = json.loads(rest[: int(length)])
+    position = int(length)
+    content = rest[position : (position := position + head["content"])]
+    folder = cache_dir("cpp")
+    paths: dict[str, Path] = {}
+    for name, size in head["libraries"].items():
+        code = rest[position : (position := position + size)]
+        if f"{digest(code)}.so" != name:
+            raise ValueError(f"{name} is damaged")
+        paths[name] = keep_library(folder, code)
+    for key, (name, symbol) in head["kernels"].items():
+        if not (folder / f"{Path(key).name}.json").exists():
+            write_entry(folder, Path(key).name, paths[name], symbol)
+    return content

@@ -1,0 +1,136 @@
+"""Files of the cache: what is damaged or somebody else's costs a warning and a compile; what travels arrives."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from inductile.backends.graph_cache import front, store
+from inductile.backends.graph_cache.store import Store
+
+from .harness import run
+
+X = torch.arange(12.0).reshape(3, 4) / 7 - 0.5
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("INDUCTILE_GRAPH_CACHE", "1")
+    monkeypatch.setattr(front, "own_store", lambda: Store(tmp_path))
+    store._warn.cache_clear()
+    yield tmp_path
+    store._warn.cache_clear()
+
+
+def double(x: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x) * 2
+
+
+class Harm:
+    """What must not be unpickled."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return pytest.fail, ("it was unpickled",)
+
+
+def entries(folder: Path) -> list[Path]:
+    return list(folder.glob("inductile-*/*"))
+
+
+def test_damage_is_one_warning_and_a_compile(folder: Path) -> None:
+    assert run(double, X) == "miss"
+    (entry,) = entries(folder)
+    entry.write_bytes(entry.read_bytes()[:-7])
+    with pytest.warns(UserWarning, match="damaged") as told:
+        assert run(double, X) == "miss"
+    assert len(told) == 1
+    (entry,) = entries(folder)
+    entry.unlink()
+    Store(folder).write(entry.parent.name, pickle.dumps("no entry"))
+    with pytest.warns(UserWarning, match="AttributeError"):
+        assert run(double, X) == "miss"
+    assert run(double, X) == "hit"
+
+
+def test_what_others_may_write_is_not_read(folder: Path) -> None:
+    assert run(double, X) == "miss"
+    (entry,) = entries(folder)
+    content = pickle.dumps(Harm())
+    key = entry.parent.name
+    entry.unlink()
+    Store(folder).write(key, content)
+    (planted,) = entries(folder)
+    planted.chmod(0o666)
+    with pytest.warns(UserWarning, match="others may write"):
+        assert run(double, X) == "miss"
+    planted.chmod(0o600)
+    planted.parent.chmod(0o777)
+    with pytest.warns(UserWarning, match="others may write"):
+        assert run(double, X) == "miss"
+    planted.parent.chmod(0o700)
+    if os.geteuid() == 0:
+        os.chown(planted, 12345, -1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert run(double, X) in ("hit", "miss")
+
+
+def test_switches() -> None:
+    assert run(double, X) == "bypass"  # as all other tests run
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INDUCTILE_GRAPH_CACHE", "1")
+        assert run(double, X, cache_graphs=False) == "bypass"
+        assert run(double, X, cache=False) == "bypass"
+        assert run(double, X, verify_each="ir") == "bypass"
+        with torch._inductor.config.patch(fx_graph_cache=False):
+            assert run(double, X) == "bypass"
+        with torch.compiler.config.patch(force_disable_caches=True):
+            assert run(double, X) == "bypass"
+
+
+SCRIPT = """
+import sys, warnings, torch
+from pathlib import Path
+from torch._dynamo.utils import counters
+warnings.simplefilter("error")
+torch.compiler.load_cache_artifacts(Path(sys.argv[1]).read_bytes())
+x = torch.arange(12.0).reshape(3, 4) / 7 - 0.5
+def double(x):
+    return torch.relu(x) * 2
+compiled = torch.compile(double, backend="inductile", options={"cache_graphs": True})
+torch.testing.assert_close(compiled(x), double(x))
+y = x.clone().requires_grad_()
+compiled(y).sum().backward()
+torch.testing.assert_close(y.grad, 2.0 * (x > 0))
+assert counters["inductile"] == {"graphs from the cache": 2}, counters["inductile"]
+assert "xdsl" not in sys.modules
+with open(sys.argv[2], "rb") as file:
+    loaded = torch.compiler.load_compiled_function(file)
+torch.testing.assert_close(loaded(x), double(x))
+assert "xdsl" not in sys.modules
+"""
+
+
+def test_artifacts_and_compiled_functions_travel(folder: Path, tmp_path: Path) -> None:
+    assert run(double, X) == "miss"
+    assert run(double, X.clone().requires_grad_()) == "miss"
+    saved = torch.compiler.save_cache_artifacts()
+    assert saved is not None and all(name.startswith("inductile-") for name in saved[1].aot_autograd_artifacts)
+    (tmp_path / "artifacts").write_bytes(saved[0])
+    torch.compiler.reset()
+    ahead = torch.compile(double, backend="inductile", fullgraph=True).aot_compile(((X,), {}))
+    torch.testing.assert_close(ahead(X), double(X))
+    ahead.save_compiled_function(str(tmp_path / "function"))
+    (tmp_path / "script.py").write_text(SCRIPT)
+    elsewhere = {"INDUCTILE_CACHE_DIR": str(tmp_path / "a"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "b")}
+    files = [str(tmp_path / name) for name in ("script.py", "artifacts", "function")]
+    done = subprocess.run([sys.executable, *files], env=os.environ | elsewhere, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
