@@ -10,9 +10,12 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 from ..lowering.registry import module_of_pass
-from ..passes.remarks import Remark
+
+if TYPE_CHECKING:  # graphs from the cache load nothing of the compiler
+    from ..passes.remarks import Remark
 
 ROOT = __name__.partition(".")[0]
 FUSION = {
