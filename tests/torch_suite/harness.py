@@ -49,6 +49,15 @@ def in_place_of_inductor(backend: str) -> Iterator[None]:
         setattr(entry, "compile_fx", original)  # noqa: B010
 
 
+@contextlib.contextmanager
+def symbolic_sizes(wanted: bool) -> Iterator[None]:
+    """Have Dynamo make symbols of all sizes, where a test does not say otherwise."""
+    import torch._dynamo
+
+    with torch._dynamo.config.patch(assume_static_by_default=False) if wanted else contextlib.nullcontext():
+        yield
+
+
 #: options of Inductor that this package has under the same name, and with the same meaning
 SHARED_OPTIONS = ("fallback_random", "emulate_precision_casts")
 

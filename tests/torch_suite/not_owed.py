@@ -46,7 +46,10 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
 VALUES = re.compile(r"Tensor-likes are not|Scalars are not|Mismatched elements|not close")
 
 #: the name of a test without its device -> why it is not owed
-TESTS: dict[str, str] = {}
+TESTS: dict[str, str] = {
+    "test_buffer_batch_norm": "expects what it calls a fault of torch, one write too many; here it is eager's count",
+    "test_uniform": "compares random numbers with eager's, which takes `fallback_random`",
+}
 
 _FRAME = re.compile(r'^  File "([^"]+)", line (\d+), in (\S+)$', re.M)
 _PACKAGE = Path(__file__).parents[2]

@@ -60,7 +60,7 @@ def work(args: argparse.Namespace) -> int:
         with own.open("a") as out:
             out.write(json.dumps(died) + "\n")
         running.unlink()
-    with harness.in_place_of_inductor(args.backend):
+    with harness.in_place_of_inductor(args.backend), harness.symbolic_sizes(args.dynamic):
         module = harness.load(Path(args.file) if args.file else Path(args.checkout) / args.path)
         tests = harness.tests_of(module, args.classes, args.only)
         if args.failures:
@@ -106,6 +106,7 @@ def main() -> int:
     p.add_argument("--only", default="", help="pattern of names of tests")
     p.add_argument("--device", default="cpu", help="suffix of the names of tests")
     p.add_argument("--backend", default="inductile")
+    p.add_argument("--dynamic", action="store_true", help="symbolic sizes from the first call on")
     p.add_argument("--failures", action="store_true", help="only what failed with inductile")
     p.add_argument("--jobs", type=int, default=1)
     p.add_argument("--threads", type=int, default=1, help="threads of torch in each process")
