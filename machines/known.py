@@ -85,9 +85,7 @@ KNOWN: tuple[Target, ...] = (
         rates={32: 8_100, 64: 254},
         processors=40,
         threads=1024,
-        shared_bytes=64 << 10,
         cache_bytes=4 << 20,
-        matrix_rates={16: 65_000},
     ),
     GpuTarget(
         "cuda:80",
@@ -96,8 +94,6 @@ KNOWN: tuple[Target, ...] = (
         bandwidth=2000,
         rates={32: 19_500, 64: 9_700},
         processors=108,
-        shared_bytes=164 << 10,
-        matrix_rates={16: 312_000, 32: 156_000},
     ),
     GpuTarget(
         "cuda:86",
@@ -107,9 +103,7 @@ KNOWN: tuple[Target, ...] = (
         rates={32: 37_400, 64: 585},
         processors=84,
         threads=1536,
-        shared_bytes=100 << 10,
         cache_bytes=6 << 20,
-        matrix_rates={16: 150_000, 32: 75_000},
     ),
     GpuTarget(
         "cuda:89",
@@ -119,9 +113,7 @@ KNOWN: tuple[Target, ...] = (
         rates={32: 82_600, 64: 1_290},
         processors=128,
         threads=1536,
-        shared_bytes=100 << 10,
         cache_bytes=72 << 20,
-        matrix_rates={16: 165_000, 32: 82_600},
     ),
     GpuTarget(
         "cuda:90",
@@ -131,9 +123,7 @@ KNOWN: tuple[Target, ...] = (
         copied=3000,  # a copy of float32
         rates={32: 67_000, 64: 34_000},
         processors=132,
-        shared_bytes=228 << 10,
         cache_bytes=50 << 20,
-        matrix_rates={16: 989_000, 32: 495_000},
         products=MappingProxyType(_PRODUCTS_OF_HOPPER),
         attention=MappingProxyType(_ATTENTION_OF_HOPPER),
         row_sums=MappingProxyType(_ROW_SUMS_OF_HOPPER),
@@ -145,9 +135,7 @@ KNOWN: tuple[Target, ...] = (
         bandwidth=8000,
         rates={32: 75_000, 64: 37_000},
         processors=148,
-        shared_bytes=228 << 10,
         cache_bytes=126 << 20,
-        matrix_rates={16: 2_250_000, 32: 1_100_000},
     ),
     GpuTarget(
         "cuda:120",
@@ -157,9 +145,7 @@ KNOWN: tuple[Target, ...] = (
         rates={32: 104_800, 64: 1_640},
         processors=170,
         threads=1536,
-        shared_bytes=100 << 10,
         cache_bytes=96 << 20,
-        matrix_rates={16: 209_500, 32: 104_800},
     ),
     GpuTarget(
         "hip:gfx90a",
@@ -170,9 +156,7 @@ KNOWN: tuple[Target, ...] = (
         warp=64,
         processors=104,
         warps=16,
-        shared_bytes=64 << 10,
         cache_bytes=8 << 20,
-        matrix_rates={16: 191_500},
     ),
     GpuTarget(
         "hip:gfx942",
@@ -183,9 +167,7 @@ KNOWN: tuple[Target, ...] = (
         warp=64,
         processors=304,
         warps=16,
-        shared_bytes=64 << 10,
         cache_bytes=256 << 20,
-        matrix_rates={16: 1_307_000, 32: 653_700},
     ),
     GpuTarget(
         "hip:gfx1100",
@@ -194,8 +176,6 @@ KNOWN: tuple[Target, ...] = (
         bandwidth=960,
         rates={32: 61_400, 64: 1_900},
         processors=96,
-        shared_bytes=64 << 10,
         cache_bytes=96 << 20,
-        matrix_rates={16: 122_800},
     ),
 )

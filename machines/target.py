@@ -102,16 +102,11 @@ class GpuTarget(Description):
     processors:    streaming multiprocessors or compute units
     warps:         most warps of one program
     threads:       most threads that a processor runs at once
-    shared_bytes:  memory that the threads of one program share
-    registers:     32-bit registers of a processor
     cache_bytes:   the cache that all processors share
     vector_bytes:  what one instruction of a thread loads or stores
     sector_bytes:  what one transaction of the memory moves
     line_bytes:    a cache line
     most_sums:     elements of sums that one program keeps in registers
-    matrix_rates:  bits of an element -> multiplications and additions in a nanosecond on the matrix units, summed in
-                   float32, as the maker says; 32 is TF32 where there is such a thing
-    matrix_bytes:  what rows of operands have to be aligned to for these units
     atomics:       what the memory combines by itself -> the least bits of an element: an "integer" but for products,
                    the "sum" and the "extremum" of floats
     products:      bits of an element, or `TF32` -> measured rates of the library's matrix products
@@ -123,15 +118,11 @@ class GpuTarget(Description):
     processors: int = 108
     warps: int = 32
     threads: int = 2048
-    shared_bytes: int = 160 << 10
-    registers: int = 64 << 10
     cache_bytes: int = 40 << 20
     vector_bytes: int = 16
     sector_bytes: int = 32
     line_bytes: int = 128
     most_sums: int = 16384
-    matrix_rates: Mapping[int, float] = field(default_factory=lambda: _NONE, repr=False)
-    matrix_bytes: int = 16
     atomics: Mapping[str, int] = field(default_factory=lambda: _ATOMICS, repr=False)
     products: Mapping[int, ProductRates] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     attention: Mapping[int, float] = field(default_factory=lambda: _NONE, repr=False)

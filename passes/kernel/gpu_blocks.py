@@ -11,10 +11,6 @@ from ...machines import GpuTarget
 
 #: a larger tile may waste so many times the lanes that the best one wastes
 TOLERATED_WASTE = 1.1
-#: bytes that one memory transaction moves
-SECTOR = 32
-#: columns that one program takes along a strided axis, side by side
-COLUMNS_BYTES = 128
 
 
 @dataclass(frozen=True)
@@ -144,11 +140,14 @@ def tile_along(length: int, most: int, least: int = 32) -> int:
 
 
 def columns_side_by_side(columns: int, bytes_each: int, scanned: int | None, target: GpuTarget) -> int:
-    """Columns of one program; as few as fill a sector where few are scanned, which nothing cuts into parts.
+    """Columns of one program: a cache line of them, or as few as fill a sector where few are scanned.
+
+    Nothing cuts these into parts.
 
     scanned: how many times so many columns are scanned, if they are
     """
-    lanes = max(COLUMNS_BYTES // bytes_each, target.warp)
+    lanes = max(target.line_bytes // bytes_each, target.warp)
     if scanned is not None:
-        lanes = max(min(lanes, power_below(columns * scanned // (2 * target.processors))), SECTOR // bytes_each)
+        fewest = target.sector_bytes // bytes_each
+        lanes = max(min(lanes, power_below(columns * scanned // (2 * target.processors))), fewest)
     return tile_along(columns, lanes, 16)

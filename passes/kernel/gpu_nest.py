@@ -17,7 +17,7 @@ from ...dialects.sym import ZERO
 from ...machines import GpuTarget
 from .axes import Loop, is_loop, loops_in
 from .cost import Access, Nest, Sizes, is_unit
-from .gpu_blocks import SECTOR, GpuBlocks, power_above, power_below, tile_along, waste
+from .gpu_blocks import GpuBlocks, power_above, power_below, tile_along, waste
 from .gpu_legality import box_of, is_innermost
 from .lane_order import hides_order
 from .tiles import extent_of
@@ -88,12 +88,12 @@ class GpuNest:
         """The parallel axis along which the lanes of a program lie; None: along the inner loops' own axes."""
         costs: dict[kernel.ForOp | None, float] = {None: self._cost_of_rows()}
         for loop in (each for each in reversed(self.chain) if not self.decides_bounds(each)):
-            costs[loop] = sum(cost_along(a, loop.axis.data, loop, self.sizes) for a in self.accesses)
+            costs[loop] = sum(cost_along(a, loop, self.sizes, self.target) for a in self.accesses)
         best = min(costs.values())
         return next(loop for loop, cost in costs.items() if cost <= best * 1.05)
 
     def _cost_of_rows(self) -> float:
-        return sum(cost_along(a, a.loops[-1].axis.data, a.loops[-1], self.sizes) for a in self.accesses)
+        return sum(cost_along(a, a.loops[-1], self.sizes, self.target) for a in self.accesses)
 
     def decides_bounds(self, loop: kernel.ForOp) -> bool:
         """Whether bounds of loops inside depend on an axis: its iterations then take turns of their own."""
@@ -176,16 +176,16 @@ class GpuNest:
         return access.bytes * self.trips(axes)
 
 
-def cost_along(access: Access, axis: str, loop: Loop, sizes: Sizes) -> float:
-    """Bytes that an access moves when the lanes of a program lie along an axis."""
-    runs = access.runs(sizes)
-    stride = access.stride(axis)
+def cost_along(access: Access, loop: Loop, sizes: Sizes, target: GpuTarget) -> float:
+    """Bytes that an access moves when the lanes of a program lie along the axis of a loop."""
+    runs, sector = access.runs(sizes), target.sector_bytes
+    stride = access.stride(loop.axis.data)
     if stride is ZERO:
         return runs * access.bytes * SHARED
     if stride is None:
-        return runs * SECTOR
-    lanes = power_above(min(sizes.trips(loop), max(SECTOR // access.bytes, 1)))
-    return runs * min(SECTOR, max(abs(sizes.of(stride)) * access.bytes, SECTOR / lanes))
+        return runs * sector
+    lanes = power_above(min(sizes.trips(loop), max(sector // access.bytes, 1)))
+    return runs * min(sector, max(abs(sizes.of(stride)) * access.bytes, sector / lanes))
 
 
 def may_tile(op: Loop) -> bool:
@@ -193,7 +193,7 @@ def may_tile(op: Loop) -> bool:
     return not (isinstance(op, kernel.ReduceOp) and op.combine is not None)
 
 
-def is_row_of_few(op: Loop, nest: Loop, sizes: Sizes) -> bool:
+def is_row_of_few(op: Loop, nest: Loop, sizes: Sizes, target: GpuTarget) -> bool:
     """Whether lanes lie better along a loop of a nest than along the short ones in it, which are then written out."""
     inner = [each for each in op.body.block.ops if isinstance(each, Loop)]
     lengths = [extent_of(each).as_int() for each in inner if isinstance(each, kernel.ForOp) and is_innermost(each)]
@@ -202,7 +202,7 @@ def is_row_of_few(op: Loop, nest: Loop, sizes: Sizes) -> bool:
     if not all(length is not None and length <= UNROLLED for length in lengths):
         return False
     inside = [access for access in Nest.of(nest).accesses if op in access.loops]
-    along = sum(cost_along(access, op.axis.data, op, sizes) for access in inside)
-    within = sum(cost_along(a, a.loops[-1].axis.data, a.loops[-1], sizes) for a in inside if a.loops[-1] is not op)
-    alone = sum(access.runs(sizes) * SECTOR for access in inside if access.loops[-1] is op)
+    along = sum(cost_along(access, op, sizes, target) for access in inside)
+    within = sum(cost_along(a, a.loops[-1], sizes, target) for a in inside if a.loops[-1] is not op)
+    alone = sum(access.runs(sizes) * target.sector_bytes for access in inside if access.loops[-1] is op)
     return along < within + alone

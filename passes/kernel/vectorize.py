@@ -65,7 +65,7 @@ def _vectorize_for_gpu(function: kernel.FuncOp, target: GpuTarget, sizes: Sizes)
         return
     for op in [each for each in function.body.block.ops if isinstance(each, Loop)]:
         if not (isinstance(op, kernel.ForOp) and is_grid(op)):
-            _rows(op, op, sizes)
+            _rows(op, op, sizes, target)
             continue
         nest = GpuNest(function, op, target, sizes, GpuBlocks())
         inner = [each for each in nest.body.ops if isinstance(each, Loop)]
@@ -73,7 +73,7 @@ def _vectorize_for_gpu(function: kernel.FuncOp, target: GpuTarget, sizes: Sizes)
             _columns(nest, nest.column_axis)
         elif inner and not _takes_lanes(inner):
             for each in inner:
-                _rows(each, op, sizes)
+                _rows(each, op, sizes, target)
 
 
 def _takes_lanes(loops: list[Loop]) -> bool:
@@ -91,17 +91,17 @@ def _columns(nest: GpuNest, column: kernel.ForOp) -> None:
             _lanes(op)
 
 
-def _rows(op: Loop, nest: Loop, sizes: Sizes) -> None:
+def _rows(op: Loop, nest: Loop, sizes: Sizes, target: GpuTarget) -> None:
     """Put lanes along the innermost loops in one of a nest; what is around them runs one after the other."""
     if is_innermost(op):
         _lanes(op)
-    elif is_row_of_few(op, nest, sizes):
+    elif is_row_of_few(op, nest, sizes, target):
         for nested in loops_in(op.body.block):
             _write_out(nested)
         _lanes(op)
     else:
         for nested in (n for region in op.regions for n in region.block.ops if isinstance(n, Loop)):
-            _rows(nested, nest, sizes)
+            _rows(nested, nest, sizes, target)
 
 
 def _lanes(op: Loop) -> None:

@@ -32,8 +32,6 @@ TARGETS = (
         processors=20,
         warps=32,
         threads=2048,
-        shared_bytes=128 << 10,
         cache_bytes=18 << 20,
-        matrix_rates={16: 117_000},
     ),
 )

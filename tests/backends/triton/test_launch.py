@@ -251,7 +251,7 @@ def test_a_card_is_compiled_for_its_own_architecture(properties: dict[str, Any],
 def test_another_kind_of_gpu_needs_its_descriptors_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """A description is entered; text, allocation, stream and guard then follow from torch's device type."""
     family = Family("xpu", "xpu", "triton", triton=TritonNeeds("xpu", str, lambda properties: properties.architecture))
-    monkeypatch.setitem(TARGETS, "xpu:bmg", GpuTarget("xpu:bmg", family, processors=160, shared_bytes=128 << 10))
+    monkeypatch.setitem(TARGETS, "xpu:bmg", GpuTarget("xpu:bmg", family, processors=160))
     assert name_of("xpu", SimpleNamespace(architecture="bmg")) == "xpu:bmg"
     monkeypatch.setattr(f"{__name__}.TEXT", TEXT.replace("cuda:90", "xpu:bmg"))
     source, namespace = _program("""
