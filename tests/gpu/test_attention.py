@@ -62,7 +62,30 @@ def one_batch(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor
     return F.scaled_dot_product_attention(q, k[:1], v[:1], is_causal=True)
 
 
-CASES = [plain, in_float32, causal, stretched_mask, window, causal_mask, one_head, one_batch]
+def repeated(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Keys and values that two heads share, as models repeat them."""
+    k, v = (x[:, :2, None].expand(-1, -1, 2, -1, -1).reshape(q.shape) for x in (k, v))
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def repeated_and_masked(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    rows, columns = _positions(q)
+    k, v = (x[:, :2, None].expand(-1, -1, 2, -1, -1).reshape(q.shape) for x in (k, v))
+    return F.scaled_dot_product_attention(q, k, v, columns <= rows + 3)
+
+
+CASES = [
+    plain,
+    in_float32,
+    causal,
+    stretched_mask,
+    window,
+    causal_mask,
+    one_head,
+    one_batch,
+    repeated,
+    repeated_and_masked,
+]
 
 
 def test_one_head_and_a_wide_bias() -> None:

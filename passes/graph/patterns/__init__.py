@@ -10,7 +10,7 @@ from .._pattern import Pattern, either
 from .attention import ATTENTION
 from .copies import CAT_OF_PARTS, EMBEDDING_OF_RANGE, SLICE_OF_CAT
 from .epilogues import ADDMM_GELU, ADDMM_RELU
-from .grouped_heads import GROUPED_HEADS
+from .grouped_heads import GROUPED_HEADS, GROUPED_HEADS_CUDNN, GROUPED_HEADS_FLASH
 from .products import ADDMM, SUM_OF_PRODUCTS
 
 __all__ = ["PATTERNS", "Pattern", "chosen_patterns", "either", "register_pattern"]
@@ -19,6 +19,8 @@ __all__ = ["PATTERNS", "Pattern", "chosen_patterns", "either", "register_pattern
 PATTERNS: list[Pattern] = [
     ATTENTION,
     GROUPED_HEADS,
+    GROUPED_HEADS_CUDNN,
+    GROUPED_HEADS_FLASH,
     SUM_OF_PRODUCTS,
     ADDMM,
     ADDMM_RELU,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import Attribute, OpResult, SSAValue
 
 from ....dialects.aten import AtenOp
 from ....dialects.sym import ONE
@@ -59,14 +59,57 @@ def _replace(
     query: SSAValue, key: SSAValue, value: SSAValue,
     dropout: Any, causal: Any, mask: Any, scale: Any, root: SSAValue,
 ) -> SSAValue:  # fmt: skip
-    assert isinstance(root, OpResult)
-    types = [result.type for result in root.owner.results]
     options = {"attn_mask": mask, "scale": scale}
-    output, _ = aten._scaled_dot_product_flash_attention_for_cpu(
-        query, key, value, dropout, causal, **options, types=types
+    call = aten._scaled_dot_product_flash_attention_for_cpu
+    return call(query, key, value, dropout, causal, **options, types=_types(root))[0]
+
+
+def _types(root: SSAValue) -> list[Attribute]:
+    assert isinstance(root, OpResult)
+    return [result.type for result in root.owner.results]
+
+
+def _attention_of_cudnn(
+    aten: PatternBuilder, query: Any, key: Any, value: Any,
+    mask: Any, sums: Any, dropout: Any, causal: Any, scale: Any,
+) -> PatternCall:  # fmt: skip
+    return aten._scaled_dot_product_cudnn_attention(
+        query, _repeated(aten, key), _repeated(aten, value), mask, sums, dropout, causal, scale=scale
     )
-    return output
+
+
+def _replace_for_cudnn(
+    aten: ReplacementBuilder,
+    query: SSAValue, key: SSAValue, value: SSAValue,
+    mask: Any, sums: Any, dropout: Any, causal: Any, scale: Any, root: SSAValue,
+) -> SSAValue:  # fmt: skip
+    call = aten._scaled_dot_product_cudnn_attention
+    return call(query, key, value, mask, sums, dropout, causal, scale=scale, types=_types(root))[0]
+
+
+def _flash_attention(
+    aten: PatternBuilder, query: Any, key: Any, value: Any, dropout: Any, causal: Any, scale: Any
+) -> PatternCall:
+    return aten._scaled_dot_product_flash_attention(
+        query, _repeated(aten, key), _repeated(aten, value), dropout, causal, scale=scale
+    )
+
+
+def _replace_flash(
+    aten: ReplacementBuilder,
+    query: SSAValue, key: SSAValue, value: SSAValue,
+    dropout: Any, causal: Any, scale: Any, root: SSAValue,
+) -> SSAValue:  # fmt: skip
+    call = aten._scaled_dot_product_flash_attention
+    return call(query, key, value, dropout, causal, scale=scale, types=_types(root))[0]
 
 
 # a query head finds its key and value by integer division; it computes with the same elements in the same order
 GROUPED_HEADS = Pattern("grouped_heads", _attention, _replace, guard=_guard, is_exact=True, keeps_effects=True)
+#: kernels of GPUs that take groups; others want a head of keys for each of queries
+GROUPED_HEADS_CUDNN = Pattern(
+    "grouped_heads_cudnn", _attention_of_cudnn, _replace_for_cudnn, guard=_guard, is_exact=True, keeps_effects=True
+)
+GROUPED_HEADS_FLASH = Pattern(
+    "grouped_heads_flash", _flash_attention, _replace_flash, guard=_guard, is_exact=True, keeps_effects=True
+)

@@ -1,0 +1,95 @@
+"""`loop-spread-copies`: small inputs of a GPU that get one value are written by nests, which are one kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
+from ...dialects.loop import GenerateOp, LoadOp, YieldOp
+from ...dialects.machine import TargetsAttr, targets_of
+from ...dialects.sym import AxesAttr, MapAttr, symbol
+from ...machines import GpuTarget
+from ..common.estimates import Estimates
+from ..common.functions import functions
+from ..common.memory import written_value
+from ..counters import counter
+from ..remarks import remark
+
+
+@dataclass(frozen=True)
+class SpreadCopies(ModulePass):
+    """Give inputs that a GPU writes with one value a nest each, so that no copy is a launch of its own.
+
+    level:         loop
+    precondition:  `loop-cse` comes before, which would merge the nests; `loop-fuse` and `loop-bufferize` behind make
+                   one kernel of them that writes to the inputs
+    guarantee:     the value of an `aten.copy_` on a GPU that moves less than the memory does while a kernel is launched
+                   is computed for it alone: where another `aten.copy_` before it has the same value, or where that is
+                   an argument, a nest copies it. A kernel that computes one value for several inputs, such as the
+                   lengths of the caches of all layers, writes it to one of them; the others would be copied, by a
+                   launch each. Nothing changes where a function has but one such copy.
+
+        %c = aten.copy_(%p, %v) : T
+        %d = aten.copy_(%q, %v) : T
+    becomes, if there are more of them,
+        %c = aten.copy_(%p, %v) : T
+        %w = loop.generate () { %e = loop.load %v[]  loop.yield %e } : T
+        %d = aten.copy_(%q, %w) : T
+    """
+
+    name = "loop-spread-copies"
+    level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run on every function of the module."""
+        targets = targets_of(op)
+        for function, block in functions(op):
+            estimates = Estimates(function)
+            copies = [each for each in _repeated(block) if _is_small(each, targets, estimates)]
+            for copy in copies if len(copies) > 1 else ():
+                if counter(self.name):
+                    remark("passed", self.name, copy, "copied by a nest")
+                    _spread(block, copy)
+
+
+def _repeated(block: Block) -> list[Operation]:
+    """Copies whose value is an argument, or that of a copy before them."""
+    found: list[Operation] = []
+    seen: set[SSAValue] = set()
+    for op in block.ops:
+        if op.name == "aten.copy_" and written_value(op) is not None:
+            value = op.operands[1]
+            if value.type == op.operands[0].type and (value in seen or isinstance(value, BlockArgument)):
+                found.append(op)
+            seen.add(value)
+    return found
+
+
+def _is_small(copy: Operation, targets: TargetsAttr, estimates: Estimates) -> bool:
+    type_ = copy.operands[1].type
+    assert isinstance(type_, TensorType)
+    target = targets.target(type_.device)
+    size = 2 * estimates.product(type_.shape) * ITEM_SIZES.get(torch_name(type_.element), 16)
+    return isinstance(target, GpuTarget) and size < target.launch_bytes
+
+
+def _spread(block: Block, copy: Operation) -> None:
+    """Let a nest make the value of a copy."""
+    value = copy.operands[1]
+    type_ = value.type
+    assert isinstance(type_, TensorType)
+    names = [f"i{k}" for k in range(len(type_.shape))]
+    load = LoadOp.of(value, MapAttr.of(*map(symbol, names)), location=copy.location)
+    body = Region(Block([load, YieldOp.create(operands=load.results)]))
+    axes = AxesAttr.of(*zip(names, type_.shape, strict=True))
+    nest = GenerateOp.of(axes, body, [type_], location=copy.location)
+    nest.results[0].name_hint = value.name_hint
+    block.insert_op_before(nest, copy)
+    copy.operands = [copy.operands[0], nest.results[0]]
