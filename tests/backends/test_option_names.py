@@ -64,6 +64,7 @@ def test_options_without_effect_are_told_of_once() -> None:
     with pytest.warns(UserWarning, match=r"without effect: max_fusion_size, aggressive_fusion \(what is fused") as told:
         Config.resolve(None, options)
     assert len(told) == 1 and "freezing (weights stay inputs" in str(told[0].message)
+    assert told[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Config.resolve(None, options)
