@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import UserError
 from ..lowering.pre_grad import PRE_GRAD, pre_grad_names
 from ..lowering.registry import available_passes, nearest
-from .option_names import Translation, joined, option_names, tell_without_effect, unknown_option
+from .option_names import TRANSLATED, Translation, joined, option_names, tell_without_effect, unknown_option
 
 _TRITON = "triton."
 """In front of the names of options that have it in TorchInductor; both spellings are taken."""
@@ -219,9 +219,11 @@ def _fields() -> dict[str, dataclasses.Field[Any]]:
 def _own_name(raw: str, value: Any, taken: Translation) -> str | None:
     """The field for an option; None for one of TorchInductor's, which `taken` gets. UserError for an unknown one."""
     spelled = raw.replace("-", "_")
-    if taken.add(spelled, value):
-        return None
     name = field_name(spelled)
+    known = option_names().get(spelled)
+    is_ours = name in _fields() and (known is None or known.verdict != TRANSLATED)
+    if not is_ours and taken.add(spelled, value):
+        return None
     if name not in _fields():
         raise unknown_option(raw, (f.metadata["group"] + f.name for f in _fields().values()))
     return name
