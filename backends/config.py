@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -188,7 +189,8 @@ class Config:
         shown = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         for name in ("on_error", "verify_each", "cache", "compile_threads"):
             del shown[name]
-        shown = {name: value for name, value in shown.items() if not name.startswith("trace") and name not in _CALLED}
+        shown = {name: value for name, value in shown.items() if not name.startswith("trace")}
+        shown |= {name: uuid.uuid4().hex for name in _CALLED if shown[name] is not None}
         return repr(sorted(shown.items()))
 
 
@@ -208,7 +210,7 @@ def _foreign_passes(names: object) -> dict[str, str]:
 
 
 _CALLED = {f.name for f in dataclasses.fields(Config) if f.type == "Any"}
-"""Options that are functions: what they change is the graph."""
+"""Options that are functions. What a function does has no text, so that no key with one is that of another."""
 
 
 @cache

@@ -205,6 +205,13 @@ def test_pre_grad_pass_and_partitioner(reset: None) -> None:
         torch.compile(lambda x: x - 1, backend=inductile.backend(pre_grad_custom_pass=3))(x)
 
 
+def test_keys_of_functions_are_their_own() -> None:
+    assert Config.resolve(None, {"trace": "x"}).key() == Config().key() != Config(disabled_passes="loop-cse").key()
+    for options in ({"post_grad_custom_pre_pass": _double_products}, {"decompositions": {}}):
+        config = Config.resolve(None, options)
+        assert len({config.key(), config.key(), Config().key()}) == 3
+
+
 def test_passes_may_be_left_out(reset: None) -> None:
     x = torch.randn(64, 64)
     chosen = inductile.backend(disabled_passes="loop-inline,loop-cse,remove-identities")
