@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -11,7 +12,7 @@ from typing import Any
 from ..errors import UserError
 from ..lowering.pre_grad import PRE_GRAD, pre_grad_names
 from ..lowering.registry import available_passes, nearest
-from .option_names import Translation, joined, option_names, tell_without_effect, unknown_option
+from .option_names import TRANSLATED, Translation, joined, option_names, tell_without_effect, unknown_option
 
 _TRITON = "triton."
 """In front of the names of options that have it in TorchInductor; both spellings are taken."""
@@ -206,7 +207,8 @@ class Config:
         shown = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         for name in ("on_error", "verify_each", "cache", "cache_graphs", "compile_threads"):
             del shown[name]
-        shown = {name: value for name, value in shown.items() if not name.startswith("trace") and name not in _CALLED}
+        shown = {name: value for name, value in shown.items() if not name.startswith("trace")}
+        shown |= {name: uuid.uuid4().hex for name in _CALLED if shown[name] is not None}
         return repr(sorted(shown.items()))
 
 
@@ -226,7 +228,7 @@ def _foreign_passes(names: object) -> dict[str, str]:
 
 
 _CALLED = {f.name for f in dataclasses.fields(Config) if f.type == "Any"}
-"""Options that are functions: what they change is the graph."""
+"""Options that are functions. What a function does has no text, so that no key with one is that of another."""
 
 
 @cache
@@ -237,9 +239,11 @@ def _fields() -> dict[str, dataclasses.Field[Any]]:
 def _own_name(raw: str, value: Any, taken: Translation) -> str | None:
     """The field for an option; None for one of TorchInductor's, which `taken` gets. UserError for an unknown one."""
     spelled = raw.replace("-", "_")
-    if taken.add(spelled, value):
-        return None
     name = field_name(spelled)
+    known = option_names().get(spelled)
+    is_ours = name in _fields() and (known is None or known.verdict != TRANSLATED)
+    if not is_ours and taken.add(spelled, value):
+        return None
     if name not in _fields():
         raise unknown_option(raw, (f.metadata["group"] + f.name for f in _fields().values()))
     return name

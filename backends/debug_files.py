@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from ..dialects import host, kernel
-from ..passes.common.functions import kernels_of
+from ..passes.common.functions import called, kernels_of
 from ..passes.kernel.launches import written_by
 from ..passes.printing import module_text
 from .report.data import kernel_code
@@ -31,7 +31,8 @@ FOLDER = Path(__file__).parent
 if __name__ == "__main__":
     inputs = sorted(FOLDER.glob("inputs/*.npy"), key=lambda path: int(path.stem))
     given = [word for path in inputs for word in ("--input", str(path))] or ["--random", "0"]
-    raise SystemExit(main([str(FOLDER / "{final}"), "--backend", "cpp", "--unchecked", *given]))
+    flags = ["--function", "{entry}", "--backend", "cpp", "--unchecked", "--allow-effects"]
+    raise SystemExit(main([str(FOLDER / "{final}"), *flags, *given]))
 '''
 
 
@@ -46,7 +47,10 @@ def write_output_code(trace: Trace, module: ModuleOp, sources: Mapping[str, str]
     shown = {"PROGRAM": sources.get("program.py", "")}
     shown |= {f"KERNEL_{number}": kernel_code(name, sources) for number, name in enumerate(kernels)}
     texts = "\n".join(f"{name} = {_literal(text)}" for name, text in shown.items())
-    trace.write("output_code.py", _OUTPUT_CODE.format(title=trace.folder.name, texts=texts, final=final))
+    inner = called(module)
+    names = [each.sym_name.data for each in module.ops if isinstance(each, host.FuncOp)]
+    entry = next(name for name in names if name not in inner)
+    trace.write("output_code.py", _OUTPUT_CODE.format(title=trace.folder.name, texts=texts, final=final, entry=entry))
 
 
 def _literal(text: str) -> str:

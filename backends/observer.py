@@ -78,13 +78,13 @@ class Observer(Instrumentation):
         """Whether anybody reads remarks."""
         return torch_logs.wants_remarks() or torch_trace.is_traced()
 
-    def show(self, view: View, text: Callable[[], str]) -> None:
-        """Let everybody see it who asked."""
+    def show(self, view: View, text: Callable[[], str], name: str = "") -> None:
+        """Let everybody see it who asked; `name` tells several of a graph apart."""
         if not self.is_wanted(view):
             return
         said = text()
         if torch_logs.shows(view.artifact):
-            torch_logs.show(view.artifact, f"{self.kind} graph, {view.record}", said)
+            torch_logs.show(view.artifact, f"{self.kind} graph, {name or view.record}", said)
         if self.trace is not None and view.file:
             self.trace.write(view.file, said + "\n")
         if not torch_trace.is_traced():
@@ -92,7 +92,7 @@ class Observer(Instrumentation):
         if view.record in _KNOWN_TO_TLPARSE:
             torch_trace.record(view.record, {"filename": f"{self.kind}.py"} if view is CODE else {}, said)
         else:
-            torch_trace.record_artifact(f"{self.kind}_{view.record}", said)
+            torch_trace.record_artifact(f"{self.kind}_{view.record}{name and f'_{name}'}", said)
 
     def before_pass(self, done: int, module_pass: ModulePass, module: ModuleOp) -> None:
         """Show the IR in front of the passes that end a stage."""
@@ -110,7 +110,7 @@ class Observer(Instrumentation):
         self.show(CODE, lambda: "\n\n".join(f"# {name}\n{text.rstrip()}" for name, text in sources.items()))
         for each in module.ops if self.is_wanted(KERNELS) else ():
             if isinstance(each, kernel.FuncOp) and (code := kernel_code(each.sym_name.data, sources)):
-                self.show(KERNELS, lambda code=code: code)
+                self.show(KERNELS, lambda code=code: code, each.sym_name.data)
         if self.trace is not None:
             write_output_code(self.trace, module, sources)
             if self.diagram:

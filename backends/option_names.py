@@ -155,4 +155,13 @@ def tell_without_effect(found: Mapping[str, str]) -> None:
     _told.update(fresh)
     reasons = dict.fromkeys(fresh.values())
     told = "; ".join(f"{', '.join(n for n, why in fresh.items() if why == reason)} ({reason})" for reason in reasons)
-    warnings.warn(f"inductile: options without effect: {told}", stacklevel=3)
+    warnings.warn(f"inductile: options without effect: {told}", stacklevel=_level_of_user())
+
+
+def _level_of_user() -> int:
+    """How far up the stack of the function that asks the code of others begins, for `warnings.warn`."""
+    package = __name__.partition(".")[0]
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    return level

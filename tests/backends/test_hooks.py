@@ -65,3 +65,33 @@ def test_lowerings_of_inductor_are_told_of(cube: Any, monkeypatch: pytest.Monkey
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         torch.compile(lambda x: cube(x) - 1, backend="inductile")(x)
+
+
+TAGS = ("pt2_compliant_tag", "needs_fixed_stride_order", "needs_exact_strides", "flexible_layout", "cudagraph_unsafe")
+
+
+def test_tagged_operators_get_the_strides_of_eager() -> None:
+    """Whatever a tag allows: strides that eager gives are right for all."""
+    with torch.library._scoped_library("inductile_tags", "FRAGMENT") as library:
+        seen: dict[str, list[Any]] = {}
+        known = [each for each in TAGS if hasattr(torch.Tag, each)]
+        for name in known:
+
+            def product(x: torch.Tensor, y: torch.Tensor, name: str = name) -> torch.Tensor:
+                seen.setdefault(name, []).append((x.stride(), y.stride()))
+                return (x * y).contiguous()
+
+            library.define(f"{name}(Tensor x, Tensor y) -> Tensor", tags=(getattr(torch.Tag, name),))
+            library.impl(name, product, "CompositeExplicitAutograd")
+            library._register_fake(name, lambda x, y: torch.empty(x.shape))
+
+        def function(x: torch.Tensor) -> torch.Tensor:
+            one = (x.transpose(1, 2) + 1).relu()
+            other = (x.permute(2, 0, 1) * 2).permute(1, 0, 2)
+            results = [getattr(torch.ops.inductile_tags, name)(one + k, other) for k, name in enumerate(known)]
+            return torch.stack(results).sum(0)
+
+        x = torch.randn(3, 4, 5)
+        expected = function(x)
+        torch.testing.assert_close(torch.compile(function, backend="inductile")(x), expected)
+        assert len(seen) > 3 and all(eager == compiled for eager, compiled in seen.values())

@@ -64,6 +64,7 @@ def test_options_without_effect_are_told_of_once() -> None:
     with pytest.warns(UserWarning, match=r"without effect: max_fusion_size, aggressive_fusion \(what is fused") as told:
         Config.resolve(None, options)
     assert len(told) == 1 and "nan_asserts (NaN is not looked for" in str(told[0].message)
+    assert told[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Config.resolve(None, options)
@@ -202,6 +203,13 @@ def test_pre_grad_pass_and_partitioner(reset: None) -> None:
     assert len(seen) == 1
     with pytest.raises(Exception, match=r"option 'pre_grad_custom_pass' holds 3; it takes a function"):
         torch.compile(lambda x: x - 1, backend=inductile.backend(pre_grad_custom_pass=3))(x)
+
+
+def test_keys_of_functions_are_their_own() -> None:
+    assert Config.resolve(None, {"trace": "x"}).key() == Config().key() != Config(disabled_passes="loop-cse").key()
+    for options in ({"post_grad_custom_pre_pass": _double_products}, {"decompositions": {}}):
+        config = Config.resolve(None, options)
+        assert len({config.key(), config.key(), Config().key()}) == 3
 
 
 def test_passes_may_be_left_out(reset: None) -> None:

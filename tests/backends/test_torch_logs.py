@@ -102,7 +102,15 @@ def test_structured_trace(switched_on: tuple[Path, str]) -> None:
     (log,) = switched_on[0].glob("traced/*.log")
     records = [json.loads(line[line.index("{") :]) for line in log.read_text().splitlines() if line.startswith("V")]
     artifacts = {each["artifact"]["name"] for each in records if "artifact" in each}
-    expected = ("graph_transformed", "ir_pre_fusion", "ir_post_fusion", "schedule", "kernel_code", "remarks", "times")
+    expected = (
+        "graph_transformed",
+        "ir_pre_fusion",
+        "ir_post_fusion",
+        "schedule",
+        "kernel_code_softmax_0",
+        "remarks",
+        "times",
+    )
     assert {f"inductile_inference_{name}" for name in expected} <= artifacts
     assert any(each.get("inductor_output_code") == {"filename": "inference.py"} for each in records)
     assert any("inductor_post_grad_graph" in each for each in records)
