@@ -25,9 +25,10 @@ from torch._guards import TracingContext
 from torch._inductor.output_code import OutputCode
 
 __all__ = [
-    "PREFIX", "GraphCompiler", "OutputCode", "Session", "add_guards", "aot_look_up", "as_serializable", "asking",
-    "backed_symbols", "current_shape_env", "guards_hold", "guards_of", "is_bundled", "is_forced", "is_switched_off",
-    "loaded_artifacts", "lost_guards", "precompile", "record", "with_cache_info", "without_shape_guards",
+    "PREFIX", "GraphCompiler", "OutputCode", "Session", "add_guards", "aot_look_up", "as_serializable",
+    "asking", "backed_symbols", "current_shape_env", "guards_hold", "guards_of", "is_bundled", "is_forced",
+    "is_switched_off", "loaded_artifacts", "lost_guards", "precompile", "record", "with_cache_info",
+    "without_shape_guards",
 ]  # fmt: skip
 
 PREFIX = "inductile-"
