@@ -8,11 +8,11 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from xdsl.ir import Operation
-
 from .prelude import Prelude
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # graphs from the cache ask about the compiler, and load nothing of ours
+    from xdsl.ir import Operation
+
     from .scalars import Rule
 
 
