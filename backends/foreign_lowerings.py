@@ -31,8 +31,12 @@ def tell_of_foreign_lowerings(graph: torch.fx.GraphModule) -> None:
 
 
 def _foreign(graph: torch.fx.GraphModule, tables: Any) -> Iterator[str]:
-    """Names of the ops of a graph whose lowering is not one of torch's own."""
-    targets = dict.fromkeys(node.target for node in graph.graph.nodes if node.op == "call_function")
+    """Names of the ops of a graph whose lowering is not one of torch's own.
+
+    Python's operators, of sizes, are no ops: torch 2.11 has entries for them that are not of its modules.
+    """
+    calls = (node.target for node in graph.graph.nodes if node.op == "call_function")
+    targets = dict.fromkeys(target for target in calls if isinstance(target, torch._ops.OperatorBase))
     for target in targets:
         for table in (getattr(tables, "user_lowerings", {}), tables.lowerings):
             made_in = getattr(table.get(target), "__module__", None) or "torch"
