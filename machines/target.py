@@ -139,6 +139,11 @@ class GpuTarget(Description):
         return self.family.triton is not None and self.family.triton.hints_cache
 
     @property
+    def groups_elements(self) -> bool:
+        """Whether its kernels have a function that combines neighbours before an accumulator takes them."""
+        return self.family.triton is not None and self.family.triton.inline_ptx
+
+    @property
     def room(self) -> int:
         """Threads that run at once."""
         return self.processors * self.threads

@@ -7,16 +7,13 @@ from contextlib import ExitStack
 
 from ...dialects import kernel
 from ...dialects.sym import bounds
-from ...machines import GpuTarget
-from ...passes.kernel.cost import element_bytes
-from ...passes.kernel.tiles import extent_of, is_persistent, is_tiled, tile_of
+from ...errors import UnsupportedError
+from ...passes.kernel.tiles import extent_of, is_persistent, is_tiled
 from ...passes.kernel.transforms import reduction_chain
 from .combining import Combining, Group
 from .monoids import monoid_named, reduce_text
 from .values import Value, union
 
-#: lanes that are worth keeping accumulators for, those of a warp
-SHORTEST_FOLDED = 32
 _SUM = monoid_named("sum")
 _MAX = monoid_named("max")
 
@@ -143,8 +140,9 @@ class Reductions(Combining):
         neutral = self.identity(op, group, values)
         shape: str | None = None
         single = is_of_single_elements(monoid.name, values)
-        if single and (count := self._elements_folded(op, monoid.name)) > 1:
-            shape = self._fold(op, monoid.name, accumulators, self.where_inside(op, values[0], neutral[0]), count)
+        if single and op.group is not None and monoid.name == "logsumexp":
+            inside = self.where_inside(op, values[0], neutral[0])
+            shape = self._fold(monoid.name, accumulators, inside, op.group.value.data)
         elif single:
             mask = self.mask(op)
             weight = "1.0" if mask is None else f"{mask}.to(tl.{values[0].dtype})"
@@ -163,20 +161,10 @@ class Reductions(Combining):
             return value
         return self.context.define(f"tl.broadcast_to({value}, {other}.shape)", value.dtype, other.dims, "block")
 
-    def _elements_folded(self, op: kernel.ReduceOp, name: str) -> int:
-        """Neighbours that a thread loads at once and combines before it takes them into its accumulator.
-
-        Only where their own combination is cheaper than a step for each: a maximum and a sum are, rescaled once.
-        """
-        loads = [o for o in op.walk() if isinstance(o, kernel.LoadOp) and not o.buffer.type.local]  # pyright: ignore[reportAttributeAccessIssue]
-        innermost = is_tiled(op) and self.context.lanes[-1].dim == self.context.rank - 1
-        if not self.context.nvidia or name != "logsumexp" or not innermost or not loads:
-            return 1
-        count = GpuTarget.vector_bytes // min(element_bytes(load.buffer.type) for load in loads)
-        return count if tile_of(op) >= count * SHORTEST_FOLDED else 1
-
-    def _fold(self, op: kernel.ReduceOp, name: str, accumulators: Sequence[Value], value: Value, count: int) -> str:
+    def _fold(self, name: str, accumulators: Sequence[Value], value: Value, count: int) -> str:
         """Take groups of neighbours into accumulators of fewer lanes; returns the shape of these."""
+        if not self.context.nvidia:
+            raise UnsupportedError("groups of a reduction are combined by NVIDIA's kernels alone")
         block = self.broadcast(value, accumulators[0].dims)
         *outer, last = self.context.shape(block.dims)[1:-1].split(", ")
         lanes = [*outer, f"{last} // {count}"]

@@ -3,7 +3,7 @@
 from xdsl.ir import Dialect
 
 from .func import FuncOp
-from .loops import MAPPINGS, ForOp, ReduceOp, ScanOp, YieldOp, float_sums
+from .loops import MAPPINGS, ForOp, ReduceOp, ScanOp, YieldOp, float_sums, groupable
 from .memory import HALVES, AssertOp, BarrierOp, IndexOp, LoadOp, LocalOp, StoreOp, other_half, stored_between
 from .types import BufferType
 
@@ -15,5 +15,5 @@ Kernel = Dialect(
 
 __all__ = [
     "HALVES", "MAPPINGS", "AssertOp", "BarrierOp", "BufferType", "ForOp", "FuncOp", "IndexOp", "Kernel", "LoadOp",
-    "LocalOp", "ReduceOp", "ScanOp", "StoreOp", "YieldOp", "float_sums", "other_half", "stored_between",
+    "LocalOp", "ReduceOp", "ScanOp", "StoreOp", "YieldOp", "float_sums", "groupable", "other_half", "stored_between",
 ]  # fmt: skip

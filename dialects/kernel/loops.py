@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TypeVar
 
-from xdsl.dialects.builtin import AnyFloat, ArrayAttr, Float64Type, IntegerAttr, LocationAttr, StringAttr, i64
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    ArrayAttr,
+    Float64Type,
+    FloatAttr,
+    IntegerAttr,
+    LocationAttr,
+    StringAttr,
+    i64,
+)
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -161,6 +171,9 @@ class ReduceOp(IRDLOperation):
 
     `block 2048` behind the mapping: sums of floats begin anew after so many elements, and those of the blocks are added
     in float64. It only says how a sum is rounded; the interpreter adds in float64 throughout.
+
+    `group 4` behind the mapping: so many neighbours of a tile are combined by themselves, before the accumulators take
+    what they make. The elements are single ones; only `logsumexp` gains by it. The order is free, so it means the same.
     """
 
     name = "kernel.reduce"
@@ -173,6 +186,7 @@ class ReduceOp(IRDLOperation):
     tile = opt_prop_def(IntegerAttr)
     unroll = opt_prop_def(IntegerAttr)
     block = opt_prop_def(IntegerAttr)
+    group = opt_prop_def(IntegerAttr)
     body = region_def("single_block")
     combine = opt_region_def("single_block")
     outs = var_result_def()
@@ -210,6 +224,8 @@ class ReduceOp(IRDLOperation):
             raise VerifyException("results must have the types that the body yields")
         if self.block is not None:
             _verify_block(self, self.block.value.data)
+        if self.group is not None:
+            _verify_group(self, self.group.value.data)
 
     @classmethod
     def parse(cls, parser: Parser) -> ReduceOp:
@@ -291,8 +307,9 @@ def _parse_combining(cls: type[_CombiningT], parser: Parser) -> _CombiningT:
     combiners, init = parse_combiners(parser)
     properties = _parse_range(parser)
     properties["combiners"] = combiner_attr(*combiners)
-    if cls is ReduceOp and parser.parse_optional_keyword("block") is not None:
-        properties["block"] = IntegerAttr(parser.parse_integer(allow_negative=False), i64)
+    for name in ("block", "group") if cls is ReduceOp else ():
+        if parser.parse_optional_keyword(name) is not None:
+            properties[name] = IntegerAttr(parser.parse_integer(allow_negative=False), i64)
     regions = [parser.parse_region()]
     if cls is ScanOp:
         parser.parse_keyword("then")
@@ -306,8 +323,10 @@ def _parse_combining(cls: type[_CombiningT], parser: Parser) -> _CombiningT:
 def _print_combining(printer: Printer, op: ReduceOp | ScanOp) -> None:
     print_combiners(printer, op.combiners, op.init)
     _print_range(printer, op)
-    if isinstance(op, ReduceOp) and op.block is not None:
-        printer.print_string(f" block {op.block.value.data}")
+    if isinstance(op, ReduceOp):
+        for name, value in (("block", op.block), ("group", op.group)):
+            if value is not None:
+                printer.print_string(f" {name} {value.value.data}")
     printer.print_string(" ")
     printer.print_region(op.body)
     if isinstance(op, ScanOp):
@@ -336,6 +355,27 @@ def _verify_block(op: ReduceOp, block: int) -> None:
     step = op.tile.value.data if op.tile is not None and op.mapping.data == "vector" else 1
     if block < 1 or block % step:
         raise VerifyException(f"has blocks of {block} elements, which is no multiple of {step}")
+
+
+def groupable(op: ReduceOp) -> bool:
+    """Whether a reduction has a `logsumexp` each of whose elements is a single one: (x, 1)."""
+    position = 0
+    for combiner in op.combiners if op.combine is None else ():
+        if combiner.data == "logsumexp":
+            weight = yielded(op.body)[position + 1].owner
+            value = weight.value if isinstance(weight, ConstantOp) else None
+            if isinstance(value, FloatAttr) and value.value.data == 1.0:
+                return True
+        position += MONOIDS[combiner.data].arity
+    return False
+
+
+def _verify_group(op: ReduceOp, group: int) -> None:
+    if not groupable(op):
+        raise VerifyException("has groups, but no logsumexp of single elements")
+    tile = 1 if op.tile is None else op.tile.value.data
+    if group < 2 or group & (group - 1) or tile % group or tile == group:
+        raise VerifyException(f"has groups of {group} elements: a power of two that divides the tile of {tile}")
 
 
 @irdl_op_definition

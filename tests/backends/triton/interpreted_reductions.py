@@ -145,7 +145,7 @@ def test_logsumexp_of_neighbours_that_are_taken_in_at_once() -> None:
     text = f"""kernel.func @rows(%x: !kernel.buffer<f32, {700 * rows}>, %m: !kernel.buffer<f32, {rows}>,
                       %s: !kernel.buffer<f32, {rows}>) target "cuda:90" {{
       kernel.for i0 in 0 to {rows} map grid {{
-        %h, %t = kernel.reduce logsumexp r0 in 0 to 700 map vector tile 256 {{
+        %h, %t = kernel.reduce logsumexp r0 in 0 to 700 map vector tile 256 group 4 {{
           %v = kernel.load %x[700*i0 + r0]
           %one = arith.constant 1.0 : f32
           kernel.yield %v, %one
