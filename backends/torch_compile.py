@@ -19,6 +19,7 @@ from .host.gpu import is_gpu
 from .partition import partition_joint
 from .pre_grad import watched_pre_grad
 from .registration import withdraw
+from .torch_bisector import bisected
 from .torch_bisector import settings as bisector_settings
 from .torch_settings import torch_settings
 
@@ -46,7 +47,8 @@ class InductileBackend:
         Raises UserError for a wrong mode or option, PassError for a bug of ours unless `on_error="eager"`.
         """
         config = Config.resolve(mode, {**(options or {}), **bisector_settings()}, torch_settings())
-        return self.compile(graph, example_inputs, config)
+        with bisected():
+            return self.compile(graph, example_inputs, config)
 
     def compile(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any], config: Config) -> CompiledFunction:
         """The same for a configuration that has been resolved."""
