@@ -90,6 +90,10 @@ class _Asking(dict[str, Counter]):
         super().__init__()
         self.bisector = bisector
 
+    def __bool__(self) -> bool:
+        """Counters are at work, though none was asked yet: what depends on them must not come from a cache."""
+        return True
+
     def setdefault(self, name: str, default: Counter | None = None) -> Counter:  # pyright: ignore
         if name not in self:
             self[name] = _Asked(name, self.bisector)

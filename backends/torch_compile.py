@@ -14,6 +14,7 @@ import torch
 from .config import Config
 from .graph_cache.front import GraphSession, through_cache
 from .registration import withdraw
+from .torch_bisector import bisected
 from .torch_bisector import settings as bisector_settings
 from .torch_settings import torch_settings
 
@@ -43,7 +44,8 @@ class InductileBackend:
         Raises UserError for a wrong mode or option, PassError for a bug of ours unless `on_error="eager"`.
         """
         config = Config.resolve(mode, {**(options or {}), **bisector_settings()}, torch_settings())
-        return self.compile(graph, example_inputs, config)
+        with bisected():
+            return self.compile(graph, example_inputs, config)
 
     def compile(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any], config: Config) -> CompiledFunction:
         """The same for a configuration that has been resolved."""
