@@ -43,16 +43,21 @@ def test_unsigned_arithmetic_that_eager_has(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gradient", "shape", "target"),
-    [((1,), (3,), (2, 0, 1)), ((1,), (3,), 2), ((1,), (2, 3), (2, 0)), ((), (3,), 2)],
+    ("gradient", "shape", "target", "total"),
+    [
+        ((1,), (3,), (2, 0, 1), 2.0),
+        ((1,), (3,), 2, 2.0),
+        ((1,), (2, 3), (2, 0), 2.0),
+        ((), (2, 3), (2, 0), (2.0,)),
+        ((), (3,), 2, 2.0),
+    ],
 )
-def test_losses_of_odd_shapes(gradient: tuple[int, ...], shape: tuple[int, ...], target: Any) -> None:
+def test_losses_of_odd_shapes(gradient: tuple[int, ...], shape: tuple[int, ...], target: Any, total: Any) -> None:
     """Of several targets of one row eager's kernel reads the first, and a list of one gradient is a number."""
     torch._dynamo.reset()
-    inputs = torch.randn(gradient), torch.randn(shape), torch.tensor(target)
+    inputs = torch.randn(gradient), torch.randn(shape), torch.tensor(target), torch.tensor(total)
 
-    def function(gradient: torch.Tensor, x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        total = torch.tensor(2.0)
+    def function(gradient: torch.Tensor, x: torch.Tensor, target: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
         return torch.ops.aten.nll_loss_backward(gradient, x, target, None, 1, 10, total)
 
     torch.testing.assert_close(torch.compile(function, backend="inductile")(*inputs), function(*inputs))

@@ -160,10 +160,11 @@ def _reject_targets(call: Call) -> str | None:
 
 
 def _reject_shapes(call: Call) -> str | None:
-    """Eager takes a gradient of one element for a number."""
+    """Eager takes a gradient of one element, or a total of one, for a number."""
     rows = len(shape_of(call.tensor("self"))) - 1 if call["reduction"] == NONE else 0
-    numbers = len(shape_of(call.tensor("grad_output")))
-    return "a list of one gradient" if numbers not in (0, rows) else _reject_targets(call)
+    if len(shape_of(call.tensor("grad_output"))) not in (0, rows) or shape_of(call.tensor("total_weight")):
+        return "a list of one number"
+    return _reject_targets(call)
 
 
 class _Classes:
