@@ -1,0 +1,201 @@
+"""`graph-join-products`: products of one matrix with several frozen ones become one product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.aten import AtenOp, TensorType
+from ...dialects.aten.types import ITEM_SIZES, torch_name
+from ...dialects.machine import target_at
+from ...dialects.sym import ONE, ZERO, Expr
+from ...machines import GpuTarget
+from ..common.estimates import Estimates
+from ..common.functions import functions
+from ..common.implementations import ALIGNMENT
+from ..common.kept import frozen_arguments, is_frozen, mark_packing
+from ..common.memory import Mutations
+from ..common.product_times import product_nanoseconds
+from ..counters import counter
+from ..remarks import remark
+from ._binding_times import move_before
+from ._operands import viewed
+from ._replacement import Origin, ReplacementBuilder, type_of
+from ._restriding import Strides, restrided, retype
+
+_PRODUCTS = ("aten.mm", "aten.addmm")
+
+
+@dataclass(frozen=True)
+class JoinProducts(ModulePass):
+    """Compute products of one matrix with frozen weights, as queries, keys and values, or gates, are, in one product.
+
+    level:         aten
+    precondition:  arguments that are parameters, buffers or constants are marked `frozen`; `graph-cse`, so that equal
+                   operands are one value; before `graph-hoist-weights`, which puts the weights together once
+    guarantee:     the same values but for the order of sums. Weights lie one below the other, biases side by side; each
+                   result is a view of some columns, so its rows lie farther apart, and so do those of views of it. They
+                   are read by nests, which do not care, or by attention. A product whose result others read, or that
+                   is returned, stays as it is. Decided by estimates (`product_times.py`) for the device's target;
+                   where no rates are known for it, as on a CPU, nothing changes.
+
+        %q = aten.addmm(%bq, %x, %wq^T) : !aten.tensor<64x48xbf16, device = "cuda:0">
+        %k = aten.addmm(%bk, %x, %wk^T) : !aten.tensor<64x48xbf16, device = "cuda:0">
+    becomes
+        %w = aten.cat([%wq, %wk]), transposed      %b = aten.cat([%bq, %bk])
+        %y = aten.addmm(%b, %x, %w) : !aten.tensor<64x96xbf16, device = "cuda:0">
+        %q = aten.slice.Tensor(%y, dim = 1, start = 0, end = 48) : !aten.tensor<64x48xbf16, strides = [96, 1], ...>
+        %k = aten.slice.Tensor(%y, dim = 1, start = 48, end = 96) : !aten.tensor<64x48xbf16, strides = [96, 1], ...>
+    """
+
+    name = "graph-join-products"
+    level: ClassVar[str] = "aten"
+    optional: ClassVar[bool] = True
+
+    always: bool = False
+    """Do it wherever that is possible, for tests and measurements."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run on every function with frozen arguments."""
+        for function, block in functions(op):
+            if frozen_arguments(function):
+                mutations, estimates = Mutations(block), Estimates(function)
+                for members in _groups(block, mutations):
+                    self._consider(members, estimates)
+
+    def _consider(self, products: Sequence[AtenOp], estimates: Estimates) -> None:
+        members = self._willing(products)
+        if len(members) < 2:
+            return
+        target = target_at(members[0], type_of(members[0].results[0]).device)
+        before, after = (None, None) if not isinstance(target, GpuTarget) else _times(members, target, estimates)
+        if (before is None or after is None or after >= before) and not self.always:
+            reason = "no rates of its products are known" if before is None else "the estimate is not lower"
+            remark("missed", self.name, members[0], f"products of one operand stay {len(members)}: {reason}")
+        elif counter(self.name):
+            figures = "" if before is None else f"; estimated at {after / 1e3:.0f} us instead of {before / 1e3:.0f}"  # pyright: ignore
+            remark("passed", self.name, members[0], f"products of one operand are one: {len(members)}{figures}")
+            _join(members)
+
+    def _willing(self, products: Sequence[AtenOp]) -> list[AtenOp]:
+        """The products whose results may have rows that lie apart."""
+        step = _columns(products)
+        found: list[AtenOp] = []
+        for op in products:
+            new = restrided(op.results[0], (step, ONE))
+            if isinstance(new, str):
+                remark("missed", self.name, op, f"it is not joined with other products of its operand: {new}")
+            else:
+                found.append(op)
+        return found
+
+
+def _groups(block: Block, mutations: Mutations) -> list[list[AtenOp]]:
+    """Products that may be one: of one left operand, of one kind, with frozen matrices and biases."""
+    found: dict[tuple[object, ...], list[AtenOp]] = {}
+    for op in block.ops:
+        if isinstance(op, AtenOp) and op.target in _PRODUCTS and not op.attributes and _is_joinable(op):
+            left, right = op.operands[-2:]
+            is_turned = type_of(right).strides[0] is ONE
+            group = found.setdefault((op.target, left, type_of(right).element, is_turned), [])
+            if not group or not mutations.moves_past_write((left,), op, group[0]):
+                group.append(op)
+    return [group for group in found.values() if len(group) > 1]
+
+
+def _is_joinable(op: AtenOp) -> bool:
+    left, right = op.operands[-2:]
+    result, kind = type_of(op.results[0]), type_of(right)
+    columns = kind.shape[1].as_int()
+    if not is_frozen(_base(right)) or not result.is_contiguous or columns is None or kind.shape[0].as_int() is None:
+        return False
+    aligned = columns * ITEM_SIZES.get(torch_name(result.element), 1) % ALIGNMENT == 0
+    if not aligned or {type_of(left).element, kind.element} != {result.element} or ONE not in kind.strides:
+        return False
+    if op.target == "aten.mm":
+        return True
+    bias = op.operands[0]
+    is_bias = type_of(bias).shape == (kind.shape[1],) and type_of(bias).element == result.element
+    return is_bias and is_frozen(_base(bias)) and op.arg("beta") == 1 and op.arg("alpha") == 1
+
+
+def _base(value: SSAValue) -> SSAValue:
+    while (source := viewed(value)) is not None:
+        value = source
+    return value
+
+
+def _columns(members: Sequence[AtenOp]) -> Expr:
+    total: Expr = ZERO
+    for op in members:
+        total = total + type_of(op.operands[-1]).shape[1]
+    return total
+
+
+def _times(members: Sequence[AtenOp], target: GpuTarget, estimates: Estimates) -> tuple[float | None, float | None]:
+    """Estimates for the products apart, and for one."""
+    result = type_of(members[0].results[0])
+    bits = 8 * ITEM_SIZES[torch_name(result.element)]
+    rows, depth = (estimates[size] for size in type_of(members[0].operands[-2]).shape)
+    columns = [estimates[type_of(op.operands[-1]).shape[1]] for op in members]
+    apart = [product_nanoseconds(target, bits, ALIGNMENT, (1, rows, depth, n)) for n in columns]
+    known = [each for each in apart if each is not None]
+    joined = product_nanoseconds(target, bits, ALIGNMENT, (1, rows, depth, sum(columns)))
+    return (sum(known), joined) if len(known) == len(apart) else (None, joined)
+
+
+def _join(members: Sequence[AtenOp]) -> None:
+    first = members[0]
+    parts = [value for op in members for value in (*op.operands[:-2], op.operands[-1])]
+    move_before(parts, first)
+    aten = ReplacementBuilder(first, Origin(first.location, {}))
+    left, total = first.operands[-2], _columns(members)
+    right = _weights(aten, [op.operands[-1] for op in members], total)
+    old = type_of(first.results[0])
+    whole = TensorType.get((old.shape[0], total), old.element, None, old.device)
+    if first.target == "aten.mm":
+        value = aten.mm(left, right, types=[whole])
+    else:
+        biases = [op.operands[0] for op in members]
+        kind = type_of(biases[0])
+        bias = aten.cat(biases, dim=0, types=[TensorType.get((total,), kind.element, None, kind.device)])
+        mark_packing(cast(Operation, bias.owner), _base(biases[0]))
+        value = aten.addmm(bias, left, right, types=[whole])
+    start: Expr = ZERO
+    for op in members:
+        end = start + type_of(op.operands[-1]).shape[1]
+        result = op.results[0]
+        strides: Strides = (total, ONE)
+        changed = restrided(result, strides)
+        assert not isinstance(changed, str)
+        retype(changed[1:])
+        type_ = TensorType.get(type_of(result).shape, old.element, strides, old.device)
+        columns = aten.slice.Tensor(value, dim=1, start=start.as_int(), end=end.as_int(), step=1, types=[type_])
+        columns.name_hint = result.name_hint
+        result.replace_all_uses_with(columns)
+        start = end
+    block = first.parent
+    assert block is not None
+    for op in members:
+        block.erase_op(op)
+
+
+def _weights(aten: ReplacementBuilder, weights: Sequence[SSAValue], total: Expr) -> SSAValue:
+    """The matrices side by side; in memory one below the other where their columns lie side by side."""
+    kind = type_of(weights[0])
+    if kind.strides[0] is not ONE:
+        type_ = TensorType.get((kind.shape[0], total), kind.element, None, kind.device)
+        whole = aten.cat(weights, dim=1, types=[type_])
+        mark_packing(cast(Operation, whole.owner), _base(weights[0]))
+        return whole
+    turned = [aten.permute(weight, dims=(1, 0)) for weight in weights]
+    type_ = TensorType.get((total, kind.shape[0]), kind.element, None, kind.device)
+    whole = aten.cat(turned, dim=0, types=[type_])
+    mark_packing(cast(Operation, whole.owner), _base(weights[0]))
+    return aten.permute(whole, dims=(1, 0))

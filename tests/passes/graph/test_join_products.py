@@ -1,0 +1,75 @@
+"""Products of one matrix as one: `graph-join-products` keeps values, and what reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import inductile
+from inductile.lowering.pipeline import pipeline_string
+
+ALWAYS: dict[str, Any] = {
+    "freezing": True,
+    "pipeline": pipeline_string().replace("graph-join-products", "graph-join-products{always=true}"),
+}
+
+
+class Layer(nn.Module):
+    """Attention whose heads read views of products, and gates; `turned` products have weights as `x @ w` has."""
+
+    def __init__(self, bias: bool, turned: bool) -> None:
+        super().__init__()
+        self.turned = turned
+        self.heads = nn.ModuleList(nn.Linear(32, n, bias=bias) for n in (32, 16, 16))
+        self.gates = nn.ModuleList(nn.Linear(32, 64, bias=bias) for _ in range(2))
+        self.down = nn.Linear(64, 32, bias=bias)
+
+    def _product(self, layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        assert isinstance(layer, nn.Linear)
+        if not self.turned:
+            return layer(x)
+        y = x @ layer.weight.reshape(layer.in_features, layer.out_features)
+        return y if layer.bias is None else y + layer.bias
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows, length, _ = x.shape
+        q, k, v = (self._product(each, x).view(rows, length, -1, 8).transpose(1, 2) for each in self.heads)
+        k, v = (each.repeat_interleave(2, dim=1) for each in (k, v))
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + y.transpose(1, 2).reshape(rows, length, -1)
+        gate, up = (self._product(each, x) for each in self.gates)
+        return x + self._product(self.down, nn.functional.silu(gate) * up)
+
+
+@pytest.mark.parametrize(
+    ("bias", "turned", "dtype", "dynamic"),
+    [(True, False, torch.float32, True), (False, True, torch.bfloat16, False)],
+)
+def test_queries_keys_values_and_gates(bias: bool, turned: bool, dtype: torch.dtype, dynamic: bool) -> None:
+    torch.manual_seed(0)
+    model, x = Layer(bias, turned).eval().to(dtype), torch.randn(2, 12, 32, dtype=dtype)
+    with torch.no_grad():
+        exact = Layer(bias, turned).double()
+        exact.load_state_dict(model.double().state_dict())
+        model.to(dtype)
+        wanted = exact(x.double())
+        explained = inductile.explain(model, options=ALWAYS, dynamic=dynamic)(x)
+        (report,) = explained.reports
+        joined = [r for r in explained.remarks if r.pass_name == "graph-join-products" and r.kind == "passed"]
+        assert len(joined) == 2
+        assert sum(n for name, n in report.aten_calls.items() if "mm" in name) == 3
+        found, eager = ((y.double() - wanted).norm() for y in (explained.result, model(x)))
+        assert found <= 2 * eager
+        assert (explained.result.stride(), explained.result.dtype) == (x.stride(), dtype)
+
+
+def test_nothing_is_joined_without_rates_of_the_machine() -> None:
+    model, x = Layer(True, False).eval(), torch.randn(2, 12, 32)
+    with torch.no_grad():
+        explained = inductile.explain(model, options={"freezing": True})(x)
+    told = [r for r in explained.remarks if r.pass_name == "graph-join-products"]
+    assert told and {r.kind for r in told} == {"missed"}
+    assert any("no rates" in r.reason for r in told)
