@@ -29,12 +29,34 @@ class StoredForward:
 
 @dataclass
 class StoredBackward(StoredForward):
-    """A backward graph, and how AOTAutograd calls it."""
+    """A backward graph, and how AOTAutograd calls it; `given` are the inputs whose memory it may write to."""
 
     backward_state_indices: list[int]
     num_symints_saved_for_bw_: int
+    given: tuple[int, ...]
 
     def post_compile(self, result: Any, fx_config: Any) -> Any:
         """The graph, which Dynamo must not trace."""
         made = super().post_compile(result, fx_config)
+        if self.given:
+            made = KeepingGiven(made, self.given)
         return torch._dynamo.disable(made, reason="do not trace generated backwards pass")
+
+
+class KeepingGiven:
+    """A backward graph that may be called again with the same saved tensors, as by `retain_graph=True`.
+
+    Where it is compiled, AOTAutograd knows of the first call, and compiles for that. A graph from the cache was
+    compiled for another process, which may not have kept them.
+    """
+
+    def __init__(self, run: Any, given: tuple[int, ...]) -> None:
+        self._boxed_call = True
+        self._run, self._given = run, given
+
+    def __call__(self, args: list[Any]) -> Any:
+        """Run, on copies of what it may write to where that is kept."""
+        if torch._C._autograd._get_current_graph_task_keep_graph():  # pyright: ignore[reportAttributeAccessIssue]
+            for position in self._given:
+                args[position] = args[position].clone()
+        return self._run(args)

@@ -281,8 +281,9 @@ class GraphSession:
         stored.compiled_fw = StoredForward(self._data_of(entry.compiled_fw))
         if entry.compiled_bw is not None:
             backward = entry.compiled_bw
+            stored.runtime_metadata, given = private.without_given(entry.runtime_metadata)
             stored.compiled_bw = StoredBackward(
-                self._data_of(backward), backward.backward_state_indices, backward.num_symints_saved_for_bw_
+                self._data_of(backward), backward.backward_state_indices, backward.num_symints_saved_for_bw_, given
             )
         for name in ("aot_joint_graph_str", "aot_forward_graph_str", "aot_backward_graph_str", "min_cut_info_str"):
             setattr(stored, name, None)

@@ -6,6 +6,7 @@ functions are replaced by ones that ask a `Session` where a graph is ours, and t
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import time
 import weakref
@@ -28,7 +29,7 @@ __all__ = [
     "PREFIX", "GraphCompiler", "OutputCode", "Session", "add_guards", "aot_look_up", "as_serializable",
     "asking", "backed_symbols", "current_shape_env", "guards_hold", "guards_of", "is_bundled", "is_forced",
     "is_switched_off", "loaded_artifacts", "lost_guards", "precompile", "record", "with_cache_info",
-    "without_shape_guards",
+    "without_given", "without_shape_guards",
 ]  # fmt: skip
 
 PREFIX = "inductile-"
@@ -253,6 +254,18 @@ def loaded_artifacts(key: str) -> list[Path]:
     """Folders from that of torch's caches to where `load_cache_artifacts` has put entries of a key; empty for none."""
     place = Path(AOTAutogradCache._get_tmp_dir_for_key(key))
     return [place.parent.parent, place.parent, place] if place.is_dir() else []
+
+
+def without_given(metadata: Any) -> tuple[Any, tuple[int, ...]]:
+    """Metadata of a graph that says of no input of its backward graph that it is given away, and those that were.
+
+    Uses `ViewAndMutationMeta.bw_donated_idxs`, by which AOTAutograd refuses to keep a graph.
+    """
+    given = tuple(getattr(metadata, "bw_donated_idxs", None) or ())
+    if given:
+        metadata = copy.copy(metadata)
+        metadata.bw_donated_idxs = []
+    return metadata, given
 
 
 def precompile(entry: Any) -> None:
