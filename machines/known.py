@@ -47,13 +47,16 @@ _PRODUCTS_OF_HOPPER = {
 #:     4096x4096 13.4, 9.8   4096x1024 7.8, 4.0   4096x11008 25.1, 22.2 11008x4096 27.8, 24.1   4096x32000 64.5, 58.9
 #:     768x768 4.3, 2.2      768x3072 4.6, 3.3    3072x768 7.3, 3.1     8192x8192 34.2, 33.8    16384x64 6.9, 3.7
 #:     2048x8 4.6, 1.4       768x2 3.1, 1.3       512x64 2.8, 1.4       768x50257 29.9, 32.4
-#: and float32:
-#:     2048x2048 7.3, 6.1    2048x256 3.1, 2.2    2048x5632 15.8, 12.8  5632x2048 14.0, 13.9
-#:     768x768 3.8, 2.3      768x3072 5.8, 4.0    3072x768 5.4, 3.9
-#: Two vectors, for each of which the weight is read: 2048x2048 6.1, 5.5; 2048x5632 8.5, 11.2; 2048x32000 34.4, 59.3.
+#: and float32 without TF32:
+#:     2048x2048 7.2, 6.0    2048x256 3.0, 2.2    2048x5632 15.9, 12.8  5632x2048 14.2, 13.7
+#:     768x768 3.7, 2.2      768x3072 5.7, 3.9    3072x768 5.3, 3.9
+#: the same for four vectors, 12.4, 8.2   8.2, 3.9   26.2, 17.6   31.0, 19.1   5.1, 3.0   6.8, 5.1   15.1, 5.3
+#: Two vectors of bfloat16: 2048x2048 6.1, 4.4; 4096x4096 13.3, 11.2; 4096x32000 65.4, 62.4; but 2048x5632 8.5, 8.6 and
+#: 2048x32000 34.8, 36.1; four 6.1, 5.8; 13.3, 21.5; 66.2, 148.
+#: Attention of one query, 32 heads of 64, 4 of keys, 1024 keys: cuDNN 6.0, nests 9.9; so no `queries`.
 _ROW_SUMS_OF_HOPPER = {
     16: RowSums(1, "one vector by 19 weights", short=1024, most_short=16384),
-    32: RowSums(1, "one vector by 7 weights", short=1024, most_short=16384),
+    32: RowSums(4, "one and four vectors by 7 weights", short=1024, most_short=16384),
 }
 #: bfloat16: 4 x 16 heads of 2048 x 64, without a mask, in 0.157 ms
 _ATTENTION_OF_HOPPER = {16: 437_000}

@@ -23,8 +23,9 @@ from ..nests import LoopBuilder, row_major, shape_of, type_of
 from ..rules import Call, Replacement, add_rule
 from ..scalar import Scalar
 
-#: keys of a part: few, so that one query gives many parts, and as many as fill the tile of a program
-KEYS = 64
+#: keys of a part: few, so that one query gives many parts, but not too many to put together. For 32 heads of 64 and
+#: 1,024 keys the nests take 9.9 us on an H200, with 64 keys a part 13.4, with 32 13.1
+KEYS = 128
 _NAMES = (
     "_scaled_dot_product_cudnn_attention _scaled_dot_product_efficient_attention _scaled_dot_product_flash_attention"
 )
