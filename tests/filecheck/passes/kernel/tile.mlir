@@ -107,7 +107,7 @@ kernel.func @colsum(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 10
 // CHECK-NEXT:   kernel.func @colsum(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1024>) target "cpp" {
 // CHECK-NEXT:     kernel.for i2 in 0 to 16 map parallel {
 // CHECK-NEXT:       kernel.for i0 in 64*i2 to 64*i2 + 64 map vector tile 64 {
-// CHECK-NEXT:         %s = kernel.reduce sum i1 in 0 to 1024 {
+// CHECK-NEXT:         %s = kernel.reduce sum i1 in 0 to 1024 block 32 {
 // CHECK-NEXT:           %v = kernel.load %x[1024*i1 + i0]
 // CHECK-NEXT:           kernel.yield %v
 // CHECK-NEXT:         }
@@ -186,7 +186,7 @@ kernel.func @total(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1>)
 // CHECK-BLESS
 // CHECK: builtin.module {
 // CHECK-NEXT:   kernel.func @total(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1>) target "cpp" {
-// CHECK-NEXT:     %s = kernel.reduce sum i0 in 0 to 1024 {
+// CHECK-NEXT:     %s = kernel.reduce sum i0 in 0 to 1024 block 32 {
 // CHECK-NEXT:       %t = kernel.reduce sum i1 in 0 to 1024 map vector tile 64 {
 // CHECK-NEXT:         %v = kernel.load %x[1024*i0 + i1]
 // CHECK-NEXT:         kernel.yield %v
