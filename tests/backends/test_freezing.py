@@ -177,13 +177,14 @@ def test_training_says_why_nothing_is_frozen() -> None:
     assert model.left.grad is not None
 
 
-def test_torchs_own_switch_asks_for_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torchs_own_switch_asks_for_it_too() -> None:
     import torch._inductor.config as switches
 
     assert not freezing.wants_freezing(Config())
-    monkeypatch.setattr(switches, "freezing", True)
-    assert freezing.wants_freezing(Config())
-    assert not freezing.wants_freezing(Config.resolve(None, {"freezing": False}))
+    with switches.patch(freezing=True):
+        assert freezing.wants_freezing(Config())
+        assert not freezing.wants_freezing(Config.resolve(None, {"freezing": False}))
+    assert not freezing.wants_freezing(Config())
 
 
 def test_results_go_with_their_weights() -> None:
