@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from weakref import ref
@@ -44,7 +44,7 @@ class _Entry:
 
     versions: Key
     results: list[Any]
-    watches: list[ref[Any]] = field(default_factory=list)
+    watches: Sequence[Any] = ()
 
 
 class KeptResults:
@@ -103,9 +103,12 @@ class KeptResults:
                 self._entries.pop(next(iter(self._entries)), None)
         return results
 
-    def _watch(self, args: Sequence[torch.Tensor], addresses: Key) -> list[ref[Any]]:
+    def _watch(self, args: Sequence[torch.Tensor], addresses: Key) -> Sequence[Any]:
         forget = partial(_forget, ref(self), addresses)
-        return [ref(each.untyped_storage(), forget) for each in args]
+        watches = [ref(each.untyped_storage(), forget) for each in args]
+        if all(watch() is not None for watch in watches):
+            return watches
+        return [each.untyped_storage() for each in args]  # of a torch whose storages do not keep their Python object
 
     def _tell(self, changed: bool, has_versions: bool) -> None:
         if not has_versions:
