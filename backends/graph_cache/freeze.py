@@ -47,6 +47,8 @@ def freeze(graph: RunnableGraph, embed: bool) -> FrozenGraph:
     program = graph.program
     if not isinstance(program, HostProgram):
         raise NotCacheableError(f"its program is a {type(program).__name__}")
+    if getattr(program, "kept", None):
+        raise NotCacheableError("it keeps what it made of weights")
     if program.checks:
         raise NotCacheableError("its kernels report errors late")
     if sum(c.numel() * c.element_size() for c in graph.constants) > _MOST_BYTES:
