@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -81,6 +82,7 @@ def first_call(case: str, backend: str) -> dict[str, Any]:
 
 def in_new_process(case: str, backend: str, cache: str) -> dict[str, Any]:
     """`first_call` in a fresh process with the given caches."""
+    os.environ["INDUCTILE_GRAPH_CACHE"] = "0"  # a graph that is loaded has no stages
     try:
         return in_fresh_process(__file__, ["--case", case, "--backend", backend], cache)
     except MeasurementError as error:

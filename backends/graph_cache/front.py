@@ -75,6 +75,8 @@ def why_not(config: Config) -> str:
         return "an option is a function"
     if config.cudagraphs:
         return "graphs are recorded"
+    if values.get("freezing"):
+        return "weights are frozen"
     return private.without_shape_guards()
 
 
@@ -242,16 +244,20 @@ class GraphSession:
         self._refused = self._refused or reason
 
     def save(self, key: str, entry: Any) -> None:
-        """What AOTAutograd calls when all graphs are compiled."""
+        """What AOTAutograd calls when all graphs are compiled. The program runs also where it cannot be kept."""
         try:
-            with without_modes():
-                content, kept = self._content(entry)
-        except (NotCacheableError, pickle.PicklingError, TypeError, AttributeError, ValueError) as error:
-            counters["aot_autograd"]["autograd_cache_bypass"] += 1
-            _bypassed(str(error))
+            self._save(key, entry)
+        except Exception as error:
             if private.is_forced():
                 raise
-            return
+            counters["aot_autograd"]["autograd_cache_bypass"] += 1
+            expected = isinstance(error, NotCacheableError)
+            log.log(logging.DEBUG if expected else logging.WARNING, "a graph is not kept", exc_info=True)
+            _bypassed(str(error))
+
+    def _save(self, key: str, entry: Any) -> None:
+        with without_modes():
+            content, kept = self._content(entry)
         if self._store is not None:
             self._store.write(key, content)
             counters["aot_autograd"]["autograd_cache_saved"] += 1

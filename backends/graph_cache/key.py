@@ -149,11 +149,11 @@ class GraphText:
 
     def _facts(self, shape_env: Any) -> Iterator[str]:
         """Ranges and guards of the symbols so far, and what torch was told to optimize for."""
-        if any(str(symbol).startswith("z") for symbol in shape_env.var_to_sources):
+        if any(str(symbol).startswith("z") for symbol in getattr(shape_env, "var_to_sources", {})):
             raise NotCacheableError("a number that is no integer is a symbol")  # passes fix some of them
         for symbol, name in self.symbols.items():
             yield f"range {name} {shape_env.var_to_range.get(symbol)}"
-        for symbol, hint in shape_env.var_to_hint_override.items():
+        for symbol, hint in getattr(shape_env, "var_to_hint_override", {}).items():
             yield f"hint {self._renamed(symbol)} {hint}"
         for guard in shape_env.guards:
             if guard.expr.free_symbols & self.symbols.keys():

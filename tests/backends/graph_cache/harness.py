@@ -39,8 +39,8 @@ def run(function: Callable[..., Any], *inputs: Any, dynamic: bool | None = None,
             torch.testing.assert_close(one.grad, other.grad)
             one.grad = other.grad = None
     found = outcomes()
-    assert len(set(found)) == 1, found
-    return found[0]
+    assert len(set(found)) <= 1, found
+    return found[0] if found else ""
 
 
 def _copies(inputs: tuple[Any, ...]) -> list[Any]:

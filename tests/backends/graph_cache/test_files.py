@@ -17,6 +17,8 @@ from torch.compiler import config as compiler_config
 
 from inductile.backends.graph_cache import front, store
 from inductile.backends.graph_cache.store import Store
+from inductile.backends.graph_report import REPORTS
+from inductile.passes.remarks import collecting
 
 from .harness import run
 
@@ -99,6 +101,17 @@ def test_switches() -> None:
             assert run(double, X) == "bypass"
         with compiler_config.patch(force_disable_caches=True):  # pyright: ignore[reportAttributeAccessIssue]
             assert run(double, X) == "bypass"
+
+
+def test_who_collects_remarks_gets_them(folder: Path) -> None:
+    assert run(double, X) == "miss"
+    with collecting() as remarks:
+        run(double, X)
+    told = [remark.reason for remark in remarks if remark.pass_name == front.PASS]
+    assert told == ["the cache has this graph; it is compiled again, for the remarks of passes"]
+    assert len(remarks) > 1
+    assert run(double, X) == "hit" and REPORTS[-1].is_loaded and "loaded from the cache" in str(REPORTS[-1])
+    assert REPORTS[-1].kernels and "kernels.cpp" in REPORTS[-1].sources
 
 
 SCRIPT = """

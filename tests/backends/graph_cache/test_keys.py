@@ -93,6 +93,23 @@ def test_forward_and_backward() -> None:
     assert run(double, x) == "hit"
 
 
+def test_a_graph_that_is_kept_has_what_it_saved() -> None:
+    x = X.clone().requires_grad_()
+    assert run(double_sigmoid, x) == "miss"
+    torch.compiler.reset()
+    total = torch.compile(double_sigmoid, backend="inductile", options={"cache_graphs": True})(x).sum()
+    assert outcomes() == ["miss", "hit"]
+    for _ in range(2):  # the first process kept nothing, so its backward graph writes to what is saved
+        x.grad = None
+        total.backward(retain_graph=True)
+        (expected,) = torch.autograd.grad(double_sigmoid(x).sum(), x)
+        torch.testing.assert_close(x.grad, expected)
+
+
+def double_sigmoid(x: torch.Tensor) -> torch.Tensor:
+    return torch.sigmoid(torch.tanh(x) * x.exp()) * 2
+
+
 def test_captured_tensors_are_inputs() -> None:
     for number, expected in ((1.0, "miss"), (2.0, "hit")):
         captured = torch.full((4,), number)
