@@ -187,12 +187,17 @@ def _callable_text(target: Any) -> str | None:
     if isinstance(target, FunctionType | type) and name is not None:
         if module is None or not (_is_of_torch(module) or module == "builtins"):
             return None
-        try:
-            found = functools.reduce(getattr, name.split("."), sys.modules[module])
-        except (AttributeError, KeyError):
-            return None
-        return f"function {module} {name}" if found is target else None
+        # those that torch makes in a function, as max_pool2d, have the name alone under which they are found
+        return next((f"function {module} {n}" for n in (name, target.__name__) if _at(module, n) is target), None)
     return f"builtin operator {name}" if name and getattr(operator, name, None) is target else None
+
+
+def _at(module: str, path: str) -> Any:
+    """What a module has under a path, None for nothing."""
+    try:
+        return functools.reduce(getattr, path.split("."), sys.modules[module])
+    except (AttributeError, KeyError):
+        return None
 
 
 def _is_of_torch(module: str | None) -> bool:
