@@ -14,9 +14,9 @@ result of the program lies in their memory.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
@@ -51,6 +51,24 @@ def is_frozen(value: SSAValue) -> bool:
     """Whether a value is a frozen argument."""
     function = value.owner.parent_op() if isinstance(value.owner, Block) else None
     return isinstance(function, FuncOp) and value in frozen_arguments(function)
+
+
+def insert_kept_call(function: FuncOp, callee: FuncOp, given: Sequence[SSAValue], values: Sequence[SSAValue]) -> CallOp:
+    """A call of a kept function in front of all else, with a result for each of some values, named after it."""
+    call = CallOp.create(
+        operands=given,
+        result_types=[value.type for value in values],
+        properties={"callee": SymbolRefAttr(callee.sym_name.data)},
+        attributes={KEPT: _UNIT},
+        location=function.location,
+    )
+    block = function.body.block
+    first = block.first_op
+    assert first is not None
+    block.insert_op_before(call, first)
+    for value, result in zip(values, call.results, strict=True):
+        result.name_hint = value.name_hint
+    return call
 
 
 def mark_packing(op: Operation, source: SSAValue) -> None:

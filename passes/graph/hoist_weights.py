@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, SymbolRefAttr, UnitAttr
-from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, UnitAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.raw import operands_of, ops_of
 from ..common.copies import copy_op
 from ..common.functions import functions
-from ..common.kept import KEPT, frozen_arguments
+from ..common.kept import KEPT, frozen_arguments, insert_kept_call
 from ..counters import counter
 from ..remarks import remark
 from ._binding_times import BindingTimes, Limits, bytes_of, size_text, slice_of
@@ -88,18 +88,9 @@ def _hoist(function: FuncOp, block: Block, kept: Sequence[SSAValue], times: Bind
     used = {value for op in ops for value in operands_of(op) if isinstance(value, BlockArgument)}
     given = [argument for argument in block.args if argument in used]
     callee = _callee(function, ops, given, kept)
-    call = CallOp.create(
-        operands=given,
-        result_types=[value.type for value in kept],
-        properties={"callee": SymbolRefAttr(callee.sym_name.data)},
-        attributes={KEPT: UnitAttr()},
-        location=function.location,
-    )
-    first, moved = block.first_op, set(ops) - times.late
-    assert first is not None
-    block.insert_op_before(call, first)
+    call = insert_kept_call(function, callee, given, kept)
+    moved = set(ops) - times.late
     for value, result in zip(kept, call.results, strict=True):
-        result.name_hint = value.name_hint
         value.replace_uses_with_if(result, lambda use: use.operation not in moved)
     for op in reversed(ops_of(block)):
         if op in moved and all(result.first_use is None for result in op.results):

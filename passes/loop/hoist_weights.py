@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, SymbolRefAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, UnitAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -19,7 +19,7 @@ from ...dialects.loop import GenerateOp, LoadOp
 from ...dialects.raw import operands_of
 from ..common.copies import copy_op
 from ..common.functions import functions
-from ..common.kept import KEPT, frozen_arguments, is_kept_call, is_kept_value
+from ..common.kept import KEPT, frozen_arguments, insert_kept_call, is_kept_call, is_kept_value
 from ..common.memory import Mutations
 from ..counters import counter
 from ..remarks import remark
@@ -108,18 +108,8 @@ def _replace(
     removed: Sequence[Operation],
 ) -> None:  # fmt: skip
     """Put a call of the function as it is now in front, and take away what it stands for."""
-    call = CallOp.create(
-        operands=given,
-        result_types=[value.type for value in read],
-        properties={"callee": SymbolRefAttr(callee.sym_name.data)},
-        attributes={KEPT: UnitAttr()},
-        location=function.location,
-    )
-    first = block.first_op
-    assert first is not None
-    block.insert_op_before(call, first)
+    call = insert_kept_call(function, callee, given, read)
     for value, result in zip(read, call.results, strict=True):
-        result.name_hint = value.name_hint
         value.replace_all_uses_with(result)
     for op in removed:
         block.erase_op(op)
