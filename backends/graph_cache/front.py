@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 PASS = "graph-cache"
 """The name under which remarks are made."""
 SWITCH = "INDUCTILE_GRAPH_CACHE"
+OFF = "it is switched off"
+"""Why most graphs are not cached; nothing tells of it."""
 Compiled: TypeAlias = Callable[..., Any]
 CompileAfresh: TypeAlias = "Callable[[torch.fx.GraphModule, Sequence[Any], Config, GraphSession | None], Compiled]"
 
@@ -46,7 +48,8 @@ def through_cache(
     """The compiled function of a Dynamo graph, from the cache or by `compile_afresh`, which takes the session too."""
     reason = why_not(config)
     if reason and not private.is_forced():
-        _bypassed(reason)
+        if reason != OFF:
+            _bypassed(reason)
         return compile_afresh(graph, inputs, config, None)
     session = GraphSession(config, "" if reason else config.key())
     loaded = None if reason else session.look_up(graph, inputs)
@@ -56,7 +59,7 @@ def through_cache(
 def why_not(config: Config) -> str:
     """Why no graph of a configuration is cached, or nothing."""
     if not (config.cache_graphs and config.cache) or os.environ.get(SWITCH, "1").lower() in ("0", "off", "false"):
-        return "it is switched off"
+        return OFF
     if switch := private.is_switched_off():
         return switch
     values = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}

@@ -178,7 +178,9 @@ def view(program: HostProgram, op: host.ViewOp) -> None:
     assert isinstance(kind, TensorType)
     source = program.target(op.source)
     dtype = program.machine.precision.stored(kind.element)
-    if source.dtype != dtype:
+    before = op.source.type
+    is_another = isinstance(before, TensorType) and before.element != kind.element  # of one dtype, computed wide
+    if source.dtype != dtype or (is_another and program.machine.precision.wide):
         source = _reinterpreted(program, op, source, dtype)
     shape, strides, offset = program.shape(kind), program.strides(kind), program.size(op.offset.data)
     first = first_element(source) + offset

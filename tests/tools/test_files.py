@@ -34,7 +34,7 @@ BODIES = {
     COPY.replace("to s0", "to 1152921504606846976").replace("[i0]", "[i0 floordiv 288230376151711744]"): (
         "kernel @k runs its loops more than 68719476736 times"
     ),
-    COPY.replace("kernel.for", "%row = kernel.local : !kernel.buffer<f32, s0*s0*s0*s0*s0*s0, local>\n  kernel.for")
+    COPY.replace("kernel.for", "%row = kernel.local heap : !kernel.buffer<f32, s0*s0*s0*s0*s0*s0, local>\n  kernel.for")
     .replace("%x[i0]", "%row[i0]"): "kernel @k has a local buffer that does not fit in memory",
     COPY.replace("%x[i0]", "%x[i0 floordiv (s0 - 64)]"): "an index expression of kernel @k divides by zero",
     COPY.replace("%y[i0]", "%y[3 mod (2*i0)]").replace("s0 {", "s0 map vector tile 8 {"): "divides by zero",

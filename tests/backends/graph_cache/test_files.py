@@ -91,16 +91,16 @@ def test_what_others_may_write_is_not_read(folder: Path) -> None:
 
 
 def test_switches() -> None:
-    assert run(double, X) == "bypass"  # as all other tests run
+    assert run(double, X) == ""  # as all other tests run
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INDUCTILE_GRAPH_CACHE", "1")
-        assert run(double, X, cache_graphs=False) == "bypass"
-        assert run(double, X, cache=False) == "bypass"
+        assert run(double, X, cache_graphs=False) == ""
+        assert run(double, X, cache=False) == ""
         assert run(double, X, verify_each="ir") == "bypass"
         with inductor_config.patch(fx_graph_cache=False):  # pyright: ignore[reportAttributeAccessIssue]
-            assert run(double, X) == "bypass"
+            assert run(double, X) == ""
         with compiler_config.patch(force_disable_caches=True):  # pyright: ignore[reportAttributeAccessIssue]
-            assert run(double, X) == "bypass"
+            assert run(double, X) == ""
 
 
 def test_who_collects_remarks_gets_them(folder: Path) -> None:

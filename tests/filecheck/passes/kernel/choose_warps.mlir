@@ -385,8 +385,8 @@ kernel.func @moments(%x: !kernel.buffer<f32, 12845056>, %y: !kernel.buffer<f32, 
 // CHECK-LABEL: kernel.func @columns
 // CHECK-SAME: num_warps 2
 // CHECK-LABEL: kernel.func @moments
-// CHECK-SAME: num_warps 2
-// CHECK: map vector tile 16 unroll 2 {
+// CHECK-SAME: num_warps 1
+// CHECK: map vector tile 8 unroll 2 {
 
 // -----
 

@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --target cuda:90 --verify-each -p loop-spread-copies | filecheck %s
+// RUN: inductile-opt %s -p loop-spread-copies --target cuda:90 --verify-each | filecheck %s
 // RUN: inductile-opt %s --target cuda:90 --verify-each -p loop-spread-copies,loop-fuse,loop-bufferize,lower-loop-to-kernel,kernel-merge-launches | filecheck %s --check-prefix=KERNEL
 
 // The lengths of three caches become one number: all but the first get a nest that copies it.
