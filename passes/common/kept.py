@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from ...dialects import host
 from ...dialects.aten import TensorType
@@ -51,6 +51,17 @@ def is_frozen(value: SSAValue) -> bool:
     """Whether a value is a frozen argument."""
     function = value.owner.parent_op() if isinstance(value.owner, Block) else None
     return isinstance(function, FuncOp) and value in frozen_arguments(function)
+
+
+def add_kept_function(function: FuncOp, block: Block) -> FuncOp:
+    """A kept function with a body that returns, behind the one that will call it."""
+    assert block.last_op is not None and function.parent is not None
+    types = FunctionType.from_lists([a.type for a in block.args], [value.type for value in block.last_op.operands])
+    callee = FuncOp(f"{function.sym_name.data}_weights", types, Region(block), visibility="private")
+    callee.location = function.location
+    callee.attributes.update({KEPT: _UNIT, "symbols": ArrayAttr([])})
+    function.parent.insert_op_after(callee, function)
+    return callee
 
 
 def insert_kept_call(function: FuncOp, callee: FuncOp, given: Sequence[SSAValue], values: Sequence[SSAValue]) -> CallOp:

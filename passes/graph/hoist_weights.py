@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.raw import operands_of, ops_of
 from ..common.copies import copy_op
 from ..common.functions import functions
-from ..common.kept import KEPT, frozen_arguments, insert_kept_call
+from ..common.kept import KEPT, add_kept_function, frozen_arguments, insert_kept_call
 from ..counters import counter
 from ..remarks import remark
 from ._binding_times import BindingTimes, Limits, bytes_of, size_text, slice_of
@@ -105,11 +105,4 @@ def _callee(function: FuncOp, ops: Sequence[Operation], given: Sequence[SSAValue
     for op in ops:
         block.add_op(copy_op(op, values))
     block.add_op(ReturnOp.create(operands=[values[value] for value in kept]))
-    types = FunctionType.from_lists([value.type for value in given], [value.type for value in kept])
-    callee = FuncOp(f"{function.sym_name.data}_weights", types, Region(block), visibility="private")
-    callee.location = function.location
-    callee.attributes.update({KEPT: UnitAttr(), "symbols": ArrayAttr([])})
-    module = function.parent
-    assert module is not None
-    module.insert_op_after(callee, function)
-    return callee
+    return add_kept_function(function, block)

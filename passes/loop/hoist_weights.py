@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 
@@ -19,7 +19,7 @@ from ...dialects.loop import GenerateOp, LoadOp
 from ...dialects.raw import operands_of
 from ..common.copies import copy_op
 from ..common.functions import functions
-from ..common.kept import KEPT, frozen_arguments, insert_kept_call, is_kept_call, is_kept_value
+from ..common.kept import add_kept_function, frozen_arguments, insert_kept_call, is_kept_call, is_kept_value
 from ..common.memory import Mutations
 from ..counters import counter
 from ..remarks import remark
@@ -119,12 +119,4 @@ def _callee_of(function: FuncOp, call: CallOp | None) -> FuncOp:
     """The kept function of a call; a new one, which returns nothing yet, where there is none."""
     if call is not None:
         return cast(FuncOp, SymbolTable.lookup_symbol(call, call.callee))
-    block = Block([ReturnOp.create()])
-    name, types = f"{function.sym_name.data}_weights", FunctionType.from_lists([], [])
-    callee = FuncOp(name, types, Region(block), visibility="private")
-    callee.location = function.location
-    callee.attributes.update({KEPT: UnitAttr(), "symbols": ArrayAttr([])})
-    module = function.parent
-    assert module is not None
-    module.insert_op_after(callee, function)
-    return callee
+    return add_kept_function(function, Block([ReturnOp.create()]))
