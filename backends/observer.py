@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class View:
     """One thing to see.
 
-    artifact: its name in TORCH_LOGS
+    artifact: its name in TORCH_LOGS, one of `torch_logs.STAGES`
     record:   its name in torch's structured trace; one that tlparse does not know is an artifact there
     file:     its name in torch's debug folder, nothing where it has none
     before:   the pass in front of which the IR is this
@@ -38,6 +38,10 @@ class View:
     record: str
     file: str = ""
     before: str = ""
+
+    def __post_init__(self) -> None:
+        if self.artifact not in torch_logs.STAGES:  # else a graph from the cache would not be shown under that name
+            raise ValueError(f"torch_logs.STAGES lacks {self.artifact}")
 
 
 PRE_GRAD = View("pre_grad_graphs", "inductor_pre_grad_graph")

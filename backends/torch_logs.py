@@ -23,6 +23,12 @@ FUSION = {
     "kernel-join-columns", "kernel-online-softmax",
 }  # fmt: skip
 """Passes that decide what runs together: their remarks are torch's artifact `fusion`."""
+REMARKS = ("fusion", "perf_hints", "cudagraphs")
+"""Torch's artifacts that show remarks."""
+STAGES = (
+    "pre_grad_graphs", "post_grad_graphs", "ir_pre_fusion", "ir_post_fusion", "schedule", "output_code", "kernel_code",
+)  # fmt: skip
+"""Torch's artifacts that show a graph on its way."""
 _RECORDING = {"cudagraphs", "host-split-parts"}
 
 
@@ -71,9 +77,8 @@ def shows(artifact: str) -> bool:
 
 def is_read() -> bool:
     """Whether somebody reads what a compile says: an artifact of ours, remarks, or torch's structured trace."""
-    artifacts = ("pre_grad_graphs", "post_grad_graphs", "ir_pre_fusion", "ir_post_fusion", "schedule", "output_code")
     traced = bool(logging.getLogger("torch.__trace").handlers)
-    return traced or any(map(shows, (*artifacts, "kernel_code"))) or wants_remarks()
+    return traced or any(map(shows, STAGES)) or wants_remarks()
 
 
 def show(artifact: str, title: str, text: str) -> None:
@@ -83,7 +88,7 @@ def show(artifact: str, title: str, text: str) -> None:
 
 def wants_remarks() -> bool:
     """Whether somebody reads remarks: as an artifact, or in the log of a pass."""
-    return any(map(shows, ("fusion", "perf_hints", "cudagraphs"))) or _passes_are_watched()
+    return any(map(shows, REMARKS)) or _passes_are_watched()
 
 
 def _passes_are_watched() -> bool:
