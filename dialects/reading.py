@@ -121,6 +121,22 @@ _SCALAR_LINE = re.compile(
 )
 
 
+#: a line of the table of locations
+_NAMED_LOCATION = re.compile(r"#loc[0-9]*+ = loc\(")
+
+
+def _table_of_locations(text: str) -> int:
+    """Where the table of locations begins, which is all that follows; the length of the text without one."""
+    begin = len(text)
+    end = len(text.rstrip())
+    while end > 0:
+        start = text.rfind("\n", 0, end) + 1
+        if not _NAMED_LOCATION.match(text, start, end):
+            break
+        begin, end = start, start - 1
+    return begin
+
+
 @dataclass(frozen=True)
 class _Likeness:
     """What two lines share that differ in the names of values alone."""
@@ -151,7 +167,18 @@ class Reader(Parser):
         self._alike: dict[tuple[str, str, int], _Likeness] = {}
         self._types: dict[str, TypeAttribute] = {}
         self._regions = self._attributes = 0
-        self._parser_state = ParserState(Lexer(Input(text, name)))
+        begin = _table_of_locations(text)
+        if begin < len(text):
+            self._read_locations(text, begin, name)
+        self._parser_state = ParserState(Lexer(Input(text[:begin], name)))
+
+    def _read_locations(self, text: str, begin: int, name: str) -> None:
+        """Read the table at the end of a text, since ops in front of it use the names."""
+        lexer = Lexer(Input(text, name))
+        lexer.pos = begin
+        self._parser_state = ParserState(lexer)
+        while self._current_token.kind is not MLIRTokenKind.EOF:
+            self._parse_alias_def()
 
     @override
     def parse_operation(self) -> Operation:

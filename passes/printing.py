@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from io import StringIO
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from typing_extensions import override
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, UnknownLoc
+from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
 _MAX_TEXT = 160
 
 
 def module_text(module: Operation, locations: bool = False, generic: bool = False) -> str:
-    """The module, or another op, as text that parses back; with `loc(...)` behind every op on request."""
+    """The module, or another op, as text that parses back.
+
+    With `locations` there is `loc(#loc1)` behind each op, and what the names stand for is a table at the end, so that a
+    line of IR stays as short as it is without them.
+    """
     stream = StringIO()
-    Printer(stream, print_generic_format=generic, print_debuginfo=locations).print_op(module)
+    if not locations:
+        Printer(stream, print_generic_format=generic).print_op(module)
+        return stream.getvalue()
+    printer = _LocationPrinter(stream, generic)
+    printer.print_op(module)
+    printer.print_table()
     return stream.getvalue()
 
 
@@ -27,6 +37,33 @@ def broken_module_text(module: ModuleOp, locations: bool = False) -> str:
         except Exception as error:  # verifiers guard what printers rely on
             reason = f"{type(error).__name__}: {error}"
     return f"// the module does not print: {reason}"
+
+
+class _LocationPrinter(Printer):
+    """A printer that names locations, and remembers what the names stand for."""
+
+    def __init__(self, text: StringIO, generic: bool) -> None:
+        super().__init__(text, print_generic_format=generic, print_debuginfo=True)
+        self._text = text
+        self._named: dict[Attribute, str] = {}
+
+    @override
+    def print_attribute(self, attribute: Attribute) -> None:
+        """Print a name in place of a location behind an op or an argument; those inside others are written out."""
+        if self.printing_location or not isinstance(attribute, LocationAttr):
+            super().print_attribute(attribute)
+            return
+        if isinstance(attribute, UnknownLoc):  # a reader takes it to be unknown without a word; a space was printed
+            self._text.truncate(self._text.seek(self._text.tell() - 1))
+            return
+        name = self._named.setdefault(attribute, f"#loc{len(self._named) + 1}")
+        self.print_string(f"loc({name})")
+
+    def print_table(self) -> None:
+        """Print a line for each name."""
+        for attribute, name in self._named.items():
+            self.print_string(f"\n{name} = ")
+            super().print_attribute(attribute)
 
 
 class _LinePrinter(Printer):

@@ -44,6 +44,42 @@ def test_a_name_that_is_no_text_is_refused() -> None:
         Source('func.func @"\\FF"() {\n  func.return\n}', "f.mlir").parse(new_context())
 
 
+LOCATED = """builtin.module {
+  func.func @f(%x: i1 loc(#loc1)) -> i1 {
+    func.return %x : i1 loc(#loc2)
+  } loc(#loc1)
+}
+#loc1 = loc("a.py":1:0)
+#loc2 = loc(fused["a.py":2:0, "b#loc3 = loc(.py":4:0])
+"""
+
+
+def test_locations_stand_in_a_table_at_the_end() -> None:
+    module = Reader(new_context(), LOCATED).parse_module()
+    assert module_text(module, locations=True) == LOCATED.rstrip()
+    assert "loc" not in module_text(module)
+    assert (
+        Reader(new_context(), LOCATED.replace("#loc1)", '"a.py":1:0)'))
+        .parse_module()
+        .is_structurally_equivalent(module)
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("#loc2 = 5", "undefined symbol alias"),
+        ("#loc3 = loc(unknown)", "undefined"),
+        ("#loc2 = loc(", "location"),
+        ("#loc1 = loc(unknown)", "re-declaration"),
+    ],
+)
+def test_a_table_that_says_nothing_is_refused(line: str, message: str) -> None:
+    text = "\n".join([*LOCATED.splitlines()[:-1], line])
+    with pytest.raises(UserError, match=rf"f\.mlir:[1-7]:.*\n?.*{message}"):
+        Source(text, "f.mlir").parse(new_context())
+
+
 REGIONS = """func.func @f(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {{
   %u = loop.generate (i0 in 4) {{
     %a = loop.load %x[i0]

@@ -11,7 +11,7 @@
 func.func @twice(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) {
   %a = loop.generate (i0 in 4) {
     %v = loop.load %x[i0]
-    %n = arith.negf %v : f32
+    %n = arith.negf %v : f32 loc("model.py":7:0)
     loop.yield %n
   } : !aten.tensor<4xf32>
   %b = loop.generate (i0 in 4) {
@@ -49,6 +49,6 @@ func.func @twice(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) {
 
 // PIPELINE: loop-cse,loop-dce
 
-// REFUSED: arith.negf
-// REFUSED: arith.negf
-// REFUSED: loc(unknown)
+// REFUSED: arith.negf %{{.*}} : f32 loc(#loc1)
+// REFUSED: arith.negf %{{.*}} : f32{{$}}
+// REFUSED: #loc1 = loc("model.py":7:0)
