@@ -292,6 +292,8 @@ class _Walk:
             names, problem = declared_by(op)
             if problem is not None:
                 return Violation(op, problem)
+            if len(op.regions[0].blocks) > 1:
+                return Violation(op, "has several blocks: there is no control flow between blocks")
         self.visible, self.names, self.empty = set(), dict.fromkeys(names), 0
         self.foreign = _FOREIGN.get(type(op), frozenset())
         found = None

@@ -35,3 +35,8 @@ func.func private @plain_weights(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32>
 func.func @public(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> attributes {kept} {
   func.return %x : !aten.tensor<4xf32>
 }
+
+// -----
+
+// CHECK: error: 'func.func' op is kept, and has no body
+func.func private @declared(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> attributes {kept}
