@@ -121,6 +121,17 @@ def _is_layer(function: Operation | None) -> bool:
     return isinstance(function, FuncOp) and function.sym_visibility is not None and "kept" not in function.attributes
 
 
+def header_problem(function: FuncOp) -> str | None:
+    """What is wrong with what a function says of itself and its arguments; None when nothing is."""
+    visibility = function.sym_visibility
+    if visibility is not None and visibility.data != "private":
+        return f"is {visibility.data!r}: a function is private, or says nothing and is public"
+    marks, types = function.arg_attrs, function.function_type.inputs.data
+    if marks is not None and len(marks.data) != len(types):
+        return f"{len(marks.data)} arguments have attributes, and it takes {len(types)}"
+    return None
+
+
 def _callee(call: CallOp) -> FuncOp:
     return cast(FuncOp, SymbolTable.lookup_symbol(call, call.callee))
 
