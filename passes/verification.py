@@ -29,7 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 from ..dialects import host, kernel
 from ..dialects.machine import TARGETS, TargetsAttr
 from ..dialects.raw import op_behind, operands_of
-from .common.functions import kernels_of
+from .common.functions import header_problem, kernels_of
 from .common.index_checks import ACCESSES, access_problem
 from .common.kept import kept_problem
 from .common.launch_checks import assert_problem, launch_problem
@@ -136,7 +136,7 @@ def _check_op(op: Operation, is_last: bool = False) -> Facts | Violation:
     except Exception as error:
         return Violation(op, _reason(error))
     if problem is None and type(op) is FuncOp:
-        problem = result_problem(op) or kept_problem(op)
+        problem = header_problem(op) or result_problem(op) or kept_problem(op)
     if problem is not None:
         return Violation(op, problem)
     if key is not None and len(_valid) < _MEMO_LIMIT:
@@ -292,6 +292,8 @@ class _Walk:
             names, problem = declared_by(op)
             if problem is not None:
                 return Violation(op, problem)
+            if len(op.regions[0].blocks) > 1:
+                return Violation(op, "has several blocks: there is no control flow between blocks")
         self.visible, self.names, self.empty = set(), dict.fromkeys(names), 0
         self.foreign = _FOREIGN.get(type(op), frozenset())
         found = None

@@ -41,7 +41,7 @@ from ..access import (
 )
 from ..aten.types import TensorType, scalar_type
 from ..sym import AxesAttr, MapAttr, SymAttr, parse_expr
-from .monoids import MONOIDS
+from .monoids import MONOIDS, Kind, is_of_kind
 from .syntax import parse_nest, parse_on, print_nest, print_on, verify_axes
 
 
@@ -329,7 +329,8 @@ def verify_combiners(
     combine: Region | None,
     init: Sequence[SSAValue],
 ) -> None:
-    """Check that named monoids exist and take all values, or that a custom one has its region and identity."""
+    """Check that named monoids exist and take all values and their types, or that a custom one has its region and
+    identity."""
     names = [c.data for c in combiners]
     if names == ["custom"]:
         if combine is None or len(init) != len(values):
@@ -344,6 +345,9 @@ def verify_combiners(
     unknown = [n for n in names if n not in MONOIDS]
     if unknown:
         raise VerifyException(f"unknown monoid {unknown[0]}; known: custom, {', '.join(MONOIDS)}")
-    arity = sum(MONOIDS[n].arity for n in names)
-    if arity != len(values):
-        raise VerifyException(f"{', '.join(names)} take {arity} values, the body yields {len(values)}")
+    kinds: list[Kind] = [kind for n in names for kind in MONOIDS[n].takes]
+    if len(kinds) != len(values):
+        raise VerifyException(f"{', '.join(names)} take {len(kinds)} values, the body yields {len(values)}")
+    for kind, value in zip(kinds, values, strict=True):
+        if not is_of_kind(value.type, kind):
+            raise VerifyException(f"{', '.join(names)} take {', '.join(kinds)}, the body yields {value.type}")

@@ -3,37 +3,64 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, i1
+from xdsl.ir import Attribute
+
+Kind = Literal["number", "float", "integer", "i1"]
 
 
 @dataclass(frozen=True)
 class Monoid:
     """An associative combination of one or several values with an identity.
 
-    arity:       values that each step yields and that the reduction returns
+    takes:       the kind of each value that a step yields and that the reduction returns; i1 is an integer
     commutative: whether the order of combination is free
     meaning:     what it computes
     """
 
     name: str
-    arity: int
+    takes: tuple[Kind, ...]
     commutative: bool
     meaning: str
 
+    @property
+    def arity(self) -> int:
+        """How many values a step yields."""
+        return len(self.takes)
+
+
+def is_of_kind(type_: Attribute, kind: Kind) -> bool:
+    """Whether a scalar type is of a kind that a monoid takes; no complex number is."""
+    if kind == "i1":
+        return type_ == i1
+    if isinstance(type_, IntegerType | IndexType):
+        return kind != "float"
+    return isinstance(type_, AnyFloat) and kind != "integer"
+
+
+_NUMBER: tuple[Kind, ...] = ("number",)
+_PLACE: tuple[Kind, ...] = ("number", "integer")
+_MOMENTS: tuple[Kind, ...] = ("float", "float", "float")
+_SCALED: tuple[Kind, ...] = ("float", "float")
 
 #: Floating-point `sum` and `prod` may be reassociated: eager's order of summation is not specified either.
 MONOIDS: dict[str, Monoid] = {
     m.name: m
     for m in (
-        Monoid("sum", 1, True, "x + y; identity 0 (-0.0 never arises from an empty sum)"),
-        Monoid("prod", 1, True, "x * y; identity 1"),
-        Monoid("max", 1, True, "maximum, NaN if either is NaN; identity -inf or the smallest integer"),
-        Monoid("min", 1, True, "minimum, NaN if either is NaN; identity inf or the largest integer"),
-        Monoid("any", 1, True, "i1 or; identity false"),
-        Monoid("all", 1, True, "i1 and; identity true"),
-        Monoid("xor", 1, True, "i1 or integer exclusive or; identity 0"),
-        Monoid("argmax", 2, True, "(value, i64 index) of the maximum; NaN wins, ties go to the lower index"),
-        Monoid("argmin", 2, True, "(value, i64 index) of the minimum; NaN wins, ties go to the lower index"),
-        Monoid("welford", 3, True, "(mean, m2, count): Chan's parallel combination of means and squared deviations"),
-        Monoid("logsumexp", 2, True, "(m, s): running max and sum of exp(x - m), combined by rescaling"),
+        Monoid("sum", _NUMBER, True, "x + y; identity 0 (-0.0 never arises from an empty sum)"),
+        Monoid("prod", _NUMBER, True, "x * y; identity 1"),
+        Monoid("max", _NUMBER, True, "maximum, NaN if either is NaN; identity -inf or the smallest integer"),
+        Monoid("min", _NUMBER, True, "minimum, NaN if either is NaN; identity inf or the largest integer"),
+        Monoid("any", ("i1",), True, "i1 or; identity false"),
+        Monoid("all", ("i1",), True, "i1 and; identity true"),
+        Monoid("xor", ("integer",), True, "i1 or integer exclusive or; identity 0"),
+        Monoid("argmax", _PLACE, True, "(value, i64 index) of the maximum; NaN wins, ties go to the lower index"),
+        Monoid("argmin", _PLACE, True, "(value, i64 index) of the minimum; NaN wins, ties go to the lower index"),
+        Monoid(
+            "welford", _MOMENTS, True, "(mean, m2, count): Chan's parallel combination of means and squared deviations"
+        ),
+        Monoid("logsumexp", _SCALED, True, "(m, s): running max and sum of exp(x - m), combined by rescaling"),
     )
 }

@@ -18,6 +18,7 @@ from ...dialects.aten.ops import CHECKED, AtenOp
 from ...dialects.aten.types import TensorType
 from ...dialects.machine import TargetsAttr, targets_of
 from ...dialects.sym import Ranges
+from ...errors import UnsupportedError
 from ...passes.common.functions import symbol_ranges
 from ...passes.common.implementations import IMPLEMENTATION, NEST
 from ...passes.common.numbering import AttributeTokens
@@ -40,8 +41,9 @@ class LowerAtenToLoop(ModulePass):
 
     Before: functional `aten` ops. After: a pointwise op is a `loop.generate` of its own, a reduction a generate whose
     body is a `loop.reduce`, a view a `loop.view`; what has no lowering (see `unlowered_reason`) is still there and
-    will be an ATen call, which a remark says. Results keep their types, so their strides. Locations are passed on.
-    The debug counter of the pass's name decides op by op, so a wrong lowering can be found by bisection.
+    will be an ATen call, which a remark says; so is what has no scalar code for its element types. Results keep their
+    types, so their strides. Locations are passed on. The debug counter of the pass's name decides op by op, so a wrong
+    lowering can be found by bisection.
 
         %0 = aten.add.Tensor(%x, %y) : !aten.tensor<4x3xf32>
         ==>
@@ -99,13 +101,17 @@ def lower_block(
             continue
         if reason is None:
             last = block.last_op
-            results = _lower(builder, op, values)
-            if not (deterministic and _has_races(block, last, targets)):
-                templates.record(_behind(block, last), results)
-                _replace(op, results, values)
-                lowered.append(op)
-                continue
-            reason = "its order on this device is not deterministic"
+            try:
+                results = _lower(builder, op, values)
+            except UnsupportedError as error:
+                reason = str(error)
+            else:
+                if not (deterministic and _has_races(block, last, targets)):
+                    templates.record(_behind(block, last), results)
+                    _replace(op, results, values)
+                    lowered.append(op)
+                    continue
+                reason = "its order on this device is not deterministic"
             for made in reversed(_behind(block, last)):
                 block.erase_op(made)
         if isinstance(op, AtenOp):

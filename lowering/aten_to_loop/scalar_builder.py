@@ -18,6 +18,7 @@ from ...dialects import loop, scalar
 from ...dialects.access import dynamic_name, segments
 from ...dialects.aten.types import TensorType, scalar_type
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, as_expr, symbol
+from ...errors import UnsupportedError
 from ...machines import HOST, eager
 from .dtypes import BOOL, F32, I64, LOW_PRECISION, integer_limits, is_float, kind
 from .fast_create import OpT, create
@@ -165,15 +166,20 @@ class ScalarBuilder:
     # arithmetic
 
     def binary(self, name: str, left: Scalar, right: Number) -> Scalar:
-        """An op of `BINARY` for the element type of `left`."""
+        """An op of `BINARY` for the element type of `left`; UnsupportedError where it has none."""
         right = self.number(right, left.element)
-        op = BINARY[name, kind(left.element) or ""]
+        op = BINARY.get((name, kind(left.element) or ""))
+        if op is None:
+            raise UnsupportedError(f"scalar code has no {name!r} of {left.element}")
         return Scalar(self, self.emit(op, (left.ssa, right.ssa), left.ssa.type), left.element)
 
     def compare(self, name: str, left: Scalar, right: Number) -> Scalar:
-        """A bool; comparisons with NaN are false, but for `ne`."""
+        """A bool; comparisons with NaN are false, but for `ne`. UnsupportedError where nothing compares the type."""
         right = self.number(right, left.element)
-        op, properties = COMPARE[name, kind(left.element) or ""]
+        found = COMPARE.get((name, kind(left.element) or ""))
+        if found is None:
+            raise UnsupportedError(f"scalar code does not compare {left.element}")
+        op, properties = found
         return Scalar(self, self.emit(op, (left.ssa, right.ssa), i1, properties), BOOL)
 
     def where(self, condition: Scalar, then: Scalar, otherwise: Number) -> Scalar:
@@ -381,11 +387,15 @@ class ScalarBuilder:
         """Run `body` with the cursor in a new block; the region and what it yields."""
         outer, constants = self.block, self._constants
         self.block, self._constants = Block(), dict(constants)
+        inner = self.block
         try:
             result = body()
             values = (result,) if isinstance(result, Scalar) else result
             self.block.add_op(self.make(loop.YieldOp, tuple(v.ssa for v in values), ()))
             return Region(self.block), values
+        except UnsupportedError:
+            inner.drop_all_references()  # to values that stay
+            raise
         finally:
             self.block, self._constants = outer, constants
 

@@ -11,13 +11,14 @@ from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.traits import SymbolTable
 
 from ...dialects import host, kernel, loop
 from ...dialects.access import is_dynamic_name
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import ONE, ZERO, MapAttr, Ranges, SymAttr, SymbolAttr, symbol
 from ...dialects.sym.ranges import NOTHING
-from ...errors import UnsupportedError
+from ...errors import UnsupportedError, UserError
 from ...passes.common.kept import KEPT, is_kept_call, is_kept_function
 from ...passes.common.numbering import AttributeTokens, Key
 from ...passes.counters import counter
@@ -182,6 +183,10 @@ class FunctionLowering:
         body.erase_op(copy)
 
     def _call(self, op: func.CallOp, body: Block) -> None:
+        callee = SymbolTable.lookup_symbol(op, op.callee)
+        if isinstance(callee, func.FuncOp) and callee.is_declaration:
+            name = f"@{callee.sym_name.data}"
+            raise UserError(f"@{self.function.sym_name.data} calls {name}, which has no body", f"define {name}")
         call = host.CallOp.of(
             op.callee, tuple(op.operands), [r.type for r in op.results], op.location, is_kept_call(op)
         )

@@ -74,7 +74,10 @@ def calls_of(function: FuncOp) -> list[CallOp]:
 
 
 def elsewhere(value: SSAValue) -> Iterator[SSAValue]:
-    """The values that a value is on the other side of calls: operands and arguments, returned values and results."""
+    """The values that a value is on the other side of calls: operands and arguments, returned values and results.
+
+    What a declaration takes and gives has no other side.
+    """
     owner = value.owner
     if isinstance(owner, Block):
         function = owner.parent_op()
@@ -82,11 +85,15 @@ def elsewhere(value: SSAValue) -> Iterator[SSAValue]:
             number = cast(BlockArgument, value).index
             yield from (call.operands[number] for call in calls_of(function))
     elif type(owner) is CallOp:
-        yield _callee(owner).body.block.last_op.operands[cast(OpResult, value).index]  # pyright: ignore[reportOptionalMemberAccess]
+        block = _callee(owner).body.blocks.first
+        if block is not None and block.last_op is not None:
+            yield block.last_op.operands[cast(OpResult, value).index]
     for use in value.uses:
         user = use.operation
         if type(user) is CallOp:
-            yield _callee(user).body.block.args[use.index]
+            block = _callee(user).body.blocks.first
+            if block is not None:
+                yield block.args[use.index]
         elif type(user) is ReturnOp:
             yield from (call.results[use.index] for call in calls_of(cast(FuncOp, user.parent_op())))
 
@@ -112,6 +119,17 @@ def is_handing_over(op: Operation) -> bool:
 def _is_layer(function: Operation | None) -> bool:
     """Whether something is a private function that runs in each call."""
     return isinstance(function, FuncOp) and function.sym_visibility is not None and "kept" not in function.attributes
+
+
+def header_problem(function: FuncOp) -> str | None:
+    """What is wrong with what a function says of itself and its arguments; None when nothing is."""
+    visibility = function.sym_visibility
+    if visibility is not None and visibility.data != "private":
+        return f"is {visibility.data!r}: a function is private, or says nothing and is public"
+    marks, types = function.arg_attrs, function.function_type.inputs.data
+    if marks is not None and len(marks.data) != len(types):
+        return f"{len(marks.data)} arguments have attributes, and it takes {len(types)}"
+    return None
 
 
 def _callee(call: CallOp) -> FuncOp:

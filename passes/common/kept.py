@@ -40,10 +40,11 @@ def mark_frozen(function: FuncOp, numbers: Collection[int]) -> None:
 
 
 def frozen_arguments(function: FuncOp) -> list[BlockArgument]:
-    """The arguments that are marked."""
-    if function.arg_attrs is None:
+    """The arguments that are marked; a declaration has none."""
+    block = function.body.blocks.first
+    if function.arg_attrs is None or block is None:
         return []
-    pairs = zip(function.body.block.args, function.arg_attrs.data, strict=True)
+    pairs = zip(block.args, function.arg_attrs.data, strict=True)
     return [argument for argument, marks in pairs if FROZEN in marks.data]
 
 
@@ -115,6 +116,8 @@ def kept_problem(function: FuncOp) -> str | None:
         return f"is {'not ' if kept is None else ''}{KEPT}, and a call of it says otherwise"
     if kept is None:
         return _problem_of_calls(function)
+    if function.is_declaration:
+        return f"is {KEPT}, and has no body"
     if not isinstance(kept, UnitAttr):
         return f"{KEPT} has no value, and is {kept}"
     if function.sym_visibility is None:

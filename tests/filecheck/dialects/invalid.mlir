@@ -40,6 +40,27 @@ func.func @monoid(%x: !aten.tensor<4xf32>) {
   func.return
 }
 // -----
+func.func @unordered(%x: !aten.tensor<4xcomplex<f32>>) {
+  %y = loop.generate () {
+    // expected-error @unknown {{max take number, the body yields complex<f32>}}
+    %r = loop.reduce max (r0 in 4) {
+      %v = loop.load %x[r0]
+      loop.yield %v
+    }
+    loop.yield %r
+  } : !aten.tensor<complex<f32>>
+  func.return
+}
+// -----
+func.func @place(%x: !aten.tensor<4xf32>) {
+  // expected-error @unknown {{sum, argmax take number, number, integer, the body yields f32}}
+  %s, %m, %i = loop.scan [sum, argmax] (i0 in 4) along i0 {
+    %v = loop.load %x[i0]
+    loop.yield %v, %v, %v
+  } : !aten.tensor<4xf32>, !aten.tensor<4xf32>, !aten.tensor<4xf32>
+  func.return
+}
+// -----
 // An inner value may be read only at the point of its producer.
 func.func @inner(%x: !aten.tensor<4xf32>) {
   // expected-error @unknown {{not at the point of its producer}}

@@ -39,3 +39,16 @@ func.func @numbers(%x: !aten.tensor<4xui8>, %f: !aten.tensor<4xf32>) -> (!aten.t
   // CHECK: func.return
   func.return %0, %1, %2, %3 : !aten.tensor<4xui8>, !aten.tensor<4xui8>, !aten.tensor<4xf32>, !aten.tensor<4xui8>
 }
+
+// Of types for which there is no scalar code nothing is left of what was begun; floats beside them are lowered.
+// CHECK-LABEL: func.func @quotients
+func.func @quotients(%x: !aten.tensor<8x16xi32>, %b: !aten.tensor<4xi1>, %f: !aten.tensor<8x16xf32>) -> (!aten.tensor<8x16xi32>, !aten.tensor<4xi1>, !aten.tensor<8x16xf32>) {
+  // CHECK-NEXT: aten._softmax(%x
+  %0 = aten._softmax(%x, dim = 1, half_to_float = false) : !aten.tensor<8x16xi32>
+  // CHECK-NEXT: aten.floor_divide(%b, %b)
+  %1 = aten.floor_divide(%b, %b) : !aten.tensor<4xi1>
+  // CHECK-NOT: = aten.
+  %2 = aten._softmax(%f, dim = 1, half_to_float = false) : !aten.tensor<8x16xf32>
+  // CHECK: func.return
+  func.return %0, %1, %2 : !aten.tensor<8x16xi32>, !aten.tensor<4xi1>, !aten.tensor<8x16xf32>
+}

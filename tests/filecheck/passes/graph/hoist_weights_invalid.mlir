@@ -35,3 +35,23 @@ func.func private @plain_weights(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32>
 func.func @public(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> attributes {kept} {
   func.return %x : !aten.tensor<4xf32>
 }
+
+// -----
+
+// CHECK: error: 'func.func' op is kept, and has no body
+func.func private @declared(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> attributes {kept}
+
+// -----
+
+// CHECK: error: 'func.func' op 1 arguments have attributes, and it takes 2
+"func.func"() <{sym_name = "counted", function_type = (!aten.tensor<4xf32>, !aten.tensor<4xf32>) -> !aten.tensor<4xf32>, arg_attrs = [{frozen}]}> ({
+^bb0(%x: !aten.tensor<4xf32>, %w: !aten.tensor<4xf32>):
+  "func.return"(%x) : (!aten.tensor<4xf32>) -> ()
+}) : () -> ()
+
+// -----
+
+// CHECK: error: 'func.func' op is 'public': a function is private, or says nothing and is public
+func.func public @said(%x: !aten.tensor<4xf32> {frozen}) -> !aten.tensor<4xf32> {
+  func.return %x : !aten.tensor<4xf32>
+}
