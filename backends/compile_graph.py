@@ -24,7 +24,7 @@ from ..lowering.fx_private import multiplies_in_tf32, report_output_strides, wit
 from ..lowering.pipeline import pipeline_string, pipelines
 from ..lowering.registry import parse_passes
 from ..passes.host.split_parts import HostSplitParts
-from ..passes.remarks import remark
+from ..passes.remarks import collecting, remark
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
 from .foreign_lowerings import tell_of_foreign_lowerings
@@ -110,6 +110,8 @@ def _compile(
         return imported
 
     trace = Trace.of(config, kind)
+    if trace is not None:
+        trace.about(graph, config)
     observer = Observer(kind, trace if config.trace_enabled else None, config.trace_graph_diagram)
     observer.show_graph(graph)
     tell_of_foreign_lowerings(graph)
@@ -143,7 +145,10 @@ def _compile(
     if kind == "forward":
         report_layouts(imported, inputs)
     if recording is not None:
-        compiled = recording.wrap(compiled, program, imported, graph, kind)
+        with collecting() as said:
+            compiled = recording.wrap(compiled, program, imported, graph, kind)
+        if trace is not None:
+            trace.report.add_remarks(said)
     if reproducer is not None:
         compiled = reproducer.wrap(compiled)
     return compiled if trace is None else trace.watch_calls(compiled, imported.constants, config)

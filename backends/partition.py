@@ -122,6 +122,8 @@ def _partition(
             raise _NotImportedError(str(error)) from error
 
     trace = Trace.of(config, "joint")
+    if trace is not None:
+        trace.about(graph, config)
     joint = run_passes(load, lambda module: joint_passes(config), config, report, trace, Observer("joint"))
     if report.failures:
         keep_report(report)

@@ -16,14 +16,16 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import torch
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..errors import UserError
+from ..lowering.fx_types import frames_of
 from ..passes.counters import active
 from ..passes.instrumentation import PrintTree
 from ..passes.manager import Instrumentation
@@ -69,6 +71,14 @@ def counters_json() -> str:
     return json.dumps({name: counter.asked for name, counter in active().items()}, indent=2) + "\n"
 
 
+def facts_of(config: Config) -> dict[str, str]:
+    """Versions, and the options that are not at their default."""
+    default = Config()
+    options = {each.name: getattr(config, each.name) for each in fields(Config) if not each.name.startswith("trace")}
+    changed = {name: repr(value) for name, value in options.items() if value != getattr(default, name)}
+    return {**changed, "torch": torch.__version__}
+
+
 @dataclass
 class Trace(Instrumentation):
     """Writes one graph's folder."""
@@ -92,6 +102,11 @@ class Trace(Instrumentation):
         if config.trace_enabled:
             log.warning("%s graph, debug trace: %s", kind, trace.folder)
         return trace
+
+    def about(self, graph: torch.fx.GraphModule, config: Config) -> None:
+        """Let the report say which lines the graph came through, and with what it is compiled."""
+        self.report.reached = {frame for node in graph.graph.nodes for frame in frames_of(node.stack_trace)}
+        self.report.facts = facts_of(config)
 
     def write(self, name: str, text: str) -> None:
         """Write one more file into the folder."""

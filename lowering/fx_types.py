@@ -88,8 +88,13 @@ _FRAME = re.compile(r'File "(.*)", line (\d+)')
 @lru_cache(maxsize=8192)
 def location_of(stack_trace: str | None) -> LocationAttr:
     """File and line of the innermost frame of a node's `stack_trace`, which torch has cut to the user's code."""
-    frames = _FRAME.findall(stack_trace) if stack_trace else []
+    frames = frames_of(stack_trace)
     if not frames:
         return UNKNOWN_LOC
     file, line = frames[-1]
-    return FileLineColLoc(StringAttr(file), IntAttr(int(line)), IntAttr(0))
+    return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(0))
+
+
+def frames_of(stack_trace: str | None) -> list[tuple[str, int]]:
+    """File and line of each frame of a node's `stack_trace`, the innermost last."""
+    return [(file, int(line)) for file, line in _FRAME.findall(stack_trace or "")]

@@ -12,28 +12,37 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from ...dialects import host, kernel
-from ...dialects.aten import AtenOp
+from ...dialects.aten import AtenOp, CallOp
 from ...dialects.machine import targets_of
 from ...machines import GpuTarget, Target, target_named
 from ...machines.roofline import Roofline
 from ...passes.common.costs import Cost, program_costs
 from ...passes.common.functions import kernels_of
 from ...passes.kernel.launches import written_by
+from ...passes.kernel.scheduled import family_of
 from ...passes.printing import module_text, text_and_lines
 from ...passes.remarks import Remark
-from .locations import Places
+from .lines import LineTable
+from .locations import Place, Places
+from .recordings import parts_block
 
 Json = dict[str, Any]
 
 
-def text_block(module: ModuleOp, remarks: Sequence[Remark], places: Places) -> Json:
+def text_block(module: ModuleOp, remarks: Sequence[Remark], places: Places, table: LineTable) -> Json:
     """The module's lines, the first place of the op on each, and the remarks, on a line where the op still stands."""
     text, lines = text_and_lines(module)
-    at = [[first, *found[0]] for op, (first, _) in lines.items() if (found := places.of(op))]
-    return {"lines": text.split("\n"), "at": at, "remarks": [_remark(remark, lines) for remark in remarks]}
+    split = text.split("\n")
+    at: list[Place | None] = [None] * len(split)
+    for op, (first, _) in lines.items():
+        found = places.of(op)
+        if found and at[first] is None:
+            at[first] = found[0]
+    return {**table.block(split, at), "remarks": [remark_block(remark, lines) for remark in remarks]}
 
 
-def _remark(remark: Remark, lines: Mapping[Operation, tuple[int, int]]) -> Json:
+def remark_block(remark: Remark, lines: Mapping[Operation, tuple[int, int]]) -> Json:
+    """A remark, with the line of the op that it is about where it has one."""
     subject = remark.subject() if remark.subject is not None else None
     where = lines.get(subject) if subject is not None else None
     return {
@@ -108,13 +117,36 @@ def program_block(module: ModuleOp, sources: Mapping[str, str], places: Places) 
                 "name": name, "times": times, "ir": module_text(function), "at": places.below(function),
                 "code": kernel_code(name, sources), **_figures(cost, machine),
             })  # fmt: skip
+    places_of_calls = _places_of_calls(module, places)
     calls = [
-        {"name": name, "times": times, **_figures(cost, machine)}
+        {"name": name, "times": times, "at": places_of_calls.get(name, []), **_figures(cost, machine)}
         for name, (cost, times) in costs.items()
         if all(name != entry["name"] for entry in kernels)
     ]
     ceiling = {"name": machine.name, "bandwidth": machine.bandwidth, "operations": machine.operations}
-    return {"kernels": kernels, "calls": calls, "sources": dict(sources), "machine": ceiling}
+    parts = parts_block(module)
+    return {"kernels": kernels, "calls": calls, "sources": dict(sources), "machine": ceiling, "parts": parts}
+
+
+def compiled_kernels(module: ModuleOp) -> dict[str, dict[str, int]]:
+    """What a compiler says of the kernels for a GPU; see `figures_of` of the Triton backend."""
+    families = [family_of(each) for each in module.ops if isinstance(each, kernel.FuncOp)]
+    if all(family is None or family.triton is None for family in families):
+        return {}
+    from ..triton.figures import figures_of  # imports torch
+
+    return figures_of(module)
+
+
+def _places_of_calls(module: ModuleOp, places: Places) -> dict[str, list[Place]]:
+    """Op -> the places where ATen is called for it."""
+    found: dict[str, set[Place]] = {}
+    for function in module.ops:
+        if isinstance(function, host.FuncOp):
+            for op in function.body.block.ops:
+                if isinstance(op, AtenOp | CallOp):
+                    found.setdefault(op.target, set()).update(places.of(op))
+    return {name: sorted(where) for name, where in found.items()}
 
 
 def _figures(cost: Cost, machine: Roofline) -> Json:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,20 +21,42 @@ from xdsl.passes import ModulePass
 from ...passes.manager import Instrumentation
 from ...passes.printing import broken_module_text
 from ...passes.remarks import Remark
-from .data import graph_block, program_block, text_block
+from .data import compiled_kernels, graph_block, program_block, remark_block, text_block
+from .lines import LineTable
 from .locations import Place, Places
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
+script-src 'sha256-{digest}'">
+<meta name="viewport" content="width=device-width">
 <style>
 {style}
 </style></head><body>
 <noscript>This page needs JavaScript, but no network.</noscript>
 <div id="app"></div>
-<script>
-{script}
-</script>
+<script>{script}</script>
 """
+#: the parts of the page's script, each using only those in front of it
+SCRIPTS = (
+    "dom", "rows", "data", "difference", "text", "overview", "stages", "graph", "roofline", "kernels", "source",
+    "search", "compare", "main",
+)  # fmt: skip
+_BLOCK = '<script type="application/json" class="{kind}">{text}</script>\n'
+
+
+def page(title: str) -> str:
+    """A page without data. Its policy lets no other script run, whatever a name or a source may hold."""
+    folder = files(__name__.rpartition(".")[0])
+    script = "\n".join((folder / "page" / f"{name}.js").read_text() for name in SCRIPTS)
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    style = (folder / "page" / "page.css").read_text()
+    return PAGE.format(title=html.escape(title), style=style, script=script, digest=digest)
+
+
+def block_text(kind: str, data: Mapping[str, Any]) -> str:
+    """An element that holds data and never runs; without `<` no data can end it or open a comment."""
+    return _BLOCK.format(kind=kind, text=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"))
 
 
 @dataclass
@@ -42,29 +66,34 @@ class Report(Instrumentation):
     path:    of the page
     title:   of the graph
     remarks: a list that grows while passes run; what is new behind a pass is shown with it
+    facts:   what else is said of the graph at the top: options that are not at their default, versions
+    reached: lines of the user's source, `(file, line)`, in which a call was made that ends in an op
     """
 
     path: Path
     title: str
     remarks: Sequence[Remark] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    reached: Collection[tuple[str, int]] = ()
     _seen: int = 0
     _places: Places = field(default_factory=Places)
-    _shown: set[Place] = field(default_factory=set)
+    _table: LineTable = field(default_factory=LineTable)
 
     def append(self, kind: str, block: Mapping[str, Any]) -> None:
-        """Append a block; `</` would end the script element that holds it."""
-        text = json.dumps({"block": kind, **block}, separators=(",", ":")).replace("</", "<\\/")
+        """Append a block."""
         with self.path.open("a") as file:
-            file.write(f'<script type="application/json" class="block">{text}</script>\n')
+            file.write(block_text("block", {"block": kind, **block}))
 
     def before_run(self, module: ModuleOp) -> None:
         """Start the page with the input and its graph."""
-        folder = files(__name__.rpartition(".")[0])
-        parts = {"style": (folder / "page.css").read_text(), "script": (folder / "page.js").read_text()}
-        self.path.write_text(PAGE.format(title=html.escape(self.title), **parts))
-        self.append("title", {"title": self.title})
+        self.path.write_text(page(self.title))
+        self.append("title", {"title": self.title, "facts": dict(self.facts)})
         self._seen = len(self.remarks)
         self._add_text("input", module, {"name": "input", "seconds": 0.0})
+        if self.reached:
+            places = sorted({self._places.place(file, line) for file, line in self.reached})
+            self.append("reached", {"at": places})
+            self._add_sources(places)
         self.append("graph", {"level": "input", "functions": graph_block(module, self._places)})
 
     def after_pass(self, done: int, module_pass: ModulePass, module: ModuleOp, seconds: float) -> None:
@@ -84,15 +113,25 @@ class Report(Instrumentation):
         self.append("error", {"name": module_pass.name, "message": str(error), "lines": text.split("\n")})
 
     def add_program(self, module: ModuleOp, sources: Mapping[str, str]) -> None:
-        """Show kernels, code and costs of the final module."""
+        """Show kernels, code and costs of the final module, and what Triton's compiler made of kernels for a GPU."""
         self.append("program", program_block(module, sources, self._places))
+        figures = compiled_kernels(module) if sources else {}
+        if figures:
+            self.append("compiled", {"kernels": figures})
         self.append("graph", {"level": "program", "functions": graph_block(module, self._places)})
+
+    def add_remarks(self, remarks: Sequence[Remark]) -> None:
+        """Show what was said behind the passes."""
+        if remarks:
+            self.append("late", {"remarks": [remark_block(each, {}) for each in remarks]})
 
     def _add_text(self, kind: str, module: ModuleOp, about: Mapping[str, Any]) -> None:
         new, self._seen = self.remarks[self._seen :], len(self.remarks)
-        block = text_block(module, new, self._places)
+        block = text_block(module, new, self._places, self._table)
         self.append(kind, {**about, **block})
-        places = {(file, line) for _, file, line in block["at"]} - self._shown
-        if places:
-            self._shown |= places
-            self.append("source", {"files": self._places.sources(places)})
+        self._add_sources(block["places"])
+
+    def _add_sources(self, places: Collection[Place]) -> None:
+        sources = self._places.sources(places) if places else []
+        if sources:
+            self.append("source", {"files": sources})
