@@ -139,9 +139,9 @@ def store_library(folder: Path, built: Path) -> Path:
 
 
 def keep_library(folder: Path, content: bytes) -> Path:
-    """Write a library under the name of its content, where it is not there."""
+    """Write a library under the name of its content, where it is not there, or damaged."""
     path = folder / f"{digest(content)}.so"
-    if not path.exists():
+    if not path.is_file() or path.read_bytes() != content:
         write_atomically(path, content)
     return path
 

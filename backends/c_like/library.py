@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import re
@@ -14,8 +13,6 @@ from pathlib import Path
 from .cache import (
     cache_dir,
     digest,
-    drop_entry,
-    find_entry,
     is_refusal,
     private_dir,
     remove_leftovers,
@@ -25,11 +22,10 @@ from .cache import (
 )
 from .emit import KernelSource
 from .language import Language
+from .loaded import CHECKED, address_in, find_kernel
 from .toolchain import CHECKED_FLAGS, Compiler, KernelCompileError, compile_sources, find_compiler
 
 _COMMENT = re.compile(r"^\s*//.*\n", re.M)
-_LIBRARIES: dict[Path, ctypes.CDLL] = {}
-_CHECKED: set[Path] = set()
 #: folders of the cache that took no more; this process builds in its private folder instead
 _REFUSED: set[Path] = set()
 
@@ -62,24 +58,19 @@ def compile_kernels(
     compiler = find_compiler(language, CHECKED_FLAGS if checked else ())
     folder = cache_dir(language.name) if keep else private_dir(language.name)
     keys = [kernel_key(source, compiler) for source in sources]
-    found = {key: _find(folder, key, language) for key in dict.fromkeys(keys)}
-    missing = {key: source for key, source in zip(keys, sources, strict=True) if found[key] is None}
+    wanted = dict(zip(keys, sources, strict=True))
+    found = {key: _find(folder, key, entry_name(source), language) for key, source in wanted.items()}
+    missing = {key: source for key, source in wanted.items() if found[key] is None}
     if missing:
         found.update(_build_somewhere(missing, compiler, folder, processes or os.cpu_count() or 1))
     return [_load(source, found[key]) for key, source in zip(keys, sources, strict=True)]
 
 
-def _find(folder: Path, key: str, language: Language) -> tuple[Path, str] | None:
-    """Library and C name of a kernel in the cache. One that does not load is damage, and None: it is built anew."""
-    place = find_entry(folder, key, _CHECKED)
-    if place is None:
-        return _find(private_dir(language.name), key, language) if folder in _REFUSED else None
-    path, symbol = place
-    try:
-        getattr(_library(path), symbol)
-    except (OSError, AttributeError) as error:
-        drop_entry(folder, key, f"{path.name} does not load: {error}")
-        return None
+def _find(folder: Path, key: str, symbol: str, language: Language) -> tuple[Path, int] | None:
+    """Library and address of a kernel in the cache, or where this process builds instead."""
+    place = find_kernel(folder, key, symbol)
+    if place is None and folder in _REFUSED:
+        return find_kernel(private_dir(language.name), key, symbol)
     return place
 
 
@@ -91,7 +82,7 @@ def kernel_key(source: KernelSource, compiler: Compiler) -> str:
 
 def _build_somewhere(
     missing: dict[str, KernelSource], compiler: Compiler, folder: Path, processes: int
-) -> dict[str, tuple[Path, str] | None]:
+) -> dict[str, tuple[Path, int] | None]:
     """Build in the cache, or in a private folder, with a warning, where the disk of the cache takes no more."""
     if folder not in _REFUSED:
         try:
@@ -116,21 +107,20 @@ def _is_refusal(error: OSError | KernelCompileError) -> bool:
 
 def _build(
     missing: dict[str, KernelSource], compiler: Compiler, folder: Path, processes: int
-) -> dict[str, tuple[Path, str] | None]:
+) -> dict[str, tuple[Path, int] | None]:
     remove_leftovers(folder)
     groups = _groups(missing, processes)
     units = [_unit([missing[key] for key in group]) for group in groups]
     outputs = compile_sources(compiler, units, folder, processes)
-    found: dict[str, tuple[Path, str] | None] = {}
+    found: dict[str, tuple[Path, int] | None] = {}
     try:
         for group, output in zip(groups, outputs, strict=True):
             library = store_library(folder, output)
-            _library(library)  # what does not load is not recorded
-            _CHECKED.add(library)
             for key in group:
                 symbol = entry_name(missing[key])
+                found[key] = library, address_in(library, symbol)  # what does not load is not recorded
                 write_entry(folder, key, library, symbol)
-                found[key] = library, symbol
+            CHECKED.add(library)
     finally:
         shutil.rmtree(outputs[0].parent, ignore_errors=True)
     return found
@@ -182,17 +172,7 @@ def _entry(source: KernelSource) -> str:
     return f"{export} int {entry_name(source)}(const int64_t* a) {{ return {call}; }}\n"
 
 
-def _load(source: KernelSource, place: tuple[Path, str] | None) -> LoadedKernel:
+def _load(source: KernelSource, place: tuple[Path, int] | None) -> LoadedKernel:
     assert place is not None
-    path, symbol = place
-    address = ctypes.cast(getattr(_library(path), symbol), ctypes.c_void_p).value
-    assert address is not None
+    path, address = place
     return LoadedKernel(source, address, path)
-
-
-def _library(path: Path) -> ctypes.CDLL:
-    """A library, loaded once. OSError when it cannot be."""
-    library = _LIBRARIES.get(path)
-    if library is None:
-        library = _LIBRARIES[path] = ctypes.CDLL(str(path))
-    return library

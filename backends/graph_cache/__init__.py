@@ -4,6 +4,7 @@
 |---------------|----------------------------------------------------------------------------------------------|
 | `front.py`    | looks a graph up before anything of the compiler is imported, else compiles and stores       |
 | `key.py`      | what of a graph, its inputs and the state of torch decides about the compiled code            |
+| `overrides.py` | who has changed what operators of torch mean                                                 |
 | `identity.py` | what of this machine and of what is installed does                                            |
 | `freeze.py`   | a compiled graph as data                                                                      |
 | `thaw.py`     | and back, without the compiler                                                                |

@@ -14,7 +14,8 @@ _MAGIC = b"inductile artifact 1\n"
 def pack(content: bytes, kernels: Mapping[str, str]) -> bytes:
     """The bytes of an artifact; `kernels` are the C names of kernels by their keys. One that is lost is left out."""
     folder = cache_dir("cpp")
-    found = {key: place for key in kernels if (place := find_entry(folder, key, set())) is not None}
+    places = {key: find_entry(folder, key, set()) for key in kernels}
+    found = {key: place for key, place in places.items() if place is not None and place[1] == kernels[key]}
     libraries = {path.name: path.read_bytes() for path, _ in found.values()}
     head = {
         "content": len(content),

@@ -56,6 +56,9 @@ def freeze(graph: RunnableGraph, embed: bool) -> FrozenGraph:
         raise NotCacheableError("it holds large tensors")
     if any(type(c) is not torch.Tensor or c.layout is not torch.strided for c in graph.constants):
         raise NotCacheableError("it holds a tensor of another kind")
+    constants = tuple(c.detach().clone() for c in graph.constants)
+    if any(one.stride() != other.stride() for one, other in zip(constants, graph.constants, strict=True)):
+        raise NotCacheableError("it holds a tensor whose elements share memory")
     kernels: dict[str, LoadedKernel] = {}
     for launcher in program.launchers.values():
         if not isinstance(launcher, CpuLauncher) or launcher.checked or launcher.language is not CPP:
@@ -72,7 +75,7 @@ def freeze(graph: RunnableGraph, embed: bool) -> FrozenGraph:
         program=_program(program, entries),
         kernels=frozen,
         cold=cold,
-        constants=tuple(c.detach().clone() for c in graph.constants),
+        constants=constants,
         arrangements=tuple(graph.arrangements),
         outputs=graph.outputs,
         report=report,

@@ -25,7 +25,8 @@ from . import private
 from .artifact import pack, unpack
 from .entry import StoredBackward, StoredForward
 from .identity import identity_lines
-from .key import NotCacheableError, key_lines
+from .key import NotCacheableError, key_lines, process_text
+from .overrides import changed_operator
 from .store import Store, discard, is_own, own_store, read_bytes
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class GraphSession:
         self._key: str | None = None if options else f"{private.PREFIX}{uuid.uuid4().hex}"
         self._store: Store | None = own_store() if options else None
         self._looks_up = False
+        self._process: list[str] = []
         self._refused = ""
         self._live: dict[str, Any] = {}
         self._symbols: list[torch.SymInt] = []
@@ -202,6 +204,7 @@ class GraphSession:
 
     def _key_of(self, module: torch.fx.GraphModule, args: Sequence[Any], aot_config: Any) -> str:
         devices = {str(each.device) for each in args if isinstance(each, torch.Tensor)}
+        self._process = list(process_text())
         lines = [
             *identity_lines(devices),
             self._options,
@@ -262,6 +265,8 @@ class GraphSession:
         with without_modes():
             content, kept = self._content(entry)
         if self._store is not None:
+            if self._process != list(process_text()) or changed_operator():  # a backward graph is compiled later
+                raise NotCacheableError("switches of torch have changed while it was compiled")
             self._store.write(key, content)
             counters["aot_autograd"]["autograd_cache_saved"] += 1
             log.info("kept %d bytes as %s", len(content), key)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -18,13 +20,13 @@ from pathlib import Path
 
 import torch
 
-from ...extensions import GROUPS, added_groups
+from ...extensions import added_groups
 from .key import NotCacheableError
 from .store import Remembered
 
 _ROOT = Path(__file__).parent.parent.parent
 _FOLDERS = ("backends", "dialects", "lowering", "machines", "passes")
-"""What takes part in compiling; beside them lie tools, tests and pages. Tables are `.toml` files."""
+"""What takes part in compiling, in code, in tables and in the headers of kernels; beside them lie tools and pages."""
 
 
 def identity_lines(devices: Iterable[str]) -> list[str]:
@@ -46,6 +48,7 @@ class _Distributions:
     plugins: tuple[str, ...]
 
 
+_GROUP = re.compile(r"^\[(inductile\.[^\]]*)\]", re.MULTILINE)
 _COUNTED = ("triton", "pytorch_triton", "xdsl", "sympy", "mpmath")
 
 
@@ -63,7 +66,7 @@ def _distributions(path: tuple[str, ...]) -> _Distributions:
             if name.partition("-")[0].lower() in _COUNTED:
                 versions.append(name)
             for text in _texts(Path(folder, name, "entry_points.txt")):
-                plugins += [f"{name} {group}" for group in GROUPS if f"[{group}]" in text]
+                plugins += [f"{name} {group}" for group in _GROUP.findall(text)]
     return _Distributions(tuple(versions), tuple(plugins))
 
 
@@ -105,7 +108,7 @@ def _gpu(device: str) -> str:
 
 
 def compiler_line() -> str:
-    """The C++ compiler: its version, flags and processor; "none" without one."""
+    """The C++ compiler: its version, flags and processor; "none", and what was asked for, without one."""
     wanted, path = os.environ.get("CXX", ""), os.environ.get("PATH", "")
     capability = os.environ.get("ATEN_CPU_CAPABILITY", "")
     return _compiler(wanted, path, capability)
@@ -115,10 +118,13 @@ def compiler_line() -> str:
 def _compiler(wanted: str, path: str, capability: str) -> str:
     from ..c_like.processor import CANDIDATES
 
-    words = wanted.split() or [next((name for name in CANDIDATES if shutil.which(name, path=path)), "")]
+    try:
+        words = shlex.split(wanted) or [next((name for name in CANDIDATES if shutil.which(name, path=path)), "")]
+    except ValueError:
+        words = [""]
     program = shutil.which(words[0], path=path) if words[0] else None
     if program is None:
-        return "compiler none"
+        return f"compiler none {wanted!r} {capability!r}"
     stamp = f"{wanted} {path} {capability} {processor_digest()} {_stamp([program, os.path.realpath(program)])}"
     return "compiler " + Remembered("compiler").get(stamp, _identity_of_compiler)
 
@@ -146,11 +152,11 @@ def _sources() -> tuple[str, list[str]]:
     while folders:
         with os.scandir(folders.pop()) as entries:
             for entry in sorted(entries, key=lambda each: each.name):
-                if entry.name.endswith((".py", ".toml")):
+                if entry.is_dir():
+                    folders += [entry.path] if entry.name != "__pycache__" else []
+                elif not entry.name.startswith("."):
                     files.append(entry.path)
                     facts.append(_facts(entry.path, entry.stat()))
-                elif entry.is_dir() and entry.name != "__pycache__":
-                    folders.append(entry.path)
     outer = [os.path.join(_ROOT, name) for name in ("extensions.py", "errors.py")]
     return "\n".join([*facts, _stamp(outer)]), [*files, *outer]
 

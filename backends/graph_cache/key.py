@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -20,6 +21,8 @@ import torch.fx.experimental._config
 from torch._subclasses import FakeTensor
 from torch.fx import GraphModule, Node
 
+from .overrides import OWN_OPERATORS, changed_operator, is_of_torch
+
 _top_hooks = vars(torch._C)["_autograd"]._top_saved_tensors_default_hooks
 
 
@@ -27,8 +30,6 @@ class NotCacheableError(Exception):
     """A graph that the cache does not take; the text says why."""
 
 
-_OWN_OPERATORS = frozenset({"aten", "prims", "prim", "mkldnn", "quantized", "inductor"})
-"""Namespaces of operators that come with torch. What others do may change while their name stays."""
 _REFUSED_HOPS = frozenset({"triton_kernel_wrapper_mutation", "triton_kernel_wrapper_functional", "run_const_graph"})
 """Operators of graphs whose arguments are numbers of a table of this process."""
 _PLAIN = (
@@ -57,6 +58,7 @@ class GraphText:
         self.symbols: dict[Any, str] = {}
         self.lines: list[str] = []
         self._storages: dict[int, int] = {}
+        self._users = Counter(each.untyped_storage()._cdata for each in args if isinstance(each, torch.Tensor))
         for number, each in enumerate(args):
             if isinstance(each, torch.SymInt):
                 if not each.node.has_hint():
@@ -128,11 +130,17 @@ class GraphText:
             raise NotCacheableError(f"an input is a tensor of the layout {value.layout}")
         if value._backward_hooks:
             raise NotCacheableError("an input has hooks")
-        storage = self._storages.setdefault(value.untyped_storage()._cdata, len(self._storages))
-        numbers = [self._number(n) for n in (*value.shape, *value.stride(), value.storage_offset())]
+        memory = value.untyped_storage()._cdata
+        storage = self._storages.setdefault(memory, len(self._storages))
+        numbers = [*value.shape, *value.stride(), value.storage_offset()]
+        base = value._base if self._users[memory] > 1 else None  # the graph of several views takes what they are of
+        if base is not None:
+            numbers += [base.dim(), *base.shape, *base.stride(), base.storage_offset()]
+        numbers = [self._number(n) for n in numbers]
         facts = [
             value.requires_grad, value.is_leaf, value.is_conj(), value.is_neg(), value.is_inference(),
-            isinstance(value, torch.nn.Parameter), value._is_view(),
+            isinstance(value, torch.nn.Parameter), value._is_view(), value._is_zerotensor(),
+            base is not None and (base.dtype, base.requires_grad, base.is_leaf),
         ]  # fmt: skip
         return f"tensor {value.dim()} {value.dtype} {value.device} {storage} {' '.join(numbers)} {facts}"
 
@@ -172,20 +180,20 @@ def callable_text(target: Any) -> str:
 @functools.lru_cache(4096)
 def _callable_text(target: Any) -> str | None:
     if isinstance(target, torch._ops.OpOverload):
-        return f"op {target}" if target.namespace in _OWN_OPERATORS else None
+        return f"op {target}" if target.namespace in OWN_OPERATORS else None
     if isinstance(target, torch._ops.OpOverloadPacket):
         name = target._qualified_op_name
-        return f"packet {name}" if name.partition("::")[0] in _OWN_OPERATORS else None
+        return f"packet {name}" if name.partition("::")[0] in OWN_OPERATORS else None
     if isinstance(target, torch._ops.HigherOrderOperator):
-        known = target.cacheable() and target.name() not in _REFUSED_HOPS and _is_of_torch(type(target).__module__)
+        known = target.cacheable() and target.name() not in _REFUSED_HOPS and is_of_torch(type(target).__module__)
         return f"graphs {target.name()}" if known else None
     module, name = getattr(target, "__module__", None), getattr(target, "__qualname__", None)
     if isinstance(target, BuiltinFunctionType):
         return (
-            f"builtin {module} {name}" if module in ("math", "_operator", "builtins") or _is_of_torch(module) else None
+            f"builtin {module} {name}" if module in ("math", "_operator", "builtins") or is_of_torch(module) else None
         )
     if isinstance(target, FunctionType | type) and name is not None:
-        if module is None or not (_is_of_torch(module) or module == "builtins"):
+        if module is None or not (is_of_torch(module) or module == "builtins"):
             return None
         # those that torch makes in a function, as max_pool2d, have the name alone under which they are found
         return next((f"function {module} {n}" for n in (name, target.__name__) if _at(module, n) is target), None)
@@ -198,10 +206,6 @@ def _at(module: str, path: str) -> Any:
         return functools.reduce(getattr, path.split("."), sys.modules[module])
     except (AttributeError, KeyError):
         return None
-
-
-def _is_of_torch(module: str | None) -> bool:
-    return module is not None and (module == "torch" or module.startswith("torch."))
 
 
 def state_text() -> Iterator[str]:
@@ -217,10 +221,22 @@ def state_text() -> Iterator[str]:
         raise NotCacheableError("anomalies are detected")
     if _top_hooks(True) is not None:
         raise NotCacheableError("hooks on saved tensors are active")
-    yield f"grad {torch.is_grad_enabled()} inference {torch.is_inference_mode_enabled()}"
+    if reason := changed_operator():
+        raise NotCacheableError(reason)
+    yield (
+        f"grad {torch.is_grad_enabled()} inference {torch.is_inference_mode_enabled()} "
+        f"forward {torch._C._is_fwd_grad_enabled()} replay {torch._C._is_view_replay_enabled()}"
+    )
     for device in torch._C._autocast_supported_devices():
         if torch.is_autocast_enabled(device):
             yield f"autocast {device} {torch.get_autocast_dtype(device)} {torch.is_autocast_cache_enabled()}"
+    yield from process_text()
+    for module in (torch._functorch.config, torch.fx.experimental._config):
+        yield from _settings(module)
+
+
+def process_text() -> Iterator[str]:
+    """Those of the process, which hold for a backward graph too, whenever that is compiled."""
     yield (
         f"deterministic {torch.are_deterministic_algorithms_enabled()} "
         f"{torch.is_deterministic_algorithms_warn_only_enabled()} "
@@ -230,10 +246,23 @@ def state_text() -> Iterator[str]:
     yield f"matmul {torch.get_float32_matmul_precision()} {torch.backends.cpu.get_cpu_capability()}"
     for name in _BACKEND_SWITCHES:
         yield f"{name} {_switch(name)!r}"
-    for module in (torch._functorch.config, torch.fx.experimental._config):
-        yield from _settings(module)
+    for name in _SDP_SWITCHES:
+        if (switch := getattr(torch.backends.cuda, name, None)) is not None:
+            yield f"{name} {switch()}"
+    order = getattr(torch._C, "_get_sdp_priority_order", None)
+    yield f"order {None if order is None else order()} denormals {sys.float_info.min * 0.5 != 0}"
+    if torch.cuda.is_initialized():
+        yield f"current {torch.cuda.current_device()}"
+    inductor: Any = sys.modules.get("torch._inductor.config")
+    for name in _OF_INDUCTOR if inductor is not None else ():
+        yield f"{name} {getattr(inductor, name, None)!r}"
 
 
+_OF_INDUCTOR = (
+    "emulate_precision_casts", "enable_auto_functionalized_v2", "fallback_random", "post_grad_fusion_options",
+    "unbacked_symint_fallback",
+)  # fmt: skip
+"""Settings that torch looks at while it traces or splits a graph, whoever compiles that."""
 _BACKEND_SWITCHES = (
     "mkldnn.enabled", "mkldnn.deterministic", "mkldnn.allow_tf32", "mkldnn.matmul.fp32_precision",
     "mkldnn.conv.fp32_precision", "mkldnn.rnn.fp32_precision", "mkldnn.fp32_precision", "nnpack.enabled",
@@ -242,7 +271,10 @@ _BACKEND_SWITCHES = (
     "cuda.matmul.fp32_precision", "cuda.matmul.allow_tf32", "cuda.matmul.allow_fp16_reduced_precision_reduction",
     "cuda.matmul.allow_bf16_reduced_precision_reduction", "cuda.matmul.allow_fp16_accumulation", "fp32_precision",
 )  # fmt: skip
-_SDP_SWITCHES = ("flash_sdp_enabled", "mem_efficient_sdp_enabled", "math_sdp_enabled", "cudnn_sdp_enabled")
+_SDP_SWITCHES = (
+    "flash_sdp_enabled", "mem_efficient_sdp_enabled", "math_sdp_enabled", "cudnn_sdp_enabled",
+    "fp16_bf16_reduction_math_sdp_allowed",
+)  # fmt: skip
 
 
 def _switch(name: str) -> Any:
@@ -285,7 +317,4 @@ def key_lines(graph: GraphModule, args: Sequence[Any], aot_config: Any, shape_en
     """All lines for a graph, whose symbols belong to a ShapeEnv. Raises NotCacheableError."""
     text = GraphText(args, shape_env)
     text.add_graph(graph)
-    sdp = [
-        f"{name} {getattr(torch.backends.cuda, name)()}" for name in _SDP_SWITCHES if hasattr(torch.backends.cuda, name)
-    ]
-    return [*text.lines, aot_text(aot_config), *sdp, *state_text()]
+    return [*text.lines, aot_text(aot_config), *state_text()]

@@ -17,8 +17,9 @@ from typing import Any
 import torch
 
 from ...errors import UserError
-from ..c_like.cache import cache_dir, find_entry, keep_library, write_entry
+from ..c_like.cache import cache_dir, keep_library, write_entry
 from ..c_like.calls import Entry, Failure, launch_table
+from ..c_like.loaded import address_in, find_kernel
 from ..graph_report import GraphReport, keep_report
 from ..host.arena import shared_arena
 from ..host.copies import OnCopies
@@ -128,15 +129,9 @@ class StoredGraph(RunnableGraph):
 
 def load_kernels(data: FrozenGraph) -> dict[str, int]:
     """Addresses of the kernels by name; those that the cache has lost are built again from their texts."""
-    folder, trusted = cache_dir("cpp"), _TRUSTED
-    found: dict[str, int] = {}
-    for name, each in data.kernels.items():
-        place = find_entry(folder, each.key, trusted)
-        if place is not None:
-            try:
-                found[name] = _address(*place)
-            except (OSError, AttributeError):
-                continue  # damage: the compiler tells of it
+    folder = cache_dir("cpp")
+    places = {name: find_kernel(folder, each.key, each.symbol) for name, each in data.kernels.items()}
+    found = {name: place[1] for name, place in places.items() if place is not None}
     if data.libraries and len(found) < len(data.kernels) and data.processor == processor_digest():
         found |= _embedded(data, folder)
     missing = [name for name in data.kernels if name not in found]
@@ -158,21 +153,8 @@ def _embedded(data: FrozenGraph, folder: Path) -> dict[str, int]:
         path = paths.get(each.library)
         if path is not None:
             write_entry(folder, each.key, path, each.symbol)
-            found[name] = _address(path, each.symbol)
+            found[name] = address_in(path, each.symbol)
     return found
-
-
-_TRUSTED: set[Path] = set()
-_LIBRARIES: dict[Path, ctypes.CDLL] = {}
-
-
-def _address(path: Path, symbol: str) -> int:
-    library = _LIBRARIES.get(path)
-    if library is None:
-        library = _LIBRARIES[path] = ctypes.CDLL(str(path))
-    address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
-    assert address is not None
-    return address
 
 
 def _program(data: FrozenProgram, kernels: Mapping[str, int]) -> HostProgram:

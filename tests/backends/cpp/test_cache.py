@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from inductile.backends.c_like import cache, library, toolchain
+from inductile.backends.c_like import cache, library, loaded, toolchain
 from inductile.backends.c_like.library import compile_kernels
 from inductile.backends.cpp.language import CPP
 from inductile.errors import CompilerNotFoundError, UserError
@@ -41,7 +41,7 @@ kernel.func @scale(%x: !kernel.buffer<f32, n>, %y: !kernel.buffer<f32, n>) symbo
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty cache that this process knows nothing of."""
     monkeypatch.setenv("INDUCTILE_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(library, "_CHECKED", set())
+    loaded.CHECKED.clear()
     yield tmp_path / "cache" / "cpp"
 
 
@@ -92,10 +92,10 @@ def test_damage_is_found_and_repaired(folder: Path, damage: str) -> None:
         # a new file: the old one is mapped into this process
         lib.unlink()
         lib.write_bytes(data[:1000] if damage == "truncated" else data[:5000] + bytes([data[5000] ^ 1]) + data[5001:])
-    library._CHECKED.clear()
+    loaded.CHECKED.clear()
     with pytest.warns(UserWarning, match="is built anew"):
         check(6.0)
-    library._CHECKED.clear()
+    loaded.CHECKED.clear()
     check(6.0)
 
 
@@ -111,9 +111,18 @@ def test_what_does_not_load_is_built_anew(folder: Path, damage: str) -> None:
     else:
         record["symbol"] = "elsewhere__entry"
     entry.write_text(json.dumps(record))
-    with pytest.warns(UserWarning, match="does not load.*" if damage == "no library" else "elsewhere__entry"):
+    with pytest.warns(UserWarning, match="does not load" if damage == "no library" else "elsewhere__entry"):
         check(18.0)
     assert json.loads(entry.read_text())["symbol"] == "scale__entry"
+
+
+def test_an_entry_that_names_another_kernel_is_damage(folder: Path) -> None:
+    first, other = emit(SCALE.format(23.0)), emit(SCALE.format(24.0).replace("@scale", "@scald"))
+    compile_kernels([first, other], processes=1)  # one library holds both
+    (entry,) = (p for p in folder.glob("*.json") if "scale__entry" in p.read_text())
+    entry.write_text(entry.read_text().replace("scale__entry", "scald__entry"))
+    with pytest.warns(UserWarning, match="names 'scald__entry' instead of 'scale__entry'"):
+        check(23.0)
 
 
 @pytest.mark.parametrize("place", ["compile_sources", "store_library", "write_entry"])
