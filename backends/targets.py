@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from xdsl.dialects import func
@@ -82,6 +82,13 @@ def run_compiled(
 
     checked: whether inputs, launches and accesses are checked, as the reference backend checks them
     """
+    return compiled_run(module, inputs, function, checked)()
+
+
+def compiled_run(
+    module: ModuleOp, inputs: Sequence[Any], function: str | None = None, checked: bool = True
+) -> Callable[[], list[Any]]:
+    """The same in two steps: the function that is returned runs the program, as often as it is called."""
     from ..dialects.context import new_context
     from ..lowering.pipeline import remaining_passes
     from ..passes.manager import PassManager
@@ -94,12 +101,17 @@ def run_compiled(
     attach_devices(module)
     passes = remaining_passes(module)
     PassManager(passes).run(new_context(), module)
-    try:
-        return build(module, checked=checked)(list(inputs))
-    except ZeroDivisionError as error:  # host programs compute sizes as Python does
-        if is_of_program(error):
-            raise
-        raise UserError("an expression of sizes divides by zero", "mend the file") from error
+    program = build(module, checked=checked)
+
+    def run() -> list[Any]:
+        try:
+            return program(list(inputs))
+        except ZeroDivisionError as error:  # host programs compute sizes as Python does
+            if is_of_program(error):
+                raise
+            raise UserError("an expression of sizes divides by zero", "mend the file") from error
+
+    return run
 
 
 def attach_devices(module: ModuleOp) -> None:

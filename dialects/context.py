@@ -52,6 +52,12 @@ def _machine() -> Dialect:
     return Machine
 
 
+def _transform() -> Dialect:
+    from .transform import Transform
+
+    return Transform
+
+
 def _builtin() -> Dialect:
     from xdsl.dialects.builtin import Builtin
 
@@ -79,7 +85,7 @@ def _math() -> Dialect:
 #: our dialects, from the user's graph down to the program around the kernels
 DIALECTS: dict[str, Callable[[], Dialect]] = {
     "sym": _sym, "aten": _aten, "scalar": _scalar, "loop": _loop, "kernel": _kernel, "host": _host,
-    "machine": _machine,
+    "machine": _machine, "transform": _transform,
 }  # fmt: skip
 STOCK_DIALECTS: dict[str, Callable[[], Dialect]] = {
     "builtin": _builtin, "func": _func, "arith": _arith, "math": _math,

@@ -83,7 +83,7 @@ DEFAULT: tuple[Phase, ...] = (
     Phase(
         "schedule",
         "kernel: loops mapped to hardware and tiled; then what a tile cannot hold, what waits for memory, warps",
-        "kernel-unroll-windows,kernel-relax-order,kernel-sink-prologues,"
+        "kernel-apply-schedule,kernel-unroll-windows,kernel-relax-order,kernel-sink-prologues,"
         "kernel-fold-lanes,kernel-pair-lanes,kernel-interleave-lanes,"
         "kernel-read-back,kernel-write-ahead,"
         "kernel-map,kernel-fold-rows,kernel-join-axes,"
@@ -179,6 +179,8 @@ def remaining_passes(module: ModuleOp, target: str | None = None) -> list[Module
     Passes are safe to run again on their own output, so a level is entered at its first pass; kernels that name a
     target are tiled already, and finished where they have warps or are for a CPU; behind a mapping it goes on there.
     """
+    if level_of(module) == "kernel" and any(op.name == "transform.sequence" for op in module.ops):
+        return named_passes("default", target, start_at="host-inline")
     from ..passes.kernel.scheduled import is_mapped, tiled_for_gpu
 
     if level_of(module) == "aten":

@@ -71,6 +71,7 @@ WITHOUT_COUNTER: dict[str, str] = {
     "loop-bufferize have decided",
     "module-attach-target": "it says what a program is for, and changes no op",
     "host-inline": "only whole programs can be planned and emitted; graph-outline-repeats has decided what is called",
+    "kernel-apply-schedule": "it does what a script says, op by op: leave ops out of the script",
     "kernel-assign-registers": "what is left in local buffers of a GPU has no other place",
     "kernel-insert-barriers": "without one, threads race",
     "kernel-place-locals": "what does not fit the stack has no other place",

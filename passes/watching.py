@@ -16,6 +16,7 @@ from .counters import counting, parse_counters
 from .instrumentation import PrintIR, PrintTree
 from .manager import Instrumentation
 from .pass_statistics import Statistics
+from .pinned_schedules import PinnedSchedules
 from .remarks import Remark, collecting
 from .remarks_yaml import remarks_yaml
 from .timing import Timing
@@ -129,6 +130,8 @@ class Watch:
             )
         if args.print_ir_tree_dir:
             watchers.append(PrintTree(Path(args.print_ir_tree_dir), args.print_locations))
+        if self.wants_remarks:
+            watchers.append(PinnedSchedules())
         return [*watchers, *filter(None, (self.timing, self.statistics))]
 
     def __enter__(self) -> Watch:

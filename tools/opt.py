@@ -3,6 +3,7 @@
     inductile-opt softmax.mlir -p "loop-eliminate-views,loop-fuse"
     inductile-opt softmax.mlir --pipeline default --stop-after loop-fuse
     inductile-opt softmax.mlir --pipeline default -t cpp
+    inductile-opt product.mlir --pipeline default --transform schedule.mlir -o scheduled.mlir
     inductile-opt softmax.mlir --pipeline default --target cuda:90 -t triton
     inductile-opt --print-pipeline default
 
@@ -34,6 +35,7 @@ from ..passes.watching import Watch, add_flags, spell_out
 from .diagnostics import add_effects_flag, print_error, read_input, run_tool, write_output
 from .listing import list_passes, print_pipeline
 from .plugins import load_plugin
+from .script import Script, read_script
 from .source import Source, split_source
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ def build_parser() -> argparse.ArgumentParser:
     p.add_argument("file", nargs="?", default="-", help="IR of any level, - for standard input")
     add_pipeline_flags(p)
     p.add_argument("-t", "--emit", metavar="GENERATOR", help="emit source: cpp or triton")
+    p.add_argument("--transform", metavar="SCRIPT", help="a schedule by hand (docs/schedules.md)")
     p.add_argument("-o", "--output", help="output file instead of standard output")
     info = p.add_argument_group("information")
     info.add_argument("--print-pipeline", nargs="?", const="default", metavar="NAME", help="show a named pipeline")
@@ -106,8 +109,11 @@ def choose_passes(args: argparse.Namespace) -> list[ModulePass]:
 class _Run:
     """One command: the same passes over each part of a file."""
 
-    def __init__(self, args: argparse.Namespace, passes: Sequence[ModulePass], watch: Watch) -> None:
+    def __init__(
+        self, args: argparse.Namespace, passes: Sequence[ModulePass], watch: Watch, script: Script | None = None
+    ) -> None:
         self.args = args
+        self.script = script
         self.passes = passes
         self.watch = watch
 
@@ -118,6 +124,8 @@ class _Run:
         context = new_context()
         with self._span("(parse)"):
             module = source.parse(context)
+        if self.script is not None:
+            self.script.add_to(module, context, self.passes)
         if not args.no_verify:
             with self._span("(verify)"):
                 source.verify(module)
@@ -209,6 +217,10 @@ def _run(argv: Sequence[str] | None) -> int:
         passes = _replay(args, text, name)
     else:
         passes = choose_passes(args)
+    script = None
+    if args.transform:
+        script = read_script(args.transform)
+        passes = script.passes(passes)
     if args.dump_pass_pipeline:
         print(pipeline_text(passes), file=sys.stderr)
     allow = args.allow_effects
@@ -219,7 +231,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
         check_generator(args.emit, args.target)
     with Watch(args, [p.name for p in passes], collect=bool(args.report)) as watch:
-        return _Run(args, passes, watch).all(parts)
+        return _Run(args, passes, watch, script).all(parts)
 
 
 def _replay(args: argparse.Namespace, text: str, name: str) -> list[ModulePass]:

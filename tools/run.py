@@ -2,6 +2,7 @@
 
     inductile-run softmax.mlir --random 0
     inductile-run softmax.mlir --input x.npy --backend cpp --output y.npy
+    inductile-run softmax.mlir --random 0 --backend cpp --unchecked --time 20
 
 The reference backend interprets every level; `cpp` lowers the rest of the way with the default pipeline and compiles,
 and so does `c`, plain C for one thread.
@@ -11,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import statistics
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
@@ -37,6 +40,12 @@ def _gibibytes(text: str) -> float:
     return number
 
 
+def _count(text: str) -> int:
+    if not text.isdigit() or not 0 < int(text) <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text} is no number of runs")
+    return int(text)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The command line."""
     p = argparse.ArgumentParser("inductile-run", description=(__doc__ or "").partition("\n\n")[0])
@@ -52,6 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
     p.add_argument("--unchecked", action="store_true", help="leave out checks of accesses, launches, steps and memory")
     p.add_argument("--max-steps", type=int, default=1 << 36, metavar="N", help="most iterations of loops; else 2^36")
     p.add_argument("--memory-limit", type=_gibibytes, metavar="GIB", help="most memory; else 3/4 of what is left")
+    p.add_argument("--time", type=_count, metavar="N", help="run N times more; print times instead of results")
     p.add_argument("--full", action="store_true", help="print all elements of the results")
     return p
 
@@ -97,10 +107,24 @@ def _results(args: argparse.Namespace, module: ModuleOp, inputs: list[torch.Tens
     if args.backend == "reference":
         from ..backends.reference import run_module
 
-        return list(run_module(module, inputs, function=args.function))
-    from ..backends.targets import run_compiled
+        return _timed(args, lambda: list(run_module(module, inputs, function=args.function)))
+    from ..backends.targets import compiled_run
 
-    return list(run_compiled(module, inputs, function=args.function, checked=not args.unchecked))
+    return _timed(args, compiled_run(module, inputs, function=args.function, checked=not args.unchecked))
+
+
+def _timed(args: argparse.Namespace, run: Callable[[], list[object]]) -> list[object]:
+    """What a program returns. With `--time` it runs some more times, all timed but the first, which warms up."""
+    results = run()
+    if args.time:
+        seconds = []
+        for _ in range(args.time):
+            start = time.perf_counter()
+            run()
+            seconds.append(time.perf_counter() - start)
+        median = 1000 * statistics.median(seconds)
+        print(f"{median:.3f} ms, the median of {args.time} runs; the fastest took {1000 * min(seconds):.3f} ms")
+    return results
 
 
 def _show(results: list[object], full: bool) -> None:
@@ -130,7 +154,8 @@ def _run(argv: Sequence[str] | None) -> int:
         from ..backends.arrays import save_arrays
 
         save_arrays(results, args.output)
-    _show(results, args.full)
+    if not args.time:
+        _show(results, args.full)
     return 0
 
 

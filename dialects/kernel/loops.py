@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     LocationAttr,
     StringAttr,
+    UnitAttr,
     i64,
 )
 from xdsl.ir import Attribute, Region, SSAValue
@@ -72,6 +73,8 @@ def _parse_range(parser: Parser) -> dict[str, Attribute]:
             tile = parser.parse_integer(allow_negative=False)
         if parser.parse_optional_keyword("unroll") is not None:
             steps["unroll"] = IntegerAttr(parser.parse_integer(allow_negative=False), i64)
+    if parser.parse_optional_keyword("pinned") is not None:
+        steps["pinned"] = UnitAttr()
     return _range_properties(axis, lo, hi, mapping, tile) | steps
 
 
@@ -83,6 +86,8 @@ def _print_range(printer: Printer, op: ForOp | ReduceOp | ScanOp) -> None:
             printer.print_string(f" tile {op.tile.value.data}")
         if op.unroll is not None:
             printer.print_string(f" unroll {op.unroll.value.data}")
+    if op.pinned is not None:
+        printer.print_string(" pinned")
 
 
 def _verify_range(op: ForOp | ReduceOp | ScanOp) -> None:
@@ -92,6 +97,8 @@ def _verify_range(op: ForOp | ReduceOp | ScanOp) -> None:
         raise VerifyException(f"tile of axis {op.axis.data} must be positive")
     if op.unroll is not None and (op.unroll.value.data < 2 or op.mapping.data not in ("vector", "serial")):
         raise VerifyException(f"axis {op.axis.data} is unrolled: 2 iterations or more of a vector or serial loop")
+    if op.pinned is not None and isinstance(op.parent_op(), ForOp | ReduceOp | ScanOp):
+        raise VerifyException(f"axis {op.axis.data} is pinned inside of another loop: the outermost loop pins a nest")
 
 
 @irdl_op_definition
@@ -107,6 +114,9 @@ class ForOp(IRDLOperation):
     `map vector tile 1024 unroll 4` tells the compiler to write out so many steps of a vector or serial loop, so that
     their loads are on their way together; it means the same. So does `intrinsic transpose`, which says that the loop
     with all inside is what an intrinsic of the target does as a whole.
+
+    `pinned` behind the mapping of the outermost loop of a nest, of any kind: somebody chose its loops, their order,
+    mappings and tiles, and no pass that chooses changes them.
     """
 
     name = "kernel.for"
@@ -116,6 +126,7 @@ class ForOp(IRDLOperation):
     mapping = prop_def(StringAttr)
     tile = opt_prop_def(IntegerAttr)
     unroll = opt_prop_def(IntegerAttr)
+    pinned = opt_prop_def(UnitAttr)
     intrinsic = opt_prop_def(StringAttr)
     body = region_def("single_block")
     traits = traits_def(RecursiveMemoryEffect())
@@ -185,6 +196,7 @@ class ReduceOp(IRDLOperation):
     mapping = prop_def(StringAttr)
     tile = opt_prop_def(IntegerAttr)
     unroll = opt_prop_def(IntegerAttr)
+    pinned = opt_prop_def(UnitAttr)
     block = opt_prop_def(IntegerAttr)
     group = opt_prop_def(IntegerAttr)
     body = region_def("single_block")
@@ -254,6 +266,7 @@ class ScanOp(IRDLOperation):
     mapping = prop_def(StringAttr)
     tile = opt_prop_def(IntegerAttr)
     unroll = opt_prop_def(IntegerAttr)
+    pinned = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     then = region_def("single_block")
     combine = opt_region_def("single_block")

@@ -19,7 +19,7 @@ from .gpu_blocks import GpuBlocks, tile_along
 from .gpu_steps import bytes_read_again, programs_of, tiles_of_steps
 from .launch_facts import LaunchFacts
 from .launches import LaunchSizes
-from .scheduled import tiled_for_gpu
+from .scheduled import free_tiled_for_gpu
 from .tiles import is_grid, is_persistent, is_tiled, tile_of
 from .transforms import set_mapping
 
@@ -53,7 +53,7 @@ class KernelChooseSteps(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Choose steps in every kernel for a GPU."""
         blocks, facts, sizes = GpuBlocks.of(self), LaunchFacts(op), LaunchSizes(op)
-        for function, target in tiled_for_gpu(op):
+        for function, target in free_tiled_for_gpu(op):
             choose_steps(function, target, blocks, sizes.of(function), facts.of(function))
 
 

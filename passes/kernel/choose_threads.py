@@ -20,6 +20,7 @@ from .cost import Sizes, work_of_block
 from .cpu_lanes import parallel_loops
 from .cpu_tiles import units
 from .launches import LaunchSizes
+from .pinned import is_pinned
 from .scheduled import untiled_for_cpu
 from .transforms import linearise, perfect_chain, range_of, rebuild_chain, set_mapping
 
@@ -51,7 +52,7 @@ class KernelChooseThreads(ModulePass):
         sizes = LaunchSizes(op)
         for function, target in untiled_for_cpu(op):
             for nest in list(function.body.block.ops):
-                if isinstance(nest, kernel.ForOp) and nest.mapping.data == "parallel":
+                if isinstance(nest, kernel.ForOp) and nest.mapping.data == "parallel" and not is_pinned(nest):
                     _choose(function, nest, target, sizes.of(function))
             function.properties["target"] = StringAttr(target.name)
 

@@ -19,6 +19,7 @@ from ...dialects.sym import ONE, ZERO, Expr, MapAttr, SymAttr, symbol
 from ..counters import counter
 from .axes import Loop, substitute_axes
 from .locations import merged
+from .pinned import is_pinned
 from .value_numbering import region_key
 
 Pair = kernel.ForOp | kernel.ReduceOp
@@ -53,7 +54,7 @@ class KernelCollapse(ModulePass):
 def collapse_block(block: Block) -> None:
     """Collapse the loops of a block and of the blocks nested in it."""
     for op in list(block.ops):
-        if not isinstance(op, Loop):
+        if not isinstance(op, Loop) or is_pinned(op):
             continue
         for region in op.regions:
             collapse_block(region.block)

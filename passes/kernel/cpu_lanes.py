@@ -17,7 +17,8 @@ from .axes import Loop, is_loop, loops_in, named_in_bounds, ops_in
 from .cost import Access, Nest, Sizes, widest_scalar
 from .lane_indices import divides_small
 from .meeting import keeps_apart
-from .transforms import perfect_chain, range_of, set_mapping, set_range
+from .pinned import is_pinned
+from .transforms import perfect_chain, permute_loops, set_mapping
 
 # Costs of an access in a SIMD loop, relative to one whose neighbours lie side by side.
 BROADCAST = 0.25
@@ -33,7 +34,7 @@ UNROLLED = 4
 def vectorize_for_cpu(function: kernel.FuncOp, target: CpuTarget, sizes: Sizes, counted: str) -> None:
     """Choose lanes for all loops of a kernel that have none, in place; `counted` is the pass that asks."""
     for op in list(function.body.block.ops):
-        if isinstance(op, Loop) and not _has_lanes(op):
+        if isinstance(op, Loop) and not (is_pinned(op) or _has_lanes(op)):
             chain = parallel_loops(op)
             if chain:
                 _Lanes(chain, target, sizes, counted).run()
@@ -121,12 +122,9 @@ class _Lanes:
         elif counter(self.counted):
             trips = (lane.hi.data - lane.lo.data).as_int()
             others = [loop for loop in (*self.chain, *self.ordered) if loop is not lane]
-            order = [(range_of(loop), loop.mapping.data) for loop in (*others, lane)]
             tile = at_most(self._tile(), trips)
             loops = [*self.chain, *self.ordered]
-            for loop, (axis, mapping) in zip(loops, order, strict=True):
-                set_range(loop, axis)
-                set_mapping(loop, mapping)
+            permute_loops(loops, [*others, lane])
             set_mapping(loops[-1], "vector", tile)
 
     def _choose_lane(self) -> kernel.ForOp | None:

@@ -12,6 +12,7 @@ from ..counters import counter
 from .axes import is_loop, kernel_names, named_in_bounds
 from .cost import Nest, Sizes, is_unit, work_of_block
 from .cpu_lanes import at_most
+from .pinned import is_pinned
 from .transforms import Range, block_range, perfect_chain, range_of, rebuild_chain, set_mapping
 
 #: shortest axis of lanes, in elements, along which a transpose is worth blocks: fewer rows that are read beside each
@@ -33,7 +34,7 @@ Mapped = tuple[Range, str]
 def tile_for_cpu(function: kernel.FuncOp, target: CpuTarget, sizes: Sizes, counted: str) -> None:
     """Block the nests of a kernel, in place; `counted` is the pass that asks."""
     for op in list(function.body.block.ops):
-        if isinstance(op, kernel.ForOp) and (chain := loops_to_lanes(op)):
+        if isinstance(op, kernel.ForOp) and not is_pinned(op) and (chain := loops_to_lanes(op)):
             _Blocks(function, chain, target, sizes, counted).run()
 
 

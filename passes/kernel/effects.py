@@ -11,6 +11,9 @@ from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, Ranges, bounds, prove_lt, symbol
 from .axes import Bound, Loop, axes_between
 
+#: what touches an element of a buffer
+Access = kernel.LoadOp | kernel.StoreOp
+
 
 @dataclass
 class Effects:
@@ -63,9 +66,9 @@ def written_buffers(block: Block) -> set[SSAValue]:
     return found
 
 
-def conflicts(first: Effects, second: Effects) -> list[tuple[kernel.LoadOp | kernel.StoreOp, ...]]:
+def conflicts(first: Effects, second: Effects) -> list[tuple[Access, Access]]:
     """Pairs of accesses to one buffer of which at least one writes."""
-    pairs: list[tuple[kernel.LoadOp | kernel.StoreOp, ...]] = []
+    pairs: list[tuple[Access, Access]] = []
     for buffer, stores in first.writes.items():
         others = [*second.reads.get(buffer, ()), *second.writes.get(buffer, ())]
         pairs.extend((store, other) for store in stores for other in others)
@@ -74,7 +77,7 @@ def conflicts(first: Effects, second: Effects) -> list[tuple[kernel.LoadOp | ker
     return pairs
 
 
-def same_iterations(loops: Sequence[tuple[Loop, Loop]], pair: tuple[kernel.LoadOp | kernel.StoreOp, ...]) -> bool:
+def same_iterations(loops: Sequence[tuple[Loop, Loop]], pair: tuple[Access, ...]) -> bool:
     """Whether two accesses meet only at equal values of the axes of the loops around them, in any order of the axes.
 
     `loops` are pairs of loops over one range, outermost first, around the first access and around the second; each

@@ -19,7 +19,7 @@ from ..counters import counter
 from .axes import named_in_bounds, substitute_axes
 from .effects import written_buffers
 from .gpu_legality import flat_nests
-from .scheduled import untiled_for_gpu
+from .scheduled import free_for_gpu
 from .simplify_block import BlockSimplifier, remove_dead
 from .split_lanes import PARTS, condition_on, resolve_conditions
 from .transforms import append_body, set_range
@@ -53,7 +53,7 @@ class KernelFoldLanes(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fold lanes of every kernel that will be for a GPU."""
-        for function, _ in untiled_for_gpu(op):
+        for function, _ in free_for_gpu(op):
             for chain in flat_nests(function, lambda chain: _foldable(chain) is not None):
                 fold_lanes(function, chain, self.name)
 

@@ -14,7 +14,7 @@ from ...dialects import kernel
 from .axes import is_loop
 from .effects import written_buffers
 from .fold_lanes import fold_lanes
-from .scheduled import untiled_for_gpu
+from .scheduled import free_for_gpu
 from .spread import programs
 
 
@@ -42,7 +42,7 @@ class KernelFoldRows(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fold rows in every kernel that will be for a GPU."""
-        for function, _ in untiled_for_gpu(op):
+        for function, _ in free_for_gpu(op):
             for chain in programs(function):
                 if all(loop.tile is None for loop in chain):
                     _fold_rows(function, chain[-1].body.block)

@@ -16,6 +16,7 @@ from ..counters import counter
 from .axes import Loop, loops_around, ops_in
 from .cost import element_bytes
 from .launch_facts import LaunchFacts
+from .pinned import has_pinned
 from .scheduled import all_for_gpu
 from .tiles import is_persistent, is_tiled, tile_of
 from .transforms import reduction_chain
@@ -49,7 +50,7 @@ class KernelGroupElements(ModulePass):
         """Group elements in every kernel for a GPU that can."""
         facts = LaunchFacts(op)
         for function, target in all_for_gpu(op):
-            if target.groups_elements:
+            if target.groups_elements and not has_pinned(function):
                 _group(function, target, facts.of(function))
 
 

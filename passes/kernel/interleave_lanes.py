@@ -18,7 +18,7 @@ from ..counters import counter
 from .axes import is_loop, named_in_bounds, substitute_axes
 from .effects import is_plain_store
 from .gpu_legality import flat_nests
-from .scheduled import untiled_for_gpu
+from .scheduled import free_for_gpu
 from .transforms import set_range
 
 #: places that one iteration stores, side by side; two are stored as one word
@@ -49,7 +49,7 @@ class KernelInterleaveLanes(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Interleave lanes of every kernel that will be for a GPU."""
-        for function, _ in untiled_for_gpu(op):
+        for function, _ in free_for_gpu(op):
             for chain in flat_nests(function, lambda chain: _interleavable(chain) is not None):
                 found = _interleavable(chain)
                 if found is not None and counter(self.name):

@@ -19,7 +19,7 @@ from .gpu_blocks import TOLERATED_WASTE, GpuBlocks, power_above, tile_along, was
 from .gpu_legality import is_innermost
 from .gpu_nest import GpuNest
 from .launches import LaunchSizes
-from .scheduled import untiled_for_gpu
+from .scheduled import free_for_gpu
 from .spread import has_programs
 from .tiles import extent_of, is_grid
 from .transforms import join_reductions, linearise, perfect_chain, range_of, rebuild_chain, reduction_chain, set_mapping
@@ -56,7 +56,7 @@ class KernelJoinAxes(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Join axes in every kernel that will be for a GPU."""
         blocks, sizes = GpuBlocks.of(self), LaunchSizes(op)
-        for function, target in untiled_for_gpu(op):
+        for function, target in free_for_gpu(op):
             if not has_programs(function):
                 continue
             for loop in [each for each in function.body.block.ops if isinstance(each, Loop)]:

@@ -29,6 +29,7 @@ from .launches import hinted_sizes, on_cpu, passed_sizes, written_by
 from .locations import merged
 from .merge_loops import merge_loops
 from .one_launch import common_arguments, erase_unlaunched, free_name, used_and_written
+from .pinned import has_pinned
 from .rows_and_columns import Columns, bytes_of_row, columns_of, rows_of, shared_buffers
 from .simplify_block import BlockSimplifier, remove_dead
 from .unread import drop_unread_results
@@ -110,8 +111,9 @@ class _Joiner:
     def __init__(self, module: ModuleOp, target: GpuTarget) -> None:
         self.module, self.target = module, target
         self.kernels = kernels_of(module)
-        self.rows: dict[kernel.FuncOp | None, kernel.ForOp | None] = {f: rows_of(f) for f in self.kernels.values()}
-        self.columns: dict[kernel.FuncOp | None, Columns | None] = {f: columns_of(f) for f in self.kernels.values()}
+        free = [function for function in self.kernels.values() if not has_pinned(function)]
+        self.rows: dict[kernel.FuncOp | None, kernel.ForOp | None] = {f: rows_of(f) for f in free}
+        self.columns: dict[kernel.FuncOp | None, Columns | None] = {f: columns_of(f) for f in free}
         self.made: dict[tuple[object, ...], kernel.FuncOp] = {}
         self.replaced: set[kernel.FuncOp] = set()
 

@@ -19,8 +19,9 @@ from .gpu_legality import independent_nests, is_serial
 from .gpu_nest import GpuNest
 from .launches import LaunchSizes
 from .meeting import keeps_apart, meeting_stores
+from .pinned import is_pinned
 from .scheduled import untiled
-from .transforms import perfect_chain, range_of, set_mapping, set_range
+from .transforms import perfect_chain, permute_loops, set_mapping
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,11 @@ class KernelMap(ModulePass):
 
 
 def _unmapped(nest: kernel.ForOp) -> bool:
-    return nest.mapping.data == "serial" and all(op.mapping.data == "serial" for op in loops_in(nest.body.block))
+    return (
+        not is_pinned(nest)
+        and nest.mapping.data == "serial"
+        and all(op.mapping.data == "serial" for op in loops_in(nest.body.block))
+    )
 
 
 def _spread_over_threads(op: kernel.ForOp) -> None:
@@ -74,9 +79,7 @@ def _spread_over_threads(op: kernel.ForOp) -> None:
     if not apart or not counter(KernelMap.name):
         return
     if len(apart) < len(chain):
-        order = [range_of(loop) for loop in (*apart, *(loop for loop in chain if loop not in apart))]
-        for loop, axis in zip(chain, order, strict=True):
-            set_range(loop, axis)
+        permute_loops(chain, [*apart, *(loop for loop in chain if loop not in apart)])
     for loop in chain[: len(apart)]:
         set_mapping(loop, "parallel")
 

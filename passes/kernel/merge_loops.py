@@ -19,9 +19,12 @@ from ...machines import CpuTarget, Target
 from ..counters import counter
 from .axes import Loop, fresh_axis, is_loop, kernel_names, nested_axes, rename_axes
 from .cost import Sizes, work_of_block
+from .dependences import directions
 from .effects import Effects, conflicts, effects_of, same_iterations, written_buffers
 from .locations import merged
+from .pinned import is_pinned
 from .simplify_block import BlockSimplifier, remove_dead
+from .transforms import set_mapping
 
 #: work of a loop's body up to which a CPU runs it element by element beside a scan, whose elements wait for each other
 BESIDE_SCAN = 6.0
@@ -84,10 +87,16 @@ class _Policy:
 
     beside_scan: most work of a body that runs as part of a scan
     through_others: whether loops meet that have no common buffer, but each one with a third loop
+    asked_for: the only loops to merge, where a person named them, whatever they touch; None: all that are not pinned
     """
 
     beside_scan: float
     through_others: bool
+    asked_for: frozenset[Operation] | None = None
+
+    def wants(self, op: Operation) -> bool:
+        """Whether a loop may become one with others."""
+        return not is_pinned(op) if self.asked_for is None else op in self.asked_for
 
 
 def _merge_block(block: Block, names: set[str], policy: _Policy) -> bool:
@@ -99,7 +108,7 @@ def _merge_block(block: Block, names: set[str], policy: _Policy) -> bool:
         if changed:
             _rebuild(block, grouping, names)
     for op in block.ops:
-        for region in op.regions:
+        for region in () if "pinned" in op.properties else op.regions:
             changed |= _merge_block(region.block, names, policy)
     return changed
 
@@ -134,7 +143,7 @@ class _Grouping:
         for earlier in edges:
             group = self.groups[self.group_of[earlier]]
             before |= group.before | 1 << group.number
-        meeting = [group for group in reversed(self.groups) if self._meet(group, item)]
+        meeting = [group for group in reversed(self.groups) if self.policy.asked_for or self._meet(group, item)]
         if self.policy.through_others:
             meeting += [group for group in reversed(self.groups) if self._meet_elsewhere(group, item)]
         for group in meeting:
@@ -163,11 +172,16 @@ class _Grouping:
             return None
         if not _same_range(first, second):
             return False
+        assert is_loop(first) and is_loop(second)
         loops = [(first, second)]
-        return all(same_iterations(loops, pair) for pair in pairs)  # pyright: ignore[reportArgumentType]
+        if self.policy.asked_for is None:
+            return all(same_iterations(loops, pair) for pair in pairs)
+        return not any((">",) in directions([first], [second], *pair) for pair in pairs)
 
     def _may_join(self, group: _Group, item: int, edges: dict[int, bool]) -> bool:
         loops = [self.ops[k] for k in group.items]
+        if not all(map(self.policy.wants, (*loops, self.ops[item]))):
+            return False
         if not _same_range(loops[0], self.ops[item]):
             return False
         if not _combinable([*loops, self.ops[item]]) or not self._may_scan(group, item, edges):
@@ -230,6 +244,25 @@ class _Grouping:
         return order
 
 
+def fuse_loops(loops: Sequence[Loop], names: set[str]) -> Loop | None:
+    """One loop for several of a block, with all bodies; None, and nothing changes, where a dependence forbids it.
+
+    `names` are the axes and symbols of the kernel.
+    """
+    block = loops[0].parent
+    assert block is not None
+    policy = _Policy(inf, through_others=False, asked_for=frozenset(loops))
+    grouping = _Grouping(list(block.ops)[:-1], policy)
+    found = next((group for group in grouping.groups if len(group.items) == len(loops) > 1), None)
+    if found is None:
+        return None
+    place = grouping.in_order().index(found)
+    _rebuild(block, grouping, names)
+    fused = list(block.ops)[place]
+    assert is_loop(fused)
+    return fused
+
+
 def _same_range(first: Operation, second: Operation) -> bool:
     return (
         isinstance(first, Loop)
@@ -268,6 +301,7 @@ def _merge(loops: list[Operation], names: set[str]) -> Operation:
         _adopt_axis(op, first.axis.data, names)
         joint.add(op)
     new = joint.build(first, merged([op.location for op in loops]))
+    set_mapping(new, first.mapping.data, None if first.tile is None else first.tile.value.data)
     results = iter(new.results)
     for op in loops:
         for old in op.results:

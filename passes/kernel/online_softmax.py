@@ -19,7 +19,7 @@ from .axes import loops_in
 from .effects import written_buffers
 from .launch_facts import LaunchFacts
 from .locations import merged
-from .scheduled import tiled_for_gpu
+from .scheduled import free_tiled_for_gpu
 from .simplify_block import is_pure, remove_dead
 from .tiles import is_persistent, is_tiled
 
@@ -51,7 +51,7 @@ class KernelOnlineSoftmax(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Join reductions in every kernel for a GPU."""
         facts = LaunchFacts(op)
-        for function, _ in tiled_for_gpu(op):
+        for function, _ in free_tiled_for_gpu(op):
             join_max_and_sum(function, facts.of(function))
 
 

@@ -18,7 +18,7 @@ from .axes import is_loop, named_in_bounds, substitute_axes
 from .cost import is_unit
 from .effects import is_plain_store, written_buffers
 from .gpu_legality import flat_nests
-from .scheduled import untiled_for_gpu
+from .scheduled import free_for_gpu
 from .simplify_block import BlockSimplifier, remove_dead
 from .transforms import append_body, set_range
 
@@ -47,7 +47,7 @@ class KernelPairLanes(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Pair lanes of every kernel that will be for a GPU."""
-        for function, _ in untiled_for_gpu(op):
+        for function, _ in free_for_gpu(op):
             for chain in flat_nests(function, lambda chain: _pairable(chain) is not None):
                 loop, body = _pairable(chain), chain[-1].body.block
                 if loop is not None and counter(self.name):

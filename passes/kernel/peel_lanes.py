@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import filterfalse, product
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -21,6 +21,7 @@ from .axes import flat_vector_loops, loops_in
 from .cost import widest_scalar
 from .lane_indices import expr_of, has_atom, set_expr
 from .launch_facts import ranges_of
+from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
 from .simplify_block import remove_dead
 from .split_lanes import index_of, take_condition
@@ -69,9 +70,9 @@ class PeelLanes(ModulePass):
         """Peel in every kernel that is scheduled for a CPU."""
         for function, _ in tiled_for_cpu(op):
             ranges = ranges_of(function)
-            for loop in flat_vector_loops(function):
+            for loop in filterfalse(is_pinned, flat_vector_loops(function)):
                 _peel(loop, _open_in(loop), max(END_BYTES // widest_scalar(loop), 1), ranges, self.name)
-            for loop in _rows(function):
+            for loop in filterfalse(is_pinned, _rows(function)):
                 _peel(loop, _open_in(loop), 1, ranges, self.name)
 
 

@@ -12,13 +12,13 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
-from ...dialects.loop import yielded
 from ...dialects.sym import ZERO
 from ..counters import counter
 from .axes import Loop
 from .cost import Access, Nest, Sizes
 from .launches import launch_sizes
-from .transforms import perfect_chain, range_of, set_range
+from .pinned import is_pinned
+from .transforms import perfect_chain, permute_loops, reduction_chain
 
 #: distance, in bytes, beyond which one access is nearly as far as another: a page
 FAR = 4096
@@ -59,30 +59,17 @@ class KernelReorder(ModulePass):
 def reorder_block(block: Block, sizes: Sizes) -> None:
     """Reorder the nests of a block, outer ones first."""
     for op in list(block.ops):
-        if not isinstance(op, Loop):
+        if not isinstance(op, Loop) or is_pinned(op):
             continue
         chain: list[Loop] = [op]
         if isinstance(op, kernel.ForOp):
             chain = [*perfect_chain(op)]
         elif isinstance(op, kernel.ReduceOp):
-            chain = [*_reduce_chain(op)]
+            chain = [*reduction_chain(op)]
         if len(chain) > 1 and _may_reorder(chain):
             _reorder(chain, sizes)
         for region in chain[-1].regions:
             reorder_block(region.block, sizes)
-
-
-def _reduce_chain(op: kernel.ReduceOp) -> list[kernel.ReduceOp]:
-    """Reductions that do nothing but yield what the next one inside computes, with the same combiners."""
-    chain = [op]
-    while True:
-        block = chain[-1].body.block
-        inner = block.first_op
-        if not isinstance(inner, kernel.ReduceOp) or inner.next_op is not block.last_op:
-            return chain
-        if inner.combiners != op.combiners or tuple(yielded(chain[-1].body)) != tuple(inner.results):
-            return chain
-        chain.append(inner)
 
 
 def _may_reorder(chain: list[Loop]) -> bool:
@@ -101,8 +88,7 @@ def _reorder(chain: list[Loop], sizes: Sizes) -> None:
     distance = {op: sum(_distance(a, op.axis.data, sizes) for a in nest.accesses) for op in chain}
     wanted = sorted(chain, key=lambda op: -distance[op])
     if wanted != chain and counter("kernel-reorder"):
-        for op, axis in zip(chain, [range_of(op) for op in wanted], strict=True):
-            set_range(op, axis)
+        permute_loops(chain, wanted)
 
 
 def _distance(access: Access, axis: str, sizes: Sizes) -> float:

@@ -12,6 +12,7 @@ from ...dialects.machine import targets_of
 from ...machines import CpuTarget, Family, GpuTarget, Target, target_named
 from .axes import Loop
 from .launches import cpu_kernels
+from .pinned import has_pinned
 
 
 def family_of(function: kernel.FuncOp) -> Family | None:
@@ -46,6 +47,11 @@ def untiled_for_gpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, GpuTarget
                 yield function, target
 
 
+def free_for_gpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, GpuTarget]]:
+    """Those of them without a nest whose schedule is pinned: what one nest of a GPU's kernel is, others depend on."""
+    return ((function, target) for function, target in untiled_for_gpu(module) if not has_pinned(function))
+
+
 def untiled_for_cpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, CpuTarget]]:
     """Those of them that are for a CPU."""
     for function, target in untiled(module):
@@ -56,6 +62,11 @@ def untiled_for_cpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, CpuTarget
 def tiled_for_gpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, GpuTarget]]:
     """The kernels that are tiled for a GPU and have no warps yet: those that have are finished."""
     return ((function, target) for function, target in all_for_gpu(module) if function.num_warps is None)
+
+
+def free_tiled_for_gpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, GpuTarget]]:
+    """Those of them without a nest whose schedule is pinned."""
+    return ((function, target) for function, target in tiled_for_gpu(module) if not has_pinned(function))
 
 
 def all_for_gpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, GpuTarget]]:

@@ -18,7 +18,7 @@ from .cost import Sizes, work_of_block, work_of_op
 from .effects import written_buffers
 from .gpu_legality import independent_nests, is_innermost, is_serial
 from .launches import LaunchSizes
-from .scheduled import untiled_for_gpu
+from .scheduled import free_for_gpu
 from .simplify_block import is_pure
 
 
@@ -50,7 +50,7 @@ class KernelSinkPrologues(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Sink ops in every kernel that will be for a GPU."""
         sizes = LaunchSizes(op)
-        for function, _ in untiled_for_gpu(op):
+        for function, _ in free_for_gpu(op):
             sink_prologues(function, sizes.of(function))
 
 

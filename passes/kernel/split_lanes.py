@@ -16,6 +16,7 @@ from ...dialects import kernel
 from ...dialects.sym import Expr, as_expr
 from ..counters import counter
 from .axes import Loop, flat_vector_loops
+from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
 from .simplify_block import remove_dead
 from .transforms import set_range
@@ -62,7 +63,8 @@ def split_lanes(function: kernel.FuncOp) -> None:
     The parts run one after the other in the order of the axis, so that every iteration runs once, as before.
     """
     for op in flat_vector_loops(function):
-        _split(op)
+        if not is_pinned(op):
+            _split(op)
 
 
 def _split(op: kernel.ForOp) -> None:

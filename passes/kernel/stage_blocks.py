@@ -20,6 +20,7 @@ from .axes import fresh_axis, is_loop, kernel_names
 from .cost import Nest, is_unit
 from .cpu_tiles import ACROSS, LONG, edge_of_blocks
 from .effects import written_buffers
+from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
 from .transforms import perfect_chain, set_mapping
 
@@ -54,7 +55,7 @@ class KernelStageBlocks(ModulePass):
         """Stage what can be in every kernel for a CPU."""
         for function, target in tiled_for_cpu(op):
             for nest in list(function.body.block.ops):
-                if isinstance(nest, kernel.ForOp):
+                if isinstance(nest, kernel.ForOp) and not is_pinned(nest):
                     _stage_nest(function, nest, target)
 
 

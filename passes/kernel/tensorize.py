@@ -15,6 +15,7 @@ from ...dialects.sym import Expr
 from ..counters import counter
 from .axes import loops_around, loops_in
 from .cost import element_bytes, is_unit
+from .pinned import is_pinned
 from .read_back import is_plain
 from .scheduled import tiled_for_cpu
 
@@ -48,7 +49,12 @@ class KernelTensorize(ModulePass):
             if "transpose" not in target.intrinsics:
                 continue
             for loop in loops_in(function.body.block):
-                copies = isinstance(loop, kernel.ForOp) and _runs_alone(loop) and transposed_copy(loop) is not None
+                copies = (
+                    isinstance(loop, kernel.ForOp)
+                    and not is_pinned(loop)
+                    and _runs_alone(loop)
+                    and transposed_copy(loop) is not None
+                )
                 if copies and counter(self.name):
                     loop.properties["intrinsic"] = string_attr("transpose")
 

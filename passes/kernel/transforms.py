@@ -1,11 +1,15 @@
-"""Loop transformations that schedules are made of: interchange, blocking, linearisation. Each returns the new loop."""
+"""Loop transformations that schedules are made of: interchange, blocking, unrolling, linearisation.
+
+They only rewrite: whoever calls them answers for the kernel computing the same. `schedules.py` has the same for people,
+with checks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
-from xdsl.ir import Block, Region
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
@@ -92,6 +96,55 @@ def rebuild_chain(chain: Sequence[kernel.ForOp], ranges: Sequence[Range]) -> lis
     parent.insert_op_before(loops[0], outer)
     parent.erase_op(outer, safe_erase=False)
     return loops
+
+
+def permute_loops(chain: Sequence[Loop], order: Sequence[Loop]) -> None:
+    """Let nested loops run each other's ranges, so that they stand in an order; the ops stay where they are.
+
+    Mappings and tiles go with the ranges.
+    """
+    wanted = [{name: loop.properties.get(name) for name in _OF_AXIS} for loop in order]
+    for loop, properties in zip(chain, wanted, strict=True):
+        for name, value in properties.items():
+            if value is None:
+                loop.properties.pop(name, None)
+            else:
+                loop.properties[name] = value
+
+
+#: what a loop says of its axis
+_OF_AXIS = ("axis", "lo", "hi", "mapping", "tile", "unroll")
+
+
+def copy_body(body: Block, axes: Mapping[str, Expr], parent: Block, before: Operation) -> tuple[SSAValue, ...]:
+    """Insert a copy of a body for one point of its axes in front of an op; what it yields."""
+    mapping: dict[SSAValue, SSAValue] = {}
+    copies = Block([op.clone(mapping) for op in body.ops if not isinstance(op, kernel.YieldOp)])
+    substitute_axes(copies, axes)
+    for op in list(copies.ops):
+        op.detach()
+        parent.insert_op_before(op, before)
+    last = body.last_op
+    assert last is not None
+    return tuple(mapping.get(value, value) for value in last.operands)
+
+
+def strip_mine_reduction(op: kernel.ReduceOp, size: int, names: set[str]) -> list[kernel.ReduceOp]:
+    """Reduce block by block: a reduction over the results of a reduction within each block. Both are returned."""
+    blocks, within = block_range(range_of(op), size, names)
+    block, parent = op.body.block, op.parent
+    assert parent is not None
+    op.body.detach_block(block)
+    combiners = [each.data for each in op.combiners]
+    inner = kernel.ReduceOp.of(*within, combiners, Region(block), location=op.location)
+    body = Block([inner, kernel.YieldOp.create(operands=inner.results)])
+    outer = kernel.ReduceOp.of(*blocks, combiners, Region(body), location=op.location)
+    parent.insert_op_before(outer, op)
+    for old, new in zip(op.results, outer.results, strict=True):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    parent.erase_op(op, safe_erase=False)
+    return [outer, inner]
 
 
 def append_body(body: Block, other: Block) -> None:

@@ -19,7 +19,7 @@ from .gpu_legality import is_innermost
 from .gpu_steps import bytes_read_again, programs_of, waits_for_rows
 from .launch_facts import LaunchFacts
 from .launches import LaunchSizes
-from .scheduled import tiled_for_gpu
+from .scheduled import free_tiled_for_gpu
 from .tiles import extent_of, is_grid, is_persistent, is_tiled, steps
 
 #: steps of a loop over rows that are read once whose loads are on their way together. Of a row that is read again none
@@ -59,7 +59,7 @@ class KernelUnroll(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Unroll loops in every kernel for a GPU."""
         wanted, facts, sizes = GpuBlocks.of(self).unroll, LaunchFacts(op), LaunchSizes(op)
-        for function, target in tiled_for_gpu(op):
+        for function, target in free_tiled_for_gpu(op):
             ranges = facts.of(function)
             again = bytes_read_again(function, sizes.of(function), ranges)
             unroll_steps(function, wanted or (1 if again or waits_for_rows(function) else AHEAD), ranges)

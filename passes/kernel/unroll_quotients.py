@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import filterfalse
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -18,6 +19,7 @@ from ..remarks import remark
 from .axes import flat_vector_loops, substitute_axes
 from .lane_indices import DIGITS, common_divisor, expr_of, has_atom, set_expr
 from .launch_facts import ranges_of
+from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
 from .transforms import append_body, set_range
 
@@ -56,7 +58,7 @@ class UnrollQuotients(ModulePass):
         """Unroll in every kernel that is scheduled for a CPU."""
         for function, _ in tiled_for_cpu(op):
             ranges = ranges_of(function)
-            for loop in flat_vector_loops(function):
+            for loop in filterfalse(is_pinned, flat_vector_loops(function)):
                 count = _divisor(loop)
                 if count is not None and _is_linear_then(loop, count, ranges) and counter(self.name):
                     remark("passed", self.name, loop, "one lane for each quotient", divisor=count)

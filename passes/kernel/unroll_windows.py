@@ -11,19 +11,20 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, as_expr
 from ..counters import counter
 from ..remarks import remark
-from .axes import Loop, loops_in, substitute_axes
+from .axes import Loop, loops_in
 from .cost import Nest, is_unit
 from .effects import written_buffers
+from .pinned import is_pinned
 from .scheduled import untiled_for_cpu
 from .simplify_block import BlockSimplifier, remove_dead
-from .transforms import reduction_chain
+from .transforms import copy_body, reduction_chain
 
 #: most elements of a window, and most ops that it becomes
 MOST_ELEMENTS, MOST_OPS = 64, 800
@@ -72,7 +73,7 @@ class UnrollWindows(ModulePass):
         changed = False
         for loop in loops:
             for op in list(loop.body.block.ops):
-                if isinstance(op, kernel.ReduceOp):
+                if isinstance(op, kernel.ReduceOp) and not is_pinned(op):
                     chain = reduction_chain(op)
                     if is_window(chain, loop) and counter(self.name):
                         remark("passed", self.name, op, "written out")
@@ -138,7 +139,7 @@ def unroll(chain: Sequence[kernel.ReduceOp]) -> None:
     total: SSAValue = zero.result
     for point in product(*(_values(op) for op in chain)):
         values = {op.axis.data: as_expr(value) for op, value in zip(chain, point, strict=True)}
-        (value,) = _copy(body, values, parent, outer)
+        (value,) = copy_body(body, values, parent, outer)
         added = arith.AddfOp(total, value)
         added.location = outer.location
         parent.insert_op_before(added, outer)
@@ -152,16 +153,3 @@ def _values(op: Loop) -> range:
     lo, hi = op.lo.data.as_int(), op.hi.data.as_int()
     assert lo is not None and hi is not None
     return range(lo, hi)
-
-
-def _copy(body: Block, values: dict, parent: Block, before: Operation) -> tuple[SSAValue, ...]:
-    """Insert a copy of a body for one point of its axes; what it yields."""
-    mapping: dict[SSAValue, SSAValue] = {}
-    copies = Block([op.clone(mapping) for op in body.ops if not isinstance(op, kernel.YieldOp)])
-    substitute_axes(copies, values)
-    for op in list(copies.ops):
-        op.detach()
-        parent.insert_op_before(op, before)
-    last = body.last_op
-    assert last is not None
-    return tuple(mapping.get(value, value) for value in last.operands)

@@ -20,6 +20,7 @@ from .gpu_blocks import GpuBlocks
 from .gpu_legality import is_innermost
 from .gpu_nest import UNROLLED, GpuNest, is_row_of_few, may_tile
 from .launches import LaunchSizes
+from .pinned import is_pinned
 from .scheduled import untiled
 from .spread import has_programs
 from .tiles import extent_of, is_grid
@@ -63,7 +64,7 @@ class KernelVectorize(ModulePass):
 def _vectorize_for_gpu(function: kernel.FuncOp, target: GpuTarget, sizes: Sizes) -> None:
     if not has_programs(function):
         return
-    for op in [each for each in function.body.block.ops if isinstance(each, Loop)]:
+    for op in [each for each in function.body.block.ops if isinstance(each, Loop) and not is_pinned(each)]:
         if not (isinstance(op, kernel.ForOp) and is_grid(op)):
             _rows(op, op, sizes, target)
             continue
