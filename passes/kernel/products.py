@@ -29,6 +29,7 @@ class ProductNest:
     columns: the loop along which the second ones do
     sums:    the reductions over the depth
     element: the type that matrix units read
+    factors: how many different factors of one side one loop over the depth reads at most, and of the other side
     """
 
     batch: tuple[kernel.ForOp, ...]
@@ -36,6 +37,7 @@ class ProductNest:
     columns: kernel.ForOp
     sums: tuple[kernel.ReduceOp, ...]
     element: Attribute
+    factors: tuple[int, int] = (1, 1)
 
     @property
     def loops(self) -> tuple[kernel.ForOp, ...]:
@@ -67,6 +69,7 @@ def _sides(chain: Sequence[kernel.ForOp], sums: Sequence[kernel.ReduceOp], sizes
     if len(elements) != 1 or (element := elements.pop()) is None:
         return "its factors are of several types, or of one without matrix units"
     sides: set[frozenset[kernel.ForOp]] = set()
+    most = 1, 1
     for op, found in products:
         for product in found:
             assert isinstance(product, kernel.Product)
@@ -74,11 +77,13 @@ def _sides(chain: Sequence[kernel.ForOp], sums: Sequence[kernel.ReduceOp], sizes
             if isinstance(pair, str):
                 return pair
             sides.add(pair)
+        distinct = [len({getattr(each, name) for each in found}) for name in ("left", "right")]
+        most = max(most[0], *distinct), max(most[1], min(distinct))
     if len(sides) != 1:
         return "its products have several pairs of rows and columns"
     rows, columns = sorted(sides.pop(), key=chain.index)
     batch = tuple(loop for loop in chain if loop not in (rows, columns))
-    return ProductNest(batch, rows, columns, tuple(sums), element)
+    return ProductNest(batch, rows, columns, tuple(sums), element, most)
 
 
 def _element(product: kernel.Product) -> Attribute | None:
@@ -121,14 +126,22 @@ class ProductTile:
     warps: int = 0
     stages: int = 0
 
-    def bytes(self, element: int) -> int:
-        """Shared memory of all stages, for elements of so many bytes."""
-        return (self.rows + self.columns) * self.depth * element * self.stages
+    def bytes(self, element: int, factors: tuple[int, int]) -> int:
+        """Shared memory of all stages, for elements of so many bytes and so many factors of the longer side."""
+        longer, shorter = max(self.rows, self.columns), min(self.rows, self.columns)
+        return (max(factors) * longer + min(factors) * shorter) * self.depth * element * self.stages
+
+    def sums(self, factors: tuple[int, int], warp: int) -> int:
+        """Elements of results that one thread keeps."""
+        return self.rows * self.columns * max(factors) // (self.warps * warp)
 
     def fitted(self, wanted: ProductTile) -> ProductTile:
         """The same with the numbers that are wanted."""
         return ProductTile(*(getattr(wanted, name) or getattr(self, name) for name in self.__dataclass_fields__))
 
+
+#: elements of results that a thread keeps at most: half of its registers
+MOST_SUMS = 128
 
 #: large ones first: each reads less memory for a product than those behind it, and there are fewer of them. These are
 #: common sizes; nobody has measured them here yet
@@ -153,18 +166,26 @@ def product_tile(nest: ProductNest, sizes: Sizes, target: GpuTarget, wanted: Pro
     found = _TILES[-1]
     for tile in _TILES:
         shape = tile if rows >= columns else ProductTile(tile.columns, tile.rows, tile.depth, tile.warps, tile.stages)
-        shape = _of_depth(shape, depth, size, target).fitted(wanted)
+        shape = _of_depth(shape, depth, size, target, nest.factors).fitted(wanted)
         programs = batch * -(-rows // shape.rows) * -(-columns // shape.columns)
+        is_filled = 2 * max(rows, 16) > shape.rows and 2 * max(columns, 16) > shape.columns
         found = shape
-        if 2 * max(rows, 16) > shape.rows and 2 * max(columns, 16) > shape.columns and programs >= target.processors:
+        if is_filled and programs >= target.processors and _fits(shape, size, target, nest.factors):
             break
     return found
 
 
-def _of_depth(tile: ProductTile, depth: int, element: int, target: GpuTarget) -> ProductTile:
+def _fits(tile: ProductTile, element: int, target: GpuTarget, factors: tuple[int, int]) -> bool:
+    """Whether the registers of a program hold the sums of a tile, and the memory of a processor its operands."""
+    return tile.sums(factors, target.warp) <= MOST_SUMS and tile.bytes(element, factors) <= target.shared_bytes
+
+
+def _of_depth(tile: ProductTile, depth: int, element: int, target: GpuTarget, factors: tuple[int, int]) -> ProductTile:
     """A tile whose steps are no longer than they need be, and whose stages fit a processor's memory."""
     step = max(16, min(tile.depth * 2 // element, 1 << max(depth - 1, 1).bit_length()))
     stages = tile.stages
-    while stages > 1 and ProductTile(tile.rows, tile.columns, step, 0, stages).bytes(element) > target.shared_bytes:
+    while stages > 1:
+        if ProductTile(tile.rows, tile.columns, step, 0, stages).bytes(element, factors) <= target.shared_bytes:
+            break
         stages -= 1
     return ProductTile(tile.rows, tile.columns, step, tile.warps, stages)
