@@ -90,6 +90,11 @@ class Config:
         "on a GPU, compute products of a matrix and few vectors by kernels that fuse with what is around them, where "
         "that was measured to be faster than the library",
     )
+    loop_products: bool = _option(
+        False,
+        "on a GPU, compute matrix products by kernels of ours on its matrix units, which fuse with what is around "
+        "them; nobody has measured yet how fast they are",
+    )
     freezing: bool = _option(
         False,
         "in inference, compute what parameters and buffers alone decide once, and keep it until one of them changes; "

@@ -61,6 +61,9 @@ _ROW_SUMS_OF_HOPPER = {
 #: bfloat16: 4 x 16 heads of 2048 x 64, without a mask, in 0.157 ms
 _ATTENTION_OF_HOPPER = {16: 437_000}
 
+#: those of Ampere and later
+_OF_AMPERE = frozenset(("f16", "bf16", "tf32", "i8"))
+
 KNOWN: tuple[Target, ...] = (
     _CPP,
     # the same figures but for what an instruction set decides, half of whose registers are for accumulators
@@ -89,6 +92,8 @@ KNOWN: tuple[Target, ...] = (
         processors=40,
         threads=1024,
         cache_bytes=4 << 20,
+        shared_bytes=64 << 10,
+        matrix_units=frozenset(("f16", "i8")),
     ),
     GpuTarget(
         "cuda:80",
@@ -97,6 +102,8 @@ KNOWN: tuple[Target, ...] = (
         bandwidth=2000,
         rates={32: 19_500, 64: 9_700},
         processors=108,
+        shared_bytes=163 << 10,
+        matrix_units=_OF_AMPERE,
     ),
     GpuTarget(
         "cuda:86",
@@ -107,6 +114,8 @@ KNOWN: tuple[Target, ...] = (
         processors=84,
         threads=1536,
         cache_bytes=6 << 20,
+        shared_bytes=99 << 10,
+        matrix_units=_OF_AMPERE,
     ),
     GpuTarget(
         "cuda:89",
@@ -117,6 +126,8 @@ KNOWN: tuple[Target, ...] = (
         processors=128,
         threads=1536,
         cache_bytes=72 << 20,
+        shared_bytes=99 << 10,
+        matrix_units=_OF_AMPERE,
     ),
     GpuTarget(
         "cuda:90",
@@ -130,6 +141,8 @@ KNOWN: tuple[Target, ...] = (
         products=MappingProxyType(_PRODUCTS_OF_HOPPER),
         attention=MappingProxyType(_ATTENTION_OF_HOPPER),
         row_sums=MappingProxyType(_ROW_SUMS_OF_HOPPER),
+        shared_bytes=227 << 10,
+        matrix_units=_OF_AMPERE,
     ),
     GpuTarget(
         "cuda:100",
@@ -139,6 +152,8 @@ KNOWN: tuple[Target, ...] = (
         rates={32: 75_000, 64: 37_000},
         processors=148,
         cache_bytes=126 << 20,
+        shared_bytes=227 << 10,
+        matrix_units=_OF_AMPERE,
     ),
     GpuTarget(
         "cuda:120",
@@ -149,6 +164,8 @@ KNOWN: tuple[Target, ...] = (
         processors=170,
         threads=1536,
         cache_bytes=96 << 20,
+        shared_bytes=99 << 10,
+        matrix_units=_OF_AMPERE,
     ),
     GpuTarget(
         "hip:gfx90a",

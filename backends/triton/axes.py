@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from itertools import pairwise
 from math import prod
 
 from ...dialects import kernel
@@ -28,7 +29,12 @@ def block_size(op: Loop) -> int:
 
 
 def tile_rank(op: Loop) -> int:
-    """Dimensions of the tile of a loop with all that is nested in it."""
+    """Dimensions of the tile of a loop with all that is nested in it.
+
+    The depth of a product is none: its operands have one of the others beside it.
+    """
+    if op.mapping.data == "matrix":
+        return 0
     inner = [
         tile_rank(nested) for region in op.regions for nested in region.block.ops if isinstance(nested, Loop)
     ]  # fmt: skip
@@ -71,6 +77,18 @@ class Axes:
             else:
                 self._ids[op.axis.data] = f"{number} % {count.closed}"
                 number = f"{number} // {count.closed}"
+        for outer, inner in pairwise(grid):
+            if outer.swizzle is not None:
+                self._swizzle(outer, inner, outer.swizzle.value.data)
+
+    def _swizzle(self, outer: kernel.ForOp, inner: kernel.ForOp, size: int) -> None:
+        """Number programs of two axes down so many tiles of the outer one before the next tile of the inner one."""
+        context = self.context
+        axes = outer.axis.data, inner.axis.data
+        names = [context.names.fresh(f"{axis}_tile") for axis in axes]
+        arguments = [*(self._ids[axis] for axis in axes), *(self._count(op).text for op in (outer, inner)), str(size)]
+        context.out.line(f"{', '.join(names)} = tl.swizzle2d({', '.join(arguments)})")
+        self._ids.update(zip(axes, names, strict=True))
 
     def count(self, grid: Sequence[kernel.ForOp]) -> Code:
         """The number of programs of a nest."""
@@ -116,12 +134,9 @@ class Axes:
     def looped(self, op: Loop) -> Iterator[None]:
         """A Python loop over the axis, by tiles where it has some. The body is a scope."""
         context, name = self.context, op.axis.data
-        step = context.names.fresh(f"{name}_start" if is_tiled(op) else name)
-        context.out.line(f"for {step} in {self._steps(op)}:")
-        with context.scope():
+        with self.stepped(op) as step:
             if is_tiled(op):
-                wide = "" if context.width is None else f".to({context.width})"
-                with self._lanes(op, step, wide):
+                with self.lanes(op, step):
                     yield
                 return
             value = Value(step, self._dtype)
@@ -129,6 +144,19 @@ class Axes:
                 value = context.define(f"tl.cast({step}, {context.width})", self._dtype, (), name)
             self._bind(op, value)
             yield
+
+    @contextmanager
+    def stepped(self, op: Loop) -> Iterator[str]:
+        """A Python loop over the axis; gives the name of the number at which a step begins. The body is a scope."""
+        name = op.axis.data
+        step = self.context.names.fresh(f"{name}_start" if is_tiled(op) else name)
+        self.context.out.line(f"for {step} in {self._steps(op)}:")
+        with self.context.scope():
+            yield step
+
+    def lanes(self, op: Loop, step: str) -> AbstractContextManager[None]:
+        """The lanes of one step of a loop are in scope."""
+        return self._lanes(op, step, "" if self.context.width is None else f".to({self.context.width})")
 
     def _steps(self, op: Loop) -> str:
         """Text of what a loop's variable runs through."""
@@ -144,7 +172,7 @@ class Axes:
     def _lanes(self, op: Loop, start: str, wide: str) -> Iterator[None]:
         context = self.context
         dim, block = len(context.lanes), self.block(op)
-        if dim >= context.rank:
+        if dim not in context.frame:
             raise UnsupportedError(f"axis {op.axis.data} is tiled deeper than the tile has dimensions")
         lanes = context.along(f"tl.arange(0, {block}){wide}", dim)
         text = f"{start} + {lanes}" if start else lanes

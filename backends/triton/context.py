@@ -66,12 +66,33 @@ class Context:
     """Local buffers: text of the index -> the register tile that was stored there; another one is an error."""
     guards: list[tuple[Value, frozenset[str]]] = field(default_factory=list)
     """Conditions that `kernel.assert` checked in the scope, with what they depend on."""
+    narrow: set[SSAValue] = field(default_factory=set)
+    """Loaded values that stay as narrow as they are in memory: matrix units read them."""
+    zeroed: set[SSAValue] = field(default_factory=set)
+    """Loaded values that are 0 in lanes outside of their axes."""
+    frame: Dims = ()
+    """The dimensions of the tiles that are emitted, in the order in which they lie; see `framed`."""
     written: frozenset[SSAValue] = frozenset()
     """Buffers that the kernel stores to anywhere."""
     _known: list[dict[str, Value]] = field(default_factory=lambda: [{}])
     _location: Attribute | None = None
 
+    def __post_init__(self) -> None:
+        self.frame = self.frame or tuple(range(self.rank))
+
     # scopes
+
+    @contextmanager
+    def framed(self, dims: Dims) -> Iterator[None]:
+        """Tiles have these dimensions, in this order: an operand of a product has rows, or columns, and the depth.
+
+        An axis in scope keeps its place in the frame, or its values are bound anew.
+        """
+        outer, self.frame = self.frame, dims
+        try:
+            yield
+        finally:
+            self.frame = outer
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -177,13 +198,13 @@ class Context:
         """The shape of a value that varies along `dims`."""
         if not dims:
             return "[]"
-        return f"[{', '.join(self.block_of(d) if d in dims else '1' for d in range(self.rank))}]"
+        return f"[{', '.join(self.block_of(d) if d in dims else '1' for d in self.frame)}]"
 
     def along(self, text: str, dim: int) -> str:
         """A one-dimensional block as a block of the tile's rank."""
-        if self.rank == 1:
+        if len(self.frame) == 1:
             return text
-        places = ", ".join(":" if d == dim else "None" for d in range(self.rank))
+        places = ", ".join(":" if d == dim else "None" for d in self.frame)
         return f"{text}[{places}]"
 
     @property

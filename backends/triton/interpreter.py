@@ -1,9 +1,9 @@
 """Running kernels on CPU tensors with Triton's interpreter, which needs TRITON_INTERPRET=1 before Triton is imported.
 
 The interpreter lacks the functions of `libdevice` and `nvidia`, reduces with custom functions one element at a time,
-truncates to bfloat16 instead of rounding, has no constants of it, rounds twice in a fused multiply-add, makes
-floats of a bool that it broadcasts, and replaces all of Triton's language at each call of a function; all mended here.
-Meant for tests and for looking at kernels where there is no GPU.
+truncates to bfloat16 instead of rounding, has no constants of it, multiplies its bits in products, rounds twice in a
+fused multiply-add, makes floats of a bool that it broadcasts, and replaces all of Triton's language at each call of a
+function; all mended here. Meant for tests and for looking at kernels where there is no GPU.
 """
 
 from __future__ import annotations
@@ -112,6 +112,23 @@ def _fused(self: Any, x: Any, y: Any, z: Any) -> Any:
     return TensorHandle((wide[0] * wide[1] + wide[2]).astype(z.data.dtype), z.dtype.scalar)
 
 
+def _dots(dot: Callable[..., Any]) -> Callable[..., Any]:
+    """The interpreter's products, of the values of bfloat16 and not of their bits; int8 and float16 as wide as sums."""
+    import triton.language as tl
+    from triton.runtime.interpreter import TensorHandle
+
+    def widened(value: Any, total: Any) -> Any:
+        if value.dtype.scalar == tl.bfloat16:
+            wide = torch.from_numpy(np.ascontiguousarray(value.data).view(np.int16)).view(torch.bfloat16).float()
+            return TensorHandle(wide.numpy(), tl.float32)
+        return TensorHandle(value.data.astype(total.data.dtype), total.dtype.scalar)
+
+    def create_dot(self: Any, left: Any, right: Any, total: Any, *others: Any) -> Any:
+        return dot(self, widened(left, total), widened(right, total), total, *others)
+
+    return create_dot
+
+
 def _bfloat16_constant(self: Any, value: float) -> Any:
     import triton.language as tl
     from triton.runtime.interpreter import TensorHandle
@@ -177,6 +194,7 @@ def install() -> None:
     builder.create_splat = _splat
     builder.create_fma = _fused
     builder.create_atomic_rmw = _bfloat16_atomics(builder.create_atomic_rmw)
+    builder.create_dot = _dots(builder.create_dot)
     builder.get_bf16 = _bfloat16_constant
     builder.cast_impl = _rounding_casts(builder.cast_impl)
     for name, function in _NVIDIA.items():

@@ -20,6 +20,7 @@ from ..printing.walk import Walk
 from . import memory, scalars
 from .axes import Axes, tile_rank
 from .context import Context
+from .contractions import Contractions
 from .custom import combine_function
 from .dtypes import pointer_name
 from .kernel import MAX_INDEX, TritonKernel
@@ -30,6 +31,7 @@ from .scans import Scans
 from .values import Value
 
 _WARPS = 4
+_STAGES = 3
 
 
 def emit_kernel(function: kernel.FuncOp, ranges: Ranges) -> TritonKernel:
@@ -60,6 +62,7 @@ class _KernelEmitter(Walk):
         self.axes = Axes(self.context)
         self.reductions = Reductions(self.context, self.axes, self.body, self.custom)
         self.scans = Scans(self.context, self.axes, self.body, self.custom)
+        self.contractions = Contractions(self.context, self.axes, self.ops)
         self.functions: list[str] = []
         self.most = None if function.programs is None else function.programs.value.data
         self._location: Attribute | None = None
@@ -82,7 +85,8 @@ class _KernelEmitter(Walk):
         if context.width == "INDEX":
             signature["INDEX"] = "constexpr"
         warps = _WARPS if function.num_warps is None else function.num_warps.value.data
-        head = comment(f"grid {count}, num_warps {warps}")
+        stages = "" if function.num_stages is None else f", num_stages {function.num_stages.value.data}"
+        head = comment(f"grid {count}, num_warps {warps}{stages}")
         return TritonKernel(
             name=name,
             source="\n\n\n".join([*self.functions, "\n".join([head, *self._function(name, signature)])]),
@@ -94,6 +98,7 @@ class _KernelEmitter(Walk):
             errors=errors,
             extents=self.extents if context.width == "INDEX" else (),
             num_warps=warps,
+            num_stages=_STAGES if function.num_stages is None else function.num_stages.value.data,
             divisors={n: d for n, d in context.ranges.divisors.items() if n in signature},
         )
 
@@ -201,7 +206,7 @@ class _KernelEmitter(Walk):
 
     def reduce(self, op: kernel.ReduceOp) -> None:
         """Emit a `kernel.reduce`."""
-        self.reductions.emit(op)
+        (self.contractions if op.mapping.data == "matrix" else self.reductions).emit(op)
 
     def scan(self, op: kernel.ScanOp) -> None:
         """Emit a `kernel.scan`."""

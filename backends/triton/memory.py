@@ -42,6 +42,8 @@ def load(context: Context, op: kernel.LoadOp) -> None:
         arguments.append(f"mask={condition}")
         if other is not None:
             arguments.append(f"other={other}")  # a literal takes the type of the buffer
+        elif op.value in context.zeroed:
+            arguments.append("other=0")
     if op.cache is not None:
         arguments.append(f'eviction_policy="{op.cache.data}"')
     text = f"tl.load({', '.join(arguments)})"
@@ -52,7 +54,7 @@ def _bind(context: Context, op: kernel.LoadOp, text: str, dtype: str, dims: Dims
     """Give what was loaded a name."""
     widen = op.value.get_user_of_unique_use()
     result = op.value
-    if isinstance(widen, scalar.WidenOp):
+    if isinstance(widen, scalar.WidenOp) and op.value not in context.narrow:
         dtype = dtype_name(widen.target_element)
         text += f".to(tl.{dtype})"
         result = widen.results[0]

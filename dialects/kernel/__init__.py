@@ -2,6 +2,7 @@
 
 from xdsl.ir import Dialect
 
+from .contraction import PRECISION, PRECISIONS, Product, axes_of, contraction_of, element_of, operand_of, products_of
 from .func import FuncOp
 from .loops import MAPPINGS, ForOp, ReduceOp, ScanOp, YieldOp, float_sums, groupable
 from .memory import HALVES, AssertOp, BarrierOp, IndexOp, LoadOp, LocalOp, StoreOp, other_half, stored_between
@@ -14,6 +15,8 @@ Kernel = Dialect(
 )
 
 __all__ = [
-    "HALVES", "MAPPINGS", "AssertOp", "BarrierOp", "BufferType", "ForOp", "FuncOp", "IndexOp", "Kernel", "LoadOp",
-    "LocalOp", "ReduceOp", "ScanOp", "StoreOp", "YieldOp", "float_sums", "groupable", "other_half", "stored_between",
+    "HALVES", "MAPPINGS", "PRECISION", "PRECISIONS", "AssertOp", "BarrierOp", "BufferType", "ForOp", "FuncOp",
+    "IndexOp", "Kernel", "LoadOp", "LocalOp", "Product", "ReduceOp", "ScanOp", "StoreOp", "YieldOp", "axes_of",
+    "contraction_of", "element_of", "float_sums", "groupable", "operand_of", "other_half", "products_of",
+    "stored_between",
 ]  # fmt: skip

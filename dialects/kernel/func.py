@@ -17,7 +17,7 @@ from ..traits import Isolated
 from .types import BufferType
 
 #: numbers of the schedule, in the order of their text
-_NUMBERS = ("per_thread", "num_warps", "programs")
+_NUMBERS = ("per_thread", "num_warps", "num_stages", "programs")
 
 
 @irdl_op_definition
@@ -32,7 +32,8 @@ class FuncOp(IRDLOperation):
 
     `symbols` are integer parameters that index expressions use. `errors` lists what `kernel.assert` codes mean.
     `target` names the machine that the mapping was chosen for ("cpp", "cuda:90", ...); absent before tiling. On a GPU
-    `num_warps 8` behind it is a part of the schedule: the warps that run one program. So is `programs 264`: as many
+    `num_warps 8` behind it is a part of the schedule: the warps that run one program. So are `num_stages 3`, the steps
+    of a loop over products that are on their way at once (software pipelining), and `programs 264`: as many
     programs at most, which take the iterations of the grid in turns. Until there are warps, `per_thread 16` says how
     many elements of a tile one thread works on. `streams` says that a launch touches more than a cache holds and nobody
     reads its results soon.
@@ -47,6 +48,7 @@ class FuncOp(IRDLOperation):
     target = opt_prop_def(StringAttr)
     per_thread = opt_prop_def(IntegerAttr)
     num_warps = opt_prop_def(IntegerAttr)
+    num_stages = opt_prop_def(IntegerAttr)
     programs = opt_prop_def(IntegerAttr)
     streams = opt_prop_def(UnitAttr)
     body = region_def("single_block")
@@ -78,6 +80,8 @@ class FuncOp(IRDLOperation):
             raise VerifyException(f"a program has 1, 2, 4, ... warps, not {w}")
         if self.per_thread is not None and self.per_thread.value.data < 1:
             raise VerifyException(f"a thread works on 1 element or more, not {self.per_thread.value.data}")
+        if self.num_stages is not None and self.num_stages.value.data < 1:
+            raise VerifyException(f"a kernel has 1 stage or more, not {self.num_stages.value.data}")
         if self.programs is not None and self.programs.value.data < 1:
             raise VerifyException(f"a kernel has 1 program or more, not {self.programs.value.data}")
         for argument in self.body.block.args:
@@ -88,7 +92,7 @@ class FuncOp(IRDLOperation):
     def parse(cls, parser: Parser) -> FuncOp:
         """Parse `@name(%x: T, ...) symbols (s0) errors [...] target "..." num_warps 4 programs 264 streams { ... }`.
 
-        `per_thread 16` stands in front of `num_warps`.
+        `per_thread 16` stands in front of `num_warps`, `num_stages 3` behind it.
         """
         sym_name = parser.parse_symbol_name().data
         arguments = parse_parameters(parser)
@@ -124,7 +128,8 @@ class FuncOp(IRDLOperation):
         if self.target is not None:
             printer.print_string(" target ")
             printer.print_string_literal(self.target.data)
-        for name, value in zip(_NUMBERS, (self.per_thread, self.num_warps, self.programs), strict=True):
+        numbers = self.per_thread, self.num_warps, self.num_stages, self.programs
+        for name, value in zip(_NUMBERS, numbers, strict=True):
             if value is not None:
                 printer.print_string(f" {name} {value.value.data}")
         if self.streams is not None:

@@ -40,8 +40,9 @@ from ..loop.monoids import MONOIDS
 from ..sym import Expr, SymAttr, parse_expr
 
 #: How an axis runs. grid: one program or thread block a tile. parallel: CPU threads. vector: SIMD lanes or the
-#: lanes of a tile. serial: one after the other. unroll: serial, written out.
-MAPPINGS = ("grid", "parallel", "vector", "serial", "unroll")
+#: lanes of a tile. serial: one after the other. unroll: serial, written out. matrix: the depth of a product, in steps
+#: of matrix units.
+MAPPINGS = ("grid", "parallel", "vector", "serial", "unroll", "matrix")
 
 
 #: What targets do with some loops as a whole. transpose: copy a block with its two axes swapped.
@@ -95,6 +96,8 @@ def _verify_range(op: ForOp | ReduceOp | ScanOp) -> None:
         raise VerifyException(f"maps axis {op.axis.data} by {op.mapping.data}; known: {', '.join(MAPPINGS)}")
     if op.tile is not None and op.tile.value.data < 1:
         raise VerifyException(f"tile of axis {op.axis.data} must be positive")
+    if op.mapping.data == "matrix" and not isinstance(op, ReduceOp):
+        raise VerifyException(f"maps axis {op.axis.data} by matrix, which only a reduction's axis can be")
     if op.unroll is not None and (op.unroll.value.data < 2 or op.mapping.data not in ("vector", "serial")):
         raise VerifyException(f"axis {op.axis.data} is unrolled: 2 iterations or more of a vector or serial loop")
     if op.pinned is not None and isinstance(op.parent_op(), ForOp | ReduceOp | ScanOp):
@@ -110,6 +113,9 @@ class ForOp(IRDLOperation):
     tensor in Triton; the last block is masked.
     With `parallel` the tile is the grain instead: the smallest number of
     iterations that a thread is given, one after the other.
+
+    `map grid tile 128 swizzle 8`: programs take 8 tiles of this axis for each tile of the grid axis inside of it, so
+    that those that run at once read fewer rows and columns of memory (thread block swizzling). It means the same.
 
     `map vector tile 1024 unroll 4` tells the compiler to write out so many steps of a vector or serial loop, so that
     their loads are on their way together; it means the same. So does `intrinsic transpose`, which says that the loop
@@ -128,6 +134,7 @@ class ForOp(IRDLOperation):
     unroll = opt_prop_def(IntegerAttr)
     pinned = opt_prop_def(UnitAttr)
     intrinsic = opt_prop_def(StringAttr)
+    swizzle = opt_prop_def(IntegerAttr)
     body = region_def("single_block")
     traits = traits_def(RecursiveMemoryEffect())
 
@@ -153,11 +160,15 @@ class ForOp(IRDLOperation):
             raise VerifyException("kernel.for yields nothing")
         if self.intrinsic is not None and self.intrinsic.data not in INTRINSICS:
             raise VerifyException(f"has the intrinsic {self.intrinsic.data}; known: {', '.join(INTRINSICS)}")
+        if self.swizzle is not None and (self.swizzle.value.data < 2 or self.mapping.data != "grid"):
+            raise VerifyException(f"axis {self.axis.data} is swizzled: by 2 tiles or more of a grid axis")
 
     @classmethod
     def parse(cls, parser: Parser) -> ForOp:
         """Parse `i0 in 0 to s0 map grid tile 4 { ... }`."""
         properties = _parse_range(parser)
+        if parser.parse_optional_keyword("swizzle") is not None:
+            properties["swizzle"] = IntegerAttr(parser.parse_integer(allow_negative=False), i64)
         if parser.parse_optional_keyword("intrinsic") is not None:
             properties["intrinsic"] = string_attr(parser.parse_identifier())
         return cls.create(properties=properties, regions=(parser.parse_region(),))
@@ -166,6 +177,8 @@ class ForOp(IRDLOperation):
         """Print what `parse` reads."""
         printer.print_string(" ")
         _print_range(printer, self)
+        if self.swizzle is not None:
+            printer.print_string(f" swizzle {self.swizzle.value.data}")
         printer.print_string(" " if self.intrinsic is None else f" intrinsic {self.intrinsic.data} ")
         printer.print_region(self.body)
 
@@ -185,6 +198,10 @@ class ReduceOp(IRDLOperation):
 
     `group 4` behind the mapping: so many neighbours of a tile are combined by themselves, before the accumulators take
     what they make. The elements are single ones; only `logsumexp` gains by it. The order is free, so it means the same.
+
+    `map matrix tile 64`: matrix units multiply and add, 64 elements of the axis a step. The reduction sums products,
+    each of two factors: one varies along a tiled axis around it, the rows of the result, the other along another one,
+    the columns, and both along the reduction's axis (`contraction.py`).
     """
 
     name = "kernel.reduce"
@@ -238,6 +255,8 @@ class ReduceOp(IRDLOperation):
             _verify_block(self, self.block.value.data)
         if self.group is not None:
             _verify_group(self, self.group.value.data)
+        if self.mapping.data == "matrix":
+            _verify_contraction(self)
 
     @classmethod
     def parse(cls, parser: Parser) -> ReduceOp:
@@ -389,6 +408,17 @@ def _verify_group(op: ReduceOp, group: int) -> None:
     tile = 1 if op.tile is None else op.tile.value.data
     if group < 2 or group & (group - 1) or tile % group or tile == group:
         raise VerifyException(f"has groups of {group} elements: a power of two that divides the tile of {tile}")
+
+
+def _verify_contraction(op: ReduceOp) -> None:
+    from .contraction import contraction_of  # it is about reductions
+
+    tile = 1 if op.tile is None else op.tile.value.data
+    if tile < 16 or tile & (tile - 1):
+        raise VerifyException(f"maps axis {op.axis.data} by matrix tile {tile}: a power of two, at least 16")
+    objection = contraction_of(op) if op.parent is not None else ""
+    if isinstance(objection, str) and objection:
+        raise VerifyException(f"maps axis {op.axis.data} by matrix, but {objection}")
 
 
 @irdl_op_definition

@@ -15,6 +15,9 @@ LIBRARIES = (BLAS, ONEDNN)
 NEST = "nest"
 """A nest of ours, which fuses with what is around it: `lower-aten-to-loop` makes one of an op that says so."""
 
+LEAST_OF_UNITS = 9
+"""Fewest rows and columns of a nest for matrix units. Fewer vectors are multiplied by sums over rows."""
+
 TURNS = "turns"
 """Rows of the result in turns, so that each product writes rows that begin at aligned addresses.
 

@@ -1,4 +1,4 @@
-"""`graph-expand-products`: products and attention of few vectors are nests, which fuse with what is around them."""
+"""`graph-expand-products`: products and attention that are nests, and so fuse with what is around them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, TensorType
+from ...dialects.kernel import PRECISION
 from ...dialects.machine import targets_of
 from ...dialects.sym import ONE, Expr, Ranges, bounds
 from ...machines import GpuTarget
 from ...machines.products import RowSums
 from ..common.functions import functions, symbol_ranges
-from ..common.implementations import IMPLEMENTATION, NEST
+from ..common.implementations import IMPLEMENTATION, LEAST_OF_UNITS, NEST
 from ..counters import counter
 from ..remarks import remark
 from ._replacement import type_of
@@ -28,12 +29,14 @@ _ATTENTION = frozenset({
     "aten._scaled_dot_product_flash_attention",
 })  # fmt: skip
 _PRODUCTS = frozenset({"aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm"})
+#: types that matrix units multiply, float32 by ordinary instructions where it is read as it is
+_OF_UNITS = (BFloat16Type, Float16Type, Float32Type)
 _BITS = {BFloat16Type: 16, Float16Type: 16, Float32Type: 32, Float64Type: 64}
 
 
 @dataclass(frozen=True)
 class ExpandProducts(ModulePass):
-    """Let products of a matrix and few vectors be nests where that is faster than a library's call.
+    """Let products be nests: those of a matrix and few vectors where that is faster than a library, all on request.
 
     level:         aten
     precondition:  none; before `graph-pad-products`, which changes operands for the library
@@ -46,6 +49,10 @@ class ExpandProducts(ModulePass):
                    with the option `row_products` off. Fused attention of so few queries is marked, too, where nothing
                    is dropped, it is not causal, and nothing but its result is read: its keys and values, which groups
                    of heads may share, are read where they lie. `lower-aten-to-loop` makes the nests.
+                   With the option `loop_products`, every other product on a target with matrix units is marked, too,
+                   unless it has fewer than 9 rows or columns: `kernel-map-products` maps those nests. Such a product
+                   says how exact its factors are read, `precision = "bf16"`, or "f16", or with `allow_tf32` and float32
+                   "tf32", with 10 bits behind the point, as the library does: what is inlined into it is more exact.
 
         %y = aten.mm(%x, %w) : !aten.tensor<1x2048xbf16, device = "cuda:0">
     becomes
@@ -57,6 +64,8 @@ class ExpandProducts(ModulePass):
     optional: ClassVar[bool] = True
 
     row_products: bool = True
+    loop_products: bool = False
+    allow_tf32: bool = False
     vectors: int = 0
     """How many vectors there are at most, for tests and measurements, on any target; 0: as its description says."""
     fallback_by_default: bool = False
@@ -64,7 +73,7 @@ class ExpandProducts(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""
-        if not self.row_products or self.fallback_by_default:
+        if not (self.row_products or self.loop_products) or self.fallback_by_default:
             return
         targets = targets_of(op)
         for function, block in functions(op):
@@ -74,11 +83,30 @@ class ExpandProducts(ModulePass):
             ranges = symbol_ranges(function) if products else Ranges()
             for product in products:
                 target = targets.target(type_of(product.results[0]).device)
-                known = target.row_sums if isinstance(target, GpuTarget) else {}
+                if IMPLEMENTATION in product.attributes:
+                    continue
+                if self.loop_products and isinstance(target, GpuTarget) and self._mark_for_units(product, ranges):
+                    continue
+                known = target.row_sums if isinstance(target, GpuTarget) and self.row_products else {}
                 bits = _BITS.get(type(type_of(product.results[0]).element), 0)
                 limits = RowSums(self.vectors, "the option", self.vectors) if self.vectors else known.get(bits)
-                if bits and limits is not None and IMPLEMENTATION not in product.attributes:
+                if bits and limits is not None:
                     self._mark(product, limits, ranges)
+
+    def _mark_for_units(self, op: AtenOp, ranges: Ranges) -> bool:
+        """Mark a product of matrices; False for one of few vectors, attention, and types without matrix units."""
+        types = {type_of(value).element for value in (*op.operands, op.results[0])}
+        element = types.pop()
+        if op.target not in _PRODUCTS or types or not isinstance(element, _OF_UNITS):
+            return False
+        shape = type_of(op.results[0]).shape
+        if any(_at_most(size, LEAST_OF_UNITS - 1, ranges) for size in shape[-2:]) or not counter(self.name):
+            return False
+        op.attributes[IMPLEMENTATION] = StringAttr(NEST)
+        if self.allow_tf32 or not isinstance(element, Float32Type):
+            op.attributes[PRECISION] = StringAttr("tf32" if isinstance(element, Float32Type) else element.name)
+        remark("passed", self.name, op, "a nest: sums of products, for matrix units")
+        return True
 
     def _mark(self, op: AtenOp, limits: RowSums, ranges: Ranges) -> None:
         is_attention = op.target in _ATTENTION

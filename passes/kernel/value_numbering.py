@@ -23,7 +23,7 @@ def kernel_key(function: kernel.FuncOp) -> Key:
     """Equal for two kernels exactly if one is the other with other names of symbols, axes and values."""
     numbering = _Numbering([s.data for s in function.symbols])
     buffers = tuple(numbering.buffer(argument) for argument in function.body.block.args)
-    schedule = function.target, function.num_warps, function.programs, function.streams
+    schedule = function.target, function.num_warps, function.num_stages, function.programs, function.streams
     return *schedule, function.errors, buffers, numbering.block(function.body.block)
 
 

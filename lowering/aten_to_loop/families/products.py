@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.arith import MulfOp
 from xdsl.dialects.builtin import StringAttr
 
+from ....dialects.kernel import PRECISION
 from ....dialects.sym import Expr
 from ....passes.common.implementations import IMPLEMENTATION, NEST
 from ..dtypes import is_float
@@ -32,13 +34,17 @@ def _lower(b: LoopBuilder, call: Call) -> Replacement:
     s = b.s
     first, second, addend = _PRODUCTS[call.op.packet]
     left, right = call.tensor(first), call.tensor(second)
+    precision = call.op.attributes.get(PRECISION)
     added = call.tensor(addend) if addend and call["beta"] != 0 else None  # times 0 it is not read: it may be NaN
 
     def element(index: tuple[Expr, ...]) -> Scalar:
         *batch, row, column = index
 
         def product(inner: tuple[Expr, ...]) -> Scalar:
-            return s.widen(s.load(left, (*batch, row, *inner))) * s.widen(s.load(right, (*batch, *inner, column)))
+            found = s.widen(s.load(left, (*batch, row, *inner))) * s.widen(s.load(right, (*batch, *inner, column)))
+            if precision is not None and isinstance(found.ssa.owner, MulfOp):
+                found.ssa.owner.attributes[PRECISION] = precision
+            return found
 
         (total,) = s.reduce(["sum"], [shape_of(left)[-1]], product)
         if not addend:

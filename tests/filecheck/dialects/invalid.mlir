@@ -316,3 +316,98 @@ func.func @places(%x: !aten.tensor<2x8x32xf32>, %w: !aten.tensor<8x1x3xf32>) -> 
   %y = aten.convolution(%x, %w, stride = [1], padding = [0], dilation = [1], transposed = false, output_padding = [0], groups = 8) : !aten.tensor<2x8x32xf32>
   func.return %y : !aten.tensor<2x8x32xf32>
 }
+
+// -----
+
+kernel.func @depth(%x: !kernel.buffer<f32, 64>, %y: !kernel.buffer<f32, 64>) {
+  // expected-error @below {{maps axis i0 by matrix, which only a reduction's axis can be}}
+  kernel.for i0 in 0 to 64 map matrix tile 16 {
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// -----
+
+kernel.func @step(%x: !kernel.buffer<f32, 64>) {
+  // expected-error @below {{maps axis i0 by matrix tile 24: a power of two, at least 16}}
+  %s = kernel.reduce sum i0 in 0 to 64 map matrix tile 24 {
+    %v = kernel.load %x[i0]
+    %p = arith.mulf %v, %v : f32
+    kernel.yield %p
+  }
+  kernel.yield
+}
+
+// -----
+
+kernel.func @rows(%x: !kernel.buffer<f32, 4096>, %y: !kernel.buffer<f32, 64>) {
+  kernel.for i0 in 0 to 64 map grid tile 16 swizzle 2 {
+    // expected-error @below {{maps axis i1 by matrix, but each factor varies along one tiled axis, another one each}}
+    %s = kernel.reduce sum i1 in 0 to 64 map matrix tile 16 {
+      %v = kernel.load %x[64*i0 + i1]
+      %p = arith.mulf %v, %v : f32
+      kernel.yield %p
+    }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// -----
+
+kernel.func @types(%x: !kernel.buffer<f64, 4096>, %w: !kernel.buffer<f64, 4096>, %y: !kernel.buffer<f64, 4096>) {
+  kernel.for i0 in 0 to 64 map grid tile 16 {
+    kernel.for i1 in 0 to 64 map grid tile 16 {
+      // expected-error @below {{matrix units multiply numbers of one type}}
+      %s = kernel.reduce sum i2 in 0 to 64 map matrix tile 16 {
+        %v = kernel.load %x[64*i0 + i2]
+        %w0 = kernel.load %w[64*i1 + i2]
+        %p = arith.mulf %v, %w0 : f64
+        kernel.yield %p
+      }
+      kernel.store %s, %y[64*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// -----
+
+kernel.func @difference(%x: !kernel.buffer<f32, 4096>, %w: !kernel.buffer<f32, 4096>, %y: !kernel.buffer<f32, 4096>) {
+  kernel.for i0 in 0 to 64 map grid tile 16 {
+    kernel.for i1 in 0 to 64 map grid tile 16 {
+      // expected-error @below {{maps axis i2 by matrix, but it adds what is no product}}
+      %s = kernel.reduce sum i2 in 0 to 64 map matrix tile 16 {
+        %v = kernel.load %x[64*i0 + i2]
+        %w0 = kernel.load %w[64*i1 + i2]
+        %p = arith.subf %v, %w0 : f32
+        kernel.yield %p
+      }
+      kernel.store %s, %y[64*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// -----
+
+// expected-error @below {{a kernel has 1 stage or more, not 0}}
+kernel.func @stages(%x: !kernel.buffer<f32, 64>) target "cuda:90" num_warps 4 num_stages 0 {
+  kernel.yield
+}
+
+// -----
+
+kernel.func @swizzle(%x: !kernel.buffer<f32, 64>) {
+  // expected-error @below {{axis i0 is swizzled: by 2 tiles or more of a grid axis}}
+  kernel.for i0 in 0 to 64 map grid tile 16 swizzle 1 {
+    kernel.yield
+  }
+  kernel.yield
+}

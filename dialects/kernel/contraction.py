@@ -1,0 +1,170 @@
+"""Contractions: reductions that sum products, which matrix units compute tile by tile.
+
+What a reduction sums is read from its body and from nothing else, so a mapping onto matrix units changes no meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, StringAttr, i8, i32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ..effects import has_side_effect
+from ..loop.body import yielded
+from ..scalar import CastOp, WidenOp
+from .loops import ForOp, ReduceOp, ScanOp
+from .memory import IndexOp, LoadOp
+from .types import BufferType
+
+#: the attribute of a multiplication that says how exact its factors may be read; without it they are read as they are
+PRECISION = "precision"
+#: what it may say. tf32: factors of float32 have 10 bits behind the point; bf16, f16: they are rounded to that type
+PRECISIONS = ("tf32", "bf16", "f16")
+
+_PRODUCTS = (arith.MulfOp, arith.MuliOp)
+
+
+@dataclass(frozen=True)
+class Product:
+    """One product that a reduction sums: `left` varies along the rows of the result, `right` along its columns."""
+
+    op: Operation
+    left: SSAValue
+    right: SSAValue
+
+    @property
+    def precision(self) -> str | None:
+        """How exact factors of float32 may be read, one of `PRECISIONS`; None: as they are."""
+        found = self.op.attributes.get(PRECISION)
+        return found.data if isinstance(found, StringAttr) else None
+
+    def swapped(self) -> Product:
+        """The same product with its factors in the other order."""
+        return Product(self.op, self.right, self.left)
+
+
+def operand_of(factor: SSAValue) -> SSAValue:
+    """What matrix units read for a factor: the narrow number that was widened for the multiplication, or itself."""
+    op = factor.owner
+    if isinstance(op, WidenOp):
+        return op.operands[0]
+    is_widened = isinstance(op, CastOp) and op.properties["from"] == i8 and factor.type == i32
+    return op.operands[0] if is_widened and isinstance(op, CastOp) else factor
+
+
+def products_of(op: ReduceOp) -> list[Product] | str:
+    """The products that a reduction sums, or why it is no contraction."""
+    if op.combine is not None or any(combiner.data != "sum" for combiner in op.combiners):
+        return "it does more than add"
+    if any(inner.regions or has_side_effect(inner) for inner in op.body.block.ops):
+        return "its body has loops, or effects"
+    if any(isinstance(inner, LoadOp) and _is_local(inner) for inner in op.body.block.ops):
+        return "its body reads a local buffer"
+    found: list[Product] = []
+    for value in yielded(op.body):
+        product = value.owner
+        if not isinstance(product, _PRODUCTS) or product.parent is not op.body.block:
+            return "it adds what is no product"
+        found.append(Product(product, *product.operands))
+    return found
+
+
+def element_of(product: Product) -> Attribute | None:
+    """The type of both operands as matrix units read them; None where they have no units for it."""
+    left, right = operand_of(product.left).type, operand_of(product.right).type
+    if left != right:
+        return None
+    if isinstance(product.op, arith.MulfOp):
+        wide = product.op.result.type == Float32Type()
+        return left if wide and isinstance(left, BFloat16Type | Float16Type | Float32Type) else None
+    return left if left == i8 and product.op.results[0].type == i32 else None
+
+
+def axes_of(value: SSAValue, known: dict[SSAValue, frozenset[str]] | None = None) -> frozenset[str]:
+    """The axes and symbols that a scalar of a kernel depends on; what a local buffer holds counts for all around it."""
+    known = {} if known is None else known
+    if value not in known:
+        known[value] = _axes_of(value, known)
+    return known[value]
+
+
+def _axes_of(value: SSAValue, known: dict[SSAValue, frozenset[str]]) -> frozenset[str]:
+    op = value.owner
+    if isinstance(op, Block):
+        return frozenset(loop.axis.data for loop in loops_around(op.parent_op()))
+    found = frozenset().union(*(axes_of(v, known) for v in op.operands if not isinstance(v.type, BufferType)))
+    if isinstance(op, LoadOp):
+        found |= op.map.data[0].free_symbols
+        return found | _axes_around(op) if _is_local(op) else found
+    if isinstance(op, IndexOp):
+        return found | op.expr.data.free_symbols
+    if isinstance(op, ReduceOp):
+        bounds = op.lo.data.free_symbols | op.hi.data.free_symbols
+        inner = frozenset().union(*(axes_of(v, known) for v in yielded(op.body)))
+        return found | bounds | (inner - {op.axis.data})
+    return found
+
+
+def _is_local(op: LoadOp) -> bool:
+    assert isinstance(op.buffer.type, BufferType)
+    return op.buffer.type.local
+
+
+def _axes_around(op: Operation) -> frozenset[str]:
+    return frozenset(loop.axis.data for loop in loops_around(op.parent_op()))
+
+
+def loops_around(op: Operation | None) -> Iterator[ForOp | ReduceOp | ScanOp]:
+    """An op and those around it that are loops, innermost first."""
+    while op is not None:
+        if isinstance(op, ForOp | ReduceOp | ScanOp):
+            yield op
+        op = op.parent_op()
+
+
+def tiled_axes(op: ReduceOp) -> list[str]:
+    """The axes of the loops around a reduction that have a tile, outermost first."""
+    around = [loop for loop in loops_around(op.parent_op()) if loop.tile is not None and loop.tile.value.data > 1]
+    return [loop.axis.data for loop in reversed(around)]
+
+
+def oriented(op: ReduceOp, product: Product, axes: list[str]) -> tuple[Product, str, str] | str:
+    """A product with the factor first that varies along the outer one of two axes, and these; or why there are none.
+
+    axes: those that count, outermost first; both factors vary along the reduction's axis, and along one of these each
+    """
+    known: dict[SSAValue, frozenset[str]] = {}
+    left, right = axes_of(product.left, known), axes_of(product.right, known)
+    if op.axis.data not in left & right:
+        return f"a factor does not vary along {op.axis.data}"
+    own, other = ([axis for axis in axes if axis in of] for of in (left, right))
+    if len(own) != 1 or len(other) != 1 or own == other:
+        return "each factor varies along one tiled axis, another one each"
+    if axes.index(own[0]) < axes.index(other[0]):
+        return product, own[0], other[0]
+    return product.swapped(), other[0], own[0]
+
+
+def contraction_of(op: ReduceOp) -> tuple[list[Product], str, str] | str:
+    """The oriented products of a reduction on matrix units with the axes of rows and columns, or why they have none."""
+    products = products_of(op)
+    if isinstance(products, str):
+        return products
+    found: list[Product] = []
+    sides: set[tuple[str, str]] = set()
+    for product in products:
+        if element_of(product) is None:
+            return "matrix units multiply numbers of one type: f16, bf16 or f32 into f32, or i8 into i32"
+        if product.precision not in (None, *PRECISIONS):
+            return f"a product has the precision {product.precision}; known: {', '.join(PRECISIONS)}"
+        result = oriented(op, product, tiled_axes(op))
+        if isinstance(result, str):
+            return result
+        found.append(result[0])
+        sides.add(result[1:])
+    if len(sides) != 1:
+        return "its products have several axes of rows or columns"
+    return found, *sides.pop()

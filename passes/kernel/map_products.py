@@ -1,0 +1,147 @@
+"""The pass `kernel-map-products`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.ir import Attribute, Operation
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from ...dialects.effects import has_side_effect
+from ...dialects.scalar import NarrowOp, WidenOp
+from ...machines import GpuTarget
+from ..counters import counter
+from ..remarks import remark
+from .launches import LaunchSizes
+from .products import ProductNest, ProductTile, product_nest, product_tile
+from .scheduled import is_mapped, untiled_for_gpu
+from .transforms import range_of, set_mapping, set_range
+
+
+@dataclass(frozen=True)
+class KernelMapProducts(ModulePass):
+    """Map sums of products onto matrix units: tiles of rows and columns, and steps along the depth (tensorization).
+
+    Level: kernel.
+
+    Precondition: in front of `kernel-map`; loops are serial. Kernels that are tiled or mapped stay as they are, and so
+    does everything without the option `loop_products`, which `graph-expand-products` has too.
+    Guarantee: a kernel for a GPU that is one perfect nest of parallel loops, around sums over products and what is done
+    with their results element by element, is finished: a loop along which the first factors vary, and one along which
+    the second ones do, are the innermost loops of the grid and have tiles; the sums are `matrix`, with a step; and the
+    kernel has warps and stages. What the sums do not need, such as the load of a residual, stands behind them, so that
+    no registers hold it meanwhile. Nothing else changes, for the sums are what they were. The matrix units of the
+    target multiply the types of the factors: 16-bit floats, int8, or float32, by ordinary instructions where the
+    multiplication does not say `precision = "tf32"`. Where it says `precision = "bf16"`, factors that were computed
+    more exactly are rounded, as eager rounds them. The other options are the numbers of the schedule, to try others.
+
+        kernel.for i0 in 0 to 512 { kernel.for i1 in 0 to 384 {
+          %s = kernel.reduce sum i2 in 0 to 256 { ... %p = arith.mulf %a, %b : f32  kernel.yield %p } ... } }
+    becomes
+        kernel.for i0 in 0 to 512 map grid tile 32 swizzle 8 { kernel.for i1 in 0 to 384 map grid tile 32 {
+          %s = kernel.reduce sum i2 in 0 to 256 map matrix tile 64 { ... } ... } }
+    """
+
+    name = "kernel-map-products"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+    loop_products: bool = False
+    tile_rows: int = 0
+    tile_columns: int = 0
+    tile_depth: int = 0
+    stages: int = 0
+    warps: int = 0
+    swizzle: int = 8
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Map every kernel that is a product, and is not tiled yet."""
+        if not self.loop_products:
+            return
+        all_sizes = LaunchSizes(op)
+        for function, target in untiled_for_gpu(op):
+            if is_mapped(function) or not any(isinstance(inner, kernel.ReduceOp) for inner in function.walk()):
+                continue
+            sizes = all_sizes.of(function)
+            nest = product_nest(function, sizes)
+            if not isinstance(nest, str) and not _has_units(target, nest.element):
+                nest = f"the target has no matrix units for {nest.element}"
+            if isinstance(nest, str):
+                remark("missed", self.name, function, f"not on matrix units: {nest}")
+            elif counter(self.name):
+                wanted = ProductTile(self.tile_rows, self.tile_columns, self.tile_depth, self.warps, self.stages)
+                tile = product_tile(nest, sizes, target, wanted)
+                _map(function, nest, tile, self.swizzle)
+                function.properties["target"] = StringAttr(target.name)
+                remark("passed", self.name, function, "on matrix units", **vars(tile))
+
+
+def _has_units(target: GpuTarget, element: Attribute) -> bool:
+    """Whether a target multiplies tiles of a type; float32 takes ordinary instructions where there are no units."""
+    return element == Float32Type() or str(element) in target.matrix_units
+
+
+def _map(function: kernel.FuncOp, nest: ProductNest, tile: ProductTile, swizzle: int) -> None:
+    """Write a schedule into a kernel."""
+    ranges = [range_of(loop) for loop in nest.loops]
+    chain = sorted(nest.loops, key=_depth)
+    for loop, axis in zip(chain, ranges, strict=True):
+        set_range(loop, axis)
+        set_mapping(loop, "grid")
+    *_, rows, columns = chain
+    set_mapping(rows, "grid", tile.rows)
+    set_mapping(columns, "grid", tile.columns)
+    if swizzle > 1:
+        rows.properties["swizzle"] = IntegerAttr(swizzle, i64)
+    for op in nest.sums:
+        _round_factors(op, nest.element)
+        set_mapping(op, "matrix", tile.depth)
+    _sink(nest.sums)
+    function.properties["num_warps"] = IntegerAttr(tile.warps, i64)
+    function.properties["num_stages"] = IntegerAttr(tile.stages, i64)
+
+
+def _round_factors(op: kernel.ReduceOp, element: Attribute) -> None:
+    """Round the factors of products in 16 bits that were computed more exactly than a library would have read them."""
+    products = kernel.products_of(op)
+    assert not isinstance(products, str)
+    for product in products if isinstance(element, BFloat16Type | Float16Type) else ():
+        for place, factor in enumerate((product.left, product.right)):
+            if kernel.operand_of(factor).type == element:
+                continue
+            narrow = NarrowOp.of(factor, factor.type, element)
+            widen = WidenOp.of(narrow.results[0], element, factor.type)
+            op.body.block.insert_ops_before([narrow, widen], product.op)
+            product.op.operands[place] = widen.results[0]
+
+
+def _sink(sums: Sequence[kernel.ReduceOp]) -> None:
+    """Move what sums do not need behind them, unless something is stored in front of one."""
+    block = sums[0].parent
+    assert block is not None
+    front = list(block.ops)[: list(block.ops).index(sums[-1])]
+    if any(has_side_effect(op) for op in front):
+        return
+    needed: set[Operation] = set()
+    for op in reversed([*front, sums[-1]]):
+        if op in sums or op in needed:
+            inner = (value.owner for each in op.walk() for value in each.operands)
+            needed.update(owner for owner in inner if isinstance(owner, Operation) and owner.parent is block)
+    last: Operation = sums[-1]
+    for op in front:
+        if op not in needed and op not in sums:
+            op.detach()
+            block.insert_op_after(op, last)
+            last = op
+
+
+def _depth(loop: kernel.ForOp) -> int:
+    """How many ops are around a loop."""
+    count, parent = 0, loop.parent_op()
+    while parent is not None:
+        count, parent = count + 1, parent.parent_op()
+    return count

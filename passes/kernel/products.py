@@ -1,0 +1,191 @@
+"""Nests that are matrix products, and the tiles in which a GPU's matrix units compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
+from xdsl.ir import Attribute
+
+from ...dialects import kernel
+from ...machines import GpuTarget
+from ..common.implementations import LEAST_OF_UNITS
+from .axes import is_loop, loops_in
+from .cost import Sizes
+from .gpu_legality import box_of, is_serial
+
+#: what factors of float32 are rounded to, by the precision of their product
+_NARROW: dict[str, Attribute] = {"bf16": BFloat16Type(), "f16": Float16Type()}
+
+
+@dataclass(frozen=True)
+class ProductNest:
+    """A perfect nest of parallel loops around sums of products, and what is done with their results.
+
+    batch:   loops along which both factors vary, or none, outermost first
+    rows:    the loop along which the first factors of all products vary
+    columns: the loop along which the second ones do
+    sums:    the reductions over the depth
+    element: the type that matrix units read
+    factors: how many different factors of one side one loop over the depth reads at most, and of the other side
+    """
+
+    batch: tuple[kernel.ForOp, ...]
+    rows: kernel.ForOp
+    columns: kernel.ForOp
+    sums: tuple[kernel.ReduceOp, ...]
+    element: Attribute
+    factors: tuple[int, int] = (1, 1)
+
+    @property
+    def loops(self) -> tuple[kernel.ForOp, ...]:
+        """All parallel loops, in the order in which programs are numbered."""
+        return (*self.batch, self.rows, self.columns)
+
+
+def product_nest(function: kernel.FuncOp, sizes: Sizes) -> ProductNest | str:
+    """The one nest of a kernel as a product, or why it is none that matrix units compute."""
+    ops = [op for op in function.body.block.ops if not isinstance(op, kernel.YieldOp)]
+    if len(ops) != 1 or not isinstance(ops[0], kernel.ForOp):
+        return "the kernel is not one nest"
+    chain, sums = box_of(ops[0]), [op for op in loops_in(ops[0].body.block) if isinstance(op, kernel.ReduceOp)]
+    body = chain[-1].body.block
+    if not sums or any(op.parent is not body for op in sums) or sum(map(is_loop, body.ops)) != len(sums):
+        return "its body is more than sums, and what is done with them"
+    if is_serial(function) or any(isinstance(op, kernel.LocalOp) for op in body.ops):
+        return "its iterations are not independent"
+    return _sides(chain, sums, sizes)
+
+
+def _sides(chain: Sequence[kernel.ForOp], sums: Sequence[kernel.ReduceOp], sizes: Sizes) -> ProductNest | str:
+    """Which loops of a chain run rows and columns, the same for all products."""
+    products = [(op, kernel.products_of(op)) for op in sums]
+    objection = next((found for _, found in products if isinstance(found, str)), None)
+    if objection is not None:
+        return objection
+    elements = {_element(product) for _, found in products for product in found}  # pyright: ignore
+    if len(elements) != 1 or (element := elements.pop()) is None:
+        return "its factors are of several types, or of one without matrix units"
+    sides: set[frozenset[kernel.ForOp]] = set()
+    most = 1, 1
+    for op, found in products:
+        for product in found:
+            assert isinstance(product, kernel.Product)
+            pair = _rows_and_columns(op, product, chain, sizes)
+            if isinstance(pair, str):
+                return pair
+            sides.add(pair)
+        distinct = [len({getattr(each, name) for each in found}) for name in ("left", "right")]
+        most = max(most[0], *distinct), max(most[1], min(distinct))
+    if len(sides) != 1:
+        return "its products have several pairs of rows and columns"
+    rows, columns = sorted(sides.pop(), key=chain.index)
+    batch = tuple(loop for loop in chain if loop not in (rows, columns))
+    return ProductNest(batch, rows, columns, tuple(sums), element, most)
+
+
+def _element(product: kernel.Product) -> Attribute | None:
+    """The type that matrix units read of both factors, once they are rounded to it."""
+    return _NARROW.get(product.precision or "") or kernel.element_of(product)
+
+
+def _rows_and_columns(
+    op: kernel.ReduceOp, product: kernel.Product, chain: Sequence[kernel.ForOp], sizes: Sizes
+) -> frozenset[kernel.ForOp] | str:
+    """The loop along which either factor varies alone: the longest, for what has a tile is one loop."""
+    left, right = kernel.axes_of(product.left), kernel.axes_of(product.right)
+    if op.axis.data not in left & right:
+        return "a factor does not vary along the depth"
+    found: list[kernel.ForOp] = []
+    for own, other in ((left, right), (right, left)):
+        alone = [loop for loop in chain if loop.axis.data in own - other]
+        if not alone:
+            return "one factor has no rows of its own: it is a product of a vector"
+        longest = max(alone, key=lambda loop: (sizes.trips(loop), chain.index(loop)))
+        if sizes.trips(longest) < LEAST_OF_UNITS:
+            return f"one factor has fewer than {LEAST_OF_UNITS} rows"
+        found.append(longest)
+    return frozenset(found)
+
+
+@dataclass(frozen=True)
+class ProductTile:
+    """What one program computes of a product, and how. A number that is 0 is left to `product_tile`.
+
+    rows, columns: of the result
+    depth:  elements of the depth a step
+    warps:  of a program
+    stages: steps that are on their way at once
+    """
+
+    rows: int = 0
+    columns: int = 0
+    depth: int = 0
+    warps: int = 0
+    stages: int = 0
+
+    def bytes(self, element: int, factors: tuple[int, int]) -> int:
+        """Shared memory of all stages, for elements of so many bytes and so many factors of the longer side."""
+        longer, shorter = max(self.rows, self.columns), min(self.rows, self.columns)
+        return (max(factors) * longer + min(factors) * shorter) * self.depth * element * self.stages
+
+    def sums(self, factors: tuple[int, int], warp: int) -> int:
+        """Elements of results that one thread keeps."""
+        return self.rows * self.columns * max(factors) // (self.warps * warp)
+
+    def fitted(self, wanted: ProductTile) -> ProductTile:
+        """The same with the numbers that are wanted."""
+        return ProductTile(*(getattr(wanted, name) or getattr(self, name) for name in self.__dataclass_fields__))
+
+
+#: elements of results that a thread keeps at most: half of its registers
+MOST_SUMS = 128
+
+#: large ones first: each reads less memory for a product than those behind it, and there are fewer of them. These are
+#: common sizes; nobody has measured them here yet
+_TILES = (
+    ProductTile(128, 256, 64, 8, 3),
+    ProductTile(128, 128, 64, 8, 3),
+    ProductTile(128, 64, 64, 4, 4),
+    ProductTile(64, 64, 64, 4, 4),
+    ProductTile(64, 32, 64, 4, 4),
+    ProductTile(32, 32, 64, 4, 4),
+    ProductTile(16, 32, 128, 4, 4),
+    ProductTile(16, 16, 128, 4, 4),
+)
+
+
+def product_tile(nest: ProductNest, sizes: Sizes, target: GpuTarget, wanted: ProductTile) -> ProductTile:
+    """The largest tile of which there are enough for all processors, that fits their memory; as far as not wanted."""
+    size = 4 if isinstance(nest.element, Float32Type) else 2
+    batch = prod(map(sizes.trips, nest.batch))
+    rows, columns = sizes.trips(nest.rows), sizes.trips(nest.columns)
+    depth = max(sizes.trips(op) for op in nest.sums)
+    found = _TILES[-1]
+    for tile in _TILES:
+        shape = tile if rows >= columns else ProductTile(tile.columns, tile.rows, tile.depth, tile.warps, tile.stages)
+        shape = _of_depth(shape, depth, size, target, nest.factors).fitted(wanted)
+        programs = batch * -(-rows // shape.rows) * -(-columns // shape.columns)
+        is_filled = 2 * max(rows, 16) > shape.rows and 2 * max(columns, 16) > shape.columns
+        found = shape
+        if is_filled and programs >= target.processors and _fits(shape, size, target, nest.factors):
+            break
+    return found
+
+
+def _fits(tile: ProductTile, element: int, target: GpuTarget, factors: tuple[int, int]) -> bool:
+    """Whether the registers of a program hold the sums of a tile, and the memory of a processor its operands."""
+    return tile.sums(factors, target.warp) <= MOST_SUMS and tile.bytes(element, factors) <= target.shared_bytes
+
+
+def _of_depth(tile: ProductTile, depth: int, element: int, target: GpuTarget, factors: tuple[int, int]) -> ProductTile:
+    """A tile whose steps are no longer than they need be, and whose stages fit a processor's memory."""
+    step = max(16, min(tile.depth * 2 // element, 1 << max(depth - 1, 1).bit_length()))
+    stages = tile.stages
+    while stages > 1:
+        if ProductTile(tile.rows, tile.columns, step, 0, stages).bytes(element, factors) <= target.shared_bytes:
+            break
+        stages -= 1
+    return ProductTile(tile.rows, tile.columns, step, tile.warps, stages)

@@ -1,0 +1,150 @@
+"""Products as nests on matrix units, in Triton's interpreter, against float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from inductile.backends.host import build
+from inductile.backends.reference import run_module
+from inductile.backends.triton import emit
+from inductile.backends.triton.offline import OfflineBackend
+
+from ...passes.kernel.stages import on_gpu
+from .products import TILES, TOLERANCE, Tensor, for_cpu, lowered, program
+
+DTYPES = tuple(TOLERANCE)
+
+
+def _matrix(*shape: int, dtype: torch.dtype, seed: int, transposed: bool = False) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    if not transposed:
+        return torch.randn(shape, generator=generator).to(dtype)
+    return torch.randn(*shape[:-2], shape[-1], shape[-2], generator=generator).to(dtype).mT
+
+
+def _check(text: str, arguments: Sequence[Any], exact: Tensor, dtype: torch.dtype, options: str = TILES) -> None:
+    """Run a program, which has a product on matrix units, in both interpreters."""
+    module = lowered(text, options)
+    assert any("tl.dot(" in kernel.source for kernel in emit(module))
+    (got,) = build(for_cpu(module))(list(arguments))
+    (meant,) = run_module(for_cpu(module), list(arguments))
+    for found in (got, meant):
+        assert found.shape == exact.shape and found.dtype == dtype
+        torch.testing.assert_close(found.double(), exact, rtol=TOLERANCE[dtype], atol=20 * TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("transposed", [(False, True), (True, False)])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("sizes", [(32, 64, 32), (50, 37, 70), (9, 40, 200)])
+def test_mm(sizes: tuple[int, int, int], dtype: torch.dtype, transposed: tuple[bool, bool]) -> None:
+    rows, columns, depth = sizes
+    left = _matrix(rows, depth, dtype=dtype, seed=0, transposed=transposed[0])
+    right = _matrix(depth, columns, dtype=dtype, seed=1, transposed=transposed[1])
+    text = program("aten.mm()", [left, right], (rows, columns))
+    _check(text, [left, right], left.double() @ right.double(), dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_bias(dtype: torch.dtype) -> None:
+    bias, left = _matrix(40, dtype=dtype, seed=2), _matrix(30, 50, dtype=dtype, seed=0)
+    right = _matrix(50, 40, dtype=dtype, seed=1, transposed=True)
+    text = program("aten.addmm(, beta = 2, alpha = 0.5)", [bias, left, right], (30, 40))
+    _check(text, [bias, left, right], 2 * bias.double() + 0.5 * (left.double() @ right.double()), dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_batched(dtype: torch.dtype, transposed: bool) -> None:
+    left = _matrix(3, 20, 24, dtype=dtype, seed=0)
+    right = _matrix(3, 24, 35, dtype=dtype, seed=1, transposed=transposed)
+    text = program("aten.bmm()", [left, right], (3, 20, 35))
+    _check(text, [left, right], left.double() @ right.double(), dtype)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 16, 45])
+@pytest.mark.parametrize("rows", [0, 1, 21])
+def test_dynamic_sizes(rows: int, depth: int) -> None:
+    """The very same kernel serves other sizes, also none."""
+    text = on_gpu("""
+func.func @f(%x: !aten.tensor<(s0)x(s1)xf32>, %w: !aten.tensor<(s1)x40xf32>) -> !aten.tensor<(s0)x40xf32>
+    attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0, min = 0, hint = 64>,
+                           #sym.symbol<s1, arg = 0, dim = 1, min = 0, hint = 64>]} {
+  %0 = aten.mm(%x, %w) : !aten.tensor<(s0)x40xf32>
+  func.return %0 : !aten.tensor<(s0)x40xf32>
+}""")
+    left, right = _matrix(rows, depth, dtype=torch.float32, seed=0), _matrix(depth, 40, dtype=torch.float32, seed=1)
+    _check(text, [left, right], left.double() @ right.double(), torch.float32)
+
+
+def _linear(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return F.linear(x, w, b)
+
+
+def _activation(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return F.gelu(F.linear(x, w, b), approximate="tanh")
+
+
+def _residual(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    first = x[:, :1] + 1
+    return first + F.linear(x, w) * 0.5 + b
+
+
+def _gated(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    """Two products of one input, and what is done with both."""
+    return F.silu(F.linear(x, w, b)) * F.linear(x, w.flip(0))
+
+
+def _computed(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    """Factors that are computed where they are multiplied, one of which is no zero beyond the depth."""
+    return (2 - x) @ (w.relu() + 1).t() + b
+
+
+def _scores(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    """Heads, of which the keys are read transposed, and a scale and a mask behind the product."""
+    heads = [y.unflatten(-1, (3, -1)).transpose(0, 1) for y in (x, w)]
+    scores = heads[0] @ heads[1].transpose(-1, -2) * 0.25
+    return scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -1e4) + b
+
+
+FUNCTIONS = (_linear, _activation, _residual, _gated, _computed, _scores)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_what_is_around_a_product(function: Callable[..., Tensor], dtype: torch.dtype) -> None:
+    """What is done with a product, and what its factors are computed from, is in one kernel with it."""
+    inputs = [_matrix(*shape, dtype=dtype, seed=k) for k, shape in enumerate([(19, 42), (35, 42), (35,)])]
+    _check_function(function, inputs)
+
+
+@pytest.mark.parametrize("scales", [torch.float32, torch.bfloat16])
+def test_quantised_weights(scales: torch.dtype) -> None:
+    """Weights of 8 bits become numbers of 16 where they are multiplied."""
+
+    def function(w: Tensor, scale: Tensor, x: Tensor) -> Tensor:
+        return F.linear(x, (w.to(scale.dtype) * scale).to(x.dtype))
+
+    generator = torch.Generator().manual_seed(3)
+    weight = torch.randint(-128, 128, (35, 42), generator=generator, dtype=torch.int8)
+    scale = _matrix(35, 1, dtype=scales, seed=2) / 64
+    _check_function(function, [weight, scale, _matrix(19, 42, dtype=torch.bfloat16, seed=0)])
+
+
+def _check_function(function: Callable[..., Tensor], inputs: Sequence[Tensor]) -> None:
+    backend = OfflineBackend(["cuda:90"], "cuda:0", {"loop_products": True})
+    torch._dynamo.reset()
+    with torch.no_grad():
+        torch.compile(function, backend=backend)(*inputs)
+        exact = function(*(x.double() if x.is_floating_point() else x for x in inputs))
+    ((_, kernel),) = backend.kernels
+    assert "tl.dot(" in kernel.source
+    ((_, _, module),) = backend.modules
+    dtype = inputs[-1].dtype
+    for found in (*build(for_cpu(module))(list(inputs)), *run_module(for_cpu(module), list(inputs))):
+        error = (found.double() - exact).norm() / exact.norm()
+        assert found.shape == exact.shape and found.dtype == dtype and error < 2 * TOLERANCE[dtype]
