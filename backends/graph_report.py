@@ -19,7 +19,7 @@ class GraphReport:
     """Figures of one compiled graph.
 
     kernels:    kernel name -> how often it is launched
-    aten_calls: op -> how often ATen is called for it
+    aten_calls: op -> how often ATen is called for it; a call whose bodies are compiled counts as what these hold, once
     products:   matrix products and attention, with who computes them
     seconds:    stage -> seconds
     failures:   passes that failed and were left out -> why
@@ -56,11 +56,13 @@ class GraphReport:
         from ..dialects.machine import targets_of
         from ..passes.common.costs import tensor_bytes
         from ..passes.common.library_calls import library_calls
+        from ..passes.common.region_calls import functions_by_name, runs_functions
 
         self.products += library_calls(module, targets_of(module).main)
         launches: Counter[str] = Counter()
         calls: Counter[str] = Counter()
         once: Counter[str] = Counter()
+        functions = functions_by_name(module)
         for function in module.ops:
             if not isinstance(function, host.FuncOp):
                 continue
@@ -68,7 +70,7 @@ class GraphReport:
             for op in function.body.block.ops:
                 if isinstance(op, host.LaunchOp):
                     (once if kept else launches)[op.kernel.root_reference.data] += 1
-                elif isinstance(op, AtenOp | CallOp):
+                elif isinstance(op, AtenOp) or (isinstance(op, CallOp) and not runs_functions(op, functions)):
                     (once if kept else calls)[_called(op)] += 1
             types = function.function_type.outputs.data if kept else ()
             self.kept_bytes += sum(tensor_bytes(type_, {}) for type_ in types if isinstance(type_, TensorType))

@@ -11,7 +11,7 @@ import torch
 from torch.fx import GraphModule, Node
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FunctionType, ModuleOp, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ..dialects.aten import AtenOp, MemoryFormat, TensorType
 from ..dialects.sym import Expr, SymAttr, SymIntOp
@@ -21,6 +21,7 @@ from .fx_layouts import Arrangement, arrangement_of, is_marked, layouts_of, rest
 from .fx_machines import attach_machines
 from .fx_ops import NodeImporter
 from .fx_private import given_arguments
+from .fx_regions import Regions, mark_eager
 from .fx_symbols import SymbolTable
 from .fx_types import INDEX, tensor_type, type_of
 
@@ -36,8 +37,9 @@ class ResultSlot:
 class ImportedGraph:
     """A graph as IR, with what IR does not hold.
 
-    `module` holds one function; `constants` are the values of its arguments behind those of the graph; `references`
-    are the graphs and objects that `aten.call` names; `output_structure` says for each output of the graph which
+    `module` holds the function, and behind it those that it calls: bodies of higher-order operators; `constants` are
+    the values of its arguments behind those of the graph; `references` are the graphs and objects that `aten.call`
+    names, those of bodies among them; `output_structure` says for each output of the graph which
     result of the function it is, or the Python constant (None, int) that it always is; `result_types` are those with
     which the results were traced, `arrangements` the layouts that arguments have to come in, of those that may not.
     """
@@ -56,10 +58,14 @@ class ImportedGraph:
 
     def hold_layouts(self) -> None:
         """Hold every argument to its layout: hooks on saved tensors may give backward the same values in another."""
-        for function in self.module.ops:
-            types = [argument.type for argument in function.regions[0].block.args]
-            own = types[: len(types) - len(self.constants)]
-            self.arrangements += tuple(layouts_of(own, {each.position for each in self.arrangements}))
+        types = [argument.type for argument in self.function.regions[0].block.args]
+        own = types[: len(types) - len(self.constants)]
+        self.arrangements += tuple(layouts_of(own, {each.position for each in self.arrangements}))
+
+    @property
+    def function(self) -> Operation:
+        """The function that the graph became; it stands first."""
+        return next(iter(self.module.ops))
 
     def returns_results(self) -> bool:
         """Whether the outputs of the graph are the results of the function, in order."""
@@ -80,11 +86,10 @@ def import_graph(
 
     Raises UnsupportedError for values that the aten level has no type for.
     """
-    importer = GraphImporter(graph, list(inputs) if inputs is not None else [])
+    importer = GraphImporter(graph, list(inputs) if inputs is not None else [], Regions([name]))
     imported = importer.run(name)
     if given := given_arguments(graph):
-        for function in imported.module.ops:
-            function.attributes["given"] = DenseArrayBase.from_list(i64, given)
+        imported.function.attributes["given"] = DenseArrayBase.from_list(i64, given)
     if check_types:
         from .fx_check import check_result_types
 
@@ -93,9 +98,19 @@ def import_graph(
 
 
 class GraphImporter:
-    """State of one import; `run` does it. Its nodes' values stay readable in `nodes.values`."""
+    """State of one import; `run` does it. Its nodes' values stay readable in `nodes.values`.
 
-    def __init__(self, graph: GraphModule, inputs: list[Any]) -> None:
+    regions:    the functions that bodies of higher-order operators become; without, these stay graphs beside the IR
+    is_a_body:  whether the graph is such a body
+    """
+
+    def __init__(
+        self, graph: GraphModule, inputs: list[Any], regions: Regions | None = None, is_a_body: bool = False
+    ) -> None:
+        self.regions = regions
+        self.is_a_body = is_a_body
+        self.reasons: dict[Node, str] = {}
+        """Why the bodies of some calls do not become functions."""
         self.graph = graph
         self.inputs = inputs
         self.block = Block()
@@ -108,18 +123,7 @@ class GraphImporter:
 
     def run(self, name: str) -> ImportedGraph:
         """Import everything."""
-        nodes = list(self.graph.graph.nodes)
-        self._import_arguments([node for node in nodes if node.op == "placeholder"])
-        structure: tuple[Any, ...] = ()
-        for node in nodes:
-            if node.op == "call_function":
-                self.import_call(node)
-            elif node.op == "get_attr":
-                self._import_attribute(node)
-            elif node.op == "output":
-                structure = self._import_outputs(node)
-            elif node.op != "placeholder":
-                raise UnsupportedError(f"node {node.name} is a {node.op}: the graph is not functional")
+        structure = self._import_outputs(self._import_nodes())
         self.block.add_ops(self.nodes.ops)
         returned = self.block.last_op
         assert returned is not None
@@ -127,12 +131,38 @@ class GraphImporter:
         function = FuncOp(name, types, Region(self.block))
         function.attributes["symbols"] = ArrayAttr(self.symbols.declarations)
         set_any_strides(function, self.any_strides)
-        imported = ImportedGraph(ModuleOp([function]), self.constants, self.nodes.references, structure)
-        inner = (result.type for op in self.nodes.ops for result in op.results)
+        bodies: Sequence[FuncOp] = () if self.regions is None else self.regions.functions
+        imported = ImportedGraph(ModuleOp([function, *bodies]), self.constants, self.nodes.references, structure)
+        blocks = (self.block, *(body.body.block for body in bodies))
+        inner = (result.type for block in blocks for op in block.ops for result in op.results)
         attach_machines(imported.module, [*types.inputs, *types.outputs], inner)
         imported.result_types = tuple(returned.operand_types)
         imported.arrangements = tuple(self.arrangements)
         return imported
+
+    def _import_nodes(self) -> Node:
+        """Import all but the return; the node of that."""
+        nodes = list(self.graph.graph.nodes)
+        self._import_arguments([node for node in nodes if node.op == "placeholder"])
+        for node in nodes:
+            if node.op == "call_function":
+                self.import_call(node)
+            elif node.op == "get_attr":
+                self._import_attribute(node)
+            elif node.op not in ("placeholder", "output"):
+                raise UnsupportedError(f"node {node.name} is a {node.op}: the graph is not functional")
+        return nodes[-1]
+
+    def inside(self, graph: GraphModule) -> GraphImporter:
+        """An importer for the graph of a body; objects that it refers to go beside the same module."""
+        inner = GraphImporter(graph, [], self.regions, is_a_body=True)
+        inner.nodes.references = self.nodes.references
+        return inner
+
+    def import_body(self) -> tuple[Any, ...]:
+        """Import all but the return; what is returned."""
+        outputs = self.nodes.value_of(self._import_nodes().args[0])
+        return outputs if isinstance(outputs, tuple) else (outputs,)
 
     def _import_arguments(self, placeholders: list[Node]) -> None:
         metas = [node.meta["val"] if "val" in node.meta else self.inputs[k] for k, node in enumerate(placeholders)]
@@ -174,6 +204,9 @@ class GraphImporter:
         if not isinstance(held, torch.Tensor):
             self.nodes.values[node] = self.nodes.refer_to(target, held)
             return
+        if self.is_a_body:
+            self.nodes.values[node] = self.nodes.full_of(held)
+            return
         for number, constant in enumerate(self.constants):
             if constant is held:
                 first = len(self.block.args) - len(self.constants)
@@ -190,7 +223,12 @@ class GraphImporter:
             if isinstance(value, (tuple, dict)):
                 self.nodes.values[node] = value[key]  # pyright: ignore
                 return
+        if self.regions is not None and self.regions.import_call(self, node):
+            return
+        first = len(self.nodes.ops)
         self.nodes.import_call(node)
+        if node in self.reasons:
+            mark_eager(self.nodes.ops[first:], self.reasons[node])
 
     def _import_outputs(self, node: Node) -> tuple[Any, ...]:
         """Emit the return; says for each output which result it is or which constant."""

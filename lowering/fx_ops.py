@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import Node
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr, StringAttr, i1
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -30,13 +31,14 @@ from ..dialects.aten import (
 )
 from ..dialects.aten.values import SSA_CLASSES
 from ..dialects.sym import ZERO, Expr, MapAttr
+from ..errors import UnsupportedError
 from ..machines import HOST
 from ..passes.common.rounding import ROUNDED, UNIT
 from .fx_scalars import scalar_overload
 from .fx_sym import UnsupportedSymbol
 from .fx_symbols import SymbolTable
 from .fx_targets import callee_name, is_pure
-from .fx_types import device_name, dtype_element, location_of, type_of
+from .fx_types import device_name, dtype_element, location_of, tensor_type, type_of
 
 log = logging.getLogger(__name__)
 
@@ -301,10 +303,24 @@ class NodeImporter:
             return plain(arg)
         return self.refer_to(f"object_{len(self.references)}", arg)
 
+    def full_of(self, held: torch.Tensor) -> SSAValue:
+        """A tensor of one number that a body has, as an op. Raises UnsupportedError for other tensors."""
+        if held.numel() != 1 or held.is_complex() or isinstance(held, FakeTensor):
+            raise UnsupportedError(f"its body has a tensor of its own, of sizes {list(held.shape)}")
+        type_ = tensor_type(held, self.symbols)
+        args = {"size": type_.shape, "fill_value": held.item(), "dtype": type_.element, "device": Device(type_.device)}
+        op = AtenOp.of("aten.full", args, (type_,))
+        self.ops.append(op)
+        return op.results[0]
+
     def refer_to(self, name: str, held: Any) -> Reference:
-        """A reference to an object that travels beside the module."""
-        self.references[name] = held
-        return Reference(name)
+        """A reference to an object that travels beside the module; another one of this name gets a number."""
+        found, number = name, 0
+        while self.references.get(found, held) is not held:
+            number += 1
+            found = f"{name}_{number}"
+        self.references[found] = held
+        return Reference(found)
 
 
 #: numbers of the promotion category of a value that is known only at run time

@@ -36,6 +36,11 @@ class SymbolTable:
         """The function's symbols, for its `symbols` attribute."""
         return [SymbolAttr(declaration) for declaration in self._declared.values()]
 
+    @property
+    def has_own_names(self) -> bool:
+        """Whether a symbol has a name that is not torch's: another table may give it to something else."""
+        return bool(self._named or self._solved)
+
     def expr(self, value: int | torch.SymInt) -> Expr:
         """The expression of an integer of torch. Raises UnsupportedSymbol when there is none."""
         if isinstance(value, int):

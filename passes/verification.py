@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -27,12 +28,14 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from ..dialects import host, kernel
+from ..dialects.aten import CallOp
 from ..dialects.machine import TARGETS, TargetsAttr
 from ..dialects.raw import op_behind, operands_of
-from .common.functions import header_problem, kernels_of
+from .common.functions import call_cycle, header_problem, kernels_of
 from .common.index_checks import ACCESSES, access_problem
 from .common.kept import kept_problem
 from .common.launch_checks import assert_problem, launch_problem
+from .common.region_calls import Function, functions_by_name, referenced, region_problem
 from .common.results import result_problem
 from .common.scope import Facts, Range, declared_by, facts_of, undeclared
 from .printing import first_line
@@ -63,8 +66,9 @@ _BY_SIGNATURE = frozenset({"arith", "math", "scalar", "sym", "aten", "loop", "ke
 _LOOK_INSIDE = frozenset({"loop.fusion"})
 #: traits that look at what is around an op or inside it
 _LOOK_AROUND = (HasAncestor, HasParent, IsolatedFromAbove, SymbolOpInterface, SymbolTable, SymbolUserOpInterface)
-#: ops that are checked against axes and kernels around them
-_LOOK_BEYOND = ACCESSES | {host.LaunchOp, kernel.AssertOp}
+#: ops that are checked against axes, kernels and functions around them
+_CALLS = frozenset({CallOp, func.CallOp, host.CallOp})
+_LOOK_BEYOND = ACCESSES | _CALLS | {host.LaunchOp, kernel.AssertOp}
 #: dialects whose ops have no meaning in the body of a function, or in that of a nest at the loop level
 _FOREIGN: dict[type[Operation], frozenset[str]] = {
     kernel.FuncOp: frozenset({"aten", "func", "host", "loop", "sym"}),
@@ -172,6 +176,12 @@ def _problem_of_targets(module: ModuleOp) -> Violation | None:
     return Violation(module, f'names its targets by {found}: write {TARGETS} = #machine.targets<cuda = "cuda:90">')
 
 
+def _problem_of_calls(module: ModuleOp) -> Violation | None:
+    """A function that runs itself: nothing inlines or compiles it, and no run ends."""
+    name = call_cycle(module)
+    return None if name is None else Violation(module, f"@{name} calls itself, directly or through others")
+
+
 class _Walk:
     """One walk over a module, with what is visible at the current op."""
 
@@ -185,10 +195,14 @@ class _Walk:
         self.foreign: frozenset[str] = frozenset()
         """Dialects whose ops may not stand here."""
         self.kernels: dict[str, kernel.FuncOp] | None = None
+        self.functions: dict[str, Function] | None = None
+        self.has_calls = False
         self.module = module
         found = _check_op(module)
         problem = found if isinstance(found, Violation) else _problem_of_targets(module)
         self.violation = problem or self._in_blocks(module.body.blocks)
+        if self.violation is None and self.has_calls:
+            self.violation = _problem_of_calls(module)
 
     def _in_blocks(self, blocks: Iterable[Block]) -> Violation | None:
         listed = list(blocks)
@@ -252,11 +266,22 @@ class _Walk:
         """Check an op against what is around it: ranges of axes, and kernels that it launches."""
         if isinstance(op, kernel.AssertOp):
             return assert_problem(op)
+        if type(op) in _CALLS:
+            return self._around_call(op)
         if not isinstance(op, host.LaunchOp):
             return None if self.empty else access_problem(op, facts, self.names)
         if self.kernels is None:
             self.kernels = kernels_of(self.module)
         return launch_problem(op, self.kernels)
+
+    def _around_call(self, op: Operation) -> str | None:
+        """Check a call of a higher-order operator against its bodies; calls of functions check themselves."""
+        self.has_calls = self.has_calls or not isinstance(op, CallOp) or bool(referenced(op))
+        if not isinstance(op, CallOp) or not op.target.startswith("higher_order::"):
+            return None
+        if self.functions is None:
+            self.functions = functions_by_name(self.module)
+        return region_problem(op, self.functions)
 
     def _in_regions(self, op: Operation, facts: Facts) -> Violation | None:
         """Check what is inside an op, which sees the axes of the op and, where it is isolated, nothing else."""

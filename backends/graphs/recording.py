@@ -70,7 +70,8 @@ class Recording:
         Raises UserError instead with the option `triton.cudagraph_or_error`.
         """
         function = next(op for op in imported.module.ops if isinstance(op, host.FuncOp))
-        if isinstance(program, HostProgram) and program.parts and self.is_possible:
+        in_parts = any(isinstance(op, host.CallOp) and op.kept is None for op in function.body.block.ops)
+        if isinstance(program, HostProgram) and in_parts and self.is_possible:
             self._wrap_parts(function, program, imported, graph, kind)
             return compiled
         reason = self._reason(function, imported)

@@ -9,14 +9,16 @@ from typing import Any
 import torch
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, Operator, Reference, Tuple
+from ...dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, Operator, Reference, TensorType, Tuple
 from ...dialects.aten.schema import REQUIRED
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
 from ...lowering.fx_targets import resolve
+from ...passes.common.region_calls import bodies_of
 from .constants import Constants
+from .control import RUNNERS, STACKING
 from .direct import direct
-from .expressions import expression
+from .expressions import expression, expressions
 from .products import implementation_of
 from .runtime import device_of, torch_dtype
 
@@ -27,6 +29,7 @@ class ArgumentPrinter:
     variable:   gives the variable of an SSA value
     symbols:    variables of the symbols that are known so far
     references: what travels beside the module: graphs of branches and other objects
+    functions:  gives the variable of a function of the module; None for another name
     """
 
     def __init__(
@@ -35,7 +38,9 @@ class ArgumentPrinter:
         variable: Callable[[SSAValue], str],
         symbols: Mapping[str, str],
         references: Mapping[str, Any],
+        functions: Callable[[str], str | None] = lambda _: None,
     ) -> None:
+        self.functions = functions
         self.constants = constants
         self.variable = variable
         self.symbols = symbols
@@ -44,13 +49,29 @@ class ArgumentPrinter:
     def call(self, op: AtenOp | CallOp) -> str:
         """The call expression. Defaults of ATen's arguments are left out."""
         if isinstance(op, CallOp):
-            function = self.operator(op.target)
+            function = RUNNERS[op.target] if self.runs_functions(op) else self.operator(op.target)
             arguments = [self.print(value) for value in op.args()]
             arguments += [self._named(name, value) for name, value in op.kwargs().items()]
+            if function in STACKING:
+                arguments.append(f"layouts=[{', '.join(map(self._layout, op.results))}]")
         else:
             function = self.function(op)
             arguments = self._spelled(op)
         return f"{self.constants.bind('call', function)}({', '.join(arguments)})"
+
+    def runs_functions(self, op: AtenOp | CallOp) -> bool:
+        """Whether a call is one of a higher-order operator whose bodies are functions of the module."""
+        bodies = bodies_of(op) if isinstance(op, CallOp) else []
+        return bool(bodies) and all(self.functions(body.name) is not None for body in bodies)
+
+    def _layout(self, value: SSAValue) -> str:
+        """Sizes, strides, dtype and device of a result."""
+        kind = value.type
+        if not isinstance(kind, TensorType):
+            return "None"
+        layout = (expressions(each, self.symbols) for each in (kind.shape, kind.strides))
+        dtype, device = self._constant(kind.element), self._constant(Device(kind.device))
+        return f"({', '.join(layout)}, {dtype}, {device})"
 
     def operator(self, name: str) -> Callable[..., Any]:
         """What runs an operator called by name."""
@@ -107,6 +128,9 @@ class ArgumentPrinter:
         if isinstance(value, Operator):
             return bind("call", resolve(str(value)))
         if isinstance(value, Reference):
+            function = self.functions(str(value))
+            if function is not None:
+                return function
             if str(value) not in self.references:
                 raise UnsupportedError(f"nothing is given for the reference @{value}")
             return bind("object", self.references[str(value)])

@@ -91,12 +91,21 @@ class CheckedEmitter(HostEmitter):
         self.lines.append(f"copied({self._variable(op.source)}, {self._variable(op.target)})")
 
     @override
-    def _fit(self, op: AtenOp | CallOp, name: str, out: SSAValue) -> None:
+    def _fit(self, op: AtenOp | CallOp, name: str, out: SSAValue, always: bool = False) -> None:
         if not isinstance(out.type, TensorType):
             return
         self.constants.fixed("returned", returned)
         what = self.constants.bind("text", op.target)
         self.lines.append(f"{name} = returned({name}, {self._layout(out)}, {self._dtype_of(out)}, {what})")
+
+    @override
+    def _take(self, argument: SSAValue) -> None:
+        if isinstance(argument.type, TensorType):
+            self.constants.fixed("returned", returned)
+            what = self.constants.bind("text", f"what a body is given, argument {self.variables[argument][1:]},")
+            layout, dtype = self._layout(argument), self._dtype_of(argument)
+            name = self.variables[argument]
+            self.lines.append(f"{name} = returned({name}, {layout}, {dtype}, {what})")
 
     def _layout(self, value: SSAValue) -> str:
         kind = value.type

@@ -34,6 +34,8 @@ class HostEmitter:
     kernels:   the module's kernels by name
     launchers: by code generator, with their kernels compiled
     carriers:  positions of the arguments that may carry the negative or conjugate bit; None where nobody knows
+    functions: names of the functions that calls may name as bodies
+    is_a_body: whether the function is one, which is given rows and what other bodies return
     """
 
     printer: ClassVar[type[ArgumentPrinter]] = ArgumentPrinter
@@ -46,8 +48,12 @@ class HostEmitter:
         launchers: Mapping[str, Launcher],
         references: Mapping[str, Any],
         carriers: Collection[int] | None = None,
+        functions: Collection[str] = (),
+        is_a_body: bool = False,
     ) -> None:
         self.function = function
+        self.functions = functions
+        self.is_a_body = is_a_body
         self.carriers = carriers
         self.kernels = kernels
         self.launchers = launchers
@@ -59,7 +65,7 @@ class HostEmitter:
         self.variables: dict[SSAValue, str] = {}
         self.pointers: dict[SSAValue, str] = {}
         """Addresses of tensors that only launches use; no tensor object is made for them."""
-        self._printer = self.printer(self.constants, self._variable, self.symbols, references)
+        self._printer = self.printer(self.constants, self._variable, self.symbols, references, self._body)
         self._pending: list[Launch] = []
         self._freed: list[str] = []
         self._given: list[str] = []
@@ -115,9 +121,23 @@ class HostEmitter:
             elif declared.stride is not None:
                 source += f".stride({declared.stride})"
             self.lines.append(f"{name} = {source}")
+        for argument in self.function.body.block.args if self.is_a_body else ():
+            self._take(argument)
         if self.device != "cpu" and any(isinstance(op, host.LaunchOp) for op in self.function.body.block.ops):
             self.constants.fixed("current_stream", gpu(torch.device(self.device).type).current_stream)
             self.lines.append(f"stream = current_stream({torch.device(self.device).index})")
+
+    def _take(self, argument: SSAValue) -> None:
+        """Give an argument of a body the strides that it is compiled for."""
+        kind, name = argument.type, self.variables[argument]
+        if isinstance(kind, TensorType) and kind.shape:
+            fit = self.constants.fixed("fit", runtime.fit)
+            layout = (expressions(each, self.symbols) for each in (kind.shape, kind.strides))
+            self.lines.append(f"{name} = {fit}({name}, {', '.join(layout)})")
+
+    def _body(self, name: str) -> str | None:
+        """The variable of a function that is a body; None for another name."""
+        return self.parts.setdefault(name, f"part{len(self.parts)}") if name in self.functions else None
 
     def _symbol(self, name: str) -> str:
         return self.symbols.setdefault(name, f"s{len(self.symbols)}")
@@ -340,10 +360,12 @@ class HostEmitter:
         self._bind_symbols(op)
         if CHECKED in op.attributes:
             self._check_sizes(op)
+        runs_functions = self._printer.runs_functions(op)
         for name, out in zip(names, op.results, strict=True):
-            if isinstance(op, CallOp) and may_carry(out):  # ATen ops get no input with a bit, and set none themselves
+            # ATen ops and our own programs get no input with a bit, and set none themselves
+            if isinstance(op, CallOp) and may_carry(out) and not runs_functions:
                 self.lines.append(f"{name} = {self.constants.fixed('plain', plain)}({name})")
-            self._fit(op, name, out)
+            self._fit(op, name, out, runs_functions)
 
     def _call_part(self, op: host.CallOp) -> None:
         """A part takes one list, which it clears: what nothing else holds is free as soon as it is used there."""
@@ -362,9 +384,9 @@ class HostEmitter:
         names = "".join(f"{self._fresh(out)}, " for out in op.out)
         self.lines.append(f"{names}= {part}({given})" if names else f"{part}({given})")
 
-    def _fit(self, op: AtenOp | CallOp, name: str, out: SSAValue) -> None:
-        """Give a result the strides that kernels and views rely on."""
-        if isinstance(out.type, TensorType) and _is_launched(out):
+    def _fit(self, op: AtenOp | CallOp, name: str, out: SSAValue, always: bool = False) -> None:
+        """Give a result the strides that kernels and views rely on, or `always`."""
+        if isinstance(out.type, TensorType) and (always or _is_launched(out)):
             fit = self.constants.fixed("fit", runtime.fit)
             layout = [expressions(e, self.symbols) for e in (out.type.shape, out.type.strides)]
             self.lines.append(f"{name} = {fit}({name}, {', '.join(layout)})")

@@ -40,24 +40,51 @@ def build(
     if len(outer) != 1:
         raise UserError(f"the module has {len(outer)} host functions", "keep the one that is to run")
     launchers = _compile(functions, kernels_of(module), config, checked)
-    parts: dict[str, HostProgram] = {}
-    kept: dict[str, KeptResults] = {}
-    for function in functions:
-        if function is not outer[0]:  # what it is given was looked at by the caller
-            emitter = _emitter(function, module, launchers, references or {}, (), checked)
-            name, program = function.sym_name.data, HostProgram(emitter.source(), emitter.constants.namespace, {})
-            parts[name] = program
-            if function.kept is not None:
-                kept[name] = KeptResults(name, program.run)
-    emitter = _emitter(outer[0], module, launchers, references or {}, carriers, checked)
+    made = _Programs(module, launchers, references or {}, checked)
+    emitter = made.emitter(outer[0], carriers)
     source = emitter.source()
-    sources = {f"{name}.py": part.source for name, part in parts.items()}
+    inside = {name: made.program(name) for name in emitter.parts}
+    sources = {f"{name}.py": part.source for name, part in made.programs.items()}
     sources |= {name: text for launcher in launchers.values() for name, text in launcher.sources.items()}
     checks = [check for launcher in launchers.values() for check in getattr(launcher, "checks", ())]
     watched = emitter.watched_source()
-    parts = {name: part for name, part in parts.items() if name not in kept}
+    parts = {name: part for name, part in inside.items() if name not in made.kept}
     namespace = emitter.constants.namespace
-    return HostProgram(source, namespace, sources, checks, parts, emitter.parts, watched, kept, launchers)
+    return HostProgram(source, namespace, sources, checks, parts, emitter.parts, watched, made.kept, launchers)
+
+
+class _Programs:
+    """The programs of the functions that others call, each made once: parts, kept functions, and bodies."""
+
+    def __init__(
+        self, module: ModuleOp, launchers: Mapping[str, Launcher], references: Mapping[str, Any], checked: bool
+    ) -> None:
+        self.module, self.launchers, self.references, self.checked = module, launchers, references, checked
+        self.functions = {op.sym_name.data: op for op in module.ops if isinstance(op, host.FuncOp)}
+        self.programs: dict[str, HostProgram] = {}
+        self.kept: dict[str, KeptResults] = {}
+
+    def emitter(self, function: host.FuncOp, carriers: Collection[int] | None, is_a_body: bool = False) -> HostEmitter:
+        """The emitter of a function of the module."""
+        return _emitter(
+            function, self.module, self.launchers, self.references, carriers, self.checked, self.functions, is_a_body
+        )
+
+    def program(self, name: str) -> HostProgram:
+        """The program of a function, with those that it calls. What it is given was looked at by the caller."""
+        found = self.programs.get(name)
+        if found is None:
+            function = self.functions[name]
+            emitter = self.emitter(function, (), function.recorded is None and function.kept is None)
+            source = emitter.source()
+            inside = {each: self.program(each) for each in emitter.parts}
+            parts = {each: part for each, part in inside.items() if each not in self.kept}
+            kept = {each: self.kept[each] for each in inside if each in self.kept}
+            found = HostProgram(source, emitter.constants.namespace, {}, (), parts, emitter.parts, kept=kept)
+            self.programs[name] = found
+            if function.kept is not None:
+                self.kept[name] = KeptResults(name, found.run)
+        return found
 
 
 def emitter_of(
@@ -80,13 +107,15 @@ def _emitter(
     references: Mapping[str, Any],
     carriers: Collection[int] | None,
     checked: bool,
+    functions: Collection[str] = (),
+    is_a_body: bool = False,
 ) -> HostEmitter:
     kernels = kernels_of(module)
     if checked:
         from .checked import CheckedEmitter  # of files alone
 
-        return CheckedEmitter(function, kernels, launchers, references, carriers)
-    return HostEmitter(function, kernels, launchers, references, carriers)
+        return CheckedEmitter(function, kernels, launchers, references, carriers, functions, is_a_body)
+    return HostEmitter(function, kernels, launchers, references, carriers, functions, is_a_body)
 
 
 def _compile(

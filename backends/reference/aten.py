@@ -28,6 +28,7 @@ from ...lowering.fx_targets import resolve
 from .errors import InterpretationError, describe
 from .precision import WIDER, actual_device, torch_dtype
 from .program import Handlers, Program
+from .regions import region_call
 from .scalar_arguments import rounded
 
 #: ops that convert because the program says so: their results are rounded also when wide
@@ -130,6 +131,10 @@ def call(program: Program, op: AtenOp | CallOp) -> None:
     """Run an ATen op or a call of another operator."""
     if isinstance(op, AtenOp) and op.target == "aten.copy_":
         return _copy(program, op)
+    if isinstance(op, CallOp):
+        results = region_call(program, op, _Arguments(program, narrow=False).value)
+        if results is not None:
+            return program.receive(op, results, op.binds, writes=False)
     precision = program.machine.precision
     foreign = isinstance(op, CallOp) and op.target.partition("::")[0] not in _GENERIC
     narrow = precision.wide and (foreign or op.target in FORMAT_BOUND)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -22,6 +22,7 @@ from ...errors import UnsupportedError
 from ...passes.common.functions import symbol_ranges
 from ...passes.common.implementations import IMPLEMENTATION, NEST
 from ...passes.common.numbering import AttributeTokens
+from ...passes.common.region_calls import EAGER
 from ...passes.common.rounding import ROUNDED, is_rounded
 from ...passes.counters import counter
 from ...passes.remarks import remark
@@ -116,6 +117,9 @@ def lower_block(
                 block.erase_op(made)
         if isinstance(op, AtenOp):
             remark("missed", LowerAtenToLoop.name, op, reason, suggestion="it will be an ATen call")
+        elif EAGER in op.attributes:
+            why = f"{op.name} runs its bodies op by op: {cast(StringAttr, op.attributes[EAGER]).data}"
+            remark("missed", LowerAtenToLoop.name, op, why, suggestion="torch runs it in eager")
         _keep(block, op, values)
     for op in lowered:
         op.drop_all_references()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from typing import cast
 
@@ -13,6 +13,7 @@ from xdsl.traits import SymbolTable
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges, SymbolAttr
+from .region_calls import referenced
 
 _NO_SYMBOLS: ArrayAttr[SymbolAttr] = ArrayAttr([])
 
@@ -34,6 +35,14 @@ def called(module: ModuleOp) -> set[str]:
     return set().union(*_callees(module).values())
 
 
+def bodies(module: ModuleOp) -> set[str]:
+    """Names of the functions, at any level, that arguments of calls refer to: bodies of higher-order operators."""
+    functions = [op for op in module.ops if op.name in ("func.func", "host.func")]
+    ops = (op for function in functions for block in function.regions[0].blocks for op in block.ops)
+    named = set().union(*(referenced(op) for op in ops if op.name == "aten.call"))
+    return named & {cast(StringAttr, function.properties["sym_name"]).data for function in functions}
+
+
 def reached(module: ModuleOp, name: str) -> set[str]:
     """The name of a function, at any level, and those of what it calls, directly or not."""
     callees = _callees(module)
@@ -47,16 +56,50 @@ def reached(module: ModuleOp, name: str) -> set[str]:
 
 def _callees(module: ModuleOp) -> dict[str, set[str]]:
     """For each function with a body, at any level, the names of those that it calls."""
-    return {
-        cast(StringAttr, function.properties["sym_name"]).data: {
-            cast(SymbolRefAttr, op.properties["callee"]).root_reference.data
-            for block in function.regions[0].blocks
-            for op in block.ops
-            if op.name in ("func.call", "host.call")
-        }
+    names = {
+        function: cast(StringAttr, function.properties["sym_name"]).data
         for function in module.ops
         if function.name in ("func.func", "host.func")
     }
+    known = set(names.values())
+    return {
+        name: {
+            callee
+            for block in function.regions[0].blocks
+            for op in block.ops
+            if op.name in _CALLS
+            for callee in _called_by(op)
+            if callee in known
+        }
+        for function, name in names.items()
+    }
+
+
+_CALLS = frozenset({"func.call", "host.call", "aten.call"})
+
+
+def _called_by(op: Operation) -> Collection[str]:
+    """The names that a call calls, or hands to an operator that calls them."""
+    if op.name == "aten.call":
+        return referenced(op)
+    return (cast(SymbolRefAttr, op.properties["callee"]).root_reference.data,)
+
+
+def call_cycle(module: ModuleOp) -> str | None:
+    """The name of a function that calls itself, directly or through others; None where there is none."""
+    callees = _callees(module)
+    done: set[str] = set()
+
+    def visit(name: str, around: frozenset[str]) -> str | None:
+        if name in around:
+            return name
+        if name in done:
+            return None
+        found = next(filter(None, (visit(each, around | {name}) for each in sorted(callees[name]))), None)
+        done.add(name)
+        return found
+
+    return next(filter(None, (visit(name, frozenset()) for name in callees)), None)
 
 
 def calls_of(function: FuncOp) -> list[CallOp]:

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from ...dialects import host
 from ...dialects.raw import op_behind, operands_of, ops_of
 from ..common.copies import copy_op
-from ..common.functions import called
+from ..common.functions import bodies, called
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class HostInline(ModulePass):
 
     level:         host
     precondition:  nothing is freed or planned yet; no program calls itself, directly or not
-    guarantee:     there is no `host.call` but of programs whose results are kept, and no other program that one called.
+    guarantee:     there is no `host.call` but of programs whose results are kept, and no other program that one called,
+                   but for bodies that calls of operators refer to.
                    What follows sees all allocations, launches
                    and library calls in one program, as if nothing had been outlined. A view of an argument that the
                    caller, or another call, has made already is used again, unless it is returned.
@@ -41,8 +42,8 @@ class HostInline(ModulePass):
     level: ClassVar[str] = "host"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Inline into every program that nothing calls, or whose results are kept; drop the others."""
-        names = called(op)
+        """Inline into every program that is not inlined itself; drop those that were."""
+        names = called(op) - bodies(op)
         if not names:
             return
         programs = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, host.FuncOp)}

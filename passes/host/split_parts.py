@@ -17,7 +17,7 @@ from ...dialects.machine import TargetsAttr, targets_of
 from ...dialects.raw import operands_of, ops_of
 from ...dialects.sym import SymAttr, SymbolAttr, SymbolDeclaration, SymIntOp, symbol
 from ..common.copies import copy_op
-from ..common.functions import kernels_of
+from ..common.functions import bodies, kernels_of
 from ..common.mentions import mentioned_symbols, symbols_of_type
 from ..counters import counter
 from ..remarks import remark
@@ -65,8 +65,10 @@ class HostSplitParts(ModulePass):
         """Split every host function on a device whose launches can be recorded."""
         if not (self.cudagraphs and self.graph_partition):
             return
-        kernels = kernels_of(op)
+        kernels, inner = kernels_of(op), bodies(op)
         for function in [each for each in op.body.block.ops if isinstance(each, host.FuncOp)]:
+            if function.sym_name.data in inner:
+                continue  # a body runs where its call does, which is between two parts
             device = _recorded_device(function, targets_of(op))
             if device is None:
                 continue

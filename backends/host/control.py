@@ -1,0 +1,118 @@
+"""What programs call to run bodies of higher-order operators: branches and loops on the host.
+
+A body is a program: it takes one list of values, which it clears, and returns a list. Between two runs of a body the
+values stay as they are; nothing is looked at but the predicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+Body = Callable[[list[Any]], list[Any]]
+Layout = tuple[Sequence[int], Sequence[int], torch.dtype, torch.device]
+"""Sizes, strides, dtype and device of a result that a loop fills row by row."""
+
+
+def cond(predicate: Any, taken: Body, other: Body, operands: Sequence[Any]) -> list[Any]:
+    """The results of one of two bodies."""
+    return _own((taken if predicate else other)([*operands]), operands)
+
+
+def invoke(body: Body, _: Any, *operands: Any) -> list[Any]:
+    """The results of a body."""
+    return _own(body([*operands]), operands)
+
+
+def while_loop(condition: Body, body: Body, carried: Sequence[Any], additional: Sequence[Any]) -> list[Any]:
+    """The carried values when the condition first says no."""
+    values = [*carried]
+    while condition([*values, *additional])[0]:
+        values = body([*values, *additional])
+    return _own(values, [*carried, *additional])
+
+
+def while_loop_stack(condition: Body, body: Body, carried: Sequence[Any], additional: Sequence[Any]) -> list[Any]:
+    """The carried values behind each run of the body, stacked; those of no run are the first ones, as torch has it."""
+    values = [*carried]
+    rows: list[list[Any]] = []
+    while condition([*values, *additional])[0]:
+        values = body([*values, *additional])
+        rows.append(values)
+    if not rows:
+        return [torch.stack([each]) for each in carried]
+    return [torch.stack(column) for column in zip(*rows, strict=True)]
+
+
+def scan(
+    body: Body, init: Sequence[Any], xs: Sequence[torch.Tensor], additional: Sequence[Any], *, layouts: Sequence[Layout]
+) -> list[Any]:
+    """The carried values at the end, and of each run what else the body returns, as rows."""
+    carry, count = [*init], len(init)
+    stacked, targets = _stacked(layouts[count:], len(xs[0]))
+    for row, target in zip(_rows(xs), targets, strict=True):
+        results = body([*carry, *row, *additional])
+        carry = results[:count]
+        for place, result in zip(target, results[count:], strict=True):
+            place.copy_(result)
+    return [*_own(carry, [*init, *xs, *additional]), *stacked]
+
+
+def map_rows(
+    body: Body, xs: Sequence[torch.Tensor], additional: Sequence[Any], *, layouts: Sequence[Layout]
+) -> list[Any]:
+    """What a body returns for each row."""
+    stacked, targets = _stacked(layouts, len(xs[0]))
+    for row, target in zip(_rows(xs), targets, strict=True):
+        for place, result in zip(target, body([*row, *additional]), strict=True):
+            place.copy_(result)
+    return stacked
+
+
+def associative_scan(
+    body: Body, xs: Sequence[torch.Tensor], additional: Sequence[Any], *, layouts: Sequence[Layout]
+) -> list[Any]:
+    """Inclusive scan: the first row, and behind it each row combined with what was made of those before."""
+    stacked, targets = _stacked(layouts, len(xs[0]))
+    before: list[Any] = []
+    for row, target in zip(_rows(xs), targets, strict=True):
+        before = body([*before, *row, *additional]) if before else [*row]
+        for place, result in zip(target, before, strict=True):
+            place.copy_(result)
+    return stacked
+
+
+def _rows(xs: Sequence[torch.Tensor]) -> Iterator[tuple[torch.Tensor, ...]]:
+    return zip(*(x.unbind(0) for x in xs), strict=True)
+
+
+def _stacked(layouts: Sequence[Layout], count: int) -> tuple[list[Any], list[Sequence[torch.Tensor]]]:
+    """Memory for results of so many runs, and for each run the rows that it fills."""
+    made = [torch.empty_strided(size, stride, dtype=dtype, device=device) for size, stride, dtype, device in layouts]
+    return made, list(zip(*(each.unbind(0) for each in made), strict=True)) if made else [()] * count
+
+
+def _own(results: list[Any], given: Sequence[Any]) -> list[Any]:
+    """Results of which none is an argument or another result: who gets them may write over each."""
+    seen = set(map(id, given))
+    for number, result in enumerate(results):
+        if id(result) in seen and isinstance(result, torch.Tensor):
+            results[number] = result.clone()
+        seen.add(id(result))
+    return results
+
+
+#: what runs a call whose bodies are programs, by the operator
+RUNNERS: dict[str, Callable[..., list[Any]]] = {
+    "higher_order::cond": cond,
+    "higher_order::invoke_subgraph": invoke,
+    "higher_order::while_loop": while_loop,
+    "higher_order::while_loop_stack_output": while_loop_stack,
+    "higher_order::scan": scan,
+    "higher_order::map_impl": map_rows,
+    "higher_order::associative_scan": associative_scan,
+}
+STACKING = frozenset({scan, map_rows, associative_scan})
+"""Those that are told the layouts of the results, for they make them."""
