@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ from xdsl.dialects.builtin import ModuleOp
 from ...dialects import kernel
 from ...passes.kernel.scheduled import family_of
 from .bound import is_interpreting
-from .loading import load_functions
+from .compilers import SERVER, CompileServer
 from .source import emit
-from .targets import triton_target
-from .variants import compile_variant, likely_variant
+from .targets import TritonTarget, triton_target
+from .variants import likely_variant, request_of
 
 #: numbers of attributes of a function in `.nv.info` of an NVIDIA binary, and the formats of their values
 _REGISTERS, _FRAME = 0x2F, 0x11
@@ -30,24 +31,36 @@ _AMD = {"registers": r"\.vgpr_count:\s*(\d+)", "spills": r"\.vgpr_spill_count:\s
 def figures_of(module: ModuleOp) -> dict[str, dict[str, int]]:
     """Kernel -> `registers`, `spills` in bytes a thread, `shared` in bytes a block, `warps`, as far as they are known.
 
-    Compiles the kernels of a module for the targets that they name, through Triton's cache. A kernel for another
-    generator is left out, and so is one that Triton does not compile: figures are only shown.
+    Compiles the kernels of a module for the targets that they name, through Triton's cache, in processes of their own,
+    which Triton may end. A kernel for another generator is left out, and so is one that Triton does not compile:
+    figures are only shown.
     """
     functions = {each.sym_name.data: each for each in module.ops if isinstance(each, kernel.FuncOp)}
     if is_interpreting() or not any(map(_is_ours, functions.values())):
         return {}
-    found: dict[str, dict[str, int]] = {}
-    for source in emit(module):
-        function = functions[source.name]
-        if not _is_ours(function) or function.target is None:
-            continue
-        try:
-            loaded = load_functions([source])[0]
-            compiled = compile_variant(source, loaded, triton_target(function.target.data), likely_variant(source))
-        except Exception:  # Triton's compiler raises anything
-            continue
-        found[source.name] = compiled_figures(compiled)
-    return found
+    requests = [
+        request_of(source, triton_target(function.target.data), likely_variant(source))
+        for source in emit(module)
+        if _is_ours(function := functions[source.name]) and function.target is not None
+    ]
+    target = next(triton_target(each.target.data) for each in functions.values() if _is_ours(each) and each.target)
+    with _server(target) as server:
+        made = server.compile(requests)
+    return {request.name: compiled_figures(each) for request, each in zip(requests, made, strict=True) if each}
+
+
+@contextmanager
+def _server(target: TritonTarget) -> Iterator[CompileServer]:
+    """The compile server of this process where it runs, else one that ends again."""
+    if SERVER.is_running:
+        yield SERVER
+        return
+    server = CompileServer()
+    server.start(target)
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 def _is_ours(function: kernel.FuncOp) -> bool:
@@ -102,6 +115,8 @@ def _sections(binary: bytes, name: str) -> Iterator[bytes]:
         return
     (start,) = struct.unpack_from("<Q", binary, 40)
     size, count, names = struct.unpack_from("<HHH", binary, 58)
+    if start + count * size > len(binary) or size < 64:
+        return
     headers = [struct.unpack_from("<IIQQQQ", binary, start + k * size) for k in range(count)]
     texts = _body(binary, headers[names]) if names < count else b""
     for header in headers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from inductile.backends.report.statements import functions_of
 
 from ..browser import Browser, find_chromium
 from .commands import faulty, opt, run, write
+from .gpt2_text import gpt2_text
 
 SOFTMAX = """\
 func.func @f(%x: !aten.tensor<8x48xf32>, %w: !aten.tensor<48x16xf32>) -> !aten.tensor<8x16xf32> {
@@ -260,6 +262,58 @@ def test_compare_complains(page: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.html"
     assert run("report", tmp_path / "trace", page, "--graph", "forward_0", "-o", out).status == 0
     assert out.read_text().count('class="other"') == len(blocks(page))
+
+
+@needs_browser
+def test_a_gpt2_opens_within_two_seconds(tmp_path: Path, view: Browser) -> None:
+    source, path = write(tmp_path, "gpt2.mlir", gpt2_text(12, "gpt2.py")), tmp_path / "index.html"
+    assert opt(source, "--pipeline", "default", "--report", path, "-t", "cpp").status == 0
+    assert path.stat().st_size < 1_000_000
+    view.open(path)  # the first page of a browser waits for more than itself
+    assert view.open(path, "stages") < 2
+    for number in (13, 33):
+        started = time.perf_counter()
+        view.go(f"stages/{number}")
+        assert time.perf_counter() - started < 2
+        assert view.count(".rows .l") < 200  # lines out of sight are no elements
+    last = view.run("data.columns[33].lines.length")
+    view.go(f"stages/33/{last - 1}")
+    assert view.text(".l.hit .n") == str(last)
+
+
+PARTS = """\
+kernel.func @k(%x: !kernel.buffer<f32, 4>, %y: !kernel.buffer<f32, 4>) target "cuda:90" {
+  kernel.for i0 in 0 to 4 map grid tile 4 { %v = kernel.load %x[i0]  kernel.store %v, %y[i0]  kernel.yield }
+  kernel.yield
+}
+host.func @f(%x: !aten.tensor<4xf32, device = "cuda:0">) -> (!aten.tensor<(u0)x1xi64, device = "cuda:0">) \
+symbols [#sym.symbol<u0>] {
+  %a = host.empty : !aten.tensor<4xf32, device = "cuda:0">
+  host.launch @k(%x, %a)
+  %b = host.empty : !aten.tensor<4xf32, device = "cuda:0">
+  host.launch @k(%a, %b)
+  %n = aten.nonzero(%b) binds [u0] : !aten.tensor<(u0)x1xi64, device = "cuda:0">
+  host.return %n
+}
+"""
+
+
+@needs_browser
+def test_kernels_for_a_gpu(tmp_path: Path, view: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = {"k": {"registers": 17, "spills": 8, "shared": 64, "warps": 4}}
+    monkeypatch.setattr("inductile.backends.triton.figures.figures_of", lambda module: figures)
+    source, path = write(tmp_path, "parts.mlir", PARTS), tmp_path / "index.html"
+    passes = "host-split-parts{cudagraphs=true least=2}"
+    done = opt(source, "-p", passes, "--report", path, "-t", "triton", "-o", tmp_path / "k.py")
+    assert done.status == 0, done.err
+    view.open(path, "kernels")
+    table = view.text("#tab-kernels table").split("\n")
+    assert table[0].split()[-5:] == ["registers", "spills", "shared", "warps", "share"]
+    assert table[1].split()[-4:] == ["17", "8", "64", "4"]
+    assert "recorded: f_part_0 2 launches and calls" in view.text(".part.recorded")
+    assert "k × 2" in view.text(".part.recorded")
+    assert "aten.nonzero: " in view.text(".part:not(.recorded)")
+    assert "cuda:90 allows" in view.text("#tab-kernels")
 
 
 @needs_browser

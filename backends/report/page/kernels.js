@@ -85,7 +85,7 @@ function recordings() {
   if (!data.parts.length && !whole.length) return null;
   const step = ([name, reason]) => make("li", {}, make("code", {}, name), reason ? faint(`: ${reason}`) : "");
   const parts = data.parts.map((part) => (part.recorded
-    ? make("div", { cls: "part recorded" }, make("b", {}, `recorded: ${part.name}`), faint(` ${plural(sum(part.steps, ([, count]) => count), "launch or call").replace("calls", "calls")}`),
+    ? make("div", { cls: "part recorded" }, make("b", {}, `recorded: ${part.name}`), faint(` ${sum(part.steps, ([, count]) => count)} launches and calls`),
       make("ul", {}, ...part.steps.map(([name, count]) => make("li", {}, data.kernels.some((each) => each.name === name) ? link(`kernels/${where(name)}`, {}, name) : make("code", {}, name), count > 1 ? ` × ${count}` : ""))))
     : make("div", { cls: "part" }, make("b", {}, "run between"), make("ul", {}, ...part.steps.map(step)))));
   return panel("CUDA graph", ...whole.map((remark) => remarkRow(remark, true)), ...parts);
