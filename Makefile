@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint format types check test demo docs clean
+.PHONY: help venv lint format types check test demo dist docs clean
 
 help: ## list these targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
@@ -57,6 +57,9 @@ check: lint ## the quick part: lint, types, and the tests of dialects, lowering 
 
 demo: venv ## compile a small model and show its stages
 	$(BIN)/python examples/demo.py
+
+dist: venv ## build sdist and wheel in dist/, with the version of the git tag
+	$(BIN)/python -m build --no-isolation
 
 docs: venv ## build the site in build/site; warnings are errors
 	$(BIN)/mkdocs build --strict

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__version__ = "0.1.0.dev0"
+__version__: str  # of what is installed, which has it from the git tag; read when it is asked for
 
 # public name -> module that defines it, relative to this package
 _LAZY = {
@@ -27,6 +27,8 @@ _LAZY_MODULES = {"debug": ".backends.debug"}
 
 def __getattr__(name: str) -> Any:
     """Load a public name on first use; raises `AttributeError` for any other."""
+    if name == "__version__":
+        return _version()
     if name not in _LAZY and name not in _LAZY_MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
@@ -40,7 +42,16 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_LAZY_MODULES})
+    return sorted({*globals(), *_LAZY, *_LAZY_MODULES, "__version__"})
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("inductile")
+    except PackageNotFoundError:  # a checkout on the path that nobody has installed
+        return "0+unknown"
 
 
 if __name__ == "inductile":

@@ -33,6 +33,14 @@ def test_unknown_name_is_an_attribute_error() -> None:
         _ = inductile.nonsense
 
 
+def test_without_an_installation_the_version_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "inductile").symlink_to(ROOT)
+    script = "import sys; sys.path[:] = [p for p in sys.path if 'site-packages' not in p]; import inductile as i"
+    command = [sys.executable, "-S", "-c", f"{script}; print(i.__version__, '__version__' in dir(i))"]
+    done = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert done.stdout == "0+unknown True\n", done.stderr
+
+
 def test_import_under_another_name_works(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = importlib.util.spec_from_file_location("elsewhere", ROOT / "__init__.py")
     assert spec is not None and spec.loader is not None

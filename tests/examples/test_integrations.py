@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,9 +34,15 @@ CASES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
+    """Neither torch nor Accelerate, whose first use decides for the process, knows what another script set."""
     torch.compiler.reset()
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("ACCELERATE_")]:
+            patch.delenv(name)
+        yield
     torch.compiler.reset()
+    if (state := sys.modules.get("accelerate.state")) is not None:
+        state.AcceleratorState._reset_state(reset_partial_state=True)
 
 
 def test_each_script_has_a_case() -> None:
