@@ -8,6 +8,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.printer import Printer
 
+from ..dialects.format import HEADER
+
 _MAX_TEXT = 160
 
 
@@ -16,6 +18,11 @@ def module_text(module: Operation, locations: bool = False, generic: bool = Fals
     stream = StringIO()
     Printer(stream, print_generic_format=generic, print_debuginfo=locations).print_op(module)
     return stream.getvalue()
+
+
+def file_text(module: Operation, locations: bool = False, generic: bool = False) -> str:
+    """A module as a file has it: with the version of the format in front, and a newline at the end."""
+    return f"{HEADER}\n{module_text(module, locations, generic)}\n"
 
 
 def broken_module_text(module: ModuleOp, locations: bool = False) -> str:
