@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from ..dialects import host, kernel
 from ..passes.common.functions import called, kernels_of
 from ..passes.kernel.launches import written_by
-from ..passes.printing import module_text
+from ..passes.printing import file_text
 from .report.data import kernel_code
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def write_output_code(trace: Trace, module: ModuleOp, sources: Mapping[str, str]
     Its inputs are those of the first call where they were saved, else random ones.
     """
     final = "program.mlir"
-    trace.write(final, module_text(module, locations=True) + "\n")
+    trace.write(final, file_text(module, locations=True))
     kernels = [each.sym_name.data for each in module.ops if isinstance(each, kernel.FuncOp)]
     shown = {"PROGRAM": sources.get("program.py", "")}
     shown |= {f"KERNEL_{number}": kernel_code(name, sources) for number, name in enumerate(kernels)}

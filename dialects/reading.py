@@ -26,6 +26,8 @@ from xdsl.utils.mlir_lexer import (
     StringLiteral,
 )
 
+from .format import upgraded
+
 MAX_REGIONS = 100
 """Deepest nesting of regions in text; loops of a program nest a tenth as deep."""
 MAX_ATTRIBUTES = 64
@@ -158,6 +160,9 @@ class _Names(dict[str, tuple[SSAValue, ...]]):
 class Reader(Parser):
     """A parser of IR with our lexer, and limits on nesting that keep text from exhausting the stack.
 
+    It takes text of this format and of earlier ones (`format.py`).
+
+
     Lines of scalar ops that differ from one before them in the names of values alone are made as that one was.
     """
 
@@ -167,6 +172,7 @@ class Reader(Parser):
         self._alike: dict[tuple[str, str, int], _Likeness] = {}
         self._types: dict[str, TypeAttribute] = {}
         self._regions = self._attributes = 0
+        text = upgraded(text, name)
         begin = _table_of_locations(text)
         if begin < len(text):
             self._read_locations(text, begin, name)

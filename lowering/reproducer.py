@@ -14,6 +14,7 @@ from pathlib import Path
 from xdsl.passes import ModulePass
 
 from ..dialects.context import new_context
+from ..dialects.format import HEADER, upgraded
 from ..dialects.reading import Reader
 from ..errors import PassError, UserError
 from ..passes.manager import PassManager
@@ -77,6 +78,7 @@ def store_reproducer(
     reason = " ".join(str(error).split())[:500]
     header = [
         _HEADER,
+        HEADER,
         f"// pipeline: {pipeline_text(passes)}",
         f"// error: {reason}",
         f"// versions: {', '.join(f'{name} {version(name)}' for name in ('inductile', 'torch', 'xdsl'))}, "
@@ -90,7 +92,7 @@ def store_reproducer(
         handle, path = tempfile.mkstemp(prefix="inductile-", suffix=".mlir")
         os.close(handle)
     try:
-        Path(path).write_text("\n".join([*header, text]) + "\n")
+        Path(path).write_text("\n".join([*header, upgraded(text)]) + "\n")
     except OSError as failure:
         raise UserError(f"{path}: error: cannot write the reproducer: {failure.strerror}") from failure
     return path

@@ -12,6 +12,7 @@ from typing import IO
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..dialects.format import HEADER
 from .manager import Instrumentation
 from .printing import broken_module_text, module_text
 
@@ -84,7 +85,7 @@ class PrintTree(Instrumentation):
 
     def _write(self, name: str, text: str) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / name).write_text(text + "\n")
+        (self.folder / name).write_text(f"{HEADER}\n{text}\n")
 
     def before_run(self, module: ModuleOp) -> None:
         """Write the input."""

@@ -9,6 +9,8 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp, UnknownLoc
 from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
+from ..dialects.format import HEADER
+
 _MAX_TEXT = 160
 
 
@@ -26,6 +28,11 @@ def module_text(module: Operation, locations: bool = False, generic: bool = Fals
     printer.print_op(module)
     printer.print_table()
     return stream.getvalue()
+
+
+def file_text(module: Operation, locations: bool = False, generic: bool = False) -> str:
+    """A module as a file has it: with the version of the format in front, and a newline at the end."""
+    return f"{HEADER}\n{module_text(module, locations, generic)}\n"
 
 
 def broken_module_text(module: ModuleOp, locations: bool = False) -> str:

@@ -16,6 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
 
+from ..dialects.format import upgraded
 from ..errors import InductileError, PassError, UserError
 from .source import Source
 
@@ -36,12 +37,12 @@ def parse_file(context: Context, text: str, name: str, allow_effects: bool = Fal
 def read_input(path: str) -> tuple[str, str]:
     """(text, name) of a file, or of standard input for `-`."""
     try:
-        if path == "-":
-            return sys.stdin.read(), "<stdin>"
-        return Path(path).read_text(encoding="utf-8"), path
+        text, name = (sys.stdin.read(), "<stdin>") if path == "-" else (Path(path).read_text(encoding="utf-8"), path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text file"
         raise UserError(f"{path}: error: cannot read it: {reason}") from error
+    upgraded(text, name)  # one message for a file of many parts
+    return text, name
 
 
 def add_effects_flag(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:  # pyright: ignore

@@ -24,6 +24,7 @@ from xdsl.passes import ModulePass
 
 from .. import extensions
 from ..dialects.context import new_context
+from ..dialects.format import HEADER
 from ..errors import InductileError, PassError, UserError
 from ..lowering.levels import LevelWarning
 from ..lowering.pipeline import attached, cut, named_passes
@@ -176,7 +177,8 @@ class _Run:
 
     def _emit(self, module: ModuleOp) -> str:
         if not self.args.emit:
-            return module_text(module, self.args.print_locations, self.args.print_op_generic) + "\n"
+            text = module_text(module, self.args.print_locations, self.args.print_op_generic) + "\n"
+            return text if self.args.output in (None, "-") else f"{HEADER}\n{text}"
         from ..backends.targets import emit_source
 
         return emit_source(self.args.emit, module)

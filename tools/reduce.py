@@ -27,6 +27,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.context import new_context
+from ..dialects.format import HEADER, PREFIX
 from ..errors import PassError, UserError
 from ..lowering.reproducer import Replay, read_reproducer
 from ..passes.counters import counting, parse_counters
@@ -153,7 +154,8 @@ def make_test(args: argparse.Namespace, source: Source, module: ModuleOp) -> Cal
 
 def _head(text: str) -> str:
     """The comments at the head of a file: what a reproducer says, which holds for what is left of it too."""
-    return "".join(itertools.takewhile(lambda line: line.startswith("//"), text.splitlines(keepends=True)))
+    lines = itertools.takewhile(lambda line: line.startswith("//"), text.splitlines(keepends=True))
+    return "".join(f"{HEADER}\n" if line.startswith(PREFIX) else line for line in lines)
 
 
 def _keeper(output: str | None, head: str) -> Callable[[str, str], None]:
@@ -184,7 +186,7 @@ def _run(argv: Sequence[str] | None) -> int:
     source.verify(module)
     before = Size.of(module)
     test = make_test(args, source, module.clone())
-    head = _head(text) if args.run_reproducer else ""
+    head = _head(text) if args.run_reproducer else f"{HEADER}\n" if args.output else ""
     reduction = Reduction(text, name, test, _keeper(args.output, head))
     started = time.perf_counter()
     status = 0

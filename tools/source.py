@@ -59,6 +59,8 @@ class Source:
         try:
             parser = _LocatingParser(context, self.text, self.name, self._starts)
             return parser.parse_module()
+        except UserError:
+            raise
         except ParseError as error:
             raise UserError(self._message(error.span.start, error.msg)) from error
         except RecursionError as error:

@@ -228,11 +228,6 @@ HANDLERS: dict[type[Operation], Callable[..., None]] = {
 }
 
 
-def is_supported(op: type[Operation]) -> bool:
-    """Whether a scalar op has a spelling in Triton."""
-    return op in HANDLERS or _added_handler(op) is not None
-
-
 def _added_handler(op: type[Operation]) -> Callable[..., None] | None:
     """The handler of another package; a text is a spelling like those of `FLOAT`."""
     handler = extensions.table("inductile.triton").get(op)

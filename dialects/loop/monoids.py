@@ -13,16 +13,14 @@ Kind = Literal["number", "float", "integer", "i1"]
 
 @dataclass(frozen=True)
 class Monoid:
-    """An associative combination of one or several values with an identity.
+    """An associative and commutative combination of one or several values with an identity.
 
-    takes:       the kind of each value that a step yields and that the reduction returns; i1 is an integer
-    commutative: whether the order of combination is free
-    meaning:     what it computes
+    takes:   the kind of each value that a step yields and that the reduction returns; i1 is an integer
+    meaning: what it computes
     """
 
     name: str
     takes: tuple[Kind, ...]
-    commutative: bool
     meaning: str
 
     @property
@@ -49,18 +47,16 @@ _SCALED: tuple[Kind, ...] = ("float", "float")
 MONOIDS: dict[str, Monoid] = {
     m.name: m
     for m in (
-        Monoid("sum", _NUMBER, True, "x + y; identity 0 (-0.0 never arises from an empty sum)"),
-        Monoid("prod", _NUMBER, True, "x * y; identity 1"),
-        Monoid("max", _NUMBER, True, "maximum, NaN if either is NaN; identity -inf or the smallest integer"),
-        Monoid("min", _NUMBER, True, "minimum, NaN if either is NaN; identity inf or the largest integer"),
-        Monoid("any", ("i1",), True, "i1 or; identity false"),
-        Monoid("all", ("i1",), True, "i1 and; identity true"),
-        Monoid("xor", ("integer",), True, "i1 or integer exclusive or; identity 0"),
-        Monoid("argmax", _PLACE, True, "(value, i64 index) of the maximum; NaN wins, ties go to the lower index"),
-        Monoid("argmin", _PLACE, True, "(value, i64 index) of the minimum; NaN wins, ties go to the lower index"),
-        Monoid(
-            "welford", _MOMENTS, True, "(mean, m2, count): Chan's parallel combination of means and squared deviations"
-        ),
-        Monoid("logsumexp", _SCALED, True, "(m, s): running max and sum of exp(x - m), combined by rescaling"),
+        Monoid("sum", _NUMBER, "x + y; identity 0 (-0.0 never arises from an empty sum)"),
+        Monoid("prod", _NUMBER, "x * y; identity 1"),
+        Monoid("max", _NUMBER, "maximum, NaN if either is NaN; identity -inf or the smallest integer"),
+        Monoid("min", _NUMBER, "minimum, NaN if either is NaN; identity inf or the largest integer"),
+        Monoid("any", ("i1",), "i1 or; identity false"),
+        Monoid("all", ("i1",), "i1 and; identity true"),
+        Monoid("xor", ("integer",), "i1 or integer exclusive or; identity 0"),
+        Monoid("argmax", _PLACE, "(value, i64 index) of the maximum; NaN wins, ties go to the lower index"),
+        Monoid("argmin", _PLACE, "(value, i64 index) of the minimum; NaN wins, ties go to the lower index"),
+        Monoid("welford", _MOMENTS, "(mean, m2, count): Chan's parallel combination of means and squared deviations"),
+        Monoid("logsumexp", _SCALED, "(m, s): running max and sum of exp(x - m), combined by rescaling"),
     )
 }

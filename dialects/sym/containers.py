@@ -10,7 +10,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, BaseParser
 from xdsl.printer import Printer
 
-from .expr import Expr, const
+from .expr import Expr
 from .parse import parse_expr
 
 Axis = tuple[str, Expr]
@@ -83,11 +83,6 @@ class MapAttr(Data[tuple[Expr, ...]]):
     def of(*exprs: Expr) -> MapAttr:
         """The attribute for the given expressions; equal arguments give the same object."""
         return MapAttr(exprs)
-
-    @staticmethod
-    def of_ints(values: Iterable[int]) -> MapAttr:
-        """The attribute for constant expressions."""
-        return MapAttr.of(*(const(v) for v in values))
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> tuple[Expr, ...]:

@@ -233,8 +233,3 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "add": (add_integer_zero,),
     "sub": (add_integer_zero,),
 }
-
-
-def rule_names() -> list[str]:
-    """Names of all rules, for listings."""
-    return sorted({rule.__name__ for rules in RULES.values() for rule in rules})

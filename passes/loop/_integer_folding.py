@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation
 
 from ...dialects import scalar
@@ -91,6 +92,22 @@ _COMPARISONS: dict[int, Callable[[Expr, Expr, Ranges], bool | None]] = {
     4: lambda x, y, r: _less(y, x, r),
     5: lambda x, y, r: _not(_less(x, y, r)),
 }
+
+
+#: what is true where a comparison is not. Of floats that of an ordered one is unordered: NaN < x is false
+_OPPOSITE_INTEGERS = {0: 1, 2: 5, 3: 4, 6: 9, 7: 8}
+_OPPOSITE_FLOATS = {0: 15, 1: 13, 2: 12, 3: 11, 4: 10, 5: 9, 6: 8, 7: 14}
+_OPPOSITE = {
+    kind: table | {second: first for first, second in table.items()}
+    for kind, table in ((arith.CmpiOp, _OPPOSITE_INTEGERS), (arith.CmpfOp, _OPPOSITE_FLOATS))
+}
+
+
+def opposite_comparison(op: arith.CmpiOp | arith.CmpfOp) -> Operation:
+    """A comparison that is true where another one is false."""
+    predicate = IntegerAttr(_OPPOSITE[type(op)][op.predicate.value.data], i64)
+    properties = {**op.properties, "predicate": predicate}
+    return type(op).create(operands=tuple(op.operands), result_types=tuple(op.result_types), properties=properties)
 
 
 def decide(predicate: int, x: Expr, y: Expr, ranges: Ranges) -> bool | None:

@@ -22,7 +22,7 @@ from ..counters import counter
 from ._accesses import access_of, body_ops, map_of, set_access
 from ._axis_tables import AxisTables
 from ._digital_lines import line_through
-from ._integer_folding import ARITHMETIC, decide, is_small
+from ._integer_folding import ARITHMETIC, decide, is_small, opposite_comparison
 
 #: debug counter, asked for each change of an op; that of the pass, which other passes share that simplify a nest
 COUNTER = "loop-simplify-indices"
@@ -36,7 +36,8 @@ class SimplifyIndices(ModulePass):
     precondition:  none; behind `loop-eliminate-views` more is seen
     guarantee:     maps and `loop.index` are simplified for the points of their domain. Integer arithmetic on indices
                    and constants is a `loop.index`; comparisons that ranges decide are constants; so are `select`s,
-                   masks and asserts on them. A dynamic index that is an expression is part of the map.
+                   masks and asserts on them. `select c, true, false` is c, and the negation of a comparison is the
+                   opposite one. A dynamic index that is an expression is part of the map.
                    An integer converted from what is computed of one axis with few points, in floating point too, is
                    the expression `(a*i + b) floordiv c`, clamped, that has its values at all points
                    (`_axis_tables.py`, `_digital_lines.py`); comparisons that are the same at all points are
@@ -195,8 +196,60 @@ class _Body:
             self.forward(op, x if known.as_int() else y)
         elif x is y:
             self.forward(op, x)
+        elif x.type == i1 and x in self.known and y in self.known:
+            self.select_truth(op, condition)
         elif type(x.owner) is arith.SelectOp and x.owner.operands[0] is condition:
             op.operands[1] = x.owner.operands[1]  # what this select chooses, that one has chosen as well
+
+    def select_truth(self, op: Operation, condition: SSAValue) -> None:
+        """`select c, true, false == c`, `select c, false, true == not c`, of two equal ones that one."""
+        _, x, y = op.operands
+        first, second = self.known[x].as_int(), self.known[y].as_int()
+        if first == second:
+            self.forward(op, x)
+        elif first:
+            self.forward(op, condition)
+        elif not self.negate(op, condition):
+            self.insert(op, arith.XOrIOp.create(operands=(condition, y), result_types=(i1,)))
+
+    def exclusive_or(self, op: Operation) -> None:
+        """`xor x, false == x`; `xor x, true == not x`, of a comparison the opposite one."""
+        for value, other in (op.operands, op.operands[::-1]):
+            known = self.known.get(value)
+            if known is None or value.type != i1:
+                continue
+            if known.as_int():
+                self.negate(op, other)
+            else:
+                self.forward(op, other)
+            return
+
+    def negate(self, op: Operation, value: SSAValue) -> bool:
+        """Replace an op by the opposite of a condition, where that costs no op more; whether it does not."""
+        owner = value.owner
+        if isinstance(owner, arith.XOrIOp):
+            inner = next((x for x, y in (owner.operands, owner.operands[::-1]) if self.is_true(y)), None)
+            if inner is not None:
+                self.forward(op, inner)
+            return inner is not None
+        opposite = opposite_comparison(owner) if isinstance(owner, arith.CmpiOp | arith.CmpfOp) else None
+        if opposite is not None:
+            self.insert(op, opposite)
+        return opposite is not None
+
+    def is_true(self, value: SSAValue) -> bool:
+        """Whether an i1 is certainly true."""
+        known = self.known.get(value)
+        return known is not None and value.type == i1 and known.as_int() == 1
+
+    def insert(self, op: Operation, new: Operation) -> None:
+        """Replace an op by a new one."""
+        if counter(COUNTER):
+            new.location = op.location
+            block = op.parent
+            assert isinstance(block, Block)
+            block.insert_op_before(new, op)
+            _forward(op, new.results[0])
 
     def check(self, op: Operation) -> None:
         known = self.known.get(op.operands[0])
@@ -293,6 +346,7 @@ _RULES: dict[type[Operation], Callable[[_Body, Operation], None]] = {
     arith.SelectOp: _Body.select,
     arith.AndIOp: _Body.logic,
     arith.OrIOp: _Body.logic,
+    arith.XOrIOp: _Body.exclusive_or,
     AssertOp: _Body.check,
     IndexOp: _Body.index,
     LoadOp: _Body.load,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
-from ....dialects.sym import ZERO, Expr, as_expr, prove_nonneg, smax, smin
+from ....dialects.sym import ZERO, Expr, as_expr, prove_nonneg, smax
 from ..nests import (
     LoopBuilder,
     Shape,
@@ -109,11 +109,6 @@ def _swapped(axes: Sequence[Expr], first: int, second: int) -> list[Expr]:
 def slice_start(b: LoopBuilder, start: int | Expr | None, size: Expr) -> Expr:
     """Where a slice begins; one that begins behind the end is empty."""
     return ZERO if start is None else wrapped(b, start, size)
-
-
-def slice_end(b: LoopBuilder, end: int | Expr | None, size: Expr) -> Expr:
-    """Where a slice ends, at most the size."""
-    return size if end is None else smin(wrapped(b, end, size), size)
 
 
 def _sliced(b: LoopBuilder, call: Call, shape: Shape, axes: tuple[Expr, ...]) -> list[Expr]:
