@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -77,11 +78,11 @@ def dot_of(module: ModuleOp) -> str:
         for argument in function.body.block.args:
             node = f"{name}_arg{argument.index}"
             makers[argument] = node
-            lines.append(f'  {node} [label="%{argument.name_hint or argument.index}", shape=oval]')
+            lines.append(f"  {node} [label={json.dumps(f'%{argument.name_hint or argument.index}')}, shape=oval]")
         for op, node in number.items():
             if isinstance(op, host.FreeOp):
                 continue
-            lines.append(f'  {node} [label="{_label(op)}"]')
+            lines.append(f"  {node} [label={json.dumps(_label(op))}]")
             for operand in op.operands:
                 if operand in makers:
                     lines.append(f"  {makers[operand]} -> {node}")
