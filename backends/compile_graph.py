@@ -112,7 +112,8 @@ def _compile(
     trace = Trace.of(config, kind)
     if trace is not None:
         trace.about(graph, config)
-    observer = Observer(kind, trace if config.trace_enabled else None, config.trace_graph_diagram)
+    in_folder = config.trace_enabled or config.trace_graph_diagram
+    observer = Observer(kind, trace if in_folder else None, config.trace_graph_diagram)
     observer.show_graph(graph)
     tell_of_foreign_lowerings(graph)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from ..dialects import host, kernel
 from ..passes.common.functions import called, kernels_of
 from ..passes.kernel.launches import written_by
 from ..passes.printing import file_text
-from .report.data import kernel_code
+from .report.data import argument_names, kernel_code
 
 if TYPE_CHECKING:
     from .trace import Trace
@@ -72,19 +73,19 @@ def dot_of(module: ModuleOp) -> str:
     lines = ["digraph {", "  node [shape=box, fontname=monospace]"]
     for function in [op for op in module.ops if isinstance(op, host.FuncOp)]:
         name = function.sym_name.data
-        number = {op: f"{name}_{k}" for k, op in enumerate(function.body.block.ops)}
+        block = function.body.block
         makers: dict[SSAValue, str] = {}
-        for argument in function.body.block.args:
-            node = f"{name}_arg{argument.index}"
-            makers[argument] = node
-            lines.append(f'  {node} [label="%{argument.name_hint or argument.index}", shape=oval]')
-        for op, node in number.items():
-            if isinstance(op, host.FreeOp):
+        for argument, text in zip(block.args, argument_names(block), strict=True):
+            if argument.first_use is not None:
+                makers[argument] = f"{name}_arg{argument.index}"
+                lines.append(f"  {makers[argument]} [label={json.dumps(text)}, shape=oval]")
+        for number, op in enumerate(block.ops):
+            if isinstance(op, host.FreeOp | host.EmptyOp):
                 continue
-            lines.append(f'  {node} [label="{_label(op)}"]')
-            for operand in op.operands:
-                if operand in makers:
-                    lines.append(f"  {makers[operand]} -> {node}")
+            node = f"{name}_{number}"
+            lines.append(f"  {node} [label={json.dumps(_label(op))}]")
+            feeding = dict.fromkeys(makers[operand] for operand in op.operands if operand in makers)
+            lines += [f"  {maker} -> {node}" for maker in feeding]
             makers.update(dict.fromkeys(_written(op, kernels), node))
     return "\n".join([*lines, "}"]) + "\n"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from torch._dynamo import utils
@@ -33,6 +34,11 @@ def record_artifact(name: str, payload: Any) -> None:
     """A record that tlparse lists under its name."""
     encoding = "string" if isinstance(payload, str) else "json"
     record("artifact", {"name": f"{NAME}_{name}", "encoding": encoding}, payload)
+
+
+def record_link(name: str, page: Path) -> None:
+    """A record that tlparse lists as a link to a file."""
+    trace_structured("link", lambda: {"name": f"{NAME}_{name}", "url": page.absolute().as_uri()}, expect_trace_id=False)
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from ..passes.counters import active
 from ..passes.instrumentation import PrintTree
 from ..passes.manager import Instrumentation
 from ..passes.timing import Timing
+from . import torch_trace
 from .config import Config
 from .report import Report
 from .torch_debug import torch_debug_folder
@@ -146,6 +147,8 @@ class Trace(Instrumentation):
         for name, text in sources.items():
             self.write(name, text)
         self.report.add_program(module, sources)
+        if torch_trace.is_traced():
+            torch_trace.record_link(f"{self.folder.name}_report", self.report.path)
 
     def watch_calls(self, compiled: BoxedFunction, constants: Sequence[Any], config: Config) -> BoxedFunction:
         """`compiled`, which saves the inputs of its first call where the option or INDUCTILE_TRACE_INPUTS asks."""

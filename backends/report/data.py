@@ -72,9 +72,9 @@ def _nodes(block: Block, kernels: Mapping[str, kernel.FuncOp], places: Places) -
         nodes.append({"label": label, "kind": kind, "type": shown, "inputs": feeding, "at": where})
         makers.update(dict.fromkeys(made, number))
 
-    for argument in block.args:
+    for argument, name in zip(block.args, argument_names(block), strict=True):
         if argument.first_use is not None:
-            add(f"%{argument.name_hint or argument.index}", "argument", (), (argument,), None)
+            add(name, "argument", (), (argument,), None)
     for op in block.ops:
         if isinstance(op, host.FreeOp | host.EmptyOp):
             continue
@@ -93,6 +93,20 @@ def _nodes(block: Block, kernels: Mapping[str, kernel.FuncOp], places: Places) -
             is_view = isinstance(op, host.ViewOp) or (isinstance(op, AtenOp) and op.schema.is_view)
             add(op.name, "view" if is_view else "op", inside, (*op.results, *_overwritten(op)), op)
     return nodes
+
+
+def argument_names(block: Block) -> list[str]:
+    """The arguments of a function as its text names them: hints that repeat have numbers."""
+    seen: dict[str, int] = {}
+    names: list[str] = []
+    for argument in block.args:
+        hint = argument.name_hint
+        if hint is None:
+            names.append(f"%{argument.index}")
+            continue
+        names.append(f"%{hint}_{seen[hint]}" if hint in seen else f"%{hint}")
+        seen[hint] = seen.get(hint, 0) + 1
+    return names
 
 
 def _overwritten(op: Operation) -> list[SSAValue]:

@@ -115,6 +115,9 @@ def test_structured_trace(switched_on: tuple[Path, str]) -> None:
     assert any(each.get("inductor_output_code") == {"filename": "inference.py"} for each in records)
     assert any("inductor_post_grad_graph" in each for each in records)
     assert any("inductor_pre_grad_graph" in each for each in records)
+    (link,) = [each["link"] for each in records if "link" in each][:1]
+    assert link["name"] == "inductile_inference_0_report"
+    assert Path(link["url"].removeprefix("file://")).read_text().startswith("<!doctype html>")
     assert all("frame_id" in each for each in records if "inductor_output_code" in each)
 
 
