@@ -19,6 +19,8 @@ _LAZY = {
     "list_mode_options": ".backends.config",
     "backend": ".backends.torch_compile",
     "explain": ".backends.explain",
+    "package": ".backends.packages.make",
+    "load_package": ".backends.packages.load",
 }
 # public modules
 _LAZY_MODULES = {"debug": ".backends.debug"}
