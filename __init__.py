@@ -20,6 +20,8 @@ _LAZY = {
     "backend": ".backends.torch_compile",
     "explain": ".backends.explain",
     "autotune_backends": ".backends.selection.autotune",
+    "package": ".backends.packages.make",
+    "load_package": ".backends.packages.load",
 }
 # public modules
 _LAZY_MODULES = {"debug": ".backends.debug"}

@@ -4,9 +4,10 @@
 |---------------|----------------------------------------------------------------------------------------------|
 | `front.py`    | looks a graph up before anything of the compiler is imported, else compiles and stores       |
 | `key.py`      | what of a graph, its inputs and the state of torch decides about the compiled code            |
-| `overrides.py` | who has changed what operators of torch mean                                                 |
+| `overrides.py`| who has changed what operators of torch mean                                                  |
 | `identity.py` | what of this machine and of what is installed does                                            |
 | `freeze.py`   | a compiled graph as data                                                                      |
+| `frozen.py`   | host programs as data, and back                                                               |
 | `thaw.py`     | and back, without the compiler                                                                |
 | `store.py`    | files, each of which this user alone may have written                                         |
 | `private.py`  | what all that needs of torch                                                                  |

@@ -24,9 +24,10 @@ from ..host import runtime
 from ..host.arena import Arena
 from ..host.copies import OnCopies
 from ..host.executable import HostProgram
+from .frozen import FrozenKernel, FrozenProgram, Recipe
 from .identity import code_version, processor_digest
 from .key import NotCacheableError
-from .thaw import FrozenGraph, FrozenKernel, FrozenProgram, Recipe
+from .thaw import FrozenGraph
 
 if TYPE_CHECKING:
     from ..runnable import RunnableGraph
@@ -138,7 +139,7 @@ def _table(table: Any, entries: Mapping[int, str]) -> tuple[tuple[str, tuple[int
 
 
 def _place(value: Any) -> tuple[str, str] | None:
-    """Module and name under which a function of torch, or of ours, is found again."""
+    """Module and name under which a function of torch, of Python's operators, or of ours, is found again."""
     name = getattr(value, "__name__", None)
     if not isinstance(name, str):
         return None
@@ -150,7 +151,7 @@ def _place(value: Any) -> tuple[str, str] | None:
     candidates += [("torch", f"Tensor.{name}")]
     ours = __name__.partition(".")[0]
     for module, path in candidates:
-        if module.partition(".")[0] not in ("torch", ours) or module not in sys.modules:
+        if module.partition(".")[0] not in ("torch", "_operator", "math", ours) or module not in sys.modules:
             continue
         try:
             found = functools.reduce(getattr, path.split("."), sys.modules[module])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import importlib
 import pickle
-import struct
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,37 +15,11 @@ import torch
 
 from ...errors import UserError
 from ..c_like.cache import cache_dir, keep_library, write_entry
-from ..c_like.calls import Entry, Failure, launch_table
 from ..c_like.loaded import address_in, find_kernel
 from ..graph_report import GraphReport, keep_report
-from ..host.arena import shared_arena
-from ..host.copies import OnCopies
-from ..host.executable import HostProgram
 from ..runnable import Outputs, RunnableGraph
+from .frozen import FrozenKernel, FrozenProgram, make_program
 from .identity import code_version, processor_digest
-
-Recipe = tuple[str, Any]
-"""What an object is, and what it is made from; see `_RECIPES`."""
-
-
-@dataclass(frozen=True)
-class FrozenKernel:
-    """A kernel by its key in the cache, the file that it is in, and the C name of its entry."""
-
-    key: str
-    library: str
-    symbol: str
-
-
-@dataclass(frozen=True)
-class FrozenProgram:
-    """A host program: its texts, and recipes for what they name."""
-
-    source: str
-    watched: str
-    recipes: dict[str, Recipe]
-    parts: dict[str, FrozenProgram]
-    called: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -73,6 +44,10 @@ class FrozenGraph:
     made_by: str
     processor: str
     libraries: dict[str, bytes]
+
+    def texts(self) -> dict[str, str]:
+        """The texts of kernels, by names of files."""
+        return _unpacked(self.cold)[0]
 
 
 class ColdTexts(Mapping[str, str]):
@@ -118,7 +93,7 @@ class StoredGraph(RunnableGraph):
         if data.made_by != code_version():
             raise UserError("the graph was compiled by another version of inductile", "compile it again")
         kernels = load_kernels(data)
-        program = _program(data.program, kernels)
+        program = make_program(data.program, kernels)
         program.sources = ColdTexts(program.sources, data.cold)  # pyright: ignore[reportAttributeAccessIssue]
         report = data.report
         report.sources = program.sources
@@ -155,42 +130,3 @@ def _embedded(data: FrozenGraph, folder: Path) -> dict[str, int]:
             write_entry(folder, each.key, path, each.symbol)
             found[name] = address_in(path, each.symbol)
     return found
-
-
-def _program(data: FrozenProgram, kernels: Mapping[str, int]) -> HostProgram:
-    namespace = {name: _RECIPES[kind](made_from, kernels) for name, (kind, made_from) in data.recipes.items()}
-    for name, value in namespace.items():
-        if isinstance(value, _AddressOf):
-            namespace[name] = ctypes.addressof(namespace[value.table][0])
-    parts = {name: _program(part, kernels) for name, part in data.parts.items()}
-    return HostProgram(data.source, namespace, {}, (), parts, data.called, data.watched)
-
-
-@dataclass(frozen=True)
-class _AddressOf:
-    """Stands for the address of a table until that is there."""
-
-    table: str
-
-
-def _table(launches: Any, kernels: Mapping[str, int]) -> tuple[object, ...]:
-    return launch_table([kernels[name] for name, _ in launches], [places for _, places in launches])
-
-
-def _object(place: tuple[str, str]) -> Any:
-    module, path = place
-    return functools.reduce(getattr, path.split("."), importlib.import_module(module))
-
-
-_RECIPES: dict[str, Callable[[Any, Mapping[str, int]], Any]] = {
-    "plain": lambda value, _: value,
-    "op": lambda names, _: functools.reduce(getattr, names, torch.ops),
-    "arena": lambda *_: shared_arena(),
-    "failure": lambda errors, _: Failure(errors),
-    "copies": lambda parts, _: OnCopies(*parts),
-    "entry": lambda name, kernels: Entry(kernels[name]).call,
-    "pack": lambda layout, _: struct.Struct(layout).pack,
-    "table": _table,
-    "address": lambda table, _: _AddressOf(table),
-    "object": lambda place, _: _object(place),
-}

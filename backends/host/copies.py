@@ -6,11 +6,11 @@ Apart, because programs from the cache load nothing of the emitters.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
-from torch._dynamo.utils import counters
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,8 @@ class OnCopies:
     def __call__(self, run: Run, args: list[Any]) -> list[Any]:
         """The results; inputs that were written are copied back."""
         carrying = carrying_now(args)
-        counters["inductile"]["inputs copied for their negative or conjugate bit"] += len(carrying)
+        if (dynamo := sys.modules.get("torch._dynamo.utils")) is not None:  # a package runs without it
+            dynamo.counters["inductile"]["inputs copied for their negative or conjugate bit"] += len(carrying)
         if not self._told:
             self._told = True
             log.warning(

@@ -1,0 +1,104 @@
+"""The file of a package: a zip of members that are stored as they are, with their sizes and digests in one of them.
+
+Members are found by name and compared with what `package.json` says before anything is made of them, so that damage is
+one message. That is no signature: whoever can change the file can change what it says too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import mmap
+import os
+import struct
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...errors import UserError
+
+INDEX = "package.json"
+WEIGHTS = "weights.bin"
+ALIGNMENT = 64
+"""Of the bytes of weights in the file, which tensors are made of without a copy."""
+_MOST = 64 << 20
+"""Bytes of the index."""
+_TIME = (1980, 1, 1, 0, 0, 0)
+"""Of all members: equal programs make equal files."""
+_LOCAL, _PADDING = 30, 0xD935
+"""Bytes of the fixed part of a member's head, and the kind of an extra field that is padding."""
+
+
+def damaged(path: Path, reason: object) -> UserError:
+    """The error for a file that is not whole."""
+    return UserError(f"the package {path} is damaged: {reason}", "copy it again, or make it again")
+
+
+def write_archive(path: Path, index: dict[str, Any], members: Mapping[str, bytes]) -> None:
+    """Write a package; whoever reads the path sees all of it, or what was there before."""
+    index["files"] = {name: [len(data), hashlib.sha256(data).hexdigest()] for name, data in members.items()}
+    handle, partial = tempfile.mkstemp(dir=path.absolute().parent, prefix=".tmp-")
+    try:
+        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            for name, data in {INDEX: json.dumps(index, indent=1).encode(), **members}.items():
+                info = zipfile.ZipInfo(name, _TIME)
+                info.external_attr = 0o644 << 16
+                here = file.tell() + _LOCAL + len(name) + 4
+                info.extra = struct.pack("<HH", _PADDING, -here % ALIGNMENT) + bytes(-here % ALIGNMENT)
+                archive.writestr(info, data)
+        Path(partial).chmod(0o666 & ~_umask())
+        os.replace(partial, path)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+class Archive:
+    """A package that was opened; its members are checked when they are read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                # private: programs write to buffers, and the file stays as it is
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if size else b""
+                with contextlib.closing(zipfile.ZipFile(file)) as archive:
+                    self._members = {each.filename: each for each in archive.infolist()}
+                    self.index = self._read_index(archive)
+        except OSError as error:
+            raise UserError(f"the package {path} cannot be read: {error.strerror}", "name another file") from error
+        except (zipfile.BadZipFile, ValueError, KeyError, TypeError, RecursionError, NotImplementedError) as error:
+            raise damaged(path, error) from error
+
+    def _read_index(self, archive: zipfile.ZipFile) -> dict[str, Any]:
+        if INDEX not in self._members or self._members[INDEX].file_size > _MOST:
+            raise ValueError("it has no index")
+        index = json.loads(archive.read(INDEX))
+        if not isinstance(index, dict) or not isinstance(index.get("files"), dict):
+            raise ValueError("its index says nothing of its members")
+        return index
+
+    def read(self, name: str) -> memoryview:
+        """The bytes of a member, in memory of the process that the file fills. UserError for damage."""
+        expected, found = self.index["files"].get(name), self._members.get(name)
+        if expected is None or found is None or found.compress_type != zipfile.ZIP_STORED:
+            raise damaged(self.path, f"{name} is missing")
+        whole = memoryview(self._map)
+        head = whole[found.header_offset : found.header_offset + _LOCAL]
+        if len(head) != _LOCAL:
+            raise damaged(self.path, f"{name} ends early")
+        start = found.header_offset + _LOCAL + sum(struct.unpack("<HH", head[26:30]))
+        content = whole[start : start + found.file_size]
+        if [len(content), hashlib.sha256(content).hexdigest()] != expected:
+            raise damaged(self.path, f"{name} is not what it was")
+        return content

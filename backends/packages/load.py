@@ -1,0 +1,170 @@
+"""Reading a package: a program that is called with real tensors. Loads neither Dynamo nor the compiler."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from ...errors import InductileError, UserError
+from ...lowering.fx_arrangements import Arrangement
+from ..c_like.cache import keep_library, private_dir
+from ..c_like.loaded import address_in
+from ..graph_cache.frozen import make_program
+from .archive import WEIGHTS, Archive, damaged
+from .inputs import Conditions, ConstantInput, TensorInput, input_of
+from .needs import check_needs
+from .plain import decode, decode_program
+from .weights import tensors_in
+
+
+class Package:
+    """A loaded package: call it as the exported module. Gradients are not computed.
+
+    path:       the file
+    index:      what the file says of itself
+    conditions: what has to hold of inputs
+    """
+
+    def __init__(self, path: Path, index: dict[str, Any], program: Any, tensors: Mapping[str, torch.Tensor]) -> None:
+        self.path, self.index = path, index
+        bounds = {name: (low, high) for name, (low, high) in index["bounds"].items()}
+        self.conditions = Conditions(tuple(map(input_of, index["inputs"])), bounds, tuple(index["relations"]))
+        self._passed = [n for n, each in enumerate(self.conditions.inputs) if not isinstance(each, ConstantInput)]
+        self._tensors = dict(tensors)
+        self._weights = [tensors[name] for name in index["weights"]]
+        self._constants = [tensors[name] for name in index["constants"]]
+        self._arrangements = [Arrangement(*decode(each)) for each in index["arrangements"]]
+        self._outputs = None if index["outputs"] is None else decode(index["outputs"])
+        self._taken = pytree.treespec_loads(index["taken"])
+        self._returned = pytree.treespec_loads(index["returned"])
+        self._program = program
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The outputs. UserError for inputs that the program was not compiled for."""
+        given = self._flat(args, kwargs)
+        symbols = self.conditions.bind(given)
+        with torch.no_grad():
+            taken = list(given)
+            copied: list[tuple[torch.Tensor, torch.Tensor]] = []
+            for number, each in enumerate(self.conditions.inputs):
+                if isinstance(each, TensorInput):
+                    taken[number] = each.arranged(given[number], symbols)
+                    if each.written and taken[number] is not given[number]:
+                        copied.append((given[number], taken[number]))
+            results = self._run([*self._weights, *[taken[number] for number in self._passed]])
+            for original, copy in copied:
+                original.copy_(copy)
+        return pytree.tree_unflatten(results, self._returned)
+
+    def _run(self, arguments: list[Any]) -> list[Any]:
+        for each in self._arrangements:
+            arguments[each.position] = each.of(arguments[each.position])
+        results = self._program.run([*arguments, *self._constants])
+        if self._outputs is None:
+            return list(results)
+        return [results[each] if is_result else each for is_result, each in self._outputs]
+
+    def _flat(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        expected = self._taken.children()[1].context if self._taken.num_children == 2 else []
+        ordered = {name: kwargs[name] for name in expected if name in kwargs} | dict(kwargs)
+        flat, found = pytree.tree_flatten((tuple(args), ordered))
+        if found != self._taken:
+            positional = self._taken.children()[0].num_children
+            raise UserError(
+                f"the call has {len(args)} positional inputs and {sorted(kwargs)}, of other structure than the export: "
+                f"{positional} positional and {sorted(expected)}, {', '.join(map(str, self.conditions.inputs))}",
+                "call as the example inputs of the export were given",
+            )
+        return flat
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """Parameters, buffers and constants by name, as they are now. They are those that calls read and write."""
+        return dict(self._tensors)
+
+    def __str__(self) -> str:
+        needs = self.index["needs"]
+        lines = [f"{self.path}: inductile {needs['inductile']}, torch {needs['torch']}, {needs['machine']}"]
+        lines += [f"  input  {each}" for each in self.conditions.inputs]
+        lines += [f"  output {each}" for each in self.index["results"]]
+        lines += [
+            f"  {name} in {low} to {'any' if high is None else high}"
+            for name, (low, high) in self.conditions.bounds.items()
+        ]
+        return "\n".join(lines)
+
+
+def load_package(path: str | os.PathLike[str], *, weights: Mapping[str, torch.Tensor] | None = None) -> Package:
+    """Load what `inductile.package` wrote, and return it as a callable.
+
+        model = inductile.load_package("model.pt2i")
+        model(x)
+
+    weights: tensors by the names of the state dictionary, where the file has none, or instead of those that it has
+
+    **The file is code**: machine code and the text of a program. Load only what you would run. Digests in it find
+    damage, and no intent. No compiler is needed, and Dynamo is not loaded.
+
+    Raises UserError for a file that is damaged, that was made by other versions, or for another processor.
+    """
+    archive = Archive(Path(path))
+    with _telling_damage(archive.path):
+        index = archive.index
+        check_needs(index["needs"], archive.path)
+        tensors = tensors_in(index["tensors"], archive.read(WEIGHTS))
+        tensors |= _given(index, tensors, weights or {})
+        addresses = {name: _address(archive, member, symbol) for name, (member, symbol) in index["kernels"].items()}
+        program = make_program(decode_program(index["program"]), addresses)
+        return Package(archive.path, index, program, tensors)
+
+
+@contextmanager
+def _telling_damage(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except InductileError:
+        raise
+    except Exception as error:
+        raise damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+def _address(archive: Archive, member: str, symbol: str) -> int:
+    """Where a kernel is in memory: its library lies in a folder of this process, under the name of its content."""
+    library = keep_library(private_dir("packages"), bytes(archive.read(member)))
+    try:
+        return address_in(library, symbol)
+    except OSError as error:
+        remedy = "install what is missing (libgomp1 for libgomp.so.1), or set TMPDIR to a folder that may hold programs"
+        raise UserError(f"kernels of the package {archive.path} do not load: {error}", remedy) from error
+
+
+def _given(
+    index: dict[str, Any], inside: Mapping[str, torch.Tensor], weights: Mapping[str, torch.Tensor]
+) -> dict[str, torch.Tensor]:
+    """Weights that the caller brings. UserError for one that is missing, unknown, or of another kind."""
+    apart: Mapping[str, Any] = index["apart"]
+    missing = sorted(apart.keys() - weights.keys())
+    if missing:
+        raise UserError(f"the package has no weights inside, and {', '.join(missing)} are not given", "give weights=")
+    found: dict[str, torch.Tensor] = {}
+    for name, tensor in weights.items():
+        if name not in apart and name not in inside:
+            raise UserError(f"the package has no tensor {name!r}", f"known: {', '.join([*apart, *inside])}")
+        if name in apart:
+            dtype, shape, stride = decode(apart[name]["dtype"]), apart[name]["shape"], apart[name]["stride"]
+        else:
+            dtype, shape, stride = inside[name].dtype, list(inside[name].shape), list(inside[name].stride())
+        here = (tensor.dtype, list(tensor.shape), tensor.device.type)
+        if here != (dtype, shape, "cpu"):
+            problem = f"the tensor {name} is {here[0]}{here[1]} on {here[2]}, the package takes {dtype}{shape} on cpu"
+            raise UserError(problem, "give a tensor of that kind")
+        plain = tensor.detach()
+        if list(plain.stride()) != stride:
+            plain = torch.empty_strided(shape, stride, dtype=dtype).copy_(plain)
+        found[name] = plain
+    return found

@@ -1,0 +1,266 @@
+"""Making a package: an exported program is compiled as an inference graph, and written as data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind, TensorArgument
+from torch.fx import GraphModule, Node
+from torch.utils import _pytree as pytree
+
+from ...errors import UserError
+from ..compile_graph import compile_graph
+from ..config import Config
+from ..graph_cache.freeze import freeze
+from ..graph_cache.key import NotCacheableError
+from ..graph_cache.thaw import FrozenGraph
+from ..runnable import RunnableGraph
+from ..torch_compile import chosen_decompositions
+from ..torch_settings import torch_settings
+from .archive import WEIGHTS, write_archive
+from .needs import needs_of_this
+from .plain import encode, encode_program
+from .sizes import Size, size_of, symbols_in
+from .weights import flatten
+
+_ATEN: Any = torch.ops.aten
+_WRITES = {OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION, getattr(OutputKind, "PARAMETER_MUTATION", None)}
+_WEIGHTS = {InputKind.PARAMETER, InputKind.BUFFER}
+
+
+def package(
+    program: ExportedProgram,
+    path: str | os.PathLike[str],
+    *,
+    weights: bool = True,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Path:
+    """Compile an exported program into one file, which `load_package` runs without a compiler; the path.
+
+        exported = torch.export.export(model, (x,), dynamic_shapes={"x": {0: torch.export.Dim("batch")}})
+        inductile.package(exported, "model.pt2i")
+
+    weights: whether parameters and buffers lie in the file; else whoever loads it brings them
+    mode, options: those of torch.compile
+
+    The file is for this kind of processor, this torch and this inductile, and says so where it meets others. Programs
+    for a CPU can be packaged. Raises UserError for what cannot, with the reason.
+    """
+    config = Config.resolve(mode, options, torch_settings())
+    for name in ("freezing", "cudagraphs"):
+        if getattr(config, name):
+            raise UserError(f"a package cannot have {name}", f"leave the option {name} out")
+    with torch.no_grad():
+        lowered = program.run_decompositions(_decompositions(config))
+        graph, written = _with_writes(lowered)
+        examples = [node.meta["val"] for node in graph.graph.find_nodes(op="placeholder")]
+        compiled = compile_graph(graph, examples, config, "inference")
+    target = Path(path)
+    frozen = _frozen(compiled)
+    index, members = _contents(lowered, frozen, graph, written, weights)
+    try:
+        write_archive(target, index, members)
+    except OSError as error:
+        raise UserError(f"the package {target} cannot be written: {error.strerror}", "name another place") from error
+    return target
+
+
+def _decompositions(config: Config) -> dict[Any, Any]:
+    """Our own table, and all that torch always takes apart outside of an export."""
+    always = {
+        operator: function
+        for operator, function in torch.export.default_decompositions().items()
+        if torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), "CompositeImplicitAutograd")
+    }
+    return always | chosen_decompositions(config)
+
+
+def _with_writes(program: ExportedProgram) -> tuple[GraphModule, set[str]]:
+    """The graph that writes to its inputs itself and returns what users see; the names of inputs that it writes."""
+    module = program.graph_module
+    graph = module.graph
+    signature = program.graph_signature
+    output = graph.output_node()
+    placeholders = {node.name: node for node in graph.find_nodes(op="placeholder")}
+    by_target = {spec.target: spec.arg.name for spec in signature.input_specs if spec.target is not None}
+    returned: list[Any] = []
+    written: list[tuple[str, Any]] = []
+    for spec, value in zip(signature.output_specs, output.args[0], strict=True):  # type: ignore[arg-type]
+        if spec.kind is OutputKind.USER_OUTPUT:
+            returned.append(value)
+        elif spec.kind in _WRITES and spec.target is not None:
+            written.append((str(by_target.get(spec.target, spec.target)), value))
+        else:
+            raise UserError(
+                f"a program with an output of the kind {spec.kind.name} cannot be packaged", "export for inference"
+            )
+    with graph.inserting_before(output):
+        values = [_apart(graph, value) for _, value in written]
+        for (name, _), value in zip(written, values, strict=True):
+            copy = graph.call_function(_ATEN.copy_.default, (placeholders[name], value))
+            copy.meta["val"] = placeholders[name].meta["val"]
+    output.args = (tuple(returned),)
+    for spec in signature.input_specs:
+        if isinstance(spec.arg, ConstantArgument):  # what it says has been traced
+            graph.erase_node(placeholders[spec.arg.name])
+    module.recompile()
+    return module, {name for name, _ in written}
+
+
+def _apart(graph: torch.fx.Graph, value: Node) -> Node:
+    """A value in memory of its own: what is a view of an input changes when that is written."""
+    root = value
+    while root.op == "call_function" and getattr(root.target, "is_view", False):
+        root = root.all_input_nodes[0]
+    if root.op != "placeholder":
+        return value
+    clone = graph.call_function(_ATEN.clone.default, (value,))
+    clone.meta.update(value.meta)
+    return clone
+
+
+def _frozen(compiled: Any) -> FrozenGraph:
+    if not isinstance(compiled, RunnableGraph):
+        raise UserError("the program runs in eager, as warnings say", "export without what they name")
+    try:
+        return freeze(compiled, embed=True)
+    except NotCacheableError as error:
+        raise UserError(
+            f"the program cannot be packaged: {error}", "packages hold compiled programs for a CPU"
+        ) from error
+
+
+def _contents(
+    program: ExportedProgram, frozen: FrozenGraph, graph: GraphModule, written: set[str], inside: bool
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    nodes = {node.name: node for node in graph.graph.find_nodes(op="placeholder")}
+    specs = program.graph_signature.input_specs
+    weights, constants = _tensors(program, specs)
+    frozen_constants = {f"constant {number}": tensor for number, tensor in enumerate(frozen.constants)}
+    kept = constants | frozen_constants | (weights if inside else {})
+    described, content = flatten(kept)
+    inputs = [_input(spec, nodes, written) for spec in specs if spec.kind is InputKind.USER_INPUT]
+    bounds, relations = _conditions(program, inputs, list(nodes.values()))
+    index = {
+        "needs": needs_of_this(),
+        "taken": _structure(program.call_spec.in_spec),
+        "returned": _structure(program.call_spec.out_spec),
+        "inputs": inputs,
+        "results": [_shown(each) for each in graph.graph.output_node().args[0]],  # type: ignore[union-attr]
+        "bounds": bounds,
+        "relations": relations,
+        "weights": [_name(spec) for spec in specs if spec.kind is not InputKind.USER_INPUT],
+        "constants": list(frozen_constants),
+        "tensors": described,
+        "apart": {} if inside else {name: _kind(tensor) for name, tensor in weights.items()},
+        "arrangements": [encode((each.position, each.strides, each.order)) for each in frozen.arrangements],
+        "outputs": None if frozen.outputs is None else encode(frozen.outputs),
+        "program": encode_program(frozen.program),
+        "kernels": {name: [f"kernels/{each.library}", each.symbol] for name, each in frozen.kernels.items()},
+    }
+    members = {f"kernels/{name}": code for name, code in sorted(frozen.libraries.items())}
+    members["sources/program.py"] = frozen.program.source.encode()
+    members |= {f"sources/{name}": text.encode() for name, text in frozen.texts().items()}
+    return index, {**members, WEIGHTS: content}
+
+
+def _structure(spec: pytree.TreeSpec | None) -> str:
+    """How inputs or outputs nest, as text. UserError for classes that say of themselves how only in Python."""
+    assert spec is not None
+    try:
+        return pytree.treespec_dumps(spec)
+    except Exception as error:
+        remedy = "export with tuples, lists and dictionaries, or register the class with a serialized name"
+        raise UserError(f"inputs or outputs nest in a way that has no text: {error}", remedy) from error
+
+
+def _name(spec: InputSpec) -> str:
+    if spec.kind not in _WEIGHTS | {InputKind.CONSTANT_TENSOR} or spec.target is None:
+        raise UserError(f"a program with an input of the kind {spec.kind.name} cannot be packaged", "export without it")
+    return spec.target
+
+
+def _tensors(program: ExportedProgram, specs: list[InputSpec]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters and buffers, and what else the program holds, by name."""
+    weights: dict[str, Any] = {}
+    constants: dict[str, Any] = {}
+    for spec in specs:
+        if spec.kind is InputKind.USER_INPUT:
+            continue
+        name = _name(spec)
+        in_state = spec.kind in _WEIGHTS and name in program.state_dict
+        tensor: Any = program.state_dict[name] if in_state else program.constants[name]
+        (weights if in_state else constants)[name] = tensor.detach()
+    return weights, constants
+
+
+def _kind(tensor: torch.Tensor) -> dict[str, Any]:
+    return {"dtype": encode(tensor.dtype), "shape": list(tensor.shape), "stride": list(tensor.stride())}
+
+
+def _input(spec: InputSpec, nodes: Mapping[str, Node], written: set[str]) -> dict[str, Any]:
+    """JSON for an input of users."""
+    if isinstance(spec.arg, ConstantArgument):
+        return {"kind": "constant", "name": spec.arg.name, "value": encode(spec.arg.value)}
+    node = nodes[spec.arg.name]
+    value = node.meta["val"]
+    if isinstance(spec.arg, TensorArgument):
+        shape, stride = ([_size(each) for each in sizes] for sizes in (value.shape, value.stride()))
+        kind = {"dtype": encode(value.dtype), "device": str(value.device), "shape": shape, "stride": stride}
+        return {"kind": "tensor", "name": node.name, **kind, "written": node.name in written}
+    if isinstance(value, torch.SymInt):
+        return {"kind": "int", "name": node.name, "size": _size(value)}
+    raise UserError(f"the input {node.name} is a {type(value).__name__}", "export with tensors and integers")
+
+
+def _size(size: Any) -> Size:
+    return size if isinstance(size, int) else size_of(size.node.expr)
+
+
+def _shown(value: Any) -> str:
+    """An output for people."""
+    if not isinstance(value, Node):
+        return repr(value)
+    made = value.meta["val"]
+    return f"{str(made.dtype).removeprefix('torch.')}{list(made.shape)}" if isinstance(made, torch.Tensor) else "int"
+
+
+def _conditions(
+    program: ExportedProgram, inputs: list[dict[str, Any]], nodes: list[Node]
+) -> tuple[dict[str, Any], list[Size]]:
+    """Bounds of the symbols of inputs, and relations between them. UserError for a symbol that no size is."""
+    sizes = [size for each in inputs for size in (*each.get("shape", ()), *([each["size"]] if "size" in each else []))]
+    bound = {size for size in sizes if isinstance(size, str)}
+    if derived := sorted(set().union(*map(symbols_in, sizes)) - bound):
+        raise UserError(
+            f"no size of an input is {', '.join(derived)}, which others are made from",
+            "export with other dynamic shapes",
+        )
+    limits: dict[str, Any] = {}
+    for symbol, limit in program.range_constraints.items():
+        if str(symbol) in bound:
+            limits[str(symbol)] = [
+                int(limit.lower),
+                int(limit.upper) if getattr(limit.upper, "is_Integer", False) else None,
+            ]
+    return limits, list(_relations(nodes, bound))
+
+
+def _relations(nodes: list[Node], bound: set[str]) -> Iterator[Size]:
+    """What tracing and compiling have relied on; relations of other symbols are asserts of the program."""
+    environments = {
+        id(mode.shape_env): mode.shape_env
+        for node in nodes
+        if (mode := getattr(node.meta["val"], "fake_mode", None)) is not None and mode.shape_env is not None
+    }
+    for environment in environments.values():
+        for guard in environment.guards:
+            relation = environment.simplify(guard.expr)
+            if relation.free_symbols and {str(symbol) for symbol in relation.free_symbols} <= bound:
+                yield size_of(relation)

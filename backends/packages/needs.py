@@ -1,0 +1,96 @@
+"""What a package needs: the versions that its host program was written for, and the instructions of its kernels."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ...errors import UserError
+from ..c_like.processor import processor
+
+FORMAT = 1
+_ROOT = Path(__file__).parents[2]
+_CALLED = (
+    "backends/host", "backends/c_like/calls.py", "backends/graph_cache/frozen.py", "backends/packages",
+    "lowering/fx_arrangements.py",
+)  # fmt: skip
+"""Code that a package calls, by names of its own."""
+_KINDS = (
+    "sse", "ssse3", "avx", "amx", "fma", "f16c", "bmi", "popcnt", "abm", "movbe", "adx", "aes", "sha", "gfni", "vaes",
+    "vpclmul", "pclmul", "asimd", "sve", "bf16", "i8mm", "fphp", "atomics",
+)  # fmt: skip
+"""How the names of instruction sets begin that compilers use unasked."""
+
+
+@cache
+def runtime() -> str:
+    """The code that packages call, as a digest."""
+    total = hashlib.sha256()
+    for name in _CALLED:
+        place = _ROOT / name
+        for file in sorted(place.glob("*.py")) if place.is_dir() else [place]:
+            total.update(f"{file.relative_to(_ROOT)}\n".encode() + file.read_bytes())
+    return total.hexdigest()
+
+
+def instruction_sets() -> list[str]:
+    """Those of this processor."""
+    words = {word for line in processor().splitlines() for word in line.partition(":")[2].split()}
+    return sorted(word for word in words if word.startswith(_KINDS))
+
+
+def needs_of_this() -> dict[str, Any]:
+    """What a package that is made here and now needs."""
+    flags = instruction_sets()
+    capability = os.environ.get("ATEN_CPU_CAPABILITY", "").lower()
+    if capability in ("avx2", "default"):
+        kinds = ("avx512", "avx10", "amx") if capability == "avx2" else ("avx", "amx", "fma", "f16c", "vaes", "vpclmul")
+        flags = [flag for flag in flags if not flag.startswith(kinds)]
+    return {
+        "format": FORMAT, "inductile": _version(), "runtime": runtime(), "torch": torch.__version__,
+        "system": platform.system(), "machine": platform.machine(), "instructions": flags,
+    }  # fmt: skip
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("inductile")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def check_needs(needs: dict[str, Any], path: Path) -> None:
+    """UserError where a package does not run here, with the reason."""
+    if needs["format"] != FORMAT or needs["runtime"] != runtime():
+        raise UserError(
+            f"the package {path} was made by inductile {needs['inductile']}, of other code than this {_version()}",
+            "make it again with this version, or load it with that one",
+        )
+    if _minor(needs["torch"]) != _minor(torch.__version__):
+        raise UserError(
+            f"the package {path} was made with torch {needs['torch']}, this is torch {torch.__version__}",
+            "make it again with this torch, or load it with that one",
+        )
+    if (needs["system"], needs["machine"]) != (platform.system(), platform.machine()):
+        here = f"{platform.system()} on {platform.machine()}"
+        raise UserError(
+            f"the package {path} is for {needs['system']} on {needs['machine']}, this is {here}", "make it again here"
+        )
+    missing = sorted(set(needs["instructions"]) - set(instruction_sets()))
+    if missing:
+        raise UserError(
+            f"the package {path} is for a processor with {', '.join(missing)}",
+            "make it again here, or there with ATEN_CPU_CAPABILITY=avx2 or =default in the environment",
+        )
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
