@@ -102,6 +102,21 @@ def test_every_pass_has_its_block(page: Path) -> None:
     assert any(r["pass"] == "lower-aten-to-loop" and r["line"] is not None for r in remarks)
 
 
+def test_calls_of_different_cost_are_apart(tmp_path: Path) -> None:
+    text = """func.func @f(%x: !aten.tensor<8x48xf32>, %w: !aten.tensor<48x48xf32>, %v: !aten.tensor<48x4xf32>)
+      -> !aten.tensor<8x4xf32> {
+  %0 = aten.mm(%x, %w) : !aten.tensor<8x48xf32>
+  %1 = aten.mm(%0, %w) : !aten.tensor<8x48xf32>
+  %2 = aten.mm(%1, %v) : !aten.tensor<8x4xf32>
+  func.return %2 : !aten.tensor<8x4xf32>
+}"""
+    path = tmp_path / "index.html"
+    assert opt(write(tmp_path, "f.mlir", text), "--pipeline", "default", "--report", path).status == 0
+    (program,) = [block for block in blocks(path) if block["block"] == "program"]
+    calls = [(call["name"], call["times"], call["operations"]) for call in program["calls"]]
+    assert calls == [("aten.mm", 2, 2 * 8 * 48 * 48), ("aten.mm", 1, 2 * 8 * 4 * 48)]
+
+
 def test_a_page_repeats_no_line(page: Path) -> None:
     new = [line for block in blocks(page) for line in block.get("new", ())]
     assert len(new) == len(set(new))

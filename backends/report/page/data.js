@@ -56,7 +56,7 @@ class Graph {
       const note = (list, kind) => list.forEach((each) => each.at.forEach((place) => {
         const key = place.join(":");
         if (!this.known.has(key)) this.known.set(key, []);
-        this.known.get(key).push({ name: each.name, kind });
+        if (!this.known.get(key).some((known) => known.name === each.name)) this.known.get(key).push({ name: each.name, kind });
       }));
       note(this.kernels, "kernel");
       note(this.calls, "call");

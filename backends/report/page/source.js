@@ -8,7 +8,7 @@ function sourceTab() {
   const input = data.columns[0];
   const marks = { op: new Set((input ? input.at : []).filter((k) => k >= 0).map((k) => data.places[k].join(":"))), call: new Set(data.reached.map((place) => place.join(":"))) };
   if (!files.length) return make("div", { cls: "page" }, panel("Source", faint(missing.length ? `The source is not here: ${missing.join(", ")}` : "No op says which line it comes from.")));
-  const legend = make("p", { cls: "legend" }, ...[["used", "became kernels or calls"], ["gone", "its ops were simplified away"], ["into", "calls what became ops"], ["skipped", "skipped: no op came from it"]].map(([cls, told]) =>
+  const legend = make("p", { cls: "legend" }, ...[["used", "became kernels or calls"], ["gone", "its ops were simplified away"], ["into", "calls what became ops"], ["skipped", "skipped: no op of this graph came from it"]].map(([cls, told]) =>
     make("span", { cls: `src ${cls}` }, told)));
   return make("div", { cls: "page" }, legend, ...files.map(([number, file]) => filePanel(number, file, marks)),
     missing.length ? panel("Not here", ...missing.map((name) => make("div", {}, name))) : null);
