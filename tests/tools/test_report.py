@@ -262,6 +262,7 @@ def test_compare(page: Path, changed_page: Path, tmp_path: Path, view: Browser) 
     assert "aten.tanh" in view.text(".rows.right .added")
     view.open(page, "compare")
     view.choose_file("#other", changed_page)
+    view.wait_for("#compare-figures")
     assert re.search(r"time in passes\s+\S+ m?s\s+\S+ m?s\s+[+−]", view.text("#compare-figures"))
 
 
