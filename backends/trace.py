@@ -33,6 +33,7 @@ from ..passes.timing import Timing
 from . import torch_trace
 from .config import Config
 from .report import Report
+from .report.neighbours import introduce
 from .torch_debug import torch_debug_folder
 
 log = logging.getLogger(__name__)
@@ -147,6 +148,7 @@ class Trace(Instrumentation):
         for name, text in sources.items():
             self.write(name, text)
         self.report.add_program(module, sources)
+        introduce(self.report)
         if torch_trace.is_traced():
             torch_trace.record_link(f"{self.folder.name}_report", self.report.path)
 

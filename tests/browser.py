@@ -151,7 +151,14 @@ class Browser:
         root = self.call("DOM.getDocument")["root"]["nodeId"]
         node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
         self.call("DOM.setFileInputFiles", files=[str(path)], nodeId=node)
-        self.run("new Promise((done) => setTimeout(done, 200))")
+
+    def wait_for(self, selector: str, seconds: float = 20) -> None:
+        """Let the page work until an element is there. Raises TimeoutError where it does not come."""
+        end = time.perf_counter() + seconds
+        while not self.count(selector):
+            if time.perf_counter() > end:
+                raise TimeoutError(f"no element {selector!r}")
+            self.run("new Promise((done) => setTimeout(done, 20))")
 
     def screenshot(self) -> bytes:
         """What is seen, as PNG."""

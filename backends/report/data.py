@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -116,26 +117,26 @@ def _overwritten(op: Operation) -> list[SSAValue]:
 
 
 def program_block(module: ModuleOp, sources: Mapping[str, str], places: Places) -> Json:
-    """Kernels with IR, code, places and cost; ATen calls; all sources; the roofline's machine."""
+    """Kernels with IR, code, places and cost; ATen calls, those of each cost apart; all sources; the roofline."""
     machine = Roofline.of(_target(module))
-    costs: dict[str, tuple[Cost, int]] = {}
+    costs: dict[str, Counter[Cost]] = {}
     for program in program_costs(module):
         for row in program.rows:
-            costs[row.name] = (row.cost, costs.get(row.name, (row.cost, 0))[1] + row.times)
+            costs.setdefault(row.name, Counter())[row.cost] += row.times
     kernels: list[Json] = []
     for function in module.ops:
         if isinstance(function, kernel.FuncOp):
             name = function.sym_name.data
-            cost, times = costs.get(name, (Cost(), 0))
+            found = costs.pop(name, Counter())
             kernels.append({
-                "name": name, "times": times, "ir": module_text(function), "at": places.below(function),
-                "code": kernel_code(name, sources), **_figures(cost, machine),
+                "name": name, "times": found.total(), "ir": module_text(function), "at": places.below(function),
+                "code": kernel_code(name, sources), **_figures(_mean(found), machine),
             })  # fmt: skip
     places_of_calls = _places_of_calls(module, places)
     calls = [
         {"name": name, "times": times, "at": places_of_calls.get(name, []), **_figures(cost, machine)}
-        for name, (cost, times) in costs.items()
-        if all(name != entry["name"] for entry in kernels)
+        for name, found in costs.items()
+        for cost, times in found.items()
     ]
     ceiling = {"name": machine.name, "bandwidth": machine.bandwidth, "operations": machine.operations}
     parts = parts_block(module)
@@ -161,6 +162,13 @@ def _places_of_calls(module: ModuleOp, places: Places) -> dict[str, list[Place]]
                 if isinstance(op, AtenOp | CallOp):
                     found.setdefault(op.target, set()).update(places.of(op))
     return {name: sorted(where) for name, where in found.items()}
+
+
+def _mean(costs: Counter[Cost]) -> Cost:
+    """The cost of one launch of a kernel, which its sizes decide; rounded down."""
+    total = sum((cost * times for cost, times in costs.items()), Cost())
+    times = max(costs.total(), 1)
+    return Cost(total.read // times, total.written // times, total.operations // times)
 
 
 def _figures(cost: Cost, machine: Roofline) -> Json:

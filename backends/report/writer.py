@@ -24,6 +24,7 @@ from ...passes.remarks import Remark
 from .data import compiled_kernels, graph_block, program_block, remark_block, text_block
 from .lines import LineTable
 from .locations import Place, Places
+from .neighbours import Neighbour
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -81,8 +82,17 @@ class Report(Instrumentation):
 
     def append(self, kind: str, block: Mapping[str, Any]) -> None:
         """Append a block."""
-        with self.path.open("a") as file:
+        self.append_to(self.path, kind, block)
+
+    @staticmethod
+    def append_to(path: Path, kind: str, block: Mapping[str, Any]) -> None:
+        """Append a block to a page."""
+        with path.open("a") as file:
             file.write(block_text("block", {"block": kind, **block}))
+
+    def as_neighbour(self) -> Neighbour:
+        """What other pages need to know of this one."""
+        return Neighbour(self.path, self._places.files, self.reached)
 
     def before_run(self, module: ModuleOp) -> None:
         """Start the page with the input and its graph."""

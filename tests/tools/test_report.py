@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdsl.parser import Parser
 
+from inductile.backends.report import Report
+from inductile.backends.report.neighbours import introduce
 from inductile.backends.report.statements import functions_of
+from inductile.dialects.context import new_context
 
 from ..browser import Browser, find_chromium
 from .commands import faulty, opt, run, write
@@ -100,6 +104,21 @@ def test_every_pass_has_its_block(page: Path) -> None:
     remarks = [remark for block in found for remark in block.get("remarks", ())]
     assert any(r["pass"] == "loop-inline" and r["kind"] == "passed" and r["line"] is None for r in remarks)
     assert any(r["pass"] == "lower-aten-to-loop" and r["line"] is not None for r in remarks)
+
+
+def test_calls_of_different_cost_are_apart(tmp_path: Path) -> None:
+    text = """func.func @f(%x: !aten.tensor<8x48xf32>, %w: !aten.tensor<48x48xf32>, %v: !aten.tensor<48x4xf32>)
+      -> !aten.tensor<8x4xf32> {
+  %0 = aten.mm(%x, %w) : !aten.tensor<8x48xf32>
+  %1 = aten.mm(%0, %w) : !aten.tensor<8x48xf32>
+  %2 = aten.mm(%1, %v) : !aten.tensor<8x4xf32>
+  func.return %2 : !aten.tensor<8x4xf32>
+}"""
+    path = tmp_path / "index.html"
+    assert opt(write(tmp_path, "f.mlir", text), "--pipeline", "default", "--report", path).status == 0
+    (program,) = [block for block in blocks(path) if block["block"] == "program"]
+    calls = [(call["name"], call["times"], call["operations"]) for call in program["calls"]]
+    assert calls == [("aten.mm", 2, 2 * 8 * 48 * 48), ("aten.mm", 1, 2 * 8 * 4 * 48)]
 
 
 def test_a_page_repeats_no_line(page: Path) -> None:
@@ -243,6 +262,7 @@ def test_compare(page: Path, changed_page: Path, tmp_path: Path, view: Browser) 
     assert "aten.tanh" in view.text(".rows.right .added")
     view.open(page, "compare")
     view.choose_file("#other", changed_page)
+    view.wait_for("#compare-figures")
     assert re.search(r"time in passes\s+\S+ m?s\s+\S+ m?s\s+[+−]", view.text("#compare-figures"))
 
 
@@ -279,6 +299,52 @@ def test_a_gpt2_opens_within_two_seconds(tmp_path: Path, view: Browser) -> None:
     last = view.run("data.columns[33].lines.length")
     view.go(f"stages/33/{last - 1}")
     assert view.text(".l.hit .n") == str(last)
+
+
+@needs_browser
+def test_lines_of_another_graph_are_not_skipped(tmp_path: Path, view: Browser) -> None:
+    model = write(tmp_path, "model.py", MODEL)
+    pages: list[Path] = []
+    for name, line in (("inference_0", 3), ("inference_1", 6)):
+        text = f"""func.func @f(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {{
+  %0 = aten.relu(%x) : !aten.tensor<4xf32> loc("{model}":{line}:0)
+  func.return %0 : !aten.tensor<4xf32>
+}}"""
+        (tmp_path / name).mkdir()
+        report = Report(tmp_path / name / "index.html", name, reached={(str(model), line)})
+        report.before_run(Parser(new_context(), text).parse_module())
+        introduce(report)
+        pages.append(report.path)
+    for page, states in zip(pages, (["used", "elsewhere"], ["elsewhere", "used"]), strict=True):
+        view.open(page, "source")
+        found = view.run("[3, 6].map(line => document.getElementById(`src-0-${line}`).className)")
+        assert found == [f"src {state}" for state in states]
+        assert view.run("document.getElementById('src-0-4').className") == "src skipped"
+        assert view.count(".src.elsewhere a") == 1
+
+
+@needs_browser
+def test_differences_lead_from_one_text_to_the_other(page: Path, view: Browser) -> None:
+    view.open(page, "overview")
+    wrong = view.run("""(() => {
+      let seed = 1, wrong = 0;
+      const random = (n) => { seed = (seed * 48271) % 2147483647; return seed % n; };
+      for (let k = 0; k < 300; k++) {
+        const a = Array.from({ length: random(60) }, () => random(2 + random(80)));
+        const edited = a.filter(() => random(5)).flatMap((x) => (random(6) ? [x] : [x, random(99)]));
+        const b = k % 3 ? edited : a.map(() => random(40));
+        const left = [], right = [];
+        for (const [kind, i, j] of difference(a, b)) {
+          if (kind !== "+") left.push(i);
+          if (kind !== "-") right.push(kind === "=" ? j : i);
+          if (kind === "=" && a[i] !== b[j]) wrong++;
+        }
+        if (left.some((i, at) => i !== at) || left.length !== a.length) wrong++;
+        if (right.some((j, at) => j !== at) || right.length !== b.length) wrong++;
+      }
+      return wrong;
+    })()""")
+    assert wrong == 0
 
 
 PARTS = """\

@@ -55,7 +55,7 @@ function figuresTable() {
 // Kernels with the same text are one, then those with the same name.
 function paired(before, after) {
   const rest = new Set(after), found = [];
-  const text = (row) => (row.ir === undefined ? row.name : plain(row.ir).replace(/@[\w.]+/, ""));
+  const text = (row) => (row.ir === undefined ? `${row.name} ${row.read} ${row.written} ${row.operations}` : plain(row.ir).replace(/@[\w.]+/, ""));
   const take = (fits) => { for (const each of rest) if (fits(each)) { rest.delete(each); return each; } return null; };
   const exact = before.map((row) => take((each) => text(each) === text(row)));
   before.forEach((row, k) => found.push([row, exact[k] || take((each) => each.name === row.name), exact[k] !== null]));

@@ -2,7 +2,7 @@
 
 class Graph {
   constructor(blocks) {
-    Object.assign(this, { title: "", facts: {}, lines: [], places: [], columns: [], graphs: [], program: null, error: null, files: new Map(), late: [], reached: [], figures: {} });
+    Object.assign(this, { title: "", facts: {}, lines: [], places: [], columns: [], graphs: [], program: null, error: null, files: new Map(), late: [], reached: [], elsewhere: new Map(), figures: {} });
     for (const block of blocks) this.take(block);
     this.columns.forEach((column, number) => { column.number = number; });
   }
@@ -18,6 +18,7 @@ class Graph {
     else if (kind === "error") this.error = block;
     else if (kind === "late") this.late.push(...block.remarks);
     else if (kind === "reached") this.reached.push(...block.at);
+    else if (kind === "elsewhere") for (const place of block.at) this.elsewhere.set(place.join(":"), block.name);
     else if (kind === "source") for (const file of block.files) this.source(file);
   }
 
@@ -56,7 +57,7 @@ class Graph {
       const note = (list, kind) => list.forEach((each) => each.at.forEach((place) => {
         const key = place.join(":");
         if (!this.known.has(key)) this.known.set(key, []);
-        this.known.get(key).push({ name: each.name, kind });
+        if (!this.known.get(key).some((known) => known.name === each.name)) this.known.get(key).push({ name: each.name, kind });
       }));
       note(this.kernels, "kernel");
       note(this.calls, "call");

@@ -43,7 +43,7 @@ function between(a, b, from, to, start, end, found) {
         found.push(kind === "=" ? [kind, i + from, j + start] : [kind, i + (kind === "-" ? from : start)]);
     }
   }
-  found.push(...tail.reverse());
+  for (const each of tail.reverse()) found.push(each);
 }
 
 // Lines that stand once in each part, in the longest order that both agree on.

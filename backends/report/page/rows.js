@@ -5,7 +5,7 @@ const ROW = 18, BEYOND = 30;
 class Rows {
   constructor(cls = "") {
     this.inner = make("div", { cls: "inner" });
-    this.element = make("div", { cls: `rows ${cls}`, tabindex: "0", role: "region" }, this.inner);
+    this.element = make("div", { cls: `rows ${cls}`, tabindex: "0", role: "region", "aria-label": "lines" }, this.inner);
     this.items = [];
     this.render = () => null;
     this.from = this.to = -1;

@@ -50,7 +50,8 @@ function passesFound(fits) {
 
 function kernelsFound(fits) {
   const kernels = data.kernels.filter((kernel) => fits(kernel.name)).map((kernel) => [`kernels/${where(kernel.name)}`, "kernel", kernel.name]);
-  return [...kernels, ...data.calls.filter((call) => fits(call.name)).map((call) => ["kernels", "call", call.name])];
+  const calls = new Set(data.calls.map((call) => call.name).filter(fits));
+  return [...kernels, ...[...calls].map((name) => ["kernels", "call", name])];
 }
 
 function codeFound(fits) {

@@ -8,7 +8,7 @@ function sourceTab() {
   const input = data.columns[0];
   const marks = { op: new Set((input ? input.at : []).filter((k) => k >= 0).map((k) => data.places[k].join(":"))), call: new Set(data.reached.map((place) => place.join(":"))) };
   if (!files.length) return make("div", { cls: "page" }, panel("Source", faint(missing.length ? `The source is not here: ${missing.join(", ")}` : "No op says which line it comes from.")));
-  const legend = make("p", { cls: "legend" }, ...[["used", "became kernels or calls"], ["gone", "its ops were simplified away"], ["into", "calls what became ops"], ["skipped", "skipped: no op came from it"]].map(([cls, told]) =>
+  const legend = make("p", { cls: "legend" }, ...[["used", "became kernels or calls"], ["gone", "its ops were simplified away"], ["into", "calls what became ops"], ["elsewhere", "in another graph"], ["skipped", "skipped: no op came from it"]].map(([cls, told]) =>
     make("span", { cls: `src ${cls}` }, told)));
   return make("div", { cls: "page" }, legend, ...files.map(([number, file]) => filePanel(number, file, marks)),
     missing.length ? panel("Not here", ...missing.map((name) => make("div", {}, name))) : null);
@@ -18,6 +18,7 @@ function stateOf(key, file, number, marks) {
   if (data.users.has(key)) return "used";
   if (marks.op.has(key)) return data.program ? "gone" : "used";
   if (marks.call.has(key)) return "into";
+  if (data.elsewhere.has(key)) return "elsewhere";
   return null;
 }
 
@@ -47,6 +48,8 @@ function sourceRow(file, line, text, state) {
     ? link(`kernels/${where(name)}`, { cls: "chip", style: `background:${hue(name)}` }, name)
     : make("span", { cls: "chip call" }, name)));
   const rest = users.length > 4 ? make("span", { cls: "chip call", title: users.slice(4).map(({ name }) => name).join(", ") }, `and ${users.length - 4} more`) : null;
+  const graph = state === "elsewhere" ? data.elsewhere.get(`${file}:${line}`) : null;
+  if (graph) chips.push(make("a", { cls: "chip call", href: `../${where(graph)}/index.html#source` }, graph));
   const ir = state === "used" || state === "gone" ? button("IR", () => go(`stages/0/${lineOfPlace(file, line)}`), { cls: "quiet", title: "the line's ops as they came" }) : null;
   return make("div", { cls: `src ${state || ""}`, id: `src-${file}-${line}` }, make("span", { cls: "n" }, String(line)), ...coloured(text, PYTHON, PYTHON_KINDS), make("span", { cls: "chips" }, ir, ...chips, rest));
 }
