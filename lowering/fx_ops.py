@@ -34,6 +34,7 @@ from ..dialects.sym import ZERO, Expr, MapAttr
 from ..errors import UnsupportedError
 from ..machines import HOST
 from ..passes.common.rounding import ROUNDED, UNIT
+from .fx_private import without_modes
 from .fx_scalars import scalar_overload
 from .fx_sym import UnsupportedSymbol
 from .fx_symbols import SymbolTable
@@ -308,7 +309,9 @@ class NodeImporter:
         if held.numel() != 1 or held.is_complex() or isinstance(held, FakeTensor):
             raise UnsupportedError(f"its body has a tensor of its own, of sizes {list(held.shape)}")
         type_ = tensor_type(held, self.symbols)
-        args = {"size": type_.shape, "fill_value": held.item(), "dtype": type_.element, "device": Device(type_.device)}
+        with without_modes():
+            number = held.item()
+        args = {"size": type_.shape, "fill_value": number, "dtype": type_.element, "device": Device(type_.device)}
         op = AtenOp.of("aten.full", args, (type_,))
         self.ops.append(op)
         return op.results[0]

@@ -97,7 +97,8 @@ def emitter_of(
 ) -> HostEmitter:
     """The emitter of a host function, with the kernels compiled that it launches."""
     launchers = _compile([function], kernels_of(module), config, checked)
-    return _emitter(function, module, launchers, references, carriers, checked)
+    functions = [op.sym_name.data for op in module.ops if isinstance(op, host.FuncOp)]
+    return _emitter(function, module, launchers, references, carriers, checked, functions)
 
 
 def _emitter(

@@ -52,9 +52,10 @@ class CallOp(IRDLOperation):
     """Call an operator by name with positional and named arguments of any nesting.
 
     `callee` is "namespace::name.overload", "higher_order::name", or "operator::name" of Python. Tensors and numbers
-    made by other ops are operands; graphs and other objects are references to what travels beside the module. A list
-    result is several results. A call that is not `pure` is neither removed nor merged nor moved. One that says what it
-    `writes`, by the numbers of its operands, has no other effect; only host programs hold such calls.
+    made by other ops are operands; graphs are references to functions of the module, or, as other objects, to what
+    travels beside it. A list result is several results. A call that is not `pure` is neither removed nor merged nor
+    moved. One that says what it `writes`, by the numbers of its operands, has no other effect; only host programs hold
+    such calls.
     """
 
     name = "aten.call"

@@ -117,8 +117,8 @@ def lower_block(
                 block.erase_op(made)
         if isinstance(op, AtenOp):
             remark("missed", LowerAtenToLoop.name, op, reason, suggestion="it will be an ATen call")
-        elif EAGER in op.attributes:
-            why = f"{op.name} runs its bodies op by op: {cast(StringAttr, op.attributes[EAGER]).data}"
+        elif isinstance(op, CallOp) and EAGER in op.attributes:
+            why = f"{op.target} runs its bodies op by op: {cast(StringAttr, op.attributes[EAGER]).data}"
             remark("missed", LowerAtenToLoop.name, op, why, suggestion="torch runs it in eager")
         _keep(block, op, values)
     for op in lowered:

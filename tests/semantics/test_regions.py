@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import torch
 from torch._higher_order_ops.associative_scan import associative_scan
-from torch._higher_order_ops.map import map as map_rows
+from torch._higher_order_ops.map import map as _map_of_torch
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
+from torch.utils import _pytree as pytree
 from torch.utils.checkpoint import checkpoint
 
 from inductile.backends.compiled import REPORTS
@@ -32,6 +33,7 @@ def _marked(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
 
 
 _layer: Any = _marked
+map_rows: Any = _map_of_torch
 
 
 def _regions(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
@@ -101,7 +103,7 @@ OTHERS = [_no_step, _swap, _scan_reversed, _map_of_columns, _associative]
 
 def _run(function: Function, x: torch.Tensor, w: torch.Tensor, gradients: bool) -> list[Any]:
     inputs = [each.detach().clone().requires_grad_(gradients) for each in (x, w)]
-    outputs = [each for each in torch.utils._pytree.tree_leaves(function(*inputs)) if each is not None]
+    outputs = [each for each in pytree.tree_leaves(function(*inputs)) if each is not None]
     if not gradients:
         return outputs
     sum((each.sin().sum() for each in outputs if each.is_floating_point()), torch.zeros(())).backward()
