@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # graphs from the cache ask about the compiler, and load noth
 class Language:
     """A language, with the compiler that takes it. What is said here holds for C; C++ overrides some of it.
 
-    name:       of the code generator, of its folder in the cache, and of the ending of files
+    name:       of the code generator, and of its folder in the cache
     title:      what people call it
     headers:    packages and files of the support code, in the order in which sections appear
     variable:   of the environment, which names a compiler
@@ -29,6 +29,7 @@ class Language:
     flags:      of every compile
     libraries:  behind the source
     keywords:   words that are no identifiers, besides those of C
+    ending:     of files, by which a compiler knows the language; the name if nothing is said
     export:     in front of a function that other files see
     aligned:    in front of an array that starts at a cache line
     restrict:   behind a pointer that nothing else points into
@@ -47,6 +48,7 @@ class Language:
     extensions: str
     libraries: Sequence[str] = ("-lm",)
     keywords: frozenset[str] = frozenset()
+    ending: str = ""
     export: str = ""
     aligned: str = "_Alignas(64)"
     restrict: str = "restrict"

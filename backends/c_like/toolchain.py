@@ -126,7 +126,8 @@ def compile_sources(compiler: Compiler, sources: Sequence[str], folder: Path, pr
     running = _Running(compiler.language, limit, workplace)
 
     def build(number: int, text: str) -> Path:
-        source, output = workplace / f"kernels{number}.{compiler.language.name}", workplace / f"kernels{number}.so"
+        ending = compiler.language.ending or compiler.language.name
+        source, output = workplace / f"kernels{number}.{ending}", workplace / f"kernels{number}.so"
         source.write_text(text)
         arguments = compiler.arguments(source, output)
         status, messages = running.run(arguments)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy
 import pytest
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_pass"
@@ -106,6 +107,20 @@ def test_a_target(installed: Path, tmp_path: Path) -> None:
     assert "tl.div_rn(x_value, 1.0 + tl.abs(x_value))" in triton and "nvidia" not in triton
     wrong = run(installed, "-m", "inductile.tools.opt", source, "--target", "xpu:bmx")
     assert (wrong.returncode, wrong.stderr) == (1, "error: unknown target 'xpu:bmx'; did you mean 'xpu:bmg'?\n")
+
+
+def test_a_generator(installed: Path, tmp_path: Path) -> None:
+    """It is found by its name, writes kernels for its own target alone, and runs them."""
+    source, ours, eager = tmp_path / "softsign.mlir", tmp_path / "ours.npy", tmp_path / "reference.npy"
+    source.write_text(SOFTSIGN)
+    text = opt(installed, source, "--pipeline", "default", "--target", "my-c", "-t", "my-c")
+    assert text.startswith("/* written by my_pass */\n") and "for (" in text
+    tool = (installed, "-m", "inductile.tools.run", source, "--random", "0")
+    assert run(*tool, "--backend", "cpp", "--target", "my-c", "--output", ours).returncode == 0
+    assert run(*tool, "--output", eager).returncode == 0
+    numpy.testing.assert_allclose(numpy.load(ours), numpy.load(eager), rtol=1e-6)
+    wrong = run(installed, "-m", "inductile.tools.opt", source, "--target", "cpp", "-t", "my-c")
+    assert wrong.stderr == "error: kernels for 'cpp' are written by cpp, not by my-c; write -t cpp\n"
 
 
 def test_torch_compile(installed: Path) -> None:

@@ -1,11 +1,13 @@
 """A GPU that inductile does not know, Intel's Arc B580: a family, for what torch and Triton call it, and a description.
 
-Figures are the maker's. What is not said of the library behind ATen is not assumed.
+Figures are the maker's. What is not said of the library behind ATen is not assumed. And the CPU as a target of a code
+generator of our own, `my_pass/generator.py`.
 """
 
+from dataclasses import replace
 from typing import Any
 
-from inductile.machines import Family, GpuTarget, TritonNeeds
+from inductile.machines import Family, GpuTarget, TritonNeeds, target_named
 
 
 def _architecture(text: str) -> dict[str, Any]:
@@ -21,7 +23,10 @@ def _name(properties: Any) -> str | None:
 
 XPU = Family("xpu", "xpu", "triton", "bmg|pvc", triton=TritonNeeds("xpu", _architecture, _name))
 
+READABLE = replace(target_named("c"), name="my-c", family=Family("my-c", "cpu", "my-c"), model="a CPU, to read code")
+
 TARGETS = (
+    READABLE,
     GpuTarget(
         "xpu:bmg",
         XPU,
