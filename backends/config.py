@@ -92,8 +92,8 @@ class Config:
     )
     loop_products: bool = _option(
         False,
-        "on a GPU, compute matrix products by kernels of ours on its matrix units, which fuse with what is around "
-        "them; nobody has measured yet how fast they are",
+        "compute matrix products by kernels of ours, which fuse with what is around them: on a GPU on its matrix "
+        "units, where nobody has measured yet how fast they are; on a CPU at half the library's pace",
     )
     freezing: bool = _option(
         False,

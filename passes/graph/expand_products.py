@@ -49,8 +49,8 @@ class ExpandProducts(ModulePass):
                    with the option `row_products` off. Fused attention of so few queries is marked, too, where nothing
                    is dropped, it is not causal, and nothing but its result is read: its keys and values, which groups
                    of heads may share, are read where they lie. `lower-aten-to-loop` makes the nests.
-                   With the option `loop_products`, every other product on a target with matrix units is marked, too,
-                   unless it has fewer than 9 rows or columns: `kernel-map-products` maps those nests. Such a product
+                   With the option `loop_products` every other product is marked, too, unless it has fewer than 9 rows
+                   or columns: `kernel-map-products` and `kernel-jam-rows` schedule those nests. Such a product
                    says how exact its factors are read, `precision = "bf16"`, or "f16", or with `allow_tf32` and float32
                    "tf32", with 10 bits behind the point, as the library does: what is inlined into it is more exact.
 
@@ -85,7 +85,7 @@ class ExpandProducts(ModulePass):
                 target = targets.target(type_of(product.results[0]).device)
                 if IMPLEMENTATION in product.attributes:
                     continue
-                if self.loop_products and isinstance(target, GpuTarget) and self._mark_for_units(product, ranges):
+                if self.loop_products and self._mark_for_units(product, ranges):
                     continue
                 known = target.row_sums if isinstance(target, GpuTarget) and self.row_products else {}
                 bits = _BITS.get(type(type_of(product.results[0]).element), 0)
@@ -105,7 +105,7 @@ class ExpandProducts(ModulePass):
         op.attributes[IMPLEMENTATION] = StringAttr(NEST)
         if self.allow_tf32 or not isinstance(element, Float32Type):
             op.attributes[PRECISION] = StringAttr("tf32" if isinstance(element, Float32Type) else element.name)
-        remark("passed", self.name, op, "a nest: sums of products, for matrix units")
+        remark("passed", self.name, op, "a nest: sums of products")
         return True
 
     def _mark(self, op: AtenOp, limits: RowSums, ranges: Ranges) -> None:

@@ -17,8 +17,9 @@ from ...dialects.scalar import NarrowOp, WidenOp
 from ...machines import GpuTarget
 from ..counters import counter
 from ..remarks import remark
+from .cost import Sizes
 from .launches import LaunchSizes
-from .products import ProductNest, ProductTile, product_nest, product_tile
+from .products import ProductNest, ProductTile, product_nests, product_tile
 from .scheduled import is_mapped, untiled_for_gpu
 from .transforms import range_of, set_mapping, set_range
 
@@ -31,14 +32,15 @@ class KernelMapProducts(ModulePass):
 
     Precondition: in front of `kernel-map`; loops are serial. Kernels that are tiled or mapped stay as they are, and so
     does everything without the option `loop_products`, which `graph-expand-products` has too.
-    Guarantee: a kernel for a GPU that is one perfect nest of parallel loops, around sums over products and what is done
-    with their results element by element, is finished: a loop along which the first factors vary, and one along which
-    the second ones do, are the innermost loops of the grid and have tiles; the sums are `matrix`, with a step; and the
-    kernel has warps and stages. What the sums do not need, such as the load of a residual, stands behind them, so that
-    no registers hold it meanwhile. Nothing else changes, for the sums are what they were. The matrix units of the
-    target multiply the types of the factors: 16-bit floats, int8, or float32, by ordinary instructions where the
-    multiplication does not say `precision = "tf32"`. Where it says `precision = "bf16"`, factors that were computed
-    more exactly are rounded, as eager rounds them. The other options are the numbers of the schedule, to try others.
+    Guarantee: a kernel for a GPU whose nests are all perfect nests of parallel loops, around sums over products and
+    what is done with their results element by element, is finished: a loop along which the first factors vary, and one
+    along which the second ones do, are the innermost loops of the grid and have tiles; the sums are `matrix`, with a
+    step; and the kernel has warps and stages. What the sums do not need, such as the load of a residual, stands behind
+    them, so that no registers hold it meanwhile. Nothing else changes, for the sums are what they were. The matrix
+    units of the target multiply the types of the factors: 16-bit floats, int8, or float32, by ordinary instructions
+    where the multiplication does not say `precision = "tf32"`. Where it says `precision = "bf16"`, factors that were
+    computed more exactly are rounded, as eager rounds them. The other options are the numbers of the schedule, to try
+    others.
 
         kernel.for i0 in 0 to 512 { kernel.for i1 in 0 to 384 {
           %s = kernel.reduce sum i2 in 0 to 256 { ... %p = arith.mulf %a, %b : f32  kernel.yield %p } ... } }
@@ -67,17 +69,25 @@ class KernelMapProducts(ModulePass):
             if is_mapped(function) or not any(isinstance(inner, kernel.ReduceOp) for inner in function.walk()):
                 continue
             sizes = all_sizes.of(function)
-            nest = product_nest(function, sizes)
-            if not isinstance(nest, str) and not _has_units(target, nest.element):
-                nest = f"the target has no matrix units for {nest.element}"
-            if isinstance(nest, str):
-                remark("missed", self.name, function, f"not on matrix units: {nest}")
+            nests = product_nests(function, sizes)
+            if not isinstance(nests, str):
+                lacking = [nest.element for nest in nests if not _has_units(target, nest.element)]
+                nests = f"the target has no matrix units for {lacking[0]}" if lacking else nests
+            if isinstance(nests, str):
+                remark("missed", self.name, function, f"not on matrix units: {nests}")
             elif counter(self.name):
-                wanted = ProductTile(self.tile_rows, self.tile_columns, self.tile_depth, self.warps, self.stages)
-                tile = product_tile(nest, sizes, target, wanted)
-                _map(function, nest, tile, self.swizzle)
-                function.properties["target"] = StringAttr(target.name)
-                remark("passed", self.name, function, "on matrix units", **vars(tile))
+                self._map(function, nests, sizes, target)
+
+    def _map(self, function: kernel.FuncOp, nests: Sequence[ProductNest], sizes: Sizes, target: GpuTarget) -> None:
+        """Write a schedule into a kernel; all nests have warps and stages in common."""
+        wanted = ProductTile(self.tile_rows, self.tile_columns, self.tile_depth, self.warps, self.stages)
+        tiles = [product_tile(nest, sizes, target, wanted) for nest in nests]
+        for nest, tile in zip(nests, tiles, strict=True):
+            _map(nest, tile, self.swizzle)
+            remark("passed", self.name, function, "on matrix units", **vars(tile))
+        function.properties["num_warps"] = IntegerAttr(max(tile.warps for tile in tiles), i64)
+        function.properties["num_stages"] = IntegerAttr(min(tile.stages for tile in tiles), i64)
+        function.properties["target"] = StringAttr(target.name)
 
 
 def _has_units(target: GpuTarget, element: Attribute) -> bool:
@@ -85,8 +95,8 @@ def _has_units(target: GpuTarget, element: Attribute) -> bool:
     return element == Float32Type() or str(element) in target.matrix_units
 
 
-def _map(function: kernel.FuncOp, nest: ProductNest, tile: ProductTile, swizzle: int) -> None:
-    """Write a schedule into a kernel."""
+def _map(nest: ProductNest, tile: ProductTile, swizzle: int) -> None:
+    """Write a schedule into a nest."""
     ranges = [range_of(loop) for loop in nest.loops]
     chain = sorted(nest.loops, key=_depth)
     for loop, axis in zip(chain, ranges, strict=True):
@@ -101,8 +111,6 @@ def _map(function: kernel.FuncOp, nest: ProductNest, tile: ProductTile, swizzle:
         _round_factors(op, nest.element)
         set_mapping(op, "matrix", tile.depth)
     _sink(nest.sums)
-    function.properties["num_warps"] = IntegerAttr(tile.warps, i64)
-    function.properties["num_stages"] = IntegerAttr(tile.stages, i64)
 
 
 def _round_factors(op: kernel.ReduceOp, element: Attribute) -> None:

@@ -27,6 +27,7 @@ from .cost import Sizes, work_of_block
 from .launches import device_of, hinted_sizes, on_cpu, passed_sizes
 from .locations import merged
 from .one_launch import common_arguments, erase_unlaunched, free_name, used_and_written
+from .products import product_nests
 
 _OPEN = 8
 """How many merged launches may be growing at a time."""
@@ -70,6 +71,8 @@ class KernelMergeLaunches(ModulePass):
     gpu_launches: int = 32
     gpu_arguments: int = 96
     max_kept: int = 1 << 20
+    loop_products: bool = False
+    """Products for matrix units share launches with one another alone (`kernel-map-products`)."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Merge the launches of every host function, and drop kernels that are launched no more."""
@@ -91,8 +94,9 @@ class _Launch:
     written: frozenset[SSAValue]
     dying: int
     """Bytes of memory that nothing behind it uses, and that the program frees then."""
-    kind: tuple[str, bool]
-    """What launches that become one have in common: the device, and on a GPU whether they reduce."""
+    kind: tuple[str, bool, bool]
+    """What launches that become one have in common: the device, on a GPU whether they reduce, and whether they are
+    products for matrix units."""
 
     @property
     def symbols(self) -> dict[str, Expr]:
@@ -235,7 +239,14 @@ class _Merger:
         last = [v for v in used - self.kept if lifetimes.last[v] == lifetimes.position[op]]
         dying = sum(sizes.of(bytes_of(type_of(value))) for value in last)
         device = device_of(op.buffers)
-        return _Launch(op, function, used, written, dying, (device, not in_host_memory(device) and reduces(function)))
+        is_sum = not in_host_memory(device) and reduces(function)
+        is_product = is_sum and self.options.loop_products and self._is_product(op, function, sizes)
+        return _Launch(op, function, used, written, dying, (device, is_sum, is_product))
+
+    def _is_product(self, op: host.LaunchOp, function: kernel.FuncOp, sizes: Sizes) -> bool:
+        """Whether matrix units of a GPU compute all of a kernel."""
+        own = passed_sizes(op, [s.data for s in function.symbols], sizes)
+        return isinstance(self.target, GpuTarget) and not isinstance(product_nests(function, own), str)
 
     def _is_small(self, launch: _Launch, sizes: Sizes) -> bool:
         """Whether a launch costs more than what the kernel does."""

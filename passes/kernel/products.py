@@ -14,7 +14,7 @@ from ...machines import GpuTarget
 from ..common.implementations import LEAST_OF_UNITS
 from .axes import is_loop, loops_in
 from .cost import Sizes
-from .gpu_legality import box_of, is_serial
+from .gpu_legality import box_of, independent_nests, is_serial
 
 #: what factors of float32 are rounded to, by the precision of their product
 _NARROW: dict[str, Attribute] = {"bf16": BFloat16Type(), "f16": Float16Type()}
@@ -45,17 +45,30 @@ class ProductNest:
         return (*self.batch, self.rows, self.columns)
 
 
-def product_nest(function: kernel.FuncOp, sizes: Sizes) -> ProductNest | str:
-    """The one nest of a kernel as a product, or why it is none that matrix units compute."""
-    ops = [op for op in function.body.block.ops if not isinstance(op, kernel.YieldOp)]
-    if len(ops) != 1 or not isinstance(ops[0], kernel.ForOp):
-        return "the kernel is not one nest"
-    chain, sums = box_of(ops[0]), [op for op in loops_in(ops[0].body.block) if isinstance(op, kernel.ReduceOp)]
+def product_nests(function: kernel.FuncOp, sizes: Sizes) -> list[ProductNest] | str:
+    """The nests of a kernel as products, or why one of them is none that matrix units compute."""
+    block = function.body.block
+    ops = [op for op in block.ops if not isinstance(op, kernel.YieldOp)]
+    if is_serial(function) or independent_nests(block) != set(ops):
+        return "the kernel has more than nests whose programs are independent"
+    found: list[ProductNest] = []
+    for op in ops:
+        assert isinstance(op, kernel.ForOp)
+        nest = _nest(op, sizes)
+        if isinstance(nest, str):
+            return nest
+        found.append(nest)
+    return found or "it has no nest"
+
+
+def _nest(op: kernel.ForOp, sizes: Sizes) -> ProductNest | str:
+    """A nest as a product, or why it is none."""
+    chain, sums = box_of(op), [each for each in loops_in(op.body.block) if isinstance(each, kernel.ReduceOp)]
     body = chain[-1].body.block
-    if not sums or any(op.parent is not body for op in sums) or sum(map(is_loop, body.ops)) != len(sums):
+    if not sums or any(each.parent is not body for each in sums) or sum(map(is_loop, body.ops)) != len(sums):
         return "its body is more than sums, and what is done with them"
-    if is_serial(function) or any(isinstance(op, kernel.LocalOp) for op in body.ops):
-        return "its iterations are not independent"
+    if any(isinstance(each, kernel.LocalOp) for each in body.ops):
+        return "it has a local buffer"
     return _sides(chain, sums, sizes)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+import torch.utils._pytree as pytree
 
 from inductile.backends.host import build
 from inductile.backends.reference import run_module
@@ -111,12 +112,17 @@ def _scores(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -1e4) + b
 
 
-FUNCTIONS = (_linear, _activation, _residual, _gated, _computed, _scores)
+def _three(x: Tensor, w: Tensor, b: Tensor) -> tuple[Tensor, ...]:
+    """Products that do not depend on one another share a launch, each with tiles of its own."""
+    return F.linear(x, w, b), x @ w[:12].t(), w @ w.t()
+
+
+FUNCTIONS = (_linear, _activation, _residual, _gated, _computed, _scores, _three)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_what_is_around_a_product(function: Callable[..., Tensor], dtype: torch.dtype) -> None:
+def test_what_is_around_a_product(function: Callable[..., Any], dtype: torch.dtype) -> None:
     """What is done with a product, and what its factors are computed from, is in one kernel with it."""
     inputs = [_matrix(*shape, dtype=dtype, seed=k) for k, shape in enumerate([(19, 42), (35, 42), (35,)])]
     _check_function(function, inputs)
@@ -135,16 +141,17 @@ def test_quantised_weights(scales: torch.dtype) -> None:
     _check_function(function, [weight, scale, _matrix(19, 42, dtype=torch.bfloat16, seed=0)])
 
 
-def _check_function(function: Callable[..., Tensor], inputs: Sequence[Tensor]) -> None:
+def _check_function(function: Callable[..., Any], inputs: Sequence[Tensor]) -> None:
     backend = OfflineBackend(["cuda:90"], "cuda:0", {"loop_products": True})
     torch._dynamo.reset()
     with torch.no_grad():
         torch.compile(function, backend=backend)(*inputs)
-        exact = function(*(x.double() if x.is_floating_point() else x for x in inputs))
+        exact = pytree.tree_leaves(function(*(x.double() if x.is_floating_point() else x for x in inputs)))
     ((_, kernel),) = backend.kernels
     assert "tl.dot(" in kernel.source
     ((_, _, module),) = backend.modules
     dtype = inputs[-1].dtype
-    for found in (*build(for_cpu(module))(list(inputs)), *run_module(for_cpu(module), list(inputs))):
-        error = (found.double() - exact).norm() / exact.norm()
-        assert found.shape == exact.shape and found.dtype == dtype and error < 2 * TOLERANCE[dtype]
+    for results in (build(for_cpu(module))(list(inputs)), run_module(for_cpu(module), list(inputs))):
+        for found, wanted in zip(results, exact, strict=True):
+            error = (found.double() - wanted).norm() / wanted.norm()
+            assert found.shape == wanted.shape and found.dtype == dtype and error < 2 * TOLERANCE[dtype]

@@ -146,3 +146,44 @@ kernel.func @prologue(%x: !kernel.buffer<bf16, 4096>, %w: !kernel.buffer<bf16, 4
 // CHECK-NEXT: arith.mulf %[[W]], %{{.*}} {precision = "bf16"} : f32
 // CHECK: }
 // CHECK-NEXT: kernel.load %r[64*i0 + i1]
+
+// Nests side by side have tiles of their own, and warps and stages in common.
+kernel.func @two(%x: !kernel.buffer<bf16, 4096>, %w: !kernel.buffer<bf16, 1048576>, %y: !kernel.buffer<bf16, 1048576>, %z: !kernel.buffer<bf16, 4096>) {
+  kernel.for i0 in 0 to 64 {
+    kernel.for i1 in 0 to 16384 {
+      %s = kernel.reduce sum i2 in 0 to 64 {
+        %1 = kernel.load %x[64*i0 + i2]
+        %2 = scalar.widen %1 : bf16 to f32
+        %3 = kernel.load %w[64*i1 + i2]
+        %4 = scalar.widen %3 : bf16 to f32
+        %5 = arith.mulf %2, %4 : f32
+        kernel.yield %5
+      }
+      %6 = scalar.narrow %s : f32 to bf16
+      kernel.store %6, %y[16384*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.for i3 in 0 to 64 {
+    kernel.for i4 in 0 to 64 {
+      %s = kernel.reduce sum i5 in 0 to 64 {
+        %1 = kernel.load %x[64*i3 + i5]
+        %2 = scalar.widen %1 : bf16 to f32
+        %3 = kernel.load %x[64*i4 + i5]
+        %4 = scalar.widen %3 : bf16 to f32
+        %5 = arith.mulf %2, %4 : f32
+        kernel.yield %5
+      }
+      %6 = scalar.narrow %s : f32 to bf16
+      kernel.store %6, %z[64*i3 + i4]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+// CHECK-LABEL: @two
+// CHECK-SAME: num_warps 4 num_stages 4
+// CHECK: kernel.for i1 in 0 to 16384 map grid tile 64 {
+// CHECK: kernel.for i4 in 0 to 64 map grid tile 16 {
