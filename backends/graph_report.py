@@ -95,10 +95,12 @@ def _called(op: AtenOp | CallOp) -> str:
     """The name of an op, with the library that runs it where the IR chose one."""
     from xdsl.dialects.builtin import StringAttr
 
+    from ..dialects.aten import CallOp
     from ..passes.common.implementations import IMPLEMENTATION
 
     library = op.attributes.get(IMPLEMENTATION)
-    return f"{op.target} by {library.data}" if isinstance(library, StringAttr) else op.target
+    name = op.shown if isinstance(op, CallOp) else op.target
+    return f"{name} by {library.data}" if isinstance(library, StringAttr) else name
 
 
 #: reports of the graphs compiled in this process, newest last, for `inductile.explain` and tests

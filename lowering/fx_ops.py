@@ -17,6 +17,7 @@ from ..dialects.aten import (
     CHECKED,
     MUTATES,
     STARTS,
+    TRITON_KERNEL,
     UNSAFE,
     AtenOp,
     CallOp,
@@ -34,7 +35,7 @@ from ..dialects.sym import ZERO, Expr, MapAttr
 from ..errors import UnsupportedError
 from ..machines import HOST
 from ..passes.common.rounding import ROUNDED, UNIT
-from .fx_private import without_modes
+from .fx_private import triton_kernel_name, without_modes
 from .fx_scalars import scalar_overload
 from .fx_sym import UnsupportedSymbol
 from .fx_symbols import SymbolTable
@@ -254,6 +255,8 @@ class NodeImporter:
         inside = _wrapped(node) or node.target
         if _UNSAFE_TAG in getattr(inside, "tags", ()):
             op.attributes[UNSAFE] = UNIT
+        if (kernel := triton_kernel_name(node)) is not None:
+            op.attributes[TRITON_KERNEL] = StringAttr(kernel)
         starts = self._starts(node)
         if starts is not None and (written := _written_by(node)):
             op.attributes[MUTATES] = ArrayAttr([StringAttr(name) for name in written])

@@ -369,6 +369,22 @@ def inference_aware(custom: Any) -> bool:
     return kind is not None and isinstance(custom, kind)
 
 
+def triton_kernel_name(node: torch.fx.Node) -> str | None:
+    """The name of the user's Triton kernel that a node calls, below autotuners and heuristics; None for other nodes.
+
+    Uses `torch._higher_order_ops.triton_kernel_wrap.kernel_side_table`, where the node has a number of.
+    """
+    number = node.kwargs.get("kernel_idx") if "triton_kernel_wrapper" in str(node.target) else None
+    if not isinstance(number, int):
+        return None
+    from torch._higher_order_ops.triton_kernel_wrap import kernel_side_table
+
+    kernel: Any = kernel_side_table.get_kernel(number)
+    while not hasattr(kernel, "__name__") and hasattr(kernel, "fn"):
+        kernel = kernel.fn
+    return getattr(kernel, "__name__", None)
+
+
 def sort_nodes(graph: torch.fx.Graph) -> None:
     """Put nodes behind those that they read, where custom passes have not.
 

@@ -10,7 +10,7 @@ import torch
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import host, kernel
-from ...dialects.aten import CHECKED, AtenOp, CallOp, TensorType
+from ...dialects.aten import CHECKED, TRITON_KERNEL, AtenOp, CallOp, TensorType
 from ...dialects.aten.binding import MEASURED, bindings
 from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.sym import Expr, SymIntOp
@@ -348,6 +348,8 @@ class HostEmitter:
         call = self._printer.call(op)
         names = [self._fresh(out) for out in op.results]
         if not names:
+            if isinstance(op, CallOp) and TRITON_KERNEL in op.attributes:
+                call += f"  # {op.shown}"
             self.lines.append(call)
             return
         if _returns_one(op):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xdsl.ir import Dialect, Operation
 
 from .attributes import ATTRIBUTES
-from .call import MUTATES, STARTS, UNSAFE, CallOp
+from .call import MUTATES, STARTS, TRITON_KERNEL, UNSAFE, CallOp
 from .ops import CHECKED, AtenOp
 from .ops import op_class as _overload_class
 from .schema import Argument, Return, Schema, SchemaError
@@ -41,6 +41,7 @@ __all__ = [
     "CHECKED",
     "MUTATES",
     "STARTS",
+    "TRITON_KERNEL",
     "UNSAFE",
     "Argument",
     "Aten",

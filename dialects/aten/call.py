@@ -44,6 +44,8 @@ STARTS = "starts"
 """Attribute of the same: for each base where it lay in its storage when the views of it were described."""
 UNSAFE = "cudagraph_unsafe"
 """Attribute of a call of an operator that must not be recorded in a CUDA graph, by its tag."""
+TRITON_KERNEL = "triton_kernel"
+"""Attribute of a call of a user's Triton kernel: its name. The call itself has a number in a table of torch."""
 _RESULTS = (TensorType, IndexType, Float64Type, IntegerType, ComplexType, NoneType)
 
 
@@ -104,6 +106,12 @@ class CallOp(IRDLOperation):
     def target(self) -> str:
         """The callee's name."""
         return self.callee.data
+
+    @property
+    def shown(self) -> str:
+        """What people know the callee by."""
+        name = self.attributes.get(TRITON_KERNEL)
+        return f"triton::{name.data}" if isinstance(name, StringAttr) else self.target
 
     @property
     def binds(self) -> tuple[str, ...]:

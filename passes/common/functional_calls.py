@@ -55,6 +55,11 @@ class FunctionalCall:
     wrap: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
     @property
+    def shown(self) -> str:
+        """What people know the operator by."""
+        return self.op.shown if self.op.target == _TRITON else self.target
+
+    @property
     def values(self) -> Sequence[SSAValue]:
         """The new values of the bases."""
         return self.op.results[self.outs :]

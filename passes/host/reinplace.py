@@ -90,11 +90,11 @@ class _Reinplacer:
         base, value = call.bases[number], call.values[number]
         size = str(bytes_of(type_of(base)))
         if reason is not None:
-            remark("missed", HostReinplace.name, call.op, f"{call.target} writes a copy: {reason}", bytes=size)
+            remark("missed", HostReinplace.name, call.op, f"{call.shown} writes a copy: {reason}", bytes=size)
             copy = _copy(call, base)
             self._hand_over(value, copy)
             return copy
-        remark("passed", HostReinplace.name, call.op, f"{call.target} writes in place", bytes=size)
+        remark("passed", HostReinplace.name, call.op, f"{call.shown} writes in place", bytes=size)
         (root,) = self._roots(base)
         self._hand_over(value, root)
         return base
