@@ -109,7 +109,7 @@ def _peel(loop: kernel.ForOp, open_ops: list[Operation], lanes: int, ranges: Ran
         return
     lo, hi = loop.lo.data, loop.hi.data
     trips = (hi - lo).as_int()
-    for before, behind in _ends(lanes):
+    for before, behind in ends(lanes):
         if trips is not None:
             behind += (trips - before - behind) % lanes if behind else 0
             if trips - before - behind < max(before, behind, 2 * lanes):
@@ -122,7 +122,12 @@ def _peel(loop: kernel.ForOp, open_ops: list[Operation], lanes: int, ranges: Ran
         return
 
 
-def _ends(lanes: int) -> Iterator[tuple[int, int]]:
+def sign_of(op: CmpiOp) -> tuple[int, int]:
+    """(sign, offset) so that a comparison with a `difference_of` is `sign*difference + offset < 0`."""
+    return _SIGNED[op.predicate.value.data]
+
+
+def ends(lanes: int) -> Iterator[tuple[int, int]]:
     """How many points to try before and behind the middle, few first."""
     sizes = [0, *(count * lanes for count in ENDS)]
     pairs = [pair for pair in product(sizes, sizes) if any(pair)]
@@ -132,13 +137,14 @@ def _ends(lanes: int) -> Iterator[tuple[int, int]]:
 def _depends(op: Operation, axis: str) -> bool:
     """Whether an op compares an axis, or clamps it in an index."""
     if isinstance(op, CmpiOp):
-        difference = _difference(op)
+        difference = difference_of(op)
         return difference is not None and axis in difference.free_symbols
     expr = expr_of(op)
     return expr is not None and has_atom(expr, axis, CLAMPS)
 
 
-def _difference(op: CmpiOp) -> Expr | None:
+def difference_of(op: CmpiOp) -> Expr | None:
+    """Left minus right of an ordered comparison of indices; None for other comparisons."""
     left, right = index_of(op.lhs), index_of(op.rhs)
     known = op.predicate.value.data in _SIGNED and left is not None and right is not None
     return left - right if known else None  # pyright: ignore[reportOperatorIssue]
@@ -151,7 +157,7 @@ def _decide(loop: kernel.ForOp, open_ops: list[Operation], first: int, length: E
     shifted, back = {axis: symbol(axis) + start}, {axis: symbol(axis) - start}
     decided = Decided()
     for op in open_ops:
-        expr = _difference(op) if isinstance(op, CmpiOp) else expr_of(op)
+        expr = difference_of(op) if isinstance(op, CmpiOp) else expr_of(op)
         assert expr is not None
         simpler = simplify(expr.subs(shifted), facts)
         if isinstance(op, CmpiOp):
@@ -167,7 +173,7 @@ def _decide(loop: kernel.ForOp, open_ops: list[Operation], first: int, length: E
 
 def _holds(op: CmpiOp, difference: Expr, facts: Ranges) -> bool | None:
     """Whether a comparison holds at all points, or at none; None if neither is known."""
-    sign, offset = _SIGNED[op.predicate.value.data]
+    sign, offset = sign_of(op)
     below = difference * sign + offset
     if prove_lt(below, ZERO, facts):
         return True
