@@ -19,7 +19,7 @@ from ..counters import counter
 from ..remarks import remark
 from .axes import flat_vector_loops, loops_in
 from .cost import widest_scalar
-from .lane_indices import expr_of, has_atom, set_expr
+from .lane_indices import DIGITS, expr_of, has_atom, set_expr
 from .launch_facts import ranges_of
 from .scheduled import tiled_for_cpu
 from .simplify_block import remove_dead
@@ -45,7 +45,8 @@ class PeelLanes(ModulePass):
     guarantee:     the same values. On a CPU, a flat loop of lanes whose conditions on its axis, and `min` and `max` of
                    it in indices, are decided for all points but a few at its ends, is three loops (two, where one end
                    needs nothing): the ends as before, and the middle without them. Ends and middle are whole SIMD
-                   registers where the length of the axis is known. So are the rows around loops of lanes, where
+                   registers where the length of the axis is known, but for ends of few points that load an element at
+                   a time. So are the rows around loops of lanes, where
                    comparisons decide masks in them.
 
         kernel.for i1 in 0 to 128 map vector tile 16 {
@@ -109,9 +110,10 @@ def _peel(loop: kernel.ForOp, open_ops: list[Operation], lanes: int, ranges: Ran
         return
     lo, hi = loop.lo.data, loop.hi.data
     trips = (hi - lo).as_int()
-    for before, behind in ends(lanes):
+    fine = _gathers_at_ends(loop, open_ops)
+    for before, behind in ends(lanes, fine):
         if trips is not None:
-            behind += (trips - before - behind) % lanes if behind else 0
+            behind += (trips - before - behind) % lanes if behind and not fine else 0
             if trips - before - behind < max(before, behind, 2 * lanes):
                 continue
         if not _decide(loop, open_ops, before, hi - lo - before - behind, ranges).complete:
@@ -127,9 +129,20 @@ def sign_of(op: CmpiOp) -> tuple[int, int]:
     return _SIGNED[op.predicate.value.data]
 
 
-def ends(lanes: int) -> Iterator[tuple[int, int]]:
-    """How many points to try before and behind the middle, few first."""
-    sizes = [0, *(count * lanes for count in ENDS)]
+def _gathers_at_ends(loop: kernel.ForOp, open_ops: list[Operation]) -> bool:
+    """Whether ends would load an element at a time, as clamped indices do, so that they should be short.
+
+    A row of 64 points that is padded by one at both ends, by copies of these, is 1, 64 and 1 points then, rather than
+    8, 48 and 10. Lanes along a quotient begin where one does.
+    """
+    axis, exprs = loop.axis.data, list(filter(None, map(expr_of, loop.body.block.ops)))
+    clamped = all(isinstance(op, kernel.LoadOp | kernel.StoreOp) for op in open_ops)
+    return clamped and not any(has_atom(expr, axis, DIGITS) for expr in exprs)
+
+
+def ends(lanes: int, fine: bool = False) -> Iterator[tuple[int, int]]:
+    """How many points to try before and behind the middle, few first; `fine`: also less than fill the lanes."""
+    sizes = sorted({0, *(count * lanes for count in ENDS), *(ENDS if fine else ())})
     pairs = [pair for pair in product(sizes, sizes) if any(pair)]
     yield from sorted(pairs, key=sum)
 
