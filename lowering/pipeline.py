@@ -93,7 +93,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-hoist-loads,kernel-choose-steps,kernel-unroll,kernel-assign-registers,kernel-hint-cache,kernel-pair-accesses,"
         "kernel-group-elements,kernel-insert-barriers,kernel-choose-warps,"
         "kernel-split-lanes,kernel-hoist-rows,kernel-hoist-invariants,"
-        "kernel-peel-lanes,kernel-unroll-quotients,kernel-tensorize,"
+        "kernel-peel-lanes,kernel-peel-rows,kernel-unroll-quotients,kernel-tensorize,"
         "kernel-assign-accumulators,kernel-place-locals",
     ),
     Phase(

@@ -19,7 +19,7 @@ from ..counters import counter
 from ..remarks import remark
 from .axes import flat_vector_loops, loops_in
 from .cost import widest_scalar
-from .lane_indices import expr_of, has_atom, set_expr
+from .lane_indices import DIGITS, expr_of, has_atom, set_expr
 from .launch_facts import ranges_of
 from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
@@ -46,7 +46,8 @@ class PeelLanes(ModulePass):
     guarantee:     the same values. On a CPU, a flat loop of lanes whose conditions on its axis, and `min` and `max` of
                    it in indices, are decided for all points but a few at its ends, is three loops (two, where one end
                    needs nothing): the ends as before, and the middle without them. Ends and middle are whole SIMD
-                   registers where the length of the axis is known. So are the rows around loops of lanes, where
+                   registers where the length of the axis is known, but for ends of few points that load an element at
+                   a time. So are the rows around loops of lanes, where
                    comparisons decide masks in them.
 
         kernel.for i1 in 0 to 128 map vector tile 16 {
@@ -110,9 +111,10 @@ def _peel(loop: kernel.ForOp, open_ops: list[Operation], lanes: int, ranges: Ran
         return
     lo, hi = loop.lo.data, loop.hi.data
     trips = (hi - lo).as_int()
-    for before, behind in _ends(lanes):
+    fine = _gathers_at_ends(loop, open_ops)
+    for before, behind in ends(lanes, fine):
         if trips is not None:
-            behind += (trips - before - behind) % lanes if behind else 0
+            behind += (trips - before - behind) % lanes if behind and not fine else 0
             if trips - before - behind < max(before, behind, 2 * lanes):
                 continue
         if not _decide(loop, open_ops, before, hi - lo - before - behind, ranges).complete:
@@ -123,9 +125,25 @@ def _peel(loop: kernel.ForOp, open_ops: list[Operation], lanes: int, ranges: Ran
         return
 
 
-def _ends(lanes: int) -> Iterator[tuple[int, int]]:
-    """How many points to try before and behind the middle, few first."""
-    sizes = [0, *(count * lanes for count in ENDS)]
+def sign_of(op: CmpiOp) -> tuple[int, int]:
+    """(sign, offset) so that a comparison with a `difference_of` is `sign*difference + offset < 0`."""
+    return _SIGNED[op.predicate.value.data]
+
+
+def _gathers_at_ends(loop: kernel.ForOp, open_ops: list[Operation]) -> bool:
+    """Whether ends would load an element at a time, as clamped indices do, so that they should be short.
+
+    A row of 64 points that is padded by one at both ends, by copies of these, is 1, 64 and 1 points then, rather than
+    8, 48 and 10. Lanes along a quotient begin where one does.
+    """
+    axis, exprs = loop.axis.data, list(filter(None, map(expr_of, loop.body.block.ops)))
+    clamped = all(isinstance(op, kernel.LoadOp | kernel.StoreOp) for op in open_ops)
+    return clamped and not any(has_atom(expr, axis, DIGITS) for expr in exprs)
+
+
+def ends(lanes: int, fine: bool = False) -> Iterator[tuple[int, int]]:
+    """How many points to try before and behind the middle, few first; `fine`: also less than fill the lanes."""
+    sizes = sorted({0, *(count * lanes for count in ENDS), *(ENDS if fine else ())})
     pairs = [pair for pair in product(sizes, sizes) if any(pair)]
     yield from sorted(pairs, key=sum)
 
@@ -133,13 +151,14 @@ def _ends(lanes: int) -> Iterator[tuple[int, int]]:
 def _depends(op: Operation, axis: str) -> bool:
     """Whether an op compares an axis, or clamps it in an index."""
     if isinstance(op, CmpiOp):
-        difference = _difference(op)
+        difference = difference_of(op)
         return difference is not None and axis in difference.free_symbols
     expr = expr_of(op)
     return expr is not None and has_atom(expr, axis, CLAMPS)
 
 
-def _difference(op: CmpiOp) -> Expr | None:
+def difference_of(op: CmpiOp) -> Expr | None:
+    """Left minus right of an ordered comparison of indices; None for other comparisons."""
     left, right = index_of(op.lhs), index_of(op.rhs)
     known = op.predicate.value.data in _SIGNED and left is not None and right is not None
     return left - right if known else None  # pyright: ignore[reportOperatorIssue]
@@ -152,7 +171,7 @@ def _decide(loop: kernel.ForOp, open_ops: list[Operation], first: int, length: E
     shifted, back = {axis: symbol(axis) + start}, {axis: symbol(axis) - start}
     decided = Decided()
     for op in open_ops:
-        expr = _difference(op) if isinstance(op, CmpiOp) else expr_of(op)
+        expr = difference_of(op) if isinstance(op, CmpiOp) else expr_of(op)
         assert expr is not None
         simpler = simplify(expr.subs(shifted), facts)
         if isinstance(op, CmpiOp):
@@ -168,7 +187,7 @@ def _decide(loop: kernel.ForOp, open_ops: list[Operation], first: int, length: E
 
 def _holds(op: CmpiOp, difference: Expr, facts: Ranges) -> bool | None:
     """Whether a comparison holds at all points, or at none; None if neither is known."""
-    sign, offset = _SIGNED[op.predicate.value.data]
+    sign, offset = sign_of(op)
     below = difference * sign + offset
     if prove_lt(below, ZERO, facts):
         return True

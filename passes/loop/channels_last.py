@@ -75,7 +75,8 @@ class ChannelsLast(ModulePass):
                    `any_strides`. What must keep its strides (arguments, other values that are returned, values that
                    are viewed or used by other calls) is copied in front of the convolution, or behind it. The
                    libraries, cuDNN and oneDNN, do these copies inside of every call otherwise, so a convolution whose
-                   images would all be copied stays as it is. A copy of an argument that comes with channels last is
+                   images would all be copied stays as it is; on a CPU a nest that reads channels last and writes what
+                   must be contiguous counts as a copy. A copy of an argument that comes with channels last is
                    passed by. On a GPU a weight that a nest makes for convolutions alone is written as they read it,
                    and any other that lies otherwise is copied in front of its convolution, where the copy can be part
                    of another launch; the gradient of a weight comes in the layout of the images, and is copied for
@@ -318,15 +319,40 @@ class _Rewriter:
         sources = {k: self._origin(op.operands[k], op) for k in _roles(op).image_operands}
         copied = {k: v for k, v in sources.items() if not (is_channels_last(v) or self._is_free(v))}
         fixed = {v: uses for v in _image_results(op) if not is_channels_last(v) and (uses := self._fixed_uses(v))}
-        elements = sum(_elements(value, self.estimates) for value in (*dict.fromkeys(copied.values()), *fixed))
+        crossed = [v for v in _image_results(op) if v not in fixed and self._is_read_across(v)]
+        moved = (*dict.fromkeys(copied.values()), *fixed, *crossed)
+        elements = sum(_elements(value, self.estimates) for value in moved)
         if not follows and not _pays(op, self.estimates, elements):
             self.convolutions.discard(op)
             why = "its input and its result would both be copied"
-            if len(copied) + len(fixed) < len(_images(op)):
+            if len(copied) + len(fixed) + len(crossed) < len(_images(op)):
                 why = "its weight and what is copied around it are more than the copies that are saved"
             remark("missed", "loop-channels-last", op, f"not channels last: {why}")
         elif counter("loop-channels-last"):
             self._convert(op, sources, copied)
+
+    def _is_read_across(self, value: SSAValue) -> bool:
+        """Whether nests of the CPU alone read a contiguous value, and what they make must stay contiguous: they would
+        move each element as a copy does. Ms of a core for 2 x 672 channels of 14 x 14 points in groups of one, and
+        relu: 3.0 where it read channels last, and 1.3 in eager."""
+        type_ = cast(TensorType, value.type)
+        if not type_.is_contiguous or not isinstance(target_at(cast(Operation, value.owner), type_.device), CpuTarget):
+            return False
+        made = [result for use in value.uses for result in self._nest_around(use.operation).results]
+        return bool(made) and all(
+            isinstance(each.type, TensorType)
+            and each.type.shape == type_.shape
+            and each.type.is_contiguous
+            and not self._is_open(each)
+            for each in made
+        )
+
+    def _nest_around(self, op: Operation) -> Operation:
+        """The op of the function that an op is in."""
+        parent = op.parent_op()
+        while op.parent is not self.block and parent is not None:
+            op, parent = parent, parent.parent_op()
+        return op
 
     def _fixed_uses(self, value: SSAValue) -> list[Use]:
         """The uses that need the strides which a value has; backward gets what is returned for others as well."""

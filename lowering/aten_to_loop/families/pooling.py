@@ -216,14 +216,32 @@ def _bounds(o: Expr, size: Expr, outputs: Expr) -> tuple[Expr, Expr]:
     return o * size // outputs, ceildiv((o + 1) * size, outputs)
 
 
-def _longest(size: Expr, outputs: Expr) -> Expr:
-    """An upper bound of the windows' sizes; exact where the sizes divide."""
+def _window_sizes(size: Expr, outputs: Expr) -> frozenset[int]:
+    """The sizes of all windows; none where that is not known, or there are too many to look at."""
     known, parts = size.as_int(), outputs.as_int()
-    if outputs is ONE:
-        return size
-    if known is not None and parts:
-        return const(-(-known // parts) + (1 if known % parts else 0))
-    return ceildiv(size, outputs) + 1
+    if known is None or parts is None or not 0 < parts <= MOST_WINDOWS:
+        return frozenset()
+    return frozenset(-(-(o + 1) * known // parts) - o * known // parts for o in range(parts))
+
+
+#: most windows of a dimension whose sizes are looked at
+MOST_WINDOWS = 1024
+
+
+def _common_size(size: Expr, outputs: Expr) -> Expr | None:
+    """The size of every window, as 10 where 56 points become 6, though they overlap; None where they differ."""
+    if _divides(size, outputs):
+        return size // outputs
+    sizes = _window_sizes(size, outputs)
+    return const(*sizes) if len(sizes) == 1 else None
+
+
+def _longest(size: Expr, outputs: Expr) -> Expr:
+    """An upper bound of the windows' sizes; exact where these are known."""
+    common, sizes = _common_size(size, outputs), _window_sizes(size, outputs)
+    if common is not None:
+        return common
+    return const(max(sizes)) if sizes else ceildiv(size, outputs) + 1
 
 
 def _divides(size: Expr, outputs: Expr) -> bool:
@@ -250,7 +268,7 @@ class Adaptive:
         for o, i, size, out in zip(output, inner, self.sizes, self.outputs, strict=True):
             begin, end = _bounds(o, size, out)
             places.append(begin + i)
-            if not self.exact:
+            if _common_size(size, out) is None:
                 each = b.s.index(begin + i) < b.s.index(end)
                 mask = each if mask is None else mask & each
         return places, mask
@@ -260,7 +278,8 @@ class Adaptive:
         count = ONE
         for o, size, out in zip(output, self.sizes, self.outputs, strict=True):
             begin, end = _bounds(o, size, out)
-            count = count * (size // out if _divides(size, out) else end - begin)
+            common = _common_size(size, out)
+            count = count * (end - begin if common is None else common)
         return count
 
 

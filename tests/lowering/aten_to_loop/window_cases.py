@@ -41,9 +41,11 @@ POOLS = [
     case("_adaptive_avg_pool2d", _i6, [3, 7]),
     case("_adaptive_avg_pool2d", _i6, [4, 3]),
     case("_adaptive_avg_pool2d", _i6, [8, 9]),
+    case("_adaptive_avg_pool2d", _i6, [5, 3]),  # windows of one size, which overlap
     case("_adaptive_avg_pool3d", mixed(1, 2, 4, 5, 6), [2, 3, 4]),
     case("adaptive_max_pool2d", _i6, [4, 3]),
     case("adaptive_max_pool2d", _i6, [3, 7]),
+    case("adaptive_max_pool2d", _i6, [5, 6]),  # windows of one size, which overlap
     case("_adaptive_avg_pool2d_backward", mixed(1, 2, 1, 1), _i6),
     case("_adaptive_avg_pool2d_backward", mixed(1, 2, 3, 7), _i6),
     case("upsample_nearest1d", mixed(1, 2, 5), [10]),

@@ -13,6 +13,10 @@ def _resize(mode: str, scale: float, align: bool | None = None) -> Callable[[tor
     return lambda x: torch.sigmoid(F.interpolate(x, scale_factor=scale, mode=mode, align_corners=align)) * 2
 
 
+def _last(x: torch.Tensor) -> torch.Tensor:
+    return x.contiguous(memory_format=torch.channels_last)
+
+
 CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "nearest by 2": _resize("nearest", 2),
     "nearest by 3": _resize("nearest", 3),
@@ -25,6 +29,13 @@ CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "reflection": lambda x: F.pad(x, (3, 5, 2, 1), mode="reflect") + 1,
     "replication": lambda x: F.pad(x, (9, 2, 0, 3), mode="replicate") + 1,
     "roll": lambda x: torch.roll(x, 5, -1) * 2,
+    "circular": lambda x: F.pad(x, (1, 2, 3, 1), mode="circular") + 1,
+    "constant": lambda x: F.pad(x, (1, 2, 3, 1)) + 1,
+    "replication by one": lambda x: F.pad(x, (1, 1, 1, 1), mode="replicate") + 1,
+    "repeat": lambda x: x.repeat(1, 1, 2, 2) * 2,
+    "average of channels last": lambda x: F.avg_pool2d(_last(x), 3, 1, 1) * 2,
+    "maximum of channels last": lambda x: F.max_pool2d(_last(x), 3, 2, 1) * 2,
+    "depthwise": lambda x: F.conv2d(x, x.new_ones(3, 1, 3, 3) / 7, padding=1, groups=3) * 2,
     "repeated": lambda x: x.repeat_interleave(2, -1) + 1,
 }
 

@@ -1,0 +1,223 @@
+"""`kernel-peel-rows`: only the first and last rows keep the masks that the rows between them do not need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.arith import CmpiOp
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Region
+from xdsl.passes import ModulePass
+
+from ...dialects import kernel
+from ...dialects.sym import ONE, ZERO, Atom, Expr, Ranges, as_expr, bounds, simplify, smax, smin, symbol
+from ..counters import counter
+from ..remarks import remark
+from .axes import Loop, fresh_axis, kernel_names, loops_in, nested_axes
+from .lane_indices import atoms_on, expr_of, set_expr
+from .launch_facts import ranges_of
+from .peel_lanes import difference_of, ends, sign_of
+from .scheduled import tiled_for_cpu
+from .simplify_block import remove_dead
+from .split_lanes import take_condition
+from .transforms import set_range
+
+#: most ops of a body that is there three times afterwards
+MOST_OPS = 700
+#: fewest rows between the ends
+LEAST_ROWS = 2
+#: no axis has this name
+ROW = "row"
+
+
+@dataclass(frozen=True)
+class PeelRows(ModulePass):
+    """Run the first and the last rows of lanes by themselves, where the middle then needs no masks.
+
+    level:         kernel
+    precondition:  `kernel-peel-lanes` is done; other kernels than those for a CPU stay as they are
+    guarantee:     the same values, every iteration once. A loop around loops of lanes, at any depth, whose conditions
+                   on its axis are decided for all rows but a few at its ends is three loops. Threads that take rows of
+                   several images at once, so that the row is `i0 mod 56`, choose among three loops that run once or
+                   not at all. Conditions that also depend on a lane are none that rows decide.
+
+        kernel.for i0 in 0 to 224 map parallel { kernel.for i1 in 0 to 64 map vector tile 16 {
+          ... %inside: 0 <= i0 mod 56 - 1
+          %a = kernel.load %x[64*i0 + i1 - 64] if %inside else %zero ... } }
+    becomes
+        kernel.for i0 in 0 to 224 map parallel {
+          kernel.for i2 in i0 mod 56 to min(i0 mod 56 + 1, 1) { kernel.for i1 in 0 to 64 map vector tile 16 { %zero } }
+          kernel.for i2 in max(i0 mod 56, 1) to i0 mod 56 + 1 { kernel.for i1 in 0 to 64 map vector tile 16 {
+            %a = kernel.load %x[64*i0 + i1 - 64] ... } } }
+    """
+
+    name = "kernel-peel-rows"
+    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Peel in every kernel that is scheduled for a CPU."""
+        for function, _ in tiled_for_cpu(op):
+            ranges, names = ranges_of(function), kernel_names(function)
+            loops = [loop for loop in loops_in(function.body.block) if isinstance(loop, kernel.ForOp)]
+            for loop in reversed(loops):  # inner ones first
+                rows = _rows_of(loop)
+                cut = _cut(rows, ranges) if rows is not None else None
+                if rows is not None and cut is not None and counter(self.name):
+                    remark("passed", self.name, loop, "first and last rows by themselves")
+                    _split(rows, cut, ranges, names)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a loop: `row` is its axis, or a remainder of it, from `first` on below `last`."""
+
+    loop: kernel.ForOp
+    row: Atom
+    first: int
+    last: int
+
+
+def _rows_of(loop: kernel.ForOp) -> _Rows | None:
+    """What conditions call a row in a loop around lanes; None where none do, or several things are one."""
+    inner = [each for region in loop.regions for each in loops_in(region.block)]
+    if loop.mapping.data not in ("serial", "parallel") or not any(_is_lanes(each) for each in inner):
+        return None
+    axis, found = loop.axis.data, list[Expr]()
+    for count, op in enumerate(loop.walk()):
+        if count > MOST_OPS:
+            return None
+        difference = difference_of(op) if isinstance(op, CmpiOp) else None
+        if difference is not None and axis in difference.free_symbols:
+            found.append(difference)
+    remainders = {atom for difference in found for atom in atoms_on(difference, axis, ("mod",))}
+    lo, hi = loop.lo.data.as_int(), loop.hi.data.as_int()
+    if len(remainders) == 1:
+        (row,) = remainders
+        size = row.args[1].as_int()
+        whole = lo == 0 and hi is not None and size is not None and size > 0 and hi % size == 0
+        if size is None or not whole or row.args[0] is not symbol(axis):
+            return None
+        return None if any(axis in _bounds_of(each) for each in inner) else _Rows(loop, row, 0, size)
+    if not found or remainders or lo is None or hi is None or any(axis in _bounds_of(each) for each in inner):
+        return None
+    return _Rows(loop, _atom(axis), lo, hi)
+
+
+def _bounds_of(loop: Loop) -> frozenset[str]:
+    return loop.lo.data.free_symbols | loop.hi.data.free_symbols
+
+
+def _is_lanes(op: Loop) -> bool:
+    return op.mapping.data == "vector"
+
+
+def _atom(name: str) -> Atom:
+    ((monomial, _),) = symbol(name).terms
+    return monomial[0]
+
+
+def _cut(rows: _Rows, ranges: Ranges) -> tuple[int, int] | None:
+    """How many rows at either end to run by themselves; None where that does not decide all conditions on the row."""
+    conditions = list(_conditions(rows.loop, rows.row))
+    facts = _facts(rows.loop, ranges)
+    for before, behind in ends(1) if conditions else ():
+        start, end = rows.first + before, rows.last - behind
+        enough = end - start >= max(before, behind, LEAST_ROWS)
+        if enough and all(_value(*each, rows.row, (start, end), facts) is not None for each in conditions):
+            return before, behind
+    return None
+
+
+def _conditions(loop: kernel.ForOp, row: Atom) -> Iterator[tuple[CmpiOp, Expr]]:
+    """The comparisons in a loop that depend on the row and on no lane, and what they compare with zero."""
+    lanes = {each.axis.data for region in loop.regions for each in loops_in(region.block) if _is_lanes(each)}
+    for op in loop.walk():
+        difference = difference_of(op) if isinstance(op, CmpiOp) else None
+        if difference is not None and (row,) in difference.table and lanes.isdisjoint(difference.free_symbols):
+            assert isinstance(op, CmpiOp)
+            yield op, difference
+
+
+def _facts(loop: kernel.ForOp, ranges: Ranges) -> Ranges:
+    """What is known of the axes inside of a loop."""
+    inner = nested_axes(loop).items()
+    return Ranges.of_axes([(name, hi) for name, (lo, hi) in inner if lo is ZERO], ranges)
+
+
+def _value(op: CmpiOp, difference: Expr, row: Atom, stretch: tuple[int, int], facts: Ranges) -> bool | None:
+    """The value of a comparison in a stretch of rows; None where it has several, or that is not known."""
+    start, end = stretch
+    facts = Ranges.of_axes([(ROW, as_expr(end - start))], facts)
+    sign, offset = sign_of(op)
+    low, high = bounds(_replaced(difference, row, symbol(ROW) + start) * sign + offset, facts)
+    if high is not None and high < 0:
+        return True
+    return False if low is not None and low >= 0 else None
+
+
+def _replaced(expr: Expr, row: Atom, by: Expr) -> Expr:
+    """An expression with another one in place of a factor."""
+    total = ZERO
+    for monomial, coefficient in expr.terms:
+        term = as_expr(coefficient)
+        for atom in monomial:
+            term = term * (by if atom is row else atom.expr)
+        total = total + term
+    return total
+
+
+def _split(rows: _Rows, cut: tuple[int, int], ranges: Ranges, names: set[str]) -> None:
+    """Write a loop as the ends and the middle, in order."""
+    is_axis = rows.row.kind == "symbol" and rows.loop.mapping.data == "serial"
+    target = rows.loop if is_axis else _one_row(rows, names)
+    axis, lo, hi = target.axis.data, target.lo.data, target.hi.data
+    block = target.parent
+    assert block is not None
+    for start, end in pairwise((rows.first, rows.first + cut[0], rows.last - cut[1], rows.last)):
+        if start == end:
+            continue
+        part = target.clone()
+        block.insert_op_before(part, target)
+        facts = _facts(part, ranges)
+        for op, difference in list(_conditions(part, _atom(axis))):
+            value = _value(op, difference, _atom(axis), (start, end), facts)
+            if value is not None:
+                take_condition(op.results[0], value)
+        # One row is in front of none, and behind none, of all rows.
+        part_lo = lo if start == rows.first else smax(lo, as_expr(start))
+        part_hi = hi if end == rows.last else smin(hi, as_expr(end))
+        set_range(part, (axis, as_expr(start), as_expr(end)) if is_axis else (axis, part_lo, part_hi))
+        while remove_dead(part.body.block):
+            pass
+    block.erase_op(target)
+
+
+def _one_row(rows: _Rows, names: set[str]) -> kernel.ForOp:
+    """Put the body of a loop into a loop over the one row that it is, and name the places by that one's axis.
+
+    `i0 == 56*(i0 floordiv 56) + i0 mod 56`: what is known of the row bounds the places, too.
+    """
+    body, own, axis = rows.loop.body.block, symbol(rows.loop.axis.data), fresh_axis(names)
+    row, place = rows.row.expr, symbol(axis)
+    if rows.row.kind != "symbol":
+        place = own // rows.last * rows.last + place
+    end = body.last_op
+    assert end is not None
+    inside = [op for op in body.ops if op is not end]
+    for op in inside:
+        op.detach()
+    block = Block([*inside, kernel.YieldOp.create()])
+    facts = Ranges.of_axes([(axis, as_expr(rows.last))])
+    for op in block.walk():
+        expr = expr_of(op)
+        if expr is not None and rows.loop.axis.data in expr.free_symbols:
+            replaced = _replaced(expr, rows.row, symbol(axis))
+            set_expr(op, simplify(replaced.subs({rows.loop.axis.data: place}), facts))
+    loop = kernel.ForOp.of(axis, row, row + ONE, Region(block), location=rows.loop.location)
+    body.insert_op_before(loop, end)
+    return loop
