@@ -30,17 +30,18 @@ def load_arrays(paths: Sequence[str], module: ModuleOp, function: str | None = N
     Pickled objects are refused.
     """
     if len(paths) == 1 and Path(paths[0]).is_dir():
-        paths = _files(Path(paths[0]))
+        paths = array_files(Path(paths[0]))
     chosen = find_function(module, function)
     kinds = [argument.type for argument in chosen.body.blocks[0].args]
     if len(paths) != len(kinds):
         raise UserError(f"{len(paths)} inputs for {len(kinds)} arguments", "give --input once for each argument")
-    inputs = [_fit(_load(path), kind) for path, kind in zip(paths, kinds, strict=True)]
+    inputs = [_fit(load_array(path), kind) for path, kind in zip(paths, kinds, strict=True)]
     symbols = bind_symbols([s.data for s in declarations(chosen)], inputs)
     return [_lay_out(value, kind, symbols) for value, kind in zip(inputs, kinds, strict=True)]
 
 
-def _files(folder: Path) -> list[str]:
+def array_files(folder: Path) -> list[str]:
+    """The files `0.npy`, `1.npy`, ... of a folder."""
     count = 0
     while (folder / f"{count}.npy").is_file():
         count += 1
@@ -49,7 +50,8 @@ def _files(folder: Path) -> list[str]:
     return [str(folder / f"{k}.npy") for k in range(count)]
 
 
-def _load(path: str) -> Input:
+def load_array(path: str) -> Input:
+    """An array of a `.npy` file, or an integer. UserError for what is neither."""
     if path.lstrip("-").isdigit():
         return int(path)
     try:

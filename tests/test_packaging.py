@@ -154,6 +154,7 @@ def test_entry_points_are_declared() -> None:
     assert {
         ("console_scripts", "inductile-opt"),
         ("console_scripts", "inductile-run"),
+        ("console_scripts", "inductile-package"),
         ("console_scripts", "inductile-bisect"),
         ("console_scripts", "inductile-reduce"),
         ("console_scripts", "inductile-cost"),

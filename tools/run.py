@@ -3,9 +3,10 @@
     inductile-run softmax.mlir --random 0
     inductile-run softmax.mlir --input x.npy --backend cpp --output y.npy
     inductile-run softmax.mlir --random 0 --backend cpp --unchecked --time 20
+    inductile-run model.pt2i --input x.npy
 
 The reference backend interprets every level; `cpp` lowers the rest of the way with the default pipeline and compiles,
-and so does `c`, plain C for one thread.
+and so does `c`, plain C for one thread. A package (see `inductile-package`) runs as it is: it is code, and trusted.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import contextlib
 import statistics
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -49,7 +51,7 @@ def _count(text: str) -> int:
 def build_parser() -> argparse.ArgumentParser:
     """The command line."""
     p = argparse.ArgumentParser("inductile-run", description=(__doc__ or "").partition("\n\n")[0])
-    p.add_argument("file", help="IR of any level, - for standard input")
+    p.add_argument("file", help="IR of any level, - for standard input, or a package")
     p.add_argument("--function", help="function to run; the first one otherwise")
     p.add_argument("--backend", default="reference", choices=("reference", "cpp", "c"))
     p.add_argument("--input", action="append", default=[], metavar="X.npy", help="one for each argument, in order")
@@ -127,7 +129,8 @@ def _timed(args: argparse.Namespace, run: Callable[[], list[object]]) -> list[ob
     return results
 
 
-def _show(results: list[object], full: bool) -> None:
+def show_results(results: list[object], full: bool) -> None:
+    """Print results, one after the other."""
     import torch
 
     if full:
@@ -140,8 +143,17 @@ def _show(results: list[object], full: bool) -> None:
             print(f"result {number}: {value}")
 
 
+def is_package(file: str) -> bool:
+    """Whether a file is a package, which `inductile.package` writes."""
+    return file != "-" and zipfile.is_zipfile(file)
+
+
 def _run(argv: Sequence[str] | None) -> int:
     args = build_parser().parse_args(argv)
+    if is_package(args.file):
+        from .package import run_package
+
+        return run_package(args)
     text, name = read_input(args.file)
     module = parse_file(new_context(), text, name, args.allow_effects)
     PassManager(attached(_target(args, module))).run(new_context(), module)
@@ -155,7 +167,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
         save_arrays(results, args.output)
     if not args.time:
-        _show(results, args.full)
+        show_results(results, args.full)
     return 0
 
 

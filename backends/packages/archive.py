@@ -28,8 +28,8 @@ _MOST = 64 << 20
 """Bytes of the index."""
 _TIME = (1980, 1, 1, 0, 0, 0)
 """Of all members: equal programs make equal files."""
-_LOCAL, _PADDING = 30, 0xD935
-"""Bytes of the fixed part of a member's head, and the kind of an extra field that is padding."""
+_LOCAL, _LARGE, _PADDING = 30, 20, 0xD935
+"""Bytes of a member's head, those that zipfile adds for a large member, and the kind of extra field that is padding."""
 
 
 def damaged(path: Path, reason: object) -> UserError:
@@ -47,6 +47,7 @@ def write_archive(path: Path, index: dict[str, Any], members: Mapping[str, bytes
                 info = zipfile.ZipInfo(name, _TIME)
                 info.external_attr = 0o644 << 16
                 here = file.tell() + _LOCAL + len(name) + 4
+                here += _LARGE if len(data) * 1.05 > zipfile.ZIP64_LIMIT else 0
                 info.extra = struct.pack("<HH", _PADDING, -here % ALIGNMENT) + bytes(-here % ALIGNMENT)
                 archive.writestr(info, data)
         Path(partial).chmod(0o666 & ~_umask())

@@ -72,6 +72,15 @@ class TensorInput:
         made = torch.empty_strided(value.shape, wanted, dtype=value.dtype, device=value.device)
         return made.copy_(value)
 
+    def example(self, symbols: Mapping[str, int], seed: int) -> torch.Tensor:
+        """A tensor of normally distributed numbers, or of 0 and 1."""
+        shape, stride = ([value_of(each, symbols) for each in sizes] for sizes in (self.shape, self.stride))
+        made = torch.empty_strided(shape, stride, dtype=self.dtype, device=self.device)
+        generator = torch.Generator(self.device).manual_seed(seed)
+        if self.dtype.is_floating_point or self.dtype.is_complex:
+            return made.copy_(torch.randn(shape, generator=generator))
+        return made.copy_(torch.randint(0, 2, shape, generator=generator))
+
 
 @dataclass(frozen=True)
 class NumberInput:
@@ -83,6 +92,10 @@ class NumberInput:
     def __str__(self) -> str:
         return f"{self.name}: int {text_of(self.size)}"
 
+    def example(self, symbols: Mapping[str, int], seed: int) -> int:
+        """The number that the example of the export was."""
+        return value_of(self.size, symbols)
+
 
 @dataclass(frozen=True)
 class ConstantInput:
@@ -93,6 +106,10 @@ class ConstantInput:
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value!r}"
+
+    def example(self, symbols: Mapping[str, int], seed: int) -> Any:
+        """The value."""
+        return self.value
 
 
 Input = TensorInput | NumberInput | ConstantInput

@@ -20,6 +20,7 @@ from .archive import WEIGHTS, Archive, damaged
 from .inputs import Conditions, ConstantInput, TensorInput, input_of
 from .needs import check_needs
 from .plain import decode, decode_program
+from .sizes import text_of
 from .weights import tensors_in
 
 
@@ -47,7 +48,10 @@ class Package:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The outputs. UserError for inputs that the program was not compiled for."""
-        given = self._flat(args, kwargs)
+        return self.call_flat(self._flat(args, kwargs))
+
+    def call_flat(self, given: Sequence[Any]) -> Any:
+        """The same for inputs in one list, in the order of `conditions.inputs`."""
         symbols = self.conditions.bind(given)
         with torch.no_grad():
             taken = list(given)
@@ -87,15 +91,35 @@ class Package:
         """Parameters, buffers and constants by name, as they are now. They are those that calls read and write."""
         return dict(self._tensors)
 
+    def with_constants(self, given: Sequence[Any]) -> list[Any]:
+        """All inputs of a call, for those that are not compiled in. UserError for another number of them."""
+        if len(given) != len(self._passed):
+            raise UserError(f"{len(given)} inputs for a package that takes {len(self._passed)}", "give one for each")
+        left = iter(given)
+        return [each.value if isinstance(each, ConstantInput) else next(left) for each in self.conditions.inputs]
+
+    def random_inputs(self, seed: int) -> list[Any]:
+        """Inputs of the sizes that the export's examples had; integers are 0 or 1."""
+        return [each.example(self.index["sizes"], seed + n) for n, each in enumerate(self.conditions.inputs)]
+
     def __str__(self) -> str:
-        needs = self.index["needs"]
-        lines = [f"{self.path}: inductile {needs['inductile']}, torch {needs['torch']}, {needs['machine']}"]
-        lines += [f"  input  {each}" for each in self.conditions.inputs]
-        lines += [f"  output {each}" for each in self.index["results"]]
-        lines += [
-            f"  {name} in {low} to {'any' if high is None else high}"
-            for name, (low, high) in self.conditions.bounds.items()
+        return describe(self.path, self.index)
+
+
+def describe(path: Path, index: dict[str, Any]) -> str:
+    """What a package takes and returns, and what it was made by, for people. UserError for an index that is damaged."""
+    with _telling_damage(path):
+        needs = index["needs"]
+        lines = [
+            f"{path}: inductile {needs['inductile']}, torch {needs['torch']}, {needs['system']} on {needs['machine']}"
         ]
+        lines += [f"  input  {input_of(each)}" for each in index["inputs"]]
+        lines += [f"  output {each}" for each in index["results"]]
+        limits = {name: (low, "any" if high is None else high) for name, (low, high) in index["bounds"].items()}
+        lines += [f"  size   {name}: {low} to {high}" for name, (low, high) in limits.items()]
+        lines += [f"  size   {text_of(each)}" for each in index["relations"]]
+        lines += [f"  weight {name}, which is not inside" for name in index["apart"]]
+        lines.append(f"  kernels: {len(index['kernels'])}; instructions: {', '.join(needs['instructions'])}")
         return "\n".join(lines)
 
 

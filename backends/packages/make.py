@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +154,7 @@ def _contents(
         "inputs": inputs,
         "results": [_shown(each) for each in graph.graph.output_node().args[0]],  # type: ignore[union-attr]
         "bounds": bounds,
+        "sizes": _examples(nodes.values()),
         "relations": relations,
         "weights": [_name(spec) for spec in specs if spec.kind is not InputKind.USER_INPUT],
         "constants": list(frozen_constants),
@@ -221,6 +222,14 @@ def _input(spec: InputSpec, nodes: Mapping[str, Node], written: set[str]) -> dic
 
 def _size(size: Any) -> Size:
     return size if isinstance(size, int) else size_of(size.node.expr)
+
+
+def _examples(nodes: Iterable[Node]) -> dict[str, int]:
+    """The sizes of the export's examples, by their symbols."""
+    values = (node.meta["val"] for node in nodes)
+    sizes = [size for value in values for size in (value.shape if isinstance(value, torch.Tensor) else [value])]
+    symbolic: list[Any] = [size.node for size in sizes if isinstance(size, torch.SymInt)]
+    return {str(node.expr): int(node.hint) for node in symbolic if node.expr.is_Symbol and node.has_hint()}
 
 
 def _shown(value: Any) -> str:

@@ -1,0 +1,119 @@
+"""`inductile-package`: make, look into and run packages: exported programs as one file that needs no compiler.
+
+    inductile-package make model.pt2 -o model.pt2i
+    inductile-package inspect model.pt2i
+    inductile-package run model.pt2i --input x.npy --output y.npy
+
+`model.pt2` is what `torch.export.save` wrote. Both files are code: give only such as you would run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UserError
+from .diagnostics import run_tool
+from .run import show_results
+
+if TYPE_CHECKING:
+    from ..backends.packages.load import Package
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line."""
+    p = argparse.ArgumentParser("inductile-package", description=(__doc__ or "").partition("\n\n")[0])
+    commands = p.add_subparsers(dest="command", required=True)
+    make = commands.add_parser("make", help="compile an exported program")
+    make.add_argument("file", help="what torch.export.save wrote")
+    make.add_argument("-o", "--output", required=True, metavar="MODEL.pt2i", help="where the package goes")
+    make.add_argument("--weights-apart", action="store_true", help="leave parameters and buffers out of the file")
+    make.add_argument("--mode", help="one of torch.compile")
+    inspect = commands.add_parser("inspect", help="say what a package takes, returns, holds and needs")
+    inspect.add_argument("file")
+    inspect.add_argument("--sources", action="store_true", help="also print the program and its kernels")
+    run = commands.add_parser("run", help="run a package")
+    run.add_argument("file")
+    run.add_argument("--input", action="append", default=[], metavar="X.npy", help="one for each input, in order")
+    run.add_argument("--random", type=int, metavar="SEED", help="make up the inputs, in the sizes of the export")
+    run.add_argument("--output", action="append", default=[], metavar="Y.npy", help="where results go, in order")
+    run.add_argument("--full", action="store_true", help="print all elements of the results")
+    return p
+
+
+def _make(args: argparse.Namespace) -> int:
+    import torch
+
+    from ..backends.packages.make import package
+
+    try:
+        exported = torch.export.load(args.file)
+    except FileNotFoundError as error:
+        raise UserError(
+            f"{args.file}: error: cannot read it: {error.strerror}", "name a file of torch.export.save"
+        ) from error
+    except Exception as error:
+        raise UserError(
+            f"{args.file}: error: torch.export.load: {error}", "name a file of torch.export.save"
+        ) from error
+    made = package(exported, args.output, weights=not args.weights_apart, mode=args.mode)
+    print(f"{made}: {made.stat().st_size} bytes")
+    return 0
+
+
+def _inspect(args: argparse.Namespace) -> int:
+    from ..backends.packages.archive import Archive
+    from ..backends.packages.load import describe
+
+    archive = Archive(Path(args.file))
+    print(describe(archive.path, archive.index))
+    for name in archive.index["files"]:
+        content = archive.read(name)
+        print(f"  file   {name}: {len(content)} bytes")
+        if args.sources and name.startswith("sources/"):
+            print(bytes(content).decode())
+    return 0
+
+
+def run_package(args: argparse.Namespace) -> int:
+    """Run a package with the flags of `inductile-run` that both have."""
+    from torch.utils._pytree import tree_leaves
+
+    from ..backends.packages.load import load_package
+
+    package = load_package(args.file)
+    results = tree_leaves(package.call_flat(_inputs(args, package)))
+    if args.output:
+        from ..backends.arrays import save_arrays
+
+        save_arrays(results, args.output)
+    show_results(results, args.full)
+    return 0
+
+
+def _inputs(args: argparse.Namespace, package: Package) -> list[Any]:
+    if args.input and args.random is not None:
+        raise UserError("--input and --random exclude each other", "give one of them")
+    if not args.input:
+        return package.random_inputs(args.random or 0)
+    from ..backends.arrays import array_files, load_array
+
+    paths = array_files(Path(args.input[0])) if len(args.input) == 1 and Path(args.input[0]).is_dir() else args.input
+    return package.with_constants([load_array(path) for path in paths])
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    args = build_parser().parse_args(argv)
+    return {"make": _make, "inspect": _inspect, "run": run_package}[args.command](args)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    return run_tool(lambda: _run(argv))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
