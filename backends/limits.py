@@ -13,6 +13,8 @@ from ..errors import UserError
 
 MAX_STEPS = 1 << 36
 """Iterations of loops that a file may run, unless its reader says otherwise."""
+STEPS_OF_RUN = 1 << 14
+"""A run of a body on the host, of a branch or of a loop, counts as so many iterations: it takes as long."""
 _MEMORY: ContextVar[int | None] = ContextVar("memory", default=None)
 _STEPS: ContextVar[int] = ContextVar("steps", default=MAX_STEPS)
 _FALLBACK = 8 << 30

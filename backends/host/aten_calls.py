@@ -16,7 +16,7 @@ from ...errors import UnsupportedError
 from ...lowering.fx_targets import resolve
 from ...passes.common.region_calls import bodies_of
 from .constants import Constants
-from .control import RUNNERS, STACKING
+from .control import LOOPS, RUNNERS, STACKING
 from .direct import direct
 from .expressions import expression, expressions
 from .products import implementation_of
@@ -45,6 +45,8 @@ class ArgumentPrinter:
         self.variable = variable
         self.symbols = symbols
         self.references = references
+        self.most: int | None = None
+        """How many steps a loop may take; None where no limit holds."""
 
     def call(self, op: AtenOp | CallOp) -> str:
         """The call expression. Defaults of ATen's arguments are left out."""
@@ -54,6 +56,8 @@ class ArgumentPrinter:
             arguments += [self._named(name, value) for name, value in op.kwargs().items()]
             if function in STACKING:
                 arguments.append(f"layouts=[{', '.join(map(self._layout, op.results))}]")
+            if function in LOOPS and self.most is not None:
+                arguments.append(f"most={self.most}")
         else:
             function = self.function(op)
             arguments = self._spelled(op)

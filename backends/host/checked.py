@@ -14,7 +14,7 @@ from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...errors import UserError, program_raises
 from ...lowering.fx_targets import resolve
 from ..generators import generator_of
-from ..limits import check_bytes
+from ..limits import check_bytes, max_steps
 from ..reference.tensors import span
 from . import runtime
 from .aten_calls import ArgumentPrinter
@@ -25,7 +25,12 @@ _REMEDY = "mend the file, or --unchecked for one that you trust"
 
 
 class _CheckedPrinter(ArgumentPrinter):
-    """Calls go to torch's own entry, which checks arguments, and to no library by a file's word."""
+    """Calls go to torch's own entry, which checks arguments, and to no library by a file's word. Loops end."""
+
+    @override
+    def call(self, op: AtenOp | CallOp) -> str:
+        self.most = max_steps()
+        return super().call(op)
 
     @override
     def operator(self, name: str) -> Callable[..., Any]:

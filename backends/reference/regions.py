@@ -15,6 +15,7 @@ from xdsl.ir import Operation
 
 from ...dialects.aten import CallOp, Reference, TensorType
 from ...passes.common.region_calls import Function, functions_by_name, runs_functions
+from ..limits import STEPS_OF_RUN
 from .binding import bind_symbols
 from .errors import InputError
 from .program import Program
@@ -51,6 +52,7 @@ def region_call(program: Program, op: CallOp, value_of: Callable[[Any], Any]) ->
 def _run(program: Program, function: Function, given: Sequence[Any]) -> Results:
     """Interpret a function on values of the program that calls it, in the layouts that it declares."""
     declared = cast("Any", function.properties.get("symbols", function.attributes.get("symbols")))
+    program.machine.count_steps(STEPS_OF_RUN)
     inner = program.enter(bind_symbols([symbol.data for symbol in getattr(declared, "data", ())], given))
     block = function.regions[0].block
     if len(block.args) != len(given):

@@ -95,6 +95,8 @@ _KNOWN: dict[str, tuple[tuple[int, ...], int | None, Callable[[Given, int], list
     INVOKE: ((0,), None, _invoke),
 }
 
+_OVER_ROWS = frozenset({"higher_order::scan", "higher_order::map_impl", "higher_order::associative_scan"})
+
 
 def body_positions(target: str) -> tuple[int, ...]:
     """Which arguments of an operator are bodies; none for an operator that is not known."""
@@ -161,6 +163,8 @@ def region_problem(op: CallOp, functions: Mapping[str, Function]) -> str | None:
         return None  # one of torch's
     if missing:
         return f"calls @{missing[0]}, and there is no such function"
+    if op.target in _OVER_ROWS and not any(isinstance(each, Row) for each in bodies[0].inputs):
+        return "loops over the rows of nothing"
     for body in bodies:
         taken, returned = _signature(functions[body.name])
         if len(taken) != len(body.inputs):

@@ -47,6 +47,15 @@ func.func @turned(%x: !aten.tensor<4x3xf32>) -> !aten.tensor<3x4xf32, strides = 
   func.return %0 : !aten.tensor<3x4xf32, strides = [1, 3]>
 }
 // -----
+func.func @nothing(%x: !aten.tensor<4xf32>) {
+  // expected-error @unknown {{loops over the rows of nothing}}
+  %y = aten.call "higher_order::map_impl"(@same, [], [%x]) : !aten.tensor<4x4xf32>
+  func.return
+}
+func.func @same(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {
+  func.return %x : !aten.tensor<4xf32>
+}
+// -----
 // expected-error @unknown {{@again calls itself, directly or through others}}
 module {
   func.func @again(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {
