@@ -13,7 +13,16 @@ import pytest
 import inductile
 
 ROOT = Path(__file__).parents[1]
-PUBLIC = ["Config", "autotune_backends", "backend", "debug", "explain", "list_mode_options", "list_options"]
+PUBLIC = [
+    "Config",
+    "autotune_backends",
+    "backend",
+    "debug",
+    "explain",
+    "list_mode_options",
+    "list_options",
+    "register_lowering",
+]
 
 
 def test_version_is_the_installed_one() -> None:
