@@ -19,6 +19,7 @@ _LAZY = {
     "list_mode_options": ".backends.config",
     "backend": ".backends.torch_compile",
     "explain": ".backends.explain",
+    "register_lowering": ".lowering.fx_lowerings",
     "autotune_backends": ".backends.selection.autotune",
     "package": ".backends.packages.make",
     "load_package": ".backends.packages.load",

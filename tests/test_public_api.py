@@ -15,7 +15,7 @@ import inductile
 ROOT = Path(__file__).parents[1]
 PUBLIC = [
     "Config", "autotune_backends", "backend", "debug", "explain", "list_mode_options", "list_options", "load_package",
-    "package",
+    "package", "register_lowering",
 ]  # fmt: skip
 
 

@@ -192,6 +192,7 @@ def _lower(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]
     """Append what the op lowers to; the values of its results."""
     builder.s.start(op.location, is_rounded(op))
     if isinstance(op, CallOp):
+        builder.s.device = next((r.type.device for r in op.results if isinstance(r.type, TensorType)), builder.s.device)
         result = CALLS[op.target](builder, op, values)
     else:
         assert isinstance(op, AtenOp)

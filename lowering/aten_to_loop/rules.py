@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeAlias
 
 from xdsl.ir import SSAValue
@@ -116,14 +115,31 @@ CallLowering: TypeAlias = Callable[[LoopBuilder, CallOp, dict[SSAValue, SSAValue
 CALLS: dict[str, CallLowering] = {}
 
 
-@cache
+_extended: set[str] = set()
+"""The names in the tables that others have entered, and may enter again."""
+_entered: list[object] = []
+"""The table of extensions that was entered last; a new one is made when something is added in this process."""
+
+
 def add_extensions() -> None:
     """Enter what other packages add to the tables; what we lower ourselves stays as it is."""
-    for name, value in extensions.table("inductile.lowerings").items():
-        if isinstance(value, Rule):
-            RULES.setdefault(name, value)
-        else:
-            CALLS.setdefault(name, value)
+    given = extensions.table("inductile.lowerings")
+    if _entered and _entered[-1] is given:
+        return
+    for name in _extended:
+        RULES.pop(name, None)
+        CALLS.pop(name, None)
+    _extended.clear()
+    for name, value in given.items():
+        if not is_ours(name):
+            (RULES if isinstance(value, Rule) else CALLS)[name] = value
+            _extended.add(name)
+    _entered[:] = [given]
+
+
+def is_ours(name: str) -> bool:
+    """Whether a name has a lowering that nobody else has entered."""
+    return (name in RULES or name in CALLS) and name not in _extended
 
 
 def add_rule(names: str, lower: Lowering, reject: Reject | None = None, any_dtype: bool = False) -> None:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch._dynamo.exc import Unsupported
+from xdsl.parser import Parser
 
 import inductile
+from inductile import extensions
 from inductile.backends import foreign_lowerings
 from inductile.backends.compiled import REPORTS
+from inductile.dialects.context import new_context
 from inductile.errors import UserError
+from inductile.lowering.registry import parse_passes
+from inductile.passes.manager import PassManager
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +74,47 @@ def test_lowerings_of_inductor_are_told_of(cube: Any, monkeypatch: pytest.Monkey
         torch.compile(lambda x: cube(x) - 1, backend="inductile")(x)
 
 
+def test_lowerings_of_a_program(cube: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also behind the first compile, again, and for what is none."""
+    monkeypatch.setattr(extensions, "_added", {})
+    x, half = torch.randn(7), (torch.arange(15) % 4).view(3, 5).to(torch.bfloat16).t()
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return cube(x) + 1
+
+    def calls(x: torch.Tensor) -> dict[str, int]:
+        torch.compiler.reset()
+        torch.testing.assert_close(torch.compile(function, backend="inductile")(x), function(x))
+        return REPORTS[-1].aten_calls
+
+    assert calls(x) == {"inductile_hooks::cube": 1}
+    seen: list[int] = []
+
+    for number, operator in enumerate((cube, cube.default, "inductile_hooks::cube")):
+
+        @inductile.register_lowering(operator)
+        def lower(builder: Any, call: Any, values: Any, number: int = number) -> Any:
+            seen.append(number)
+            assert builder.s.device == call.results[0].type.device
+            source = values.get(call.operands[0], call.operands[0])
+            return builder.pointwise(lambda x: x * x * x, call.results[0].type, source)
+
+        assert calls(x) == {} and calls(half) == {}
+    assert seen == [0, 0, 1, 1, 2, 2]
+    on_gpu = '!aten.tensor<4xf32, device = "cuda:0">'
+    call = f'%0 = aten.call pure "inductile_hooks::cube"(%x) : {on_gpu}'
+    text = f"func.func @f(%x: {on_gpu}) -> {on_gpu} {{ {call}  func.return %0 : {on_gpu} }}"
+    module = Parser(new_context(), text).parse_module()
+    PassManager(parse_passes("lower-aten-to-loop")).run(new_context(), module)
+    assert "aten.call" not in str(module) and seen.pop() == 2
+    with pytest.raises(UserError, match=r"inductile lowers aten::sin itself"):
+        inductile.register_lowering(torch.ops.aten.sin)
+    with pytest.raises(UserError, match=r"name torch.ops.mylib.f"):
+        inductile.register_lowering("sin")
+    extensions.table.cache_clear()
+    monkeypatch.setattr(extensions, "_added", {})
+
+
 TAGS = ("pt2_compliant_tag", "needs_fixed_stride_order", "needs_exact_strides", "flexible_layout", "cudagraph_unsafe")
 
 
@@ -95,3 +143,86 @@ def test_tagged_operators_get_the_strides_of_eager() -> None:
         expected = function(x)
         torch.testing.assert_close(torch.compile(function, backend="inductile")(x), expected)
         assert len(seen) > 3 and all(eager == compiled for eager, compiled in seen.values())
+
+
+@pytest.fixture(scope="module")
+def tagged() -> Iterator[Any]:
+    """Operators with and without tags; those with `write` in their name write their second argument."""
+    given = {"plain": (), "compliant": (torch.Tag.pt2_compliant_tag,)}
+    unsafe = getattr(torch.Tag, "cudagraph_unsafe", None)
+
+    def write(x: torch.Tensor, y: torch.Tensor) -> None:
+        y.copy_(x)
+
+    if unsafe is not None:
+        given |= {"unsafe": (unsafe,)}
+    with torch.library._scoped_library("inductile_tagged", "FRAGMENT") as library:
+        for name, tags in given.items():
+            library.define(f"{name}(Tensor x) -> Tensor", tags=tags)
+            library.impl(name, lambda x: x + 1, "CompositeExplicitAutograd")
+            library._register_fake(name, torch.empty_like)
+            library.define(f"write_{name}(Tensor x, Tensor(a!) y) -> ()", tags=tags)
+            library.impl(f"write_{name}", write, "CompositeExplicitAutograd")
+            library._register_fake(f"write_{name}", lambda x, y: None)
+        yield torch.ops.inductile_tagged
+
+
+def test_a_compliant_operator_is_allowed_where_others_are_not(tagged: Any) -> None:
+    x = torch.randn(5)
+    with torch._dynamo.config.patch(only_allow_pt2_compliant_ops=True):
+        compiled = torch.compile(lambda x: tagged.compliant(x) * 2, backend="inductile", fullgraph=True)
+        torch.testing.assert_close(compiled(x), (x + 1) * 2)
+        assert REPORTS[-1].aten_calls == {"inductile_tagged::compliant": 1}
+        with pytest.raises(Unsupported):
+            torch.compile(lambda x: tagged.plain(x) * 2, backend="inductile", fullgraph=True)(x)
+        # without fullgraph the graph breaks there, and the results are right
+        torch.testing.assert_close(torch.compile(lambda x: tagged.plain(x) * 2, backend="inductile")(x), (x + 1) * 2)
+
+
+@pytest.mark.skipif(not hasattr(torch.Tag, "cudagraph_unsafe"), reason="this torch has no such tag")
+def test_what_must_not_be_recorded_is_marked(tagged: Any, tmp_path: Path) -> None:
+    """Also inside of the wrapper that functionalization puts around an operator that writes."""
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        tagged.write_unsafe(tagged.unsafe(x), y)
+        tagged.write_plain(tagged.plain(x), y)
+        return y.sin()
+
+    x = torch.randn(5)
+    (path,) = inductile.debug.capture(function, x, torch.zeros(5), folder=str(tmp_path))
+    calls = [
+        line for line in Path(path).read_text().splitlines() if "inductile_tagged::" in line and "aten.call" in line
+    ]
+    assert len(calls) == 4, "\n".join(calls)
+    for line in calls:
+        assert ("cudagraph_unsafe" in line) == ("unsafe" in line.replace("cudagraph_unsafe", "")), line
+
+
+def test_operators_that_write_get_the_strides_of_eager(tagged: Any) -> None:
+    with torch.library._scoped_library("inductile_written", "FRAGMENT") as library:
+        seen: list[Any] = []
+
+        def write(x: torch.Tensor, y: torch.Tensor) -> None:
+            seen.append((x.stride(), y.stride()))
+            y.copy_(x)
+
+        known = [name for name in TAGS if hasattr(torch.Tag, name)]
+        for name in known:
+            library.define(f"{name}(Tensor x, Tensor(a!) y) -> ()", tags=(getattr(torch.Tag, name),))
+            library.impl(name, write, "CompositeExplicitAutograd")
+            library._register_fake(name, lambda x, y: None)
+
+        def function(x: torch.Tensor) -> list[torch.Tensor]:
+            results = []
+            for number, name in enumerate(known):
+                own = (x.transpose(1, 2) * number).transpose(1, 2)
+                getattr(torch.ops.inductile_written, name)((x.permute(1, 2, 0) + number).transpose(0, 1).cos(), own)
+                results.append(own)
+            return results
+
+        x = torch.randn(3, 4, 3)
+        expected = function(x)
+        eager = list(seen)
+        seen.clear()
+        torch.testing.assert_close(torch.compile(function, backend="inductile", fullgraph=True)(x), expected)
+        assert len(eager) > 3 and seen == eager

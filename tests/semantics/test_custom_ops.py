@@ -137,6 +137,44 @@ def test_views_of_a_tensor_that_lies_elsewhere_in_each_call() -> None:
             torch.testing.assert_close(got, expected, rtol=0, atol=0)
 
 
+@torch.library.custom_op("inductile_tests::reverse_into", mutates_args=("target",))
+def reverse_into(source: Tensor, target: Tensor) -> None:
+    for place in range(source.shape[0]):
+        target[source.shape[0] - 1 - place] = source[place]
+
+
+def from_a_clone(x: Tensor, cache: Tensor) -> Any:
+    reverse_into(x.clone(), x)
+    return x * 2
+
+
+def between_clones(x: Tensor, cache: Tensor) -> Any:
+    y, z = x.clone(), x.clone()
+    reverse_into(y, z)
+    return y, z
+
+
+def between_equal_values(x: Tensor, cache: Tensor) -> Any:
+    y, z = x + 1, x + 1
+    reverse_into(y, z)
+    return y + z
+
+
+def from_a_clone_of_a_view(x: Tensor, cache: Tensor) -> Any:
+    y = x.view(2, -1).clone().view(-1)
+    reverse_into(y, x)
+    return y
+
+
+@pytest.mark.parametrize(
+    "function", [from_a_clone, between_clones, between_equal_values, from_a_clone_of_a_view], ids=lambda f: f.__name__
+)
+def test_clones_stay_apart(function: Callable[..., Any]) -> None:
+    """An operator that reads one tensor while it writes another is wrong where both come to be the same memory."""
+    with torch.no_grad():
+        compare(function, (torch.randn(8), torch.randn(2)))
+
+
 def old_elements_behind(x: Tensor, cache: Tensor) -> Any:
     new = cache.clone()
     write_row(new, x, 3)

@@ -17,8 +17,6 @@ def lower_softsign(b: LoopBuilder, op: CallOp, values: dict[SSAValue, SSAValue])
     kind = op.results[0].type
     assert isinstance(kind, TensorType)
 
-    b.s.device = kind.device
-
     def body(x: Scalar) -> Scalar:  # f16 and bf16 come as f32
         return Scalar(b.s, b.s.emit(SoftsignOp, (x.ssa,), x.ssa.type), x.element)
 
