@@ -1,8 +1,8 @@
 """Minimum cut of a directed graph with capacities (Dinic's algorithm).
 
 CPU seconds for the joint graphs of training a narrow GPT-2, building the network included, on a busy machine with two
-cores; networkx is given the whole network, or one in which parallel edges and chains are one edge (which takes 0.007 and
-0.032 s, and makes the cut here 0.009 and 0.061). Importing networkx takes 0.35 s, which AOTAutograd spends anyway.
+cores. networkx is given the whole network, or one in which parallel edges and chains are one edge: that takes 0.007
+and 0.032 s, and makes the cut here 0.009 and 0.061. Importing networkx takes 0.35 s, which AOTAutograd spends anyway.
 
 | layers | nodes | edges | here | networkx, boykov_kolmogorov | contracted |
 |---|---|---|---|---|---|
