@@ -1,8 +1,8 @@
 """Scalar ops for element bodies that arith and math lack, with PyTorch's meaning.
 
-A function of numbers is one line in `FUNCTIONS`. Casts that the program wrote (`scalar.cast`) and casts that the
-compiler inserts to compute in a wider type (`scalar.widen`, `scalar.narrow`) are different ops: only the latter may
-be elided.
+A function of numbers is one line in `FUNCTIONS`, with what passes have to know of it. Casts that the program wrote
+(`scalar.cast`) and casts that the compiler inserts to compute in a wider type (`scalar.widen`, `scalar.narrow`) are
+different ops: only the latter may be elided.
 """
 
 from __future__ import annotations
@@ -24,19 +24,26 @@ from .aten.types import scalar_type
 
 @dataclass(frozen=True)
 class ScalarFunction:
-    """A pure function of scalars of one type; a predicate gives i1, else the operands' type."""
+    """A pure function of scalars of one type.
+
+    predicate: whether it gives i1, else the operands' type
+    exact:     whether every device computes it to the same bits
+    steps:     whether its results, floats, jump where operands hardly differ
+    """
 
     name: str
     arity: int
     meaning: str
     predicate: bool = False
+    exact: bool = False
+    steps: bool = False
 
 
 FUNCTIONS: tuple[ScalarFunction, ...] = (
-    ScalarFunction("isnan", 1, "whether x is NaN", predicate=True),
-    ScalarFunction("isinf", 1, "whether x is inf or -inf", predicate=True),
-    ScalarFunction("isfinite", 1, "whether x is neither NaN nor infinite", predicate=True),
-    ScalarFunction("signbit", 1, "whether the sign bit is set, also of -0.0 and NaN", predicate=True),
+    ScalarFunction("isnan", 1, "whether x is NaN", predicate=True, exact=True),
+    ScalarFunction("isinf", 1, "whether x is inf or -inf", predicate=True, exact=True),
+    ScalarFunction("isfinite", 1, "whether x is neither NaN nor infinite", predicate=True, exact=True),
+    ScalarFunction("signbit", 1, "whether the sign bit is set, also of -0.0 and NaN", predicate=True, exact=True),
     ScalarFunction("erfc", 1, "complementary error function"),
     ScalarFunction("erfinv", 1, "inverse error function"),
     ScalarFunction("erfcx", 1, "exp(x*x) * erfc(x)"),
@@ -52,14 +59,18 @@ FUNCTIONS: tuple[ScalarFunction, ...] = (
     ScalarFunction("bessel_j1", 1, "Bessel function of the first kind, order 1"),
     ScalarFunction("bessel_y0", 1, "Bessel function of the second kind, order 0"),
     ScalarFunction("bessel_y1", 1, "Bessel function of the second kind, order 1"),
-    ScalarFunction("fmod", 2, "C's fmod: x - y * trunc(x / y), sign of x"),
-    ScalarFunction("remainderf", 2, "Python's x % y on floats: sign of y"),
-    ScalarFunction("floordivf", 2, "Python's x // y on floats; inf, -inf or NaN for y == 0"),
-    ScalarFunction("floordivi", 2, "Python's x // y on signed integers; y != 0 is checked by an assert before"),
-    ScalarFunction("remainderi", 2, "Python's x % y on signed integers; y != 0 is checked by an assert before"),
+    ScalarFunction("fmod", 2, "C's fmod: x - y * trunc(x / y), sign of x", exact=True, steps=True),
+    ScalarFunction("remainderf", 2, "Python's x % y on floats: sign of y", exact=True, steps=True),
+    ScalarFunction("floordivf", 2, "Python's x // y on floats; inf, -inf or NaN for y == 0", exact=True, steps=True),
+    ScalarFunction(
+        "floordivi", 2, "Python's x // y on signed integers; y != 0 is checked by an assert before", exact=True
+    ),
+    ScalarFunction(
+        "remainderi", 2, "Python's x % y on signed integers; y != 0 is checked by an assert before", exact=True
+    ),
     ScalarFunction("hypot", 2, "sqrt(x*x + y*y) without overflow"),
-    ScalarFunction("nextafter", 2, "the next number after x in the direction of y"),
-    ScalarFunction("gcd", 2, "greatest common divisor of integers"),
+    ScalarFunction("nextafter", 2, "the next number after x in the direction of y", exact=True, steps=True),
+    ScalarFunction("gcd", 2, "greatest common divisor of integers", exact=True),
     ScalarFunction("zeta", 2, "Hurwitz zeta function"),
     ScalarFunction("igamma", 2, "regularized lower incomplete gamma function"),
     ScalarFunction("igammac", 2, "regularized upper incomplete gamma function"),
@@ -237,4 +248,9 @@ class PhiloxOp(IRDLOperation):
         print_ssa_list(printer, tuple(self.operands))
 
 
-Scalar = Dialect("scalar", [*FUNCTION_OPS.values(), CastOp, WidenOp, NarrowOp, PhiloxOp])
+#: conversions that the compiler inserts, and all of them
+INSERTED_CONVERSIONS = (WidenOp, NarrowOp)
+CONVERSIONS = (CastOp, *INSERTED_CONVERSIONS)
+
+
+Scalar = Dialect("scalar", [*FUNCTION_OPS.values(), *CONVERSIONS, PhiloxOp])

@@ -233,7 +233,7 @@ def _half_bitcast(op: Operation, v: list[Code], need: Needs) -> Code:
 
 
 def _conversion(op: Operation, v: list[Code], need: Needs) -> Code:
-    assert isinstance(op, scalar.CastOp | scalar.WidenOp | scalar.NarrowOp)
+    assert isinstance(op, scalar.CONVERSIONS)
     source, target = op.source_element, op.target_element
     if half_name(target) is not None and is_float(source) and _only_stored(op.results[0]):
         target = source if not is_double(source) else Float32Type()  # the stores round
@@ -366,9 +366,7 @@ RULES: dict[type[Operation], Rule] = {
     **_ARITH,
     **_MATH,
     **{scalar.FUNCTION_OPS[name]: rule for name, rule in _FUNCTIONS.items()},
-    scalar.CastOp: _conversion,
-    scalar.WidenOp: _conversion,
-    scalar.NarrowOp: _conversion,
+    **dict.fromkeys(scalar.CONVERSIONS, _conversion),
     scalar.PhiloxOp: support("philox", "philox"),
 }
 """op class -> its C"""
@@ -378,6 +376,6 @@ _EXACT: frozenset[type[Operation]] = frozenset(
     {
         arith.BitcastOp, arith.ConstantOp, arith.NegfOp, arith.SelectOp, arith.MaximumfOp, arith.MinimumfOp,
         arith.MaxnumfOp, arith.MinnumfOp, math.AbsFOp, math.CeilOp, math.CopySignOp, math.FloorOp, math.RoundEvenOp,
-        math.TruncOp, scalar.CastOp, scalar.WidenOp, scalar.NarrowOp,
+        math.TruncOp, *scalar.CONVERSIONS,
     }
 )  # fmt: skip

@@ -222,7 +222,7 @@ def _cast(op: Operation, x: Tensor, precision: Precision) -> Tensor:
     """Conversions: of `scalar`, by element types; of `arith`, by the op's reading of signless integers."""
     if isinstance(op, sc.CastOp):
         return precision.convert(x, op.source_element, op.target_element)
-    if isinstance(op, sc.WidenOp | sc.NarrowOp):
+    if isinstance(op, sc.INSERTED_CONVERSIONS):
         return precision.resize(x, op.source_element, op.target_element)
     source, target = op.operands[0].type, op.results[0].type
     if isinstance(op, arith.ExtFOp | arith.TruncFOp | arith.FPToSIOp):
@@ -239,7 +239,7 @@ def _cast(op: Operation, x: Tensor, precision: Precision) -> Tensor:
 
 
 CASTS: tuple[type[Operation], ...] = (
-    sc.CastOp, sc.WidenOp, sc.NarrowOp, arith.ExtFOp, arith.TruncFOp, arith.FPToSIOp, arith.FPToUIOp, arith.UIToFPOp,
+    *sc.CONVERSIONS, arith.ExtFOp, arith.TruncFOp, arith.FPToSIOp, arith.FPToUIOp, arith.UIToFPOp,
     arith.SIToFPOp, arith.ExtUIOp, arith.ExtSIOp, arith.TruncIOp, arith.IndexCastOp, arith.BitcastOp,
 )  # fmt: skip
 

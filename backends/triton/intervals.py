@@ -34,7 +34,7 @@ def _is_not_negative(value: SSAValue) -> bool:
     op = value.owner
     if isinstance(op, arith.MulfOp) and op.lhs is op.rhs:
         return True
-    if isinstance(op, scalar.WidenOp | scalar.NarrowOp):
+    if isinstance(op, scalar.INSERTED_CONVERSIONS):
         return _is_not_negative(op.operands[0])
     return isinstance(op, _NOT_NEGATIVE) or _constant(value) >= 0.0
 

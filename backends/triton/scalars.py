@@ -178,7 +178,7 @@ def _convert(context: Context, op: Operation) -> None:
     """`scalar.cast`, `widen` and `narrow`; the sign of integers is that of the element types."""
     if op.results[0] in context.values:  # a load has widened already
         return
-    assert isinstance(op, scalar.CastOp | scalar.WidenOp | scalar.NarrowOp)
+    assert isinstance(op, scalar.CONVERSIONS)
     source, target = dtype_name(op.source_element), dtype_name(op.target_element)
     (value,) = _operands(context, op)
     if not is_float(source):
@@ -220,9 +220,7 @@ HANDLERS: dict[type[Operation], Callable[..., None]] = {
     arith.CmpfOp: _compare_floats,
     arith.CmpiOp: _compare_integers,
     arith.SelectOp: _select,
-    scalar.CastOp: _convert,
-    scalar.WidenOp: _convert,
-    scalar.NarrowOp: _convert,
+    **dict.fromkeys(scalar.CONVERSIONS, _convert),
     scalar.PhiloxOp: _philox,
     kernel.IndexOp: _index,
 }

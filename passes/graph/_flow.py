@@ -1,4 +1,16 @@
-"""Minimum cut of a directed graph with capacities (Dinic's algorithm)."""
+"""Minimum cut of a directed graph with capacities (Dinic's algorithm).
+
+CPU seconds for the joint graphs of training a narrow GPT-2, building the network included, on a busy machine with two
+cores. networkx is given the whole network, or one in which parallel edges and chains are one edge: that takes 0.007
+and 0.032 s, and makes the cut here 0.009 and 0.061. Importing networkx takes 0.35 s, which AOTAutograd spends anyway.
+
+| layers | nodes | edges | here | networkx, boykov_kolmogorov | contracted |
+|---|---|---|---|---|---|
+| 12 | 1,116 | 2,027 | 0.013 | 0.070 | 0.035 |
+| 48 | 4,356 | 7,931 | 0.089 | 0.486 | 0.531 |
+
+All stages of ours together took 6.2 CPU seconds of the first call with 12 layers: networkx would take 1.1 % of it.
+"""
 
 from __future__ import annotations
 

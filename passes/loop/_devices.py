@@ -22,16 +22,12 @@ _EXACT: frozenset[type[Operation]] = frozenset({
     IndexOp, LoadOp,
     math.AbsFOp, math.AbsIOp, math.CeilOp, math.CopySignOp, math.CountLeadingZerosOp, math.CountTrailingZerosOp,
     math.CtPopOp, math.FloorOp, math.FmaOp, math.IPowIOp, math.RoundEvenOp, math.RoundOp, math.SqrtOp, math.TruncOp,
-    scalar.CastOp, scalar.NarrowOp, scalar.WidenOp,
-    *(scalar.FUNCTION_OPS[name] for name in (
-        "floordivf", "floordivi", "fmod", "gcd", "isfinite", "isinf", "isnan", "nextafter", "remainderf", "remainderi",
-        "signbit",
-    )),
+    *scalar.CONVERSIONS, *(op for op in scalar.FUNCTION_OPS.values() if op.FUNCTION.exact),
 })  # fmt: skip
 #: functions with steps, whose results are floats
 _STEPS: frozenset[type[Operation]] = frozenset({
     math.CeilOp, math.FloorOp, math.RoundEvenOp, math.RoundOp, math.TruncOp,
-    *(scalar.FUNCTION_OPS[name] for name in ("floordivf", "fmod", "nextafter", "remainderf")),
+    *(op for op in scalar.FUNCTION_OPS.values() if op.FUNCTION.steps),
 })  # fmt: skip
 
 

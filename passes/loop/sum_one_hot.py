@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.loop import AssertOp, GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp, yielded
-from ...dialects.scalar import NarrowOp, WidenOp
+from ...dialects.scalar import INSERTED_CONVERSIONS
 from ...dialects.sym import AxesAttr, Expr, SymAttr, symbol
 from ..common.functions import functions
 from ..common.memory import Mutations
@@ -85,7 +85,7 @@ def _visit(nest: GenerateOp, reduce: ReduceOp, mutations: Mutations) -> None:
     ((name, size),) = axes
     block = reduce.body.block
     load = yielded(reduce.body)[0]
-    while type(load.owner) in _CASTS:
+    while type(load.owner) in INSERTED_CONVERSIONS:  # casts, which leave 0 what it is
         load = cast(Operation, load.owner).operands[0]
     found = _one_hot(block, name)
     if found is None and type(load.owner) is LoadOp and _reads_one_hot(load.owner, nest, name, mutations):
@@ -101,10 +101,6 @@ def _visit(nest: GenerateOp, reduce: ReduceOp, mutations: Mutations) -> None:
     sweep(nest.body.block)
 
 
-#: casts, which leave 0 what it is
-_CASTS = (NarrowOp, WidenOp)
-
-
 def _one_hot(block: Block, axis: str) -> _OneHot | None:
     """Match `cast(select(c and t == axis, v, 0))`, the one value of a body; nothing else in it depends on the axis."""
     last = block.last_op
@@ -113,7 +109,7 @@ def _one_hot(block: Block, axis: str) -> _OneHot | None:
         return None
     path: set[Operation] = {last}
     value = last.operands[0].owner
-    while type(value) in _CASTS:
+    while type(value) in INSERTED_CONVERSIONS:
         assert isinstance(value, Operation)
         path.add(value)
         value = value.operands[0].owner
