@@ -1,4 +1,4 @@
-"""`kernel-unroll-windows`: reductions of small windows are written out, so that a CPU's lanes run straight-line code."""
+"""`kernel-unroll-windows`: reductions of small windows are written out, so that lanes of a CPU run no loops."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class UnrollWindows(ModulePass):
     level:         kernel
     precondition:  loops are serial and without tiles, as in front of `kernel-map`
     guarantee:     the same values: elements of a window are combined in order. On a CPU, a `sum`, `max` or `min` of a
-                   float over at most `MOST_ELEMENTS` points whose number is known, inside of a `kernel.for` along which what
-                   it loads lies side by side or stays in place, is straight-line code. `kernel-tile` gives that loop's
-                   axis to the lanes, and what is the same in all of them, as weights are, is loaded in front of them.
+                   float over at most `MOST_ELEMENTS` points whose number is known, inside of a `kernel.for` along which
+                   what it loads lies side by side or stays in place, is straight-line code. `kernel-tile` gives that
+                   loop's axis to the lanes, and what is the same in all of them, as weights are, is loaded in front.
 
         kernel.for i0 in 0 to 64 {
           %s = kernel.reduce sum i1 in 0 to 2 {
