@@ -1,8 +1,8 @@
-"""`kernel-unroll-windows`: sums over small windows are written out, so that lanes of a CPU run straight-line code."""
+"""`kernel-unroll-windows`: reductions of small windows are written out, so that lanes of a CPU run no loops."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -32,14 +32,14 @@ MOST_ELEMENTS, MOST_OPS = 64, 800
 
 @dataclass(frozen=True)
 class UnrollWindows(ModulePass):
-    """Write out sums over small windows, whose elements lie beside those of the neighbours along another loop.
+    """Write out reductions of small windows, whose elements lie beside those of neighbours along another loop.
 
     level:         kernel
     precondition:  loops are serial and without tiles, as in front of `kernel-map`
-    guarantee:     the same values: the elements of a window are added in order, to zero. On a CPU, a `sum` of a float
-                   over at most `MOST_ELEMENTS` points whose number is known, inside of a `kernel.for` along which what
-                   it loads lies side by side or stays in place, is straight-line code. `kernel-tile` gives that loop's
-                   axis to the lanes, and what is the same in all of them, as weights are, is loaded in front of them.
+    guarantee:     the same values: elements of a window are combined in order. On a CPU, a `sum`, `max` or `min` of a
+                   float over at most `MOST_ELEMENTS` points whose number is known, inside of a `kernel.for` along which
+                   what it loads lies side by side or stays in place, is straight-line code. `kernel-tile` gives that
+                   loop's axis to the lanes, and what is the same in all of them, as weights are, is loaded in front.
 
         kernel.for i0 in 0 to 64 {
           %s = kernel.reduce sum i1 in 0 to 2 {
@@ -86,13 +86,14 @@ class UnrollWindows(ModulePass):
 
 
 def is_window(chain: Sequence[kernel.ReduceOp], loop: kernel.ForOp) -> bool:
-    """Whether a chain of reductions directly in a loop is a small sum that the lanes of the loop should run."""
+    """Whether a chain of reductions directly in a loop is of a small window that the lanes of the loop should run."""
     outer, body = chain[0], chain[-1].body.block
     trips = [(op.hi.data - op.lo.data).as_int() for op in chain]
     known = [count for count in trips if count is not None]
     if len(known) < len(trips) or any(op.lo.data.as_int() is None for op in chain):
         return False
-    if [c.data for c in outer.combiners] != ["sum"] or not isinstance(outer.results[0].type, AnyFloat):
+    combiners = [c.data for c in outer.combiners]
+    if len(combiners) != 1 or combiners[0] not in _COMBINED or not isinstance(outer.results[0].type, AnyFloat):
         return False
     copies, ops = prod(known), list(body.ops)
     if not 0 < copies <= MOST_ELEMENTS or copies * len(ops) > MOST_OPS or any(map(_prevents, ops)):
@@ -126,24 +127,33 @@ def _is_beside(nest: Nest, loop: kernel.ForOp, window: Sequence[str]) -> bool:
 NEAR, LARGE = 2, 1 << 30
 
 
+#: what the first element of a window is combined with, and by what; the maximum of a NaN is one, as in a reduction
+_COMBINED: dict[str, tuple[float, Callable[[SSAValue, SSAValue], Operation]]] = {
+    "sum": (0.0, arith.AddfOp),
+    "max": (float("-inf"), arith.MaximumfOp),
+    "min": (float("inf"), arith.MinimumfOp),
+}
+
+
 def unroll(chain: Sequence[kernel.ReduceOp]) -> None:
-    """Replace a chain of sums by the sum of copies of what the innermost yields, in order."""
+    """Replace a chain of reductions by the combination of copies of what the innermost yields, in order."""
     outer, body = chain[0], chain[-1].body.block
     parent = outer.parent
     assert parent is not None
     type_ = outer.results[0].type
     assert isinstance(type_, AnyFloat)
-    zero = arith.ConstantOp(FloatAttr(0.0, type_))
+    identity, combine = _COMBINED[outer.combiners.data[0].data]
+    zero = arith.ConstantOp(FloatAttr(identity, type_))
     zero.location = outer.location
     parent.insert_op_before(zero, outer)
     total: SSAValue = zero.result
     for point in product(*(_values(op) for op in chain)):
         values = {op.axis.data: as_expr(value) for op, value in zip(chain, point, strict=True)}
         (value,) = copy_body(body, values, parent, outer)
-        added = arith.AddfOp(total, value)
+        added = combine(total, value)
         added.location = outer.location
         parent.insert_op_before(added, outer)
-        total = added.result
+        total = added.results[0]
     total.name_hint = outer.results[0].name_hint
     outer.results[0].replace_all_uses_with(total)
     parent.erase_op(outer)

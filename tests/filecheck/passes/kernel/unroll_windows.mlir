@@ -35,7 +35,7 @@ kernel.func @window(%x: !kernel.buffer<f32, 272>, %w: !kernel.buffer<f32, 16>, %
 
 // -----
 
-// A row that is summed along memory has lanes of its own; a long window stays a loop; a maximum is no sum.
+// A row that is summed along memory has lanes of its own; a long window stays a loop; so does a product.
 
 kernel.func @row(%x: !kernel.buffer<f32, 256>, %y: !kernel.buffer<f32, 16>) {
   kernel.for i0 in 0 to 16 {
@@ -75,4 +75,18 @@ kernel.func @maximum(%x: !kernel.buffer<f32, 260>, %y: !kernel.buffer<f32, 256>)
 }
 
 // CHECK-LABEL: kernel.func @maximum
-// CHECK:         kernel.reduce max
+// CHECK-COUNT-3: arith.maximumf
+
+// -----
+
+kernel.func @product(%x: !kernel.buffer<f32, 260>, %y: !kernel.buffer<f32, 256>) {
+  kernel.for i0 in 0 to 256 {
+    %s = kernel.reduce prod i1 in 0 to 3 { %a = kernel.load %x[i0 + i1]  kernel.yield %a }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @product
+// CHECK:         kernel.reduce prod
