@@ -69,17 +69,19 @@ class Archive:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            with path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
+            file = path.open("rb")
+        except OSError as error:
+            raise UserError(f"the package {path} cannot be read: {error.strerror}", "name another file") from error
+        with file:
+            try:
                 # private: programs write to buffers, and the file stays as it is
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if size else b""
+                is_empty = not os.fstat(file.fileno()).st_size
+                self._map = b"" if is_empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
                 with contextlib.closing(zipfile.ZipFile(file)) as archive:
                     self._members = {each.filename: each for each in archive.infolist()}
                     self.index = self._read_index(archive)
-        except OSError as error:
-            raise UserError(f"the package {path} cannot be read: {error.strerror}", "name another file") from error
-        except (zipfile.BadZipFile, ValueError, KeyError, TypeError, RecursionError, NotImplementedError) as error:
-            raise damaged(path, error) from error
+            except Exception as error:  # zipfile meets damage with errors of many kinds
+                raise damaged(path, error) from error
 
     def _read_index(self, archive: zipfile.ZipFile) -> dict[str, Any]:
         if INDEX not in self._members or self._members[INDEX].file_size > _MOST:
