@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 
 from typing_extensions import override
@@ -44,6 +45,14 @@ def broken_module_text(module: ModuleOp, locations: bool = False) -> str:
         except Exception as error:  # verifiers guard what printers rely on
             reason = f"{type(error).__name__}: {error}"
     return f"// the module does not print: {reason}"
+
+
+def spelled_out(text: str) -> str:
+    """The text with what each name of a location stands for in place of it, and without the table: for people."""
+    lines = text.split("\n")
+    named = dict(line.split(" = ", 1) for line in lines if line.startswith("#loc"))
+    kept = [line for line in lines if not line.startswith("#loc")]
+    return re.sub(r"loc\((#loc\d+)\)", lambda match: named.get(match[1], match[0]), "\n".join(kept))
 
 
 class _LocationPrinter(Printer):

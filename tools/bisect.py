@@ -26,6 +26,7 @@ from .. import extensions
 from ..errors import UserError, replay_command
 from ..lowering.registry import pipeline_text
 from ..lowering.reproducer import read_reproducer, store_reproducer
+from ..passes.printing import spelled_out
 from .bisection import Bisection, Finding
 from .diagnostics import add_effects_flag, read_input, run_tool, write_output
 from .listing import source_file
@@ -97,7 +98,8 @@ def report(finding: Finding, passes: Sequence[ModulePass]) -> str:
 
 def _diff(before: str, behind: str) -> list[str]:
     names = ("before", "behind")
-    return list(difflib.unified_diff(before.split("\n"), behind.split("\n"), *names, n=_CONTEXT, lineterm=""))
+    one, other = (spelled_out(text).split("\n") for text in (before, behind))
+    return list(difflib.unified_diff(one, other, *names, n=_CONTEXT, lineterm=""))
 
 
 def bisect_file(args: argparse.Namespace, path: str) -> int:

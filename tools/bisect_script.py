@@ -20,6 +20,7 @@ from pathlib import Path
 
 from ..errors import InductileError, UserError
 from ..lowering.registry import parse_passes
+from ..passes.printing import spelled_out
 from .bisect import EXIT_FOUND, EXIT_NOTHING, oracle_maker, report
 from .bisection import Bisection, first_bad
 
@@ -180,7 +181,7 @@ def _changes(guilty: str, without: Path, having: Path) -> list[str]:
             before = other / behind.name
             if not before.is_file() or before.read_text() == behind.read_text():
                 continue
-            pair = (before.read_text().splitlines(), behind.read_text().splitlines())
+            pair = (spelled_out(before.read_text()).splitlines(), spelled_out(behind.read_text()).splitlines())
             lines += [
                 "",
                 f"graph {folder.name}, behind {guilty}:",

@@ -22,6 +22,7 @@ from .needs import check_needs
 from .plain import decode, decode_program
 from .sizes import text_of
 from .weights import tensors_in
+from .writes import Named, check_writes, tell_of_writes
 
 
 class Package:
@@ -39,6 +40,8 @@ class Package:
         self._passed = [n for n, each in enumerate(self.conditions.inputs) if not isinstance(each, ConstantInput)]
         self._tensors = dict(tensors)
         self._weights = [tensors[name] for name in index["weights"]]
+        self._buffers = [Named(f"the tensor {name}", tensors[name]) for name in dict.fromkeys(index["weights"])]
+        self._written_buffers = [Named(f"the tensor {name}", tensors[name]) for name in index["written"]]
         self._constants = [tensors[name] for name in index["constants"]]
         self._arrangements = [Arrangement(*decode(each)) for each in index["arrangements"]]
         self._outputs = None if index["outputs"] is None else decode(index["outputs"])
@@ -53,6 +56,7 @@ class Package:
     def call_flat(self, given: Sequence[Any]) -> Any:
         """The same for inputs in one list, in the order of `conditions.inputs`."""
         symbols = self.conditions.bind(given)
+        written = self._checked_writes(given)
         with torch.no_grad():
             taken = list(given)
             copied: list[tuple[torch.Tensor, torch.Tensor]] = []
@@ -64,7 +68,22 @@ class Package:
             results = self._run([*self._weights, *[taken[number] for number in self._passed]])
             for original, copy in copied:
                 original.copy_(copy)
+        if written:
+            tell_of_writes([each.tensor for each in written])
         return pytree.tree_unflatten(results, self._returned)
+
+    def _checked_writes(self, given: Sequence[Any]) -> list[Named]:
+        """What the call will write. UserError where it must not."""
+        pairs = [
+            (each, Named(f"the input {each.name}", tensor))
+            for each, tensor in zip(self.conditions.inputs, given, strict=True)
+            if isinstance(each, TensorInput)
+        ]
+        inputs = [named for _, named in pairs]
+        written = [named for each, named in pairs if each.written]
+        check_writes(written, [*inputs, *self._buffers])
+        check_writes(self._written_buffers, inputs)
+        return [*written, *self._written_buffers]
 
     def _run(self, arguments: list[Any]) -> list[Any]:
         for each in self._arrangements:

@@ -157,6 +157,9 @@ def _contents(
         "sizes": _examples(nodes.values()),
         "relations": relations,
         "weights": [_name(spec) for spec in specs if spec.kind is not InputKind.USER_INPUT],
+        "written": [
+            _name(spec) for spec in specs if spec.kind is not InputKind.USER_INPUT and spec.arg.name in written
+        ],
         "constants": list(frozen_constants),
         "tensors": described,
         "apart": {} if inside else {name: _kind(tensor) for name, tensor in weights.items()},

@@ -138,7 +138,9 @@ def _inside(module: ModuleOp, step: Any, given: Sequence[Loop]) -> list[Loop]:
     if step.nest is None and len(loops) > 1:
         raise schedules.IllegalTransformError(f"{len(loops)} loops stand inside", "say which by `nest` and its number")
     if position >= len(loops):
-        raise schedules.IllegalTransformError(f"there is no loop number {position} inside, but {len(loops)}")
+        raise schedules.IllegalTransformError(
+            f"no loop inside has the number {position}; there are {len(loops)}, from 0"
+        )
     return _path(loops[position], len(step.found))
 
 

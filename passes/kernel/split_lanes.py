@@ -100,7 +100,7 @@ def _bounds(op: kernel.ForOp, lo: int, hi: int, lanes: int) -> list[int]:
         bounds = {lo, hi}
     # It is not slower than a load of one element a lane, which all have where a quotient is left.
     digits = bounds | _quotients_change(op, lo, hi)
-    longest = max(end - start for start, end in pairwise(sorted(digits)))
+    longest = max((end - start for start, end in pairwise(sorted(digits))), default=0)
     return sorted(digits if len(digits) - 1 <= PARTS and longest >= lanes else bounds)
 
 

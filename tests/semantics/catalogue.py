@@ -38,7 +38,7 @@ def parametrized(cases: Cases) -> Callable[[Callable[..., None]], Callable[..., 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         dynamic = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
         rows = pytest.mark.parametrize("case", cases.values(), ids=list(cases))
-        return pytest.mark.rotates(2, each="case")(dynamic(rows(test)))
+        return pytest.mark.rotates(3, each="case")(dynamic(rows(test)))
 
     return decorate
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-from xdsl.parser import Parser
 
 from inductile.dialects.context import new_context
+from inductile.dialects.reading import Reader
 from inductile.passes.common.costs import program_costs
 
 HEADS, LENGTH, WIDTH = 4, 64, 16
@@ -61,7 +61,7 @@ class Layer(torch.nn.Module):
 def bytes_moved(folder: Path) -> int:
     """Bytes that the last graph compiled moves, at the hints of its symbols."""
     text = max(folder.glob("*/*-host-free.mlir"), key=lambda path: path.stat().st_mtime).read_text()
-    return program_costs(Parser(new_context(), text).parse_module(), {})[0].total.bytes
+    return program_costs(Reader(new_context(), text).parse_module(), {})[0].total.bytes
 
 
 @pytest.mark.parametrize("dynamic", [None, True], ids=["static", "dynamic"])

@@ -21,7 +21,7 @@ def _autocast() -> AbstractContextManager[Any]:
     return torch.autocast("cpu", dtype=torch.bfloat16)
 
 
-@pytest.mark.rotates(2, each="name")
+@pytest.mark.rotates(3, each="name")
 @each_backend
 @pytest.mark.parametrize("name", MODELS)
 def test_equals_eager(name: str, backend: str) -> None:
@@ -30,7 +30,7 @@ def test_equals_eager(name: str, backend: str) -> None:
     check_step(module, inputs, BACKENDS[backend](), steps=2)
 
 
-@pytest.mark.rotates(2, each="name")
+@pytest.mark.rotates(3, each="name")
 @pytest.mark.parametrize("name", ["mlp", "conv_bn", "attention", "embedding", "inplace"])
 @each_backend
 def test_symbolic_sizes(name: str, backend: str) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 import torch
-from xdsl.parser import Parser
 
 from inductile.backends.host.arena import Arena, shared_arena
 from inductile.dialects.context import new_context
+from inductile.dialects.reading import Reader
 from inductile.passes.common.costs import ProgramCost, program_costs
 
 
@@ -29,7 +29,7 @@ def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]
 
 def cost(folder: Path) -> ProgramCost:
     (file,) = folder.glob("*/*-host-free.mlir")
-    return program_costs(Parser(new_context(), file.read_text()).parse_module())[0]
+    return program_costs(Reader(new_context(), file.read_text()).parse_module())[0]
 
 
 def faults_per_call(function: Callable[..., Any], x: torch.Tensor, calls: int = 5) -> float:

@@ -226,3 +226,26 @@ def test_what_cannot_be_packaged(tmp_path: Path) -> None:
         inductile.package(exported, tmp_path / "x.pt2i", options={"freezing": True})
     with pytest.raises(UserError, match="cannot be written"):
         inductile.package(exported, tmp_path / "none" / "x.pt2i")
+
+
+def test_what_a_call_writes_is_apart_and_known_to_autograd(tmp_path: Path, counting: Path) -> None:
+    exported = export(Of(write), (torch.randn(4, 3), torch.randn(4, 3)))
+    package = inductile.load_package(inductile.package(exported, tmp_path / "write.pt2i"))
+    whole, x = torch.ones(4, 6), torch.ones(4, 3)
+    with pytest.raises(UserError, match="is written, and shares memory with"):
+        package(x, x)
+    with pytest.raises(UserError, match="is written, and shares memory with"):
+        package(whole[:, :3], whole[:, 2:5])
+    assert torch.equal(package(whole[:, :3], whole[:, 3:]), torch.full((4, 3), 2.0))  # beside each other is apart
+    with pytest.raises(UserError, match="requires a gradient"):
+        package(torch.ones(4, 3, requires_grad=True), x)
+    w = torch.ones(4, 3, requires_grad=True)
+    total = (x * w).sum()
+    package(x, torch.ones(4, 3))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        total.backward()
+    counter = inductile.load_package(counting)
+    calls = counter.state_dict()["calls"]
+    before = calls._version
+    counter(X)
+    assert calls._version > before

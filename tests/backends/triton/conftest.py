@@ -7,4 +7,4 @@ import pytest
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     if item.path.name.startswith("interpreted_"):
-        item.add_marker(pytest.mark.rotates(4))
+        item.add_marker(pytest.mark.rotates(6))

@@ -95,7 +95,7 @@ def _tokens() -> torch.Tensor:
     return torch.randint(0, 20, (2, 6), generator=torch.Generator().manual_seed(0))
 
 
-@pytest.mark.rotates(2)
+@pytest.mark.rotates(4)
 @pytest.mark.parametrize(("kind", "target", "dtype"), PAIRS)
 def test_inference(kind: str, target: str, dtype: torch.dtype) -> None:
     backend = _compare(_model(kind).to(dtype), (_tokens(),), target)
@@ -108,13 +108,13 @@ def test_dynamic_sizes(kind: str) -> None:
     assert _compare(_model(kind), (_tokens(),), dynamic=True).made("inference") == 1
 
 
-@pytest.mark.rotates(2)
+@pytest.mark.rotates(4)
 @pytest.mark.parametrize(("kind", "target", "dtype"), PAIRS)
 def test_training(kind: str, target: str, dtype: torch.dtype) -> None:
     _compare(_model(kind).to(dtype), (_tokens(),), target, train=True)
 
 
-@pytest.mark.rotates(2)
+@pytest.mark.rotates(4)
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 def test_dropout(kind: str) -> None:
     _compare(_model(kind, dropout=0.3), (_tokens(),), train=True)

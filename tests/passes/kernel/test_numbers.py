@@ -31,7 +31,7 @@ def _cases() -> list[tuple[str, str]]:
     return [(part, target) for part in _parts() for target in ("cpp", "cuda:90") if (_name(part), target) != MEETING]
 
 
-@pytest.mark.rotates(2)
+@pytest.mark.rotates(3)
 @pytest.mark.parametrize(("part", "target"), _cases(), ids=lambda each: _name(each) or each)
 def test_each_stage_keeps_the_answer(part: str, target: str) -> None:
     last = "kernel-choose-threads" if target == "cpp" else "kernel-tile"

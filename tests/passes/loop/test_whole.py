@@ -20,7 +20,7 @@ WHOLE = ",".join(
 _RUN = re.compile(r"// RUN: inductile-opt %s -p (?:\"([^\"]+)\"|(\S+))")
 
 
-@pytest.mark.rotates(2, each="example")
+@pytest.mark.rotates(3, each="example")
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("which", ["own", "whole"])
 def test_examples_compute_the_same(example: Path, which: str, check_same: Check) -> None:

@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --verify-each numerics -p loop-simplify-indices,loop-dce | filecheck %s
+// RUN: inductile-opt %s -p loop-simplify-indices,loop-dce --verify-each numerics | filecheck %s
 
 // A choice between true and false is its condition, and the opposite of a comparison is one: of floats an unordered one.
 
