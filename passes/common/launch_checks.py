@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...dialects import host, kernel
 from ...dialects.aten import TensorType
-from ...machines import in_host_memory
+from ...machines import CpuTarget, in_host_memory, target_named
 from .strided_views import extent
 
 
@@ -32,7 +32,20 @@ def launch_problem(op: host.LaunchOp, kernels: Mapping[str, kernel.FuncOp]) -> s
         used, there = wanted.extent.subs(values).as_int(), extent(kind).as_int()
         if used is not None and there is not None and 0 < there < used:
             return f"argument {number} is {kind} with {there} elements, @{name} uses {used} of them"
-    return _device_problem(op, function)
+    return _target_problem(op, function) or _device_problem(op, function)
+
+
+def _target_problem(op: host.LaunchOp, function: kernel.FuncOp) -> str | None:
+    """Where a kernel that is scheduled for one kind of device is launched on tensors of the other."""
+    devices = {kind.device for value in op.buffers if isinstance(kind := value.type, TensorType)}
+    if function.target is None or not devices:
+        return None
+    others = sorted(device for device in devices if not in_host_memory(device))
+    for_cpu = isinstance(target_named(function.target.data), CpuTarget)
+    if for_cpu == (not others):
+        return None
+    where = ", ".join(others or sorted(devices))
+    return f"launches @{op.kernel.root_reference.data} on {where}, and it is scheduled for {function.target.data}"
 
 
 def _device_problem(op: host.LaunchOp, function: kernel.FuncOp) -> str | None:

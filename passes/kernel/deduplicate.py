@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ..counters import counter
+from .launches import cpu_kernels
 from .locations import merged
 from .value_numbering import Key, kernel_key
 
@@ -22,8 +23,9 @@ class KernelDeduplicate(ModulePass):
     Level: kernel.
 
     Precondition: none. It pays off before `kernel-tile`, which then schedules each kernel once.
-    Guarantee: no two kernels are equal but for the names of symbols, axes and values; launches name the one that
-    stays, the first. Kernels that nothing launches stay, when they are unlike any other.
+    Guarantee: no two kernels are equal but for the names of symbols, axes and values, unless one is launched on the
+    CPU's tensors and the other is not: they get schedules of their own. Launches name the one that stays, the first.
+    Kernels that nothing launches stay, when they are unlike any other.
 
         kernel.func @exp_0(...) { ... }    kernel.func @exp_1(...) { the same }
         host.launch @exp_0(%x, %y)         host.launch @exp_1(%y, %z)
@@ -39,12 +41,14 @@ class KernelDeduplicate(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Keep the first of equal kernels."""
         block = op.body.block
-        first: dict[Key, kernel.FuncOp] = {}
+        first: dict[tuple[Key, bool], kernel.FuncOp] = {}
+        on_cpu = cpu_kernels(op)
         replaced: dict[str, str] = {}
         for function in list(block.ops):
             if not isinstance(function, kernel.FuncOp):
                 continue
-            kept = first.setdefault(kernel_key(function), function)
+            key = kernel_key(function), function.sym_name.data in on_cpu
+            kept = first.setdefault(key, function)
             if kept is not function and counter(self.name):
                 replaced[function.sym_name.data] = kept.sym_name.data
                 kept.location = merged((kept.location, function.location))

@@ -11,6 +11,8 @@ from ...machines import GpuTarget
 
 #: a larger tile may waste so many times the lanes that the best one wastes
 TOLERATED_WASTE = 1.1
+#: elements of columns on their way for each thread that the GPU has a place for
+COLUMN_ELEMENTS = 4
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class GpuBlocks:
     step:             elements of a tile in a loop over a longer row: enough loads on their way to keep the memory busy
     least_step:       and where there are so many programs that smaller ones keep it busy
     unroll:           steps of loops over longer rows that are written out; 0: by rule
-    column_step:      elements of a tile in a loop over columns
+    column_step:      elements of a tile in a loop over columns, at most
+    least_column_step: and at least, of a sum, where there are programs enough
     per_thread:       elements that one thread works on at a time
     least_per_thread: and at least: as many as one instruction loads, of 16 bits
     bytes_per_thread: bytes of rows that one thread has on their way at a time
@@ -37,6 +40,7 @@ class GpuBlocks:
     least_step: int = 2048
     unroll: int = 0
     column_step: int = 4096
+    least_column_step: int = 512
     per_thread: int = 16
     least_per_thread: int = 8
     bytes_per_thread: int = 64
@@ -70,6 +74,16 @@ class GpuBlocks:
         height = min(edge, power_above(across))
         width = min(max(edge, elements // height), power_above(inner))
         return width, min(max(edge, elements // width), power_above(across))
+
+    def column_step_for(self, programs: int, most: int, target: GpuTarget) -> int:
+        """Elements of a tile in a loop that adds up columns, of so many at most.
+
+        As many as leave each place for a thread `COLUMN_ELEMENTS` of all programs: with fewer the memory waits, and
+        more only wait for each other at the end of a program. On an H200, in bfloat16, a sum of 8192 x 4096 in 2,048
+        programs takes 22 us in tiles of 512, 26 in tiles of 4,096; one of 2048 x 1024 in 128 programs 10.4 and 5.9.
+        """
+        enough = power_below(max(COLUMN_ELEMENTS * target.room // max(programs, 1), 1))
+        return min(max(enough, self.least_column_step), most)
 
     def step_for(self, programs: int, target: GpuTarget) -> int:
         """Elements of a tile in a loop over a long row: few where not even small programs run all at once.

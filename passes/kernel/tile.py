@@ -51,6 +51,7 @@ class KernelTile(ModulePass):
     step: int = GpuBlocks.step
     least_step: int = GpuBlocks.least_step
     column_step: int = GpuBlocks.column_step
+    least_column_step: int = GpuBlocks.least_column_step
     per_thread: int = GpuBlocks.per_thread
     least_per_thread: int = GpuBlocks.least_per_thread
     bytes_per_thread: int = GpuBlocks.bytes_per_thread

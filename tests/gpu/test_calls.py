@@ -213,3 +213,14 @@ def test_a_launch_costs_little() -> None:
     cost = min(times) * 1e6 / launches
     print(f"{launches} launches, {cost:.2f} us of host time each, the driver included")
     assert cost < 20
+
+
+def test_equal_kernels_on_the_cpu_and_on_a_gpu() -> None:
+    def model(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = x @ x + 1
+        there = y.cpu() + 1
+        return y, there.to(x.device) @ there.to(x.device) + 1
+
+    x = torch.randn(20, 20, device="cuda")
+    for got, wanted in zip(torch.compile(model, backend="inductile")(x), model(x), strict=True):
+        torch.testing.assert_close(got, wanted)

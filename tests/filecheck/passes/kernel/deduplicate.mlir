@@ -186,3 +186,46 @@ kernel.func @columns(%x: !kernel.buffer<f32, 16>, %y: !kernel.buffer<f32, 1>, %z
 
 // CHECK-LABEL: kernel.func @rows
 // CHECK:       kernel.func @columns
+
+// -----
+
+// A kernel of the CPU's tensors and one of a GPU's get schedules of their own.
+
+kernel.func @here(%x: !kernel.buffer<f32, 4>, %y: !kernel.buffer<f32, 4>) {
+  kernel.for i0 in 0 to 4 {
+    %v = kernel.load %x[i0]
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @there(%x: !kernel.buffer<f32, 4>, %y: !kernel.buffer<f32, 4>) {
+  kernel.for i0 in 0 to 4 {
+    %v = kernel.load %x[i0]
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @there_again(%x: !kernel.buffer<f32, 4>, %y: !kernel.buffer<f32, 4>) {
+  kernel.for i0 in 0 to 4 {
+    %v = kernel.load %x[i0]
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @two(%x: !aten.tensor<4xf32>, %y: !aten.tensor<4xf32, device = "cuda:0">) -> (!aten.tensor<4xf32>, !aten.tensor<4xf32, device = "cuda:0">, !aten.tensor<4xf32, device = "cuda:0">) {
+  %a = host.empty : !aten.tensor<4xf32>
+  host.launch @here(%x, %a)
+  %b = host.empty : !aten.tensor<4xf32, device = "cuda:0">
+  host.launch @there(%y, %b)
+  %c = host.empty : !aten.tensor<4xf32, device = "cuda:0">
+  host.launch @there_again(%y, %c)
+  host.return %a, %b, %c
+}
+
+// CHECK-LABEL: host.func @two
+// CHECK:         host.launch @here(
+// CHECK:         host.launch @there(
+// CHECK:         host.launch @there(

@@ -174,6 +174,48 @@ kernel.func @column_sum(%x: !kernel.buffer<f32, 67108864>, %y: !kernel.buffer<f3
 
 // -----
 
+// Of many programs each takes few rows a step; where a step costs more, as for a variance, this does not count.
+
+kernel.func @many_sums(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<f32, 131072>) {
+  kernel.for i0 in 0 to 32 {
+    kernel.for i1 in 0 to 4096 {
+      %s = kernel.reduce sum i2 in 0 to 256 {
+        %0 = kernel.load %x[1048576*i0 + 4096*i2 + i1]
+        %1 = arith.extf %0 : bf16 to f32
+        kernel.yield %1
+      }
+      kernel.store %s, %y[4096*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @many_variances(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<f32, 131072>) {
+  kernel.for i0 in 0 to 32 {
+    kernel.for i1 in 0 to 4096 {
+      %n, %v, %k = kernel.reduce welford i2 in 0 to 256 {
+        %0 = kernel.load %x[1048576*i0 + 4096*i2 + i1]
+        %1 = arith.extf %0 : bf16 to f32
+        %z = arith.constant 0.0 : f32
+        %o = arith.constant 1.0 : f32
+        kernel.yield %1, %z, %o
+      }
+      kernel.store %v, %y[4096*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @many_sums
+// CHECK: kernel.reduce sum i2 in 0 to 256 map vector tile 8 unroll 2
+// CHECK-LABEL: @many_variances
+// CHECK: kernel.reduce welford i2 in 0 to 256 map vector tile 8
+
+// -----
+
 // Short windows: every lane runs its own.
 
 kernel.func @pool(%x: !kernel.buffer<f32, 262144>, %y: !kernel.buffer<f32, 65536>) {

@@ -138,3 +138,31 @@ kernel.func @k(%x: !kernel.buffer<f64, 4>) errors ["IndexError: no"] {
   kernel.assert %1, 2
   kernel.yield
 }
+
+// -----
+
+// CHECK: 'host.launch' op launches @k on cuda:0, and it is scheduled for cpp
+kernel.func @k(%x: !kernel.buffer<f32, 4>) target "cpp" {
+  %v = arith.constant 1.0 : f32
+  kernel.store %v, %x[0]
+  kernel.yield
+}
+host.func @f() -> (!aten.tensor<4xf32, device = "cuda:0">) {
+  %a = host.empty : !aten.tensor<4xf32, device = "cuda:0">
+  host.launch @k(%a)
+  host.return %a
+}
+
+// -----
+
+// CHECK: 'host.launch' op launches @k on cpu, and it is scheduled for cuda:90
+kernel.func @k(%x: !kernel.buffer<f32, 4>) target "cuda:90" {
+  %v = arith.constant 1.0 : f32
+  kernel.store %v, %x[0]
+  kernel.yield
+}
+host.func @f() -> (!aten.tensor<4xf32>) {
+  %a = host.empty : !aten.tensor<4xf32>
+  host.launch @k(%a)
+  host.return %a
+}
