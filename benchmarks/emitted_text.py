@@ -165,8 +165,8 @@ def differences(old: Path, new: Path) -> list[str]:
 
 def show(old: Path, new: Path, name: str) -> str:
     """The lines that differ in one text."""
-    texts = [(root / name).read_text().splitlines() if (root / name).exists() else [] for root in (old, new)]
-    return "\n".join(difflib.unified_diff(*texts, f"{old}/{name}", f"{new}/{name}", n=1, lineterm=""))
+    before, after = [(root / name).read_text().splitlines() if (root / name).exists() else [] for root in (old, new)]
+    return "\n".join(difflib.unified_diff(before, after, f"{old}/{name}", f"{new}/{name}", n=1, lineterm=""))
 
 
 def main() -> int:
