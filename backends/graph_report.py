@@ -45,7 +45,7 @@ class GraphReport:
 
     def describe_input(self, module: ModuleOp) -> None:
         """Read from the imported graph what the final IR does not show."""
-        from ..passes.common.library_calls import decomposed_attention
+        from ..passes.analysis.library_calls import decomposed_attention
 
         self.products = list(decomposed_attention(module))
 
@@ -54,9 +54,9 @@ class GraphReport:
         from ..dialects import host, kernel
         from ..dialects.aten import AtenOp, CallOp, TensorType
         from ..dialects.machine import targets_of
-        from ..passes.common.costs import tensor_bytes
-        from ..passes.common.library_calls import library_calls
-        from ..passes.common.region_calls import functions_by_name, runs_functions
+        from ..passes.analysis.library_calls import library_calls
+        from ..passes.analysis.program_costs import tensor_bytes
+        from ..passes.analysis.region_calls import functions_by_name, runs_functions
 
         self.products += library_calls(module, targets_of(module).main)
         launches: Counter[str] = Counter()

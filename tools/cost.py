@@ -25,8 +25,8 @@ from ..dialects.sym import SymbolAttr
 from ..errors import UserError
 from ..lowering.pipeline import attached, remaining_passes
 from ..machines.roofline import Roofline, roofline_named
-from ..passes.common.costs import ProgramCost, Row, call_cost, program_costs, symbol_values
-from ..passes.common.memory_profile import memory_profiles
+from ..passes.analysis.memory_profile import memory_profiles
+from ..passes.analysis.program_costs import ProgramCost, Row, call_cost, program_costs, symbol_values
 from ..passes.manager import PassManager
 from .diagnostics import add_effects_flag, parse_file, read_input, run_tool, write_output
 from .memory_table import memory_as_dict, memory_table

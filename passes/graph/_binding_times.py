@@ -17,10 +17,10 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.effects import is_pure
 from ...dialects.raw import operands_of, ops_of
-from ..common.costs import tensor_bytes
-from ..common.kept import PACKING, frozen_arguments
-from ..common.memory import Mutations, escaping, may_return_alias
-from ..common.mentions import mentioned_symbols
+from ..analysis.kept import PACKING, frozen_arguments
+from ..analysis.memory import Mutations, escaping, may_return_alias
+from ..analysis.mentions import mentioned_symbols
+from ..analysis.program_costs import tensor_bytes
 from ._aliases import possibly_written
 from ._recompute import RecomputeClass, recompute_class
 

@@ -16,8 +16,8 @@ from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.machine import target_at
 from ...dialects.raw import operands_of
 from ...machines import Library
-from ..common.estimates import Estimates
-from ..common.kept import is_kept_value
+from ..analysis.kept import is_kept_value
+from ..analysis.sizes import Estimates
 from ._repeats import Repeat
 from ._segments import Positions, Segment, base_of, is_anchor, is_constant, is_pointwise, is_recomputed, readers
 

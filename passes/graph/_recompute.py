@@ -18,7 +18,7 @@ from ...dialects.effects import is_pure
 from ...dialects.machine import TargetsAttr
 from ...dialects.sym import Expr
 from ...machines import HOST
-from ..common.memory import UNSAFE_VIEWS
+from ..analysis.memory import UNSAFE_VIEWS
 
 #: size assumed for a symbol of which no hint is known
 UNKNOWN_SIZE = 256

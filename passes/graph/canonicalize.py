@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp
-from ..common.functions import functions
+from ..analysis.functions import functions
 from ..counters import counter
 from ._aliases import possibly_written
 from ._rules import RULES, Rewriter, Rule

@@ -11,8 +11,8 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.effects import is_pure
-from ..common.functions import functions
-from ..common.memory import Mutations, escaping
+from ..analysis.functions import functions
+from ..analysis.memory import Mutations, escaping
 from ..common.numbering import AttributeTokens, Key
 from ..counters import counter
 from ._aliases import possibly_written

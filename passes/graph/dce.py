@@ -14,8 +14,8 @@ from xdsl.passes import ModulePass
 from ...dialects.aten import AtenOp, CallOp
 from ...dialects.effects import has_side_effect
 from ...dialects.sym import SymbolAttr
-from ..common.functions import functions
-from ..common.mentions import mentioned_symbols
+from ..analysis.functions import functions
+from ..analysis.mentions import mentioned_symbols
 from ..counters import counter
 
 

@@ -13,8 +13,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.sym import ONE, Expr
-from ..common.functions import functions
-from ..common.kept import frozen_arguments
+from ..analysis.functions import functions
+from ..analysis.kept import frozen_arguments
 from ..counters import counter
 from ..remarks import remark
 from ._binding_times import early_values, move_before

@@ -13,9 +13,9 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.raw import operands_of, ops_of
+from ..analysis.functions import functions
+from ..analysis.kept import KEPT, add_kept_function, frozen_arguments, insert_kept_call
 from ..common.copies import copy_op
-from ..common.functions import functions
-from ..common.kept import KEPT, add_kept_function, frozen_arguments, insert_kept_call
 from ..counters import counter
 from ..remarks import remark
 from ._binding_times import BindingTimes, Limits, bytes_of, size_text, slice_of

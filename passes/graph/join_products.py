@@ -16,11 +16,11 @@ from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE, ZERO, Expr
 from ...machines import GpuTarget
-from ..common.estimates import Estimates
-from ..common.functions import functions
+from ..analysis.functions import functions
+from ..analysis.kept import frozen_arguments, is_frozen, mark_packing
+from ..analysis.memory import Mutations
+from ..analysis.sizes import Estimates
 from ..common.implementations import ALIGNMENT
-from ..common.kept import frozen_arguments, is_frozen, mark_packing
-from ..common.memory import Mutations
 from ..common.product_times import product_nanoseconds
 from ..counters import counter
 from ..remarks import remark

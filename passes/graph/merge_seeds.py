@@ -13,9 +13,9 @@ from xdsl.passes import ModulePass
 from ...dialects.aten import AtenOp, Device, TensorType
 from ...dialects.aten.types import element_type
 from ...dialects.sym import ONE, const
-from ..common.functions import functions
+from ..analysis.functions import functions
+from ..common.locations import merged
 from ..counters import counter
-from ..kernel.locations import merged
 from ._joint import PLACEMENT
 
 _INT64 = element_type("int64")

@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.sym import Expr, Ranges, bounds
-from ..common.functions import functions, symbol_ranges
+from ..analysis.functions import functions, symbol_ranges
 from ..counters import counter
 from ..remarks import remark
 from ._joint import CHECKPOINT, forward_results, late_values, word

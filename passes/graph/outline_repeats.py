@@ -15,10 +15,10 @@ from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp
 from ...dialects.raw import operands_of, ops_of
-from ..common.estimates import Estimates
-from ..common.functions import functions
-from ..common.kept import is_kept_function
-from ..common.memory import written_value
+from ..analysis.functions import functions
+from ..analysis.kept import is_kept_function
+from ..analysis.memory import written_value
+from ..analysis.sizes import Estimates
 from ..counters import counter
 from ..remarks import remark
 from ._boundary import Boundary

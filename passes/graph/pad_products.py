@@ -15,11 +15,11 @@ from ...dialects.machine import targets_of
 from ...dialects.sym import ONE
 from ...machines import GpuTarget
 from ...machines.products import LAUNCH, TF32
-from ..common.estimates import Estimates
-from ..common.functions import functions
+from ..analysis.functions import functions
+from ..analysis.kept import mark_packing
+from ..analysis.memory import Mutations
+from ..analysis.sizes import Estimates
 from ..common.implementations import ALIGNMENT, IMPLEMENTATION, SCRATCH, SCRATCH_BYTES, TURNS, alignment, turns
-from ..common.kept import mark_packing
-from ..common.memory import Mutations
 from ..common.product_times import element_bytes, product_nanoseconds
 from ..counters import counter
 from ..remarks import remark

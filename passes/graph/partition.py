@@ -16,8 +16,8 @@ from ...dialects.machine import targets_of
 from ...dialects.sym import SymbolAttr
 from ...errors import UnsupportedError
 from .. import remarks
-from ..common.functions import functions
-from ..common.memory import roots
+from ..analysis.functions import functions
+from ..analysis.memory import roots
 from ._checkpoints import forced_ops, pinned_ops, unsaved_values
 from ._cut import ForwardGraph, cut_within_budget, saved_bytes
 from ._joint import (

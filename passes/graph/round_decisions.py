@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, CallOp, TensorType
-from ..common.functions import functions
+from ..analysis.functions import functions
 from ..common.rounding import ROUNDED, UNIT, is_rounded
 from ..counters import counter
 from ..remarks import remark

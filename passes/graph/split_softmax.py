@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.sym import ONE, Ranges, prove_le
-from ..common.functions import functions, symbol_ranges
+from ..analysis.functions import functions, symbol_ranges
 from ..counters import counter
 from ..remarks import remark
 from ._joint import forward_results, late_values

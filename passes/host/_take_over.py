@@ -9,12 +9,12 @@ from xdsl.ir import Block, SSAValue
 
 from ...dialects import host
 from ...dialects.sym import Expr, SymAttr
+from ..analysis.launches import hinted_sizes
+from ..analysis.lifetimes import Lifetimes, type_of
+from ..analysis.nests import Sizes
+from ..analysis.tensor_bytes import ALIGNMENT, bytes_of
 from ..counters import counter
-from ..kernel.cost import Sizes
-from ..kernel.launches import hinted_sizes
 from ..remarks import remark
-from .lifetimes import Lifetimes, type_of
-from .sizes import ALIGNMENT, bytes_of
 
 
 class LiveBytes:

@@ -11,8 +11,8 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import host
+from ..analysis.lifetimes import Lifetimes, verify_frees
 from ..counters import counter
-from .lifetimes import Lifetimes, verify_frees
 
 
 @dataclass(frozen=True)

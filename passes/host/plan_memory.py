@@ -14,14 +14,14 @@ from ...dialects import host
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import ZERO, Expr, Ranges, SymAttr, ceildiv, const, prove_le
 from ...machines import HOST, in_host_memory
+from ..analysis.launches import hinted_sizes
+from ..analysis.lifetimes import LifetimeError, Lifetimes, is_used_by_call, type_of, verify_pools
+from ..analysis.nests import Sizes
+from ..analysis.tensor_bytes import ALIGNMENT, bytes_of
 from ..counters import counter
-from ..kernel.cost import Sizes
-from ..kernel.launches import hinted_sizes
 from ..remarks import remark
 from ._known_sizes import best_place, known_behind
 from ._take_over import LiveBytes
-from .lifetimes import LifetimeError, Lifetimes, is_used_by_call, type_of, verify_pools
-from .sizes import ALIGNMENT, bytes_of
 
 #: bytes of a single tensor from which on keeping its memory saves more than it costs
 WORTH_KEEPING = 1 << 16

@@ -13,12 +13,12 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host
 from ...dialects.raw import operands_of
+from ..analysis.kept import is_kept_value
+from ..analysis.lifetimes import Lifetimes, is_tensor, type_of
+from ..analysis.tensor_bytes import bytes_of
 from ..common.functional_calls import FunctionalCall, functional_call, is_wrapper
-from ..common.kept import is_kept_value
 from ..counters import counter
 from ..remarks import format_location, remark
-from .lifetimes import Lifetimes, is_tensor, type_of
-from .sizes import bytes_of
 
 #: ops that read and write nothing: they only say where memory is
 _PLACES = (host.EmptyOp, host.ViewOp, host.FreeOp)

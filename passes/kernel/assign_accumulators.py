@@ -12,9 +12,9 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.loop.body import yielded
+from ..analysis.loops import Loop, is_loop, loops_in
+from ..analysis.nests import element_bytes
 from ..counters import counter
-from .axes import Loop, is_loop, loops_in
-from .cost import element_bytes
 from .scheduled import tiled_for_cpu, untiled_for_cpu
 from .transforms import set_mapping
 

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...dialects.access import string_attr
-from .launch_facts import LaunchFacts
+from ..analysis.launch_facts import LaunchFacts
 from .register_tiles import carrying_loops, fits_registers, locals_of
 from .scheduled import all_for_gpu
 

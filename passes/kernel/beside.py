@@ -6,8 +6,8 @@ from xdsl.ir import Block, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO
-from .axes import fresh_axis, is_loop, loops_in, ops_in
-from .cost import Sizes, element_bytes
+from ..analysis.loops import fresh_axis, is_loop, loops_in, ops_in
+from ..analysis.nests import Sizes, element_bytes
 from .gpu_legality import independent_nests, must_be_serial, needed_by
 from .simplify_block import is_pure
 

@@ -12,13 +12,13 @@ from xdsl.passes import ModulePass
 from ...dialects import kernel
 from ...dialects.sym import Ranges
 from ...machines import GpuTarget
+from ..analysis.launch_facts import LaunchFacts
+from ..analysis.launches import LaunchSizes
+from ..analysis.loops import loops_around, loops_in
+from ..analysis.nests import Sizes
 from ..counters import counter
-from .axes import loops_around, loops_in
-from .cost import Sizes
 from .gpu_blocks import GpuBlocks, tile_along
 from .gpu_steps import bytes_read_again, programs_of, tiles_of_steps
-from .launch_facts import LaunchFacts
-from .launches import LaunchSizes
 from .scheduled import free_tiled_for_gpu
 from .tiles import is_grid, is_persistent, is_tiled, tile_of
 from .transforms import set_mapping

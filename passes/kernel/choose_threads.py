@@ -14,12 +14,12 @@ from xdsl.passes import ModulePass
 from ...dialects import kernel
 from ...dialects.sym import ZERO, smin
 from ...machines import CpuTarget
+from ..analysis.launches import LaunchSizes
+from ..analysis.loops import Loop, kernel_names, named_in_bounds, substitute_axes
+from ..analysis.nests import Sizes, work_of_block
 from ..counters import counter
-from .axes import Loop, kernel_names, named_in_bounds, substitute_axes
-from .cost import Sizes, work_of_block
 from .cpu_lanes import parallel_loops
 from .cpu_tiles import units
-from .launches import LaunchSizes
 from .pinned import is_pinned
 from .scheduled import untiled_for_cpu
 from .transforms import linearise, perfect_chain, range_of, rebuild_chain, set_mapping

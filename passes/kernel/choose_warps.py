@@ -14,13 +14,13 @@ from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.sym import Expr, Ranges
 from ...machines import GpuTarget
+from ..analysis.launch_facts import LaunchFacts
+from ..analysis.launches import LaunchSizes
+from ..analysis.loops import Loop, loops_in
+from ..analysis.nests import Sizes, is_unit
 from ..counters import counter
-from .axes import Loop, loops_in
-from .cost import Sizes, is_unit
 from .gpu_blocks import GpuBlocks, fill_up, fit_cache, programs_in_cache
 from .gpu_steps import bytes_read_again, programs_of, tiles_of_steps, waits_for_rows
-from .launch_facts import LaunchFacts
-from .launches import LaunchSizes
 from .scheduled import tiled_for_gpu
 from .tiles import is_tiled
 

@@ -16,9 +16,9 @@ from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.loop.monoids import MONOIDS
 from ...dialects.sym import ONE, ZERO, Expr, MapAttr, SymAttr, symbol
+from ..analysis.loops import Loop, substitute_axes
+from ..common.locations import merged
 from ..counters import counter
-from .axes import Loop, substitute_axes
-from .locations import merged
 from .pinned import is_pinned
 from .value_numbering import region_key
 

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
-from .effects import written_buffers
+from ..analysis.effects import written_buffers
 from .prune import prune_reductions
 from .simplify_block import BlockSimplifier, remove_dead
 

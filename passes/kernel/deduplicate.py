@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
+from ..common.locations import merged
 from ..counters import counter
-from .locations import merged
 from .value_numbering import Key, kernel_key
 
 

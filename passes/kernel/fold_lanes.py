@@ -15,9 +15,9 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, as_expr, symbol
+from ..analysis.effects import written_buffers
+from ..analysis.loops import named_in_bounds, substitute_axes
 from ..counters import counter
-from .axes import named_in_bounds, substitute_axes
-from .effects import written_buffers
 from .gpu_legality import flat_nests
 from .scheduled import free_for_gpu
 from .simplify_block import BlockSimplifier, remove_dead

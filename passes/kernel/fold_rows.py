@@ -11,8 +11,8 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
-from .axes import is_loop
-from .effects import written_buffers
+from ..analysis.effects import written_buffers
+from ..analysis.loops import is_loop
 from .fold_lanes import fold_lanes
 from .scheduled import free_for_gpu
 from .spread import programs

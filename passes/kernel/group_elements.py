@@ -12,10 +12,10 @@ from xdsl.passes import ModulePass
 from ...dialects import kernel
 from ...dialects.sym import Ranges
 from ...machines import GpuTarget
+from ..analysis.launch_facts import LaunchFacts
+from ..analysis.loops import Loop, loops_around, ops_in
+from ..analysis.nests import element_bytes
 from ..counters import counter
-from .axes import Loop, loops_around, ops_in
-from .cost import element_bytes
-from .launch_facts import LaunchFacts
 from .pinned import has_pinned
 from .scheduled import all_for_gpu
 from .tiles import is_persistent, is_tiled, tile_of

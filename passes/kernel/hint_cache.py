@@ -15,11 +15,11 @@ from xdsl.passes import ModulePass
 from ...dialects import kernel
 from ...dialects.access import string_attr
 from ...dialects.sym import Expr, Ranges
+from ..analysis.effects import written_buffers
+from ..analysis.launch_facts import LaunchFacts
+from ..analysis.loops import Loop, loops_around, ops_in
+from ..analysis.nests import is_unit
 from ..counters import counter
-from .axes import Loop, loops_around, ops_in
-from .cost import is_unit
-from .effects import written_buffers
-from .launch_facts import LaunchFacts
 from .scheduled import all_for_gpu
 from .tiles import is_grid, is_persistent, is_tiled
 

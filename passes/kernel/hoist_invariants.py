@@ -13,10 +13,10 @@ from xdsl.passes import ModulePass
 from ...dialects import kernel
 from ...dialects.effects import is_pure
 from ...dialects.sym import Ranges, bounds
+from ..analysis.effects import written_buffers
+from ..analysis.launch_facts import LaunchFacts
+from ..analysis.loops import flat_vector_loops
 from ..counters import counter
-from .axes import flat_vector_loops
-from .effects import written_buffers
-from .launch_facts import LaunchFacts
 from .scheduled import tiled_for_cpu
 
 

@@ -12,9 +12,9 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.effects import is_pure
+from ..analysis.effects import written_buffers
+from ..analysis.loops import Loop
 from ..counters import counter
-from .axes import Loop
-from .effects import written_buffers
 from .scheduled import tiled_for_gpu
 
 #: most loads whose results wait in registers

@@ -15,12 +15,12 @@ from xdsl.passes import ModulePass
 from ...dialects import kernel
 from ...dialects.effects import is_pure
 from ...dialects.sym import MapAttr, Ranges, SymAttr, as_expr, bounds, symbol
+from ..analysis.effects import written_buffers
+from ..analysis.launch_facts import LaunchFacts
+from ..analysis.launches import LaunchSizes
+from ..analysis.loops import Loop, flat_vector_loops, fresh_axis, kernel_names, substitute_axes
+from ..analysis.nests import Sizes, work_of_op
 from ..counters import counter
-from .axes import Loop, flat_vector_loops, fresh_axis, kernel_names, substitute_axes
-from .cost import Sizes, work_of_op
-from .effects import written_buffers
-from .launch_facts import LaunchFacts
-from .launches import LaunchSizes
 from .scheduled import tiled_for_cpu
 from .simplify_block import remove_dead
 from .transforms import set_mapping

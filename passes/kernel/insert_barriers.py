@@ -12,9 +12,9 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
-from .axes import Loop, is_loop, loops_in, ops_in
-from .effects import effects_of
-from .launch_facts import LaunchFacts
+from ..analysis.effects import effects_of
+from ..analysis.launch_facts import LaunchFacts
+from ..analysis.loops import Loop, is_loop, loops_in, ops_in
 from .scheduled import all_for_gpu
 from .tiles import is_grid, is_persistent, is_tiled
 from .transforms import reduction_chain

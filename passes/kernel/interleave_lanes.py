@@ -14,9 +14,9 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, MapAttr, SymAttr, as_expr, symbol
+from ..analysis.effects import is_plain_store
+from ..analysis.loops import is_loop, named_in_bounds, substitute_axes
 from ..counters import counter
-from .axes import is_loop, named_in_bounds, substitute_axes
-from .effects import is_plain_store
 from .gpu_legality import flat_nests
 from .scheduled import free_for_gpu
 from .transforms import set_range

@@ -15,10 +15,10 @@ from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.sym import ONE, ZERO, as_expr, symbol
 from ...machines import CpuTarget
+from ..analysis.launches import LaunchSizes
+from ..analysis.loops import substitute_axes
 from ..counters import counter
 from ..remarks import remark
-from .axes import substitute_axes
-from .launches import LaunchSizes
 from .products import ProductNest, product_nests
 from .scheduled import is_mapped, untiled_for_cpu
 from .transforms import range_of, set_mapping, set_range

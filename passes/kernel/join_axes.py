@@ -13,12 +13,12 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO
+from ..analysis.launches import LaunchSizes
+from ..analysis.loops import Loop, kernel_names, substitute_axes
 from ..counters import counter
-from .axes import Loop, kernel_names, substitute_axes
 from .gpu_blocks import TOLERATED_WASTE, GpuBlocks, power_above, tile_along, waste
 from .gpu_legality import is_innermost
 from .gpu_nest import GpuNest
-from .launches import LaunchSizes
 from .scheduled import free_for_gpu
 from .spread import has_programs
 from .tiles import extent_of, is_grid

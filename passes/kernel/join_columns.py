@@ -16,17 +16,17 @@ from ...dialects.effects import Effect, effect_of
 from ...dialects.machine import targets_of
 from ...dialects.sym import Expr, MapAttr
 from ...machines import GpuTarget
-from ..common.functions import kernels_of
+from ..analysis.effects import written_buffers
+from ..analysis.functions import kernels_of
+from ..analysis.launches import hinted_sizes, on_cpu, passed_sizes, written_by
+from ..analysis.lifetimes import Lifetimes, is_tensor
+from ..analysis.loops import kernel_names
+from ..analysis.nests import Sizes
+from ..common.locations import merged
 from ..counters import counter
-from ..host.lifetimes import Lifetimes, is_tensor
 from ..remarks import remark
-from .axes import kernel_names
 from .columns_beside_rows import lay_columns_beside_rows
-from .cost import Sizes
-from .effects import written_buffers
 from .gpu_blocks import GpuBlocks
-from .launches import hinted_sizes, on_cpu, passed_sizes, written_by
-from .locations import merged
 from .merge_loops import merge_loops
 from .one_launch import common_arguments, erase_unlaunched, free_name, used_and_written
 from .pinned import has_pinned

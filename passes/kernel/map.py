@@ -11,14 +11,14 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...machines import CpuTarget, GpuTarget
+from ..analysis.launches import LaunchSizes
+from ..analysis.loops import loops_in, named_in_bounds
+from ..analysis.meeting import keeps_apart, meeting_stores
+from ..analysis.nests import Sizes
 from ..counters import counter
-from .axes import loops_in, named_in_bounds
-from .cost import Sizes
 from .gpu_blocks import GpuBlocks, columns_side_by_side
 from .gpu_legality import independent_nests, is_serial
 from .gpu_nest import GpuNest
-from .launches import LaunchSizes
-from .meeting import keeps_apart, meeting_stores
 from .pinned import is_pinned
 from .scheduled import untiled
 from .transforms import perfect_chain, permute_loops, set_mapping

@@ -15,10 +15,10 @@ from ...dialects import kernel
 from ...dialects.effects import has_side_effect
 from ...dialects.scalar import NarrowOp, WidenOp
 from ...machines import GpuTarget
+from ..analysis.launches import LaunchSizes
+from ..analysis.nests import Sizes
 from ..counters import counter
 from ..remarks import remark
-from .cost import Sizes
-from .launches import LaunchSizes
 from .products import ProductNest, ProductTile, product_nests, product_tile
 from .scheduled import is_mapped, untiled_for_gpu
 from .transforms import range_of, set_mapping, set_range

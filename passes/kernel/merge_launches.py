@@ -15,17 +15,17 @@ from ...dialects import host, kernel
 from ...dialects.machine import targets_of
 from ...dialects.sym import Expr, MapAttr, SymAttr, const
 from ...machines import GpuTarget, Target, in_host_memory
-from ..common.functions import kernels_of
-from ..common.kept import is_kept_call
+from ..analysis.functions import kernels_of
+from ..analysis.kept import is_kept_call
+from ..analysis.launches import device_of, hinted_sizes, on_cpu, passed_sizes
+from ..analysis.lifetimes import Lifetimes, type_of
+from ..analysis.loops import kernel_names
+from ..analysis.nests import Sizes, work_of_block
+from ..analysis.tensor_bytes import bytes_of
+from ..common.locations import merged
 from ..counters import counter
-from ..host.lifetimes import Lifetimes, type_of
-from ..host.sizes import bytes_of
 from ..remarks import remark
-from .axes import kernel_names
 from .beside import bytes_of_block, lay_beside, may_stand_beside, reduces
-from .cost import Sizes, work_of_block
-from .launches import device_of, hinted_sizes, on_cpu, passed_sizes
-from .locations import merged
 from .one_launch import common_arguments, erase_unlaunched, free_name, used_and_written
 from .products import product_nests
 
@@ -46,7 +46,7 @@ class KernelMergeLaunches(ModulePass):
     allocations. One that may raise an error stays on the CPU; on a GPU nothing waits for errors.
 
     Only launches are merged for which calling the kernel costs more than what it does: on the CPU those of less than
-    `small` work (`passes/kernel/cost.py`), on a GPU those that move fewer bytes than its memory does while a
+    `small` work (`passes/analysis/nests.py`), on a GPU those that move fewer bytes than its memory does while a
     kernel is launched. So the step of an optimizer is one launch for its many small parameters, and one for each large
     one. Merged launches that are alike share their kernel. At most `max_launches` become one, with at most
     `max_arguments` buffers and symbols; on a GPU `gpu_launches` and `gpu_arguments`, which torch's launchers take.

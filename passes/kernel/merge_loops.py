@@ -16,12 +16,12 @@ from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.machine import targets_of
 from ...machines import CpuTarget, Target
+from ..analysis.dependences import directions
+from ..analysis.effects import Effects, conflicts, effects_of, same_iterations, written_buffers
+from ..analysis.loops import Loop, fresh_axis, is_loop, kernel_names, nested_axes, rename_axes
+from ..analysis.nests import Sizes, work_of_block
+from ..common.locations import merged
 from ..counters import counter
-from .axes import Loop, fresh_axis, is_loop, kernel_names, nested_axes, rename_axes
-from .cost import Sizes, work_of_block
-from .dependences import directions
-from .effects import Effects, conflicts, effects_of, same_iterations, written_buffers
-from .locations import merged
 from .pinned import is_pinned
 from .simplify_block import BlockSimplifier, remove_dead
 from .transforms import set_mapping

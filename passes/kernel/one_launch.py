@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import host, kernel
-from ..host.lifetimes import Lifetimes
-from .launches import launches_in, written_by
+from ..analysis.launches import launches_in, written_by
+from ..analysis.lifetimes import Lifetimes
 
 Arguments = dict[tuple[SSAValue, Attribute], int]
 """Buffers of one launch in place of several, each with the type that a kernel sees it as, and their positions."""

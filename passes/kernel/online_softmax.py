@@ -14,11 +14,11 @@ from xdsl.passes import ModulePass
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.sym import Ranges, symbol
+from ..analysis.effects import written_buffers
+from ..analysis.launch_facts import LaunchFacts
+from ..analysis.loops import loops_in
+from ..common.locations import merged
 from ..counters import counter
-from .axes import loops_in
-from .effects import written_buffers
-from .launch_facts import LaunchFacts
-from .locations import merged
 from .scheduled import free_tiled_for_gpu
 from .simplify_block import is_pure, remove_dead
 from .tiles import is_persistent, is_tiled

@@ -14,9 +14,9 @@ from xdsl.passes import ModulePass
 from ...dialects import kernel
 from ...dialects.access import string_attr
 from ...dialects.sym import Expr
+from ..analysis.effects import is_plain_store
+from ..analysis.loops import loops_around
 from ..counters import counter
-from .axes import loops_around
-from .effects import is_plain_store
 from .scheduled import all_for_gpu
 from .tiles import is_tiled
 

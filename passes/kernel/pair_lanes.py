@@ -13,10 +13,10 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, as_expr, symbol
+from ..analysis.effects import is_plain_store, written_buffers
+from ..analysis.loops import is_loop, named_in_bounds, substitute_axes
+from ..analysis.nests import is_unit
 from ..counters import counter
-from .axes import is_loop, named_in_bounds, substitute_axes
-from .cost import is_unit
-from .effects import is_plain_store, written_buffers
 from .gpu_legality import flat_nests
 from .scheduled import free_for_gpu
 from .simplify_block import BlockSimplifier, remove_dead

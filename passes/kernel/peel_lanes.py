@@ -15,12 +15,12 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, Ranges, as_expr, prove_le, prove_lt, simplify, smax, smin, symbol
+from ..analysis.launch_facts import ranges_of
+from ..analysis.loops import flat_vector_loops, loops_in
+from ..analysis.nests import widest_scalar
 from ..counters import counter
 from ..remarks import remark
-from .axes import flat_vector_loops, loops_in
-from .cost import widest_scalar
 from .lane_indices import DIGITS, expr_of, has_atom, set_expr
-from .launch_facts import ranges_of
 from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
 from .simplify_block import remove_dead

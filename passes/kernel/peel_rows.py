@@ -15,11 +15,11 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Atom, Expr, Ranges, as_expr, bounds, simplify, smax, smin, symbol
+from ..analysis.launch_facts import ranges_of
+from ..analysis.loops import Loop, fresh_axis, kernel_names, loops_in, nested_axes
 from ..counters import counter
 from ..remarks import remark
-from .axes import Loop, fresh_axis, kernel_names, loops_in, nested_axes
 from .lane_indices import atoms_on, expr_of, set_expr
-from .launch_facts import ranges_of
 from .peel_lanes import difference_of, ends, sign_of
 from .scheduled import tiled_for_cpu
 from .simplify_block import remove_dead

@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
+from ..analysis.loops import loops_around
+from ..analysis.nests import element_bytes
 from .assign_accumulators import lanes_of
-from .axes import loops_around
-from .cost import element_bytes
 from .register_tiles import locals_of
 from .scheduled import tiled_for_cpu, untiled_for_cpu
 

@@ -12,9 +12,9 @@ from xdsl.passes import ModulePass
 from ...dialects import kernel
 from ...dialects.kernel import BufferType
 from ...dialects.sym import ZERO, Expr, MapAttr, Ranges, prove_lt, prove_nonneg, symbol
+from ..analysis.launch_facts import LaunchFacts
+from ..analysis.loops import Loop
 from ..counters import counter
-from .axes import Loop
-from .launch_facts import LaunchFacts
 from .register_tiles import enclosing_loops, fits_registers, locals_of
 from .scheduled import tiled_for_gpu
 

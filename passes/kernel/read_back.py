@@ -12,8 +12,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Expr
+from ..analysis.loops import Bound, Loop, ops_in
 from ..counters import counter
-from .axes import Bound, Loop, ops_in
 from .scheduled import untiled_for_cpu
 
 

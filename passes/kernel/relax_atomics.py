@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
+from ..analysis.loops import loops_around, ops_in
+from ..analysis.meeting import keeps_apart
 from ..counters import counter
-from .axes import loops_around, ops_in
-from .meeting import keeps_apart
 from .scheduled import untiled
 
 #: mappings whose iterations run at once

@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
+from ..analysis.loops import ops_in
 from ..counters import counter
-from .axes import ops_in
 from .scheduled import untiled_for_gpu
 
 

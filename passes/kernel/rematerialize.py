@@ -14,10 +14,10 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, MapAttr, Ranges, SymAttr, symbol
+from ..analysis.effects import written_buffers
+from ..analysis.launch_facts import LaunchFacts
+from ..analysis.loops import Loop, loops_in, substitute_axes
 from ..counters import counter
-from .axes import Loop, loops_in, substitute_axes
-from .effects import written_buffers
-from .launch_facts import LaunchFacts
 from .register_tiles import bounds_of, enclosing_loops, fits_registers, locals_of, users_of
 from .scheduled import tiled_for_gpu
 from .simplify_block import BlockSimplifier, is_pure, remove_dead

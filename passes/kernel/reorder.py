@@ -13,10 +13,10 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO
+from ..analysis.launches import launch_sizes
+from ..analysis.loops import Loop
+from ..analysis.nests import Access, Nest, Sizes
 from ..counters import counter
-from .axes import Loop
-from .cost import Access, Nest, Sizes
-from .launches import launch_sizes
 from .pinned import is_pinned
 from .transforms import perfect_chain, permute_loops, reduction_chain
 

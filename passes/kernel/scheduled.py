@@ -10,8 +10,8 @@ from xdsl.ir import Operation
 from ...dialects import kernel
 from ...dialects.machine import targets_of
 from ...machines import CpuTarget, Family, GpuTarget, Target, target_named
-from .axes import Loop
-from .launches import cpu_kernels
+from ..analysis.launches import cpu_kernels
+from ..analysis.loops import Loop
 from .pinned import has_pinned
 
 

@@ -12,12 +12,12 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
+from ..analysis.effects import written_buffers
+from ..analysis.launches import LaunchSizes
+from ..analysis.loops import Loop, fresh_axis, kernel_names, nested_axes, ops_in, rename_axes
+from ..analysis.nests import Sizes, work_of_block, work_of_op
 from ..counters import counter
-from .axes import Loop, fresh_axis, kernel_names, nested_axes, ops_in, rename_axes
-from .cost import Sizes, work_of_block, work_of_op
-from .effects import written_buffers
 from .gpu_legality import independent_nests, is_innermost, is_serial
-from .launches import LaunchSizes
 from .scheduled import free_for_gpu
 from .simplify_block import is_pure
 

@@ -15,8 +15,8 @@ from ...dialects.aten.types import TensorType
 from ...dialects.kernel import BufferType
 from ...dialects.sym import ONE, ZERO, Expr, MapAttr, as_expr, symbol
 from ...machines import HOST
-from .axes import Loop
-from .launch_facts import LaunchFacts
+from ..analysis.launch_facts import LaunchFacts
+from ..analysis.loops import Loop
 from .register_tiles import fits_registers, locals_of
 from .scheduled import tiled_for_gpu
 

@@ -14,10 +14,10 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import Atom, Expr, Ranges, as_expr, simplify, symbol
+from ..analysis.launch_facts import ranges_of
+from ..analysis.loops import Loop, flat_vector_loops
 from ..counters import counter
-from .axes import Loop, flat_vector_loops
 from .lane_indices import DIGITS, atoms_on, expr_of, set_expr
-from .launch_facts import ranges_of
 from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
 from .simplify_block import remove_dead

@@ -15,11 +15,11 @@ from ...dialects import kernel
 from ...dialects.kernel import BufferType
 from ...dialects.sym import ZERO, Expr, MapAttr, SymAttr, as_expr, smin, symbol
 from ...machines import CpuTarget
+from ..analysis.effects import written_buffers
+from ..analysis.loops import fresh_axis, is_loop, kernel_names
+from ..analysis.nests import Nest, is_unit
 from ..counters import counter
-from .axes import fresh_axis, is_loop, kernel_names
-from .cost import Nest, is_unit
 from .cpu_tiles import ACROSS, LONG, edge_of_blocks
-from .effects import written_buffers
 from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
 from .transforms import perfect_chain, set_mapping

@@ -15,11 +15,11 @@ from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from ...dialects.machine import targets_of
 from ...machines import GpuTarget
-from ..common.functions import kernels_of
+from ..analysis.functions import kernels_of
+from ..analysis.launches import hinted_sizes, launches_in, written_by
+from ..analysis.nests import Sizes
+from ..analysis.tensor_bytes import bytes_of
 from ..counters import counter
-from ..host.sizes import bytes_of
-from .cost import Sizes
-from .launches import hinted_sizes, launches_in, written_by
 
 
 @dataclass(frozen=True)

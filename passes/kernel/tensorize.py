@@ -12,9 +12,9 @@ from xdsl.passes import ModulePass
 from ...dialects import kernel
 from ...dialects.access import string_attr
 from ...dialects.sym import Expr
+from ..analysis.loops import loops_around, loops_in
+from ..analysis.nests import element_bytes, is_unit
 from ..counters import counter
-from .axes import loops_around, loops_in
-from .cost import element_bytes, is_unit
 from .pinned import is_pinned
 from .read_back import is_plain
 from .scheduled import tiled_for_cpu

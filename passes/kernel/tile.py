@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.passes import ModulePass
 
 from ...machines import CpuTarget, GpuTarget
+from ..analysis.launch_facts import LaunchFacts
+from ..analysis.launches import LaunchSizes
 from .cpu_tiles import tile_for_cpu
 from .gpu_blocks import GpuBlocks
 from .gpu_tiles import tile_for_gpu
-from .launch_facts import LaunchFacts
-from .launches import LaunchSizes
 from .scheduled import untiled
 from .spread import has_programs
 

@@ -12,13 +12,13 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
+from ..analysis.launch_facts import LaunchFacts
+from ..analysis.launches import LaunchSizes
+from ..analysis.loops import Loop, loops_in
 from ..counters import counter
-from .axes import Loop, loops_in
 from .gpu_blocks import GpuBlocks
 from .gpu_legality import is_innermost
 from .gpu_steps import bytes_read_again, programs_of, waits_for_rows
-from .launch_facts import LaunchFacts
-from .launches import LaunchSizes
 from .scheduled import free_tiled_for_gpu
 from .tiles import extent_of, is_grid, is_persistent, is_tiled, steps
 

@@ -14,11 +14,11 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Ranges, as_expr, simplify, symbol
+from ..analysis.launch_facts import ranges_of
+from ..analysis.loops import flat_vector_loops, substitute_axes
 from ..counters import counter
 from ..remarks import remark
-from .axes import flat_vector_loops, substitute_axes
 from .lane_indices import DIGITS, common_divisor, expr_of, has_atom, set_expr
-from .launch_facts import ranges_of
 from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
 from .transforms import append_body, set_range

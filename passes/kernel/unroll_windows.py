@@ -16,11 +16,11 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, as_expr
+from ..analysis.effects import written_buffers
+from ..analysis.loops import Loop, loops_in
+from ..analysis.nests import Nest, is_unit
 from ..counters import counter
 from ..remarks import remark
-from .axes import Loop, loops_in
-from .cost import Nest, is_unit
-from .effects import written_buffers
 from .pinned import is_pinned
 from .scheduled import untiled_for_cpu
 from .simplify_block import BlockSimplifier, remove_dead

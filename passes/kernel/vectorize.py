@@ -12,14 +12,14 @@ from xdsl.passes import ModulePass
 from ...dialects import kernel
 from ...dialects.sym import ZERO
 from ...machines import CpuTarget, GpuTarget
+from ..analysis.launches import LaunchSizes
+from ..analysis.loops import Loop, loops_in
+from ..analysis.nests import Sizes
 from ..counters import counter
-from .axes import Loop, loops_in
-from .cost import Sizes
 from .cpu_lanes import vectorize_for_cpu
 from .gpu_blocks import GpuBlocks
 from .gpu_legality import is_innermost
 from .gpu_nest import UNROLLED, GpuNest, is_row_of_few, may_tile
-from .launches import LaunchSizes
 from .pinned import is_pinned
 from .scheduled import untiled
 from .spread import has_programs

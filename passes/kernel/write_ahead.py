@@ -12,11 +12,11 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import MapAttr
+from ..analysis.aliasing import path_to, precedes
+from ..analysis.launches import LaunchSizes
+from ..analysis.loops import Bound, ops_in
+from ..analysis.nests import Sizes, element_bytes
 from ..counters import counter
-from .aliasing import path_to, precedes
-from .axes import Bound, ops_in
-from .cost import Sizes, element_bytes
-from .launches import LaunchSizes
 from .read_back import accesses_of, axes_inside, is_plain, is_row_major, same_kind
 from .scheduled import untiled_for_cpu
 

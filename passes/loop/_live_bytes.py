@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
 from ...dialects.loop import GenerateOp
-from ..common.estimates import Estimates
+from ..analysis.sizes import Estimates
 from ._accesses import loads_in
 from ._groups import Group, Groups
 

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, ReduceOp
 from ...dialects.sym import ONE, AxesAttr
-from ..common.estimates import Estimates
+from ..analysis.sizes import Estimates
 from ._accesses import access_of, loads_in, map_of
 from ._cost import body_cost
 from ._live_bytes import bytes_of

@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, ScanOp
 from ...dialects.sym import ONE, AxesAttr, Expr
-from ..common.functions import functions
+from ..analysis.functions import functions
 from ..counters import counter
 from ..remarks import remark
 from ._accesses import loads_in, map_of

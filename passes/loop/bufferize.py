@@ -12,9 +12,9 @@ from xdsl.passes import ModulePass
 
 from ...dialects.loop import FusionOp, GenerateOp, LoadOp, ScanOp, ScatterOp, YieldOp, yielded
 from ...dialects.sym import MapAttr, symbol
-from ..common.functions import functions
-from ..common.kept import is_kept_value
-from ..common.memory import roots, written_value
+from ..analysis.functions import functions
+from ..analysis.kept import is_kept_value
+from ..analysis.memory import roots, written_value
 from ..counters import counter
 from ..remarks import remark
 from ._accesses import loads_in

@@ -19,9 +19,9 @@ from ...dialects.loop import GenerateOp, LoadOp
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE
 from ...machines import CpuTarget, Library
-from ..common.estimates import Estimates
-from ..common.functions import functions
-from ..common.memory import Mutations
+from ..analysis.functions import functions
+from ..analysis.memory import Mutations
+from ..analysis.sizes import Estimates
 from ..common.results import results_of_any_strides
 from ..counters import counter
 from ..remarks import remark

@@ -12,8 +12,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects.effects import is_pure
 from ...dialects.loop import FusionOp, ScatterOp
-from ..common.functions import functions
-from ..common.memory import NESTS, Mutations, escaping, has_assert
+from ..analysis.functions import functions
+from ..analysis.memory import NESTS, Mutations, escaping, has_assert
 from ..common.numbering import AttributeTokens, Key, NestNumbering
 from ..counters import counter
 from ._accesses import loads_in

@@ -22,7 +22,7 @@ from ...dialects.loop import (
     YieldOp,
     combiner_attr,
 )
-from ..common.functions import functions
+from ..analysis.functions import functions
 from ..counters import counter
 
 

@@ -13,8 +13,8 @@ from xdsl.passes import ModulePass
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, ViewOp, YieldOp
 from ...dialects.sym import AxesAttr, MapAttr, Ranges, simplify
-from ..common.functions import functions, symbol_ranges
-from ..common.memory import Mutations
+from ..analysis.functions import functions, symbol_ranges
+from ..analysis.memory import Mutations
 from ..common.strided_views import is_strided_view
 from ..counters import counter
 from ..remarks import remark

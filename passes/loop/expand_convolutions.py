@@ -14,9 +14,9 @@ from ...dialects.aten import AtenOp
 from ...dialects.aten.types import TensorType
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE
+from ..analysis.functions import functions, symbol_ranges
+from ..analysis.sizes import Estimates
 from ..common.convolution_times import WindowSizes, is_faster_as_nest
-from ..common.estimates import Estimates
-from ..common.functions import functions, symbol_ranges
 from ..counters import counter
 from ..remarks import remark
 from ._windows import Windows, nest_of_windows

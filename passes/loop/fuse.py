@@ -15,9 +15,9 @@ from xdsl.passes import ModulePass
 from ...dialects.aten.types import TensorType
 from ...dialects.machine import TargetsAttr, targets_of
 from ...machines import Target
-from ..common.estimates import Estimates
-from ..common.functions import functions, symbol_ranges
-from ..common.memory import written_value
+from ..analysis.functions import functions, symbol_ranges
+from ..analysis.memory import written_value
+from ..analysis.sizes import Estimates
 from ..counters import counter
 from ..remarks import enabled, remark
 from ._alignment import Aligner, Alignment, MisalignedError

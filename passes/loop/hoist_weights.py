@@ -17,10 +17,10 @@ from ...dialects.aten import AtenOp
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp
 from ...dialects.raw import operands_of
+from ..analysis.functions import functions
+from ..analysis.kept import add_kept_function, frozen_arguments, insert_kept_call, is_kept_call, is_kept_value
+from ..analysis.memory import Mutations
 from ..common.copies import copy_op
-from ..common.functions import functions
-from ..common.kept import add_kept_function, frozen_arguments, insert_kept_call, is_kept_call, is_kept_value
-from ..common.memory import Mutations
 from ..counters import counter
 from ..remarks import remark
 from ._accesses import loads_in

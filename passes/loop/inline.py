@@ -16,9 +16,9 @@ from xdsl.rewriter import Rewriter
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, ScatterOp, ViewOp, YieldOp
 from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, Ranges, prove_le, symbol
-from ..common.estimates import Estimates
-from ..common.functions import elsewhere, functions, is_handed_in, is_handing_over, symbol_ranges
-from ..common.memory import NESTS, Mutations
+from ..analysis.functions import elsewhere, functions, is_handed_in, is_handing_over, symbol_ranges
+from ..analysis.memory import NESTS, Mutations
+from ..analysis.sizes import Estimates
 from ..counters import counter
 from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of

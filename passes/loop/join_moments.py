@@ -16,9 +16,9 @@ from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp, yielded
 from ...dialects.scalar import CastOp
 from ...dialects.sym import ONE, Expr, MapAttr, Ranges, SymAttr, bounds, symbol
-from ..common.estimates import Estimates
-from ..common.functions import functions, symbol_ranges
-from ..common.memory import Mutations
+from ..analysis.functions import functions, symbol_ranges
+from ..analysis.memory import Mutations
+from ..analysis.sizes import Estimates
 from ..counters import counter
 from ..remarks import remark
 from ._accesses import loads_in, map_of

@@ -14,8 +14,8 @@ from xdsl.passes import ModulePass
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import LoadOp, ScatterOp, ViewOp
 from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, MapAttr, symbol
-from ..common.functions import functions
-from ..common.memory import Mutations
+from ..analysis.functions import functions
+from ..analysis.memory import Mutations
 from ..counters import counter
 from ..remarks import remark
 from ._accesses import loads_in, map_of

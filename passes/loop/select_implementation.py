@@ -16,8 +16,8 @@ from ...dialects.loop import LoadOp
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE, Expr, Ranges, bounds
 from ...errors import UserError
-from ..common.estimates import Estimates
-from ..common.functions import functions, symbol_ranges
+from ..analysis.functions import functions, symbol_ranges
+from ..analysis.sizes import Estimates
 from ..common.implementations import BLAS, IMPLEMENTATION, LIBRARIES, ONEDNN
 from ..counters import counter
 from ..remarks import remark

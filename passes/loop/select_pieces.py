@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from ...dialects.aten.types import TensorType, scalar_type
 from ...dialects.loop import EmptyOp, GenerateOp, IndexOp, LoadOp, ScatterOp, YieldOp
 from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, MapAttr, SymAttr, symbol
-from ..common.functions import functions
+from ..analysis.functions import functions
 from ..counters import counter
 from ..remarks import remark
 from ._cost import body_cost

@@ -16,8 +16,8 @@ from ...dialects import scalar
 from ...dialects.access import compact_dynamic, dynamic_name
 from ...dialects.loop import AssertOp, FusionOp, IndexOp, LoadOp, ReduceOp, ScatterOp, ViewOp, yielded
 from ...dialects.sym import AxesAttr, Expr, MapAttr, Ranges, SymAttr, const, simplify, symbol
-from ..common.functions import functions, symbol_ranges
-from ..common.memory import NESTS
+from ..analysis.functions import functions, symbol_ranges
+from ..analysis.memory import NESTS
 from ..counters import counter
 from ._accesses import access_of, body_ops, map_of, set_access
 from ._axis_tables import AxisTables

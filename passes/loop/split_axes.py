@@ -14,8 +14,8 @@ from xdsl.passes import ModulePass
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, ScatterOp, ViewOp
 from ...dialects.sym import ONE, Atom, AxesAttr, Expr, MapAttr, Ranges, SymAttr, const, simplify, symbol
-from ..common.functions import functions, symbol_ranges
-from ..common.memory import NESTS
+from ..analysis.functions import functions, symbol_ranges
+from ..analysis.memory import NESTS
 from ..counters import counter
 from ..remarks import remark
 from ._accesses import loads_in, map_of, redirect

@@ -16,8 +16,8 @@ from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp, yielded
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, ceildiv, const, smin, symbol
 from ...machines import GpuTarget
-from ..common.estimates import Estimates
-from ..common.functions import functions
+from ..analysis.functions import functions
+from ..analysis.sizes import Estimates
 from ..counters import counter
 from ..remarks import remark
 from ._bodies import copy_slice, outside_values, substitute_axes

@@ -15,9 +15,9 @@ from ...dialects.loop import GenerateOp, LoadOp, YieldOp
 from ...dialects.machine import TargetsAttr, targets_of
 from ...dialects.sym import AxesAttr, MapAttr, symbol
 from ...machines import GpuTarget
-from ..common.estimates import Estimates
-from ..common.functions import functions
-from ..common.memory import written_value
+from ..analysis.functions import functions
+from ..analysis.memory import written_value
+from ..analysis.sizes import Estimates
 from ..counters import counter
 from ..remarks import remark
 

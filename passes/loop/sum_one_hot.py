@@ -14,8 +14,8 @@ from xdsl.passes import ModulePass
 from ...dialects.loop import AssertOp, GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp, yielded
 from ...dialects.scalar import INSERTED_CONVERSIONS
 from ...dialects.sym import AxesAttr, Expr, SymAttr, symbol
-from ..common.functions import functions
-from ..common.memory import Mutations
+from ..analysis.functions import functions
+from ..analysis.memory import Mutations
 from ..counters import counter
 from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of

@@ -12,10 +12,11 @@ from xdsl.dialects import arith
 from inductile.dialects import host
 from inductile.dialects.scalar import CastOp
 from inductile.dialects.sym import MapAttr, SymAttr
-from inductile.passes.common import memory, numbering
+from inductile.passes.analysis import effects, lifetimes, memory
+from inductile.passes.common import numbering
 from inductile.passes.graph import _rules
-from inductile.passes.host import free, lifetimes, reuse
-from inductile.passes.kernel import collapse, cpu_tiles, effects, elide_casts, merge_loops
+from inductile.passes.host import free, reuse
+from inductile.passes.kernel import collapse, cpu_tiles, elide_casts, merge_loops
 from inductile.passes.loop import _identities, _splice, dce, eliminate_views
 
 MODEL = """\

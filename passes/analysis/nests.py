@@ -17,7 +17,7 @@ from ...dialects import kernel
 from ...dialects.scalar import CastOp
 from ...dialects.sym import ZERO, Expr
 from ...machines.costs import WORK_FROM_LONG, cost_of
-from .axes import Loop, is_loop, ops_in
+from .loops import Loop, is_loop, ops_in
 
 #: trip count assumed for a symbol of which no hint is known
 UNKNOWN_SIZE = 256

@@ -11,10 +11,10 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import host
 from ...dialects.aten.types import TensorType
 from ...machines import in_host_memory
-from ..host.lifetimes import Lifetimes, is_tensor, type_of
 from .caching_allocator import Block, CachingAllocator
-from .costs import symbol_values, tensor_bytes
 from .kept import is_kept_value
+from .lifetimes import Lifetimes, is_tensor, type_of
+from .program_costs import symbol_values, tensor_bytes
 
 
 @dataclass(frozen=True)

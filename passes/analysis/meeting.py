@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Atom, Expr, symbol
-from .axes import Loop, ops_in
+from .loops import Loop, ops_in
 
 
 def meeting_stores(op: Operation) -> list[kernel.StoreOp]:

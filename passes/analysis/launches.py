@@ -11,8 +11,8 @@ from xdsl.ir import SSAValue
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from ...machines import HOST, in_host_memory
-from .cost import Sizes
 from .effects import written_buffers
+from .nests import Sizes
 
 
 def launches_in(module: ModuleOp) -> Iterator[tuple[host.FuncOp, host.LaunchOp]]:

@@ -20,10 +20,10 @@ from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
 from ...dialects.sym import SymbolAttr
 from ...machines.costs import cost_of
 from ...machines.roofline import Roofline
-from ..kernel.axes import Loop
-from ..kernel.cost import Access, Nest, element_bytes
 from .footprint import Values, elements, iterations, value_of
 from .functions import kernels_of
+from .loops import Loop
+from .nests import Access, Nest, element_bytes
 
 #: sizes of symbols without a value and a hint
 TYPICAL = 256

@@ -16,8 +16,8 @@ from math import gcd
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Atom, Expr, Ranges, as_expr, prove_lt, symbol
-from .axes import Loop, loops_around
 from .effects import Access, conflicts, effects_of
+from .loops import Loop, loops_around
 
 #: one of `<`, `=` and `>` for each loop, outermost first
 Directions = tuple[str, ...]

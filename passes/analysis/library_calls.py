@@ -12,12 +12,12 @@ from ...dialects.aten import AtenOp, TensorType
 from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.sym import ONE, Expr, SymbolAttr
 from ...machines import GpuTarget, Target
+from ..common.implementations import ALIGNMENT, IMPLEMENTATION, ONEDNN, SCRATCH, TURNS, alignment, turns
+from ..common.library_call import LibraryCall
+from ..common.product_times import attention_nanoseconds, product_nanoseconds
 from ..remarks import format_location
-from .estimates import TYPICAL_SIZE
 from .functions import functions
-from .implementations import ALIGNMENT, IMPLEMENTATION, ONEDNN, SCRATCH, TURNS, alignment, turns
-from .library_call import LibraryCall
-from .product_times import attention_nanoseconds, product_nanoseconds
+from .sizes import TYPICAL_SIZE
 
 #: positions of the two matrices among the operands
 _PRODUCTS = {"aten.mm": 0, "aten.bmm": 0, "aten.addmm": 1, "aten._addmm_activation": 1, "aten.baddbmm": 1}

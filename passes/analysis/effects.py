@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, Ranges, bounds, prove_lt, symbol
-from .axes import Bound, Loop, axes_between
+from .loops import Bound, Loop, axes_between
 
 #: what touches an element of a buffer
 Access = kernel.LoadOp | kernel.StoreOp
