@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ...dialects import kernel
-from .effects import same_iterations
+from .dependences import same_iterations
 from .loops import Loop
 
 

@@ -20,7 +20,7 @@ from ...dialects.raw import operands_of, ops_of
 from ..analysis.kept import PACKING, frozen_arguments
 from ..analysis.memory import Mutations, escaping, may_return_alias
 from ..analysis.mentions import mentioned_symbols
-from ..analysis.program_costs import tensor_bytes
+from ..analysis.sizes import Sizes
 from ._aliases import possibly_written
 from ._recompute import RecomputeClass, recompute_class
 
@@ -219,7 +219,7 @@ def _is_fused(op: Operation) -> bool:
 
 def bytes_of(value: SSAValue) -> int:
     """Bytes of a tensor of known sizes."""
-    return tensor_bytes(cast(TensorType, value.type), {})
+    return Sizes().bytes(cast(TensorType, value.type))
 
 
 def size_text(count: int) -> str:

@@ -19,7 +19,7 @@ from ...machines import GpuTarget
 from ..analysis.functions import functions
 from ..analysis.kept import frozen_arguments, is_frozen, mark_packing
 from ..analysis.memory import Mutations
-from ..analysis.sizes import Estimates
+from ..analysis.sizes import Sizes
 from ..common.implementations import ALIGNMENT
 from ..common.product_times import product_nanoseconds
 from ..counters import counter
@@ -65,11 +65,11 @@ class JoinProducts(ModulePass):
         """Run on every function with frozen arguments."""
         for function, block in functions(op):
             if frozen_arguments(function):
-                mutations, estimates = Mutations(block), Estimates(function)
+                mutations, estimates = Mutations(block), Sizes.of_function(function)
                 for members in _groups(block, mutations):
                     self._consider(members, estimates)
 
-    def _consider(self, products: Sequence[AtenOp], estimates: Estimates) -> None:
+    def _consider(self, products: Sequence[AtenOp], estimates: Sizes) -> None:
         members = self._willing(products)
         if len(members) < 2:
             return
@@ -138,12 +138,12 @@ def _columns(members: Sequence[AtenOp]) -> Expr:
     return total
 
 
-def _times(members: Sequence[AtenOp], target: GpuTarget, estimates: Estimates) -> tuple[float | None, float | None]:
+def _times(members: Sequence[AtenOp], target: GpuTarget, estimates: Sizes) -> tuple[float | None, float | None]:
     """Estimates for the products apart, and for one."""
     result = type_of(members[0].results[0])
     bits = 8 * ITEM_SIZES[torch_name(result.element)]
-    rows, depth = (estimates[size] for size in type_of(members[0].operands[-2]).shape)
-    columns = [estimates[type_of(op.operands[-1]).shape[1]] for op in members]
+    rows, depth = (estimates.of(size) for size in type_of(members[0].operands[-2]).shape)
+    columns = [estimates.of(type_of(op.operands[-1]).shape[1]) for op in members]
     apart = [product_nanoseconds(target, bits, ALIGNMENT, (1, rows, depth, n)) for n in columns]
     known = [each for each in apart if each is not None]
     joined = product_nanoseconds(target, bits, ALIGNMENT, (1, rows, depth, sum(columns)))

@@ -18,7 +18,7 @@ from ...dialects.raw import operands_of, ops_of
 from ..analysis.functions import functions
 from ..analysis.kept import is_kept_function
 from ..analysis.memory import written_value
-from ..analysis.sizes import Estimates
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..remarks import remark
 from ._boundary import Boundary
@@ -94,7 +94,7 @@ class _Search:
         self.block = block
         self.ops = ops
         self.tokens = tokens_of(ops)
-        self.estimates = Estimates(function)
+        self.estimates = Sizes.of_function(function)
         self.outliner = Outliner(function, block)
         self.unlike = count(-1 - len(ops), -1)
 

@@ -13,11 +13,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.machine import targets_of
-from ...dialects.sym import SymbolAttr
 from ...errors import UnsupportedError
 from .. import remarks
 from ..analysis.functions import functions
 from ..analysis.memory import roots
+from ..analysis.sizes import Sizes
 from ._checkpoints import forced_ops, pinned_ops, unsaved_values
 from ._cut import ForwardGraph, cut_within_budget, saved_bytes
 from ._joint import (
@@ -121,12 +121,9 @@ class _Partitioner:
         """Choose and mark."""
         self._find_backward()
         graph = self._forward_graph()
-        symbols = self.function.attributes.get("symbols", ())
-        declared = [s.data for s in symbols if isinstance(s, SymbolAttr)]  # pyright: ignore[reportGeneralTypeIssues]
-        hints = {s.name: s.hint for s in declared if s.hint is not None}
         module = self.function.parent_op()
         assert module is not None
-        costs = ByteCosts(hints, targets_of(module))
+        costs = ByteCosts(Sizes.of_function(self.function), targets_of(module))
         saved = cut_within_budget(graph, costs, budget)
         needed = self._needed_again(saved)
         saved &= needed.read

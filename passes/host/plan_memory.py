@@ -14,9 +14,8 @@ from ...dialects import host
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import ZERO, Expr, Ranges, SymAttr, ceildiv, const, prove_le
 from ...machines import HOST, in_host_memory
-from ..analysis.launches import hinted_sizes
 from ..analysis.lifetimes import LifetimeError, Lifetimes, is_used_by_call, type_of, verify_pools
-from ..analysis.nests import Sizes
+from ..analysis.sizes import Sizes
 from ..analysis.tensor_bytes import ALIGNMENT, bytes_of
 from ..counters import counter
 from ..remarks import remark
@@ -98,7 +97,7 @@ class _Slot:
 def _plan_function(function: host.FuncOp) -> None:
     block = function.body.block
     ranges = Ranges.of_symbols(s.data for s in function.symbols)
-    sizes = hinted_sizes(function)
+    sizes = Sizes.of_function(function)
     requests = _known_in_time(block, _requests(block, sizes))
     try:
         _plan_pool(function, requests, ranges, sizes)

@@ -15,7 +15,7 @@ from ...machines import GpuTarget
 from ..analysis.launch_facts import LaunchFacts
 from ..analysis.launches import LaunchSizes
 from ..analysis.loops import loops_around, loops_in
-from ..analysis.nests import Sizes
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from .gpu_blocks import GpuBlocks, tile_along
 from .gpu_steps import bytes_read_again, programs_of, tiles_of_steps

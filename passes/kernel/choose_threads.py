@@ -16,7 +16,8 @@ from ...dialects.sym import ZERO, smin
 from ...machines import CpuTarget
 from ..analysis.launches import LaunchSizes
 from ..analysis.loops import Loop, kernel_names, named_in_bounds, substitute_axes
-from ..analysis.nests import Sizes, work_of_block
+from ..analysis.nests import work_of_block
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from .cpu_lanes import parallel_loops
 from .cpu_tiles import units
@@ -106,7 +107,7 @@ def _points(loops: Sequence[Loop], sizes: Sizes) -> int:
             trips[loop.axis.data] = sizes.trips(loop)
             continue
         count = trips.pop(blocks)
-        last = Sizes({**sizes.hints, blocks: count - 1}).trips(loop)
+        last = Sizes({**sizes.values, blocks: count - 1}).trips(loop)
         trips[loop.axis.data] = (count - 1) * _size_of_block(loop, blocks) + last if count else 0
     return prod(trips.values())
 

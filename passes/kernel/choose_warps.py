@@ -17,7 +17,8 @@ from ...machines import GpuTarget
 from ..analysis.launch_facts import LaunchFacts
 from ..analysis.launches import LaunchSizes
 from ..analysis.loops import Loop, loops_in
-from ..analysis.nests import Sizes, is_unit
+from ..analysis.nests import is_unit
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from .gpu_blocks import GpuBlocks, fill_up, fit_cache, programs_in_cache
 from .gpu_steps import bytes_read_again, programs_of, tiles_of_steps, waits_for_rows

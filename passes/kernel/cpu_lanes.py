@@ -12,9 +12,10 @@ from math import prod
 from ...dialects import kernel
 from ...dialects.sym import ZERO
 from ...machines import CpuTarget
+from ..analysis.dependences import keeps_apart
 from ..analysis.loops import Loop, is_loop, loops_in, named_in_bounds, ops_in
-from ..analysis.meeting import keeps_apart
-from ..analysis.nests import Access, Nest, Sizes, widest_scalar
+from ..analysis.nests import Access, Nest, widest_scalar
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from .lane_indices import divides_small
 from .pinned import is_pinned

@@ -9,7 +9,8 @@ from ...dialects import kernel
 from ...dialects.sym import ZERO
 from ...machines import CpuTarget
 from ..analysis.loops import is_loop, kernel_names, named_in_bounds
-from ..analysis.nests import Nest, Sizes, is_unit, work_of_block
+from ..analysis.nests import Nest, is_unit, work_of_block
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from .cpu_lanes import at_most
 from .pinned import is_pinned

@@ -16,7 +16,7 @@ from ...dialects.loop import yielded
 from ...dialects.sym import ZERO, Ranges
 from ...machines import GpuTarget
 from ..analysis.loops import Loop, ops_in
-from ..analysis.nests import Sizes
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from .gpu_blocks import GpuBlocks, power_above, power_below, tile_along
 from .gpu_legality import is_innermost

@@ -19,7 +19,8 @@ from ..analysis.effects import written_buffers
 from ..analysis.launch_facts import LaunchFacts
 from ..analysis.launches import LaunchSizes
 from ..analysis.loops import Loop, flat_vector_loops, fresh_axis, kernel_names, substitute_axes
-from ..analysis.nests import Sizes, work_of_op
+from ..analysis.nests import work_of_op
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from .scheduled import tiled_for_cpu
 from .simplify_block import remove_dead

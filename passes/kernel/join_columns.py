@@ -18,10 +18,10 @@ from ...dialects.sym import Expr, MapAttr
 from ...machines import GpuTarget
 from ..analysis.effects import written_buffers
 from ..analysis.functions import kernels_of
-from ..analysis.launches import hinted_sizes, on_cpu, passed_sizes, written_by
+from ..analysis.launches import on_cpu, passed_sizes, written_by
 from ..analysis.lifetimes import Lifetimes, is_tensor
 from ..analysis.loops import kernel_names
-from ..analysis.nests import Sizes
+from ..analysis.sizes import Sizes
 from ..common.locations import merged
 from ..counters import counter
 from ..remarks import remark
@@ -121,7 +121,7 @@ class _Joiner:
         """Look at every launch over rows, in order."""
         if not any(self.rows.values()) or not any(self.columns.values()):
             return
-        block, sizes = function.body.block, hinted_sizes(function)
+        block, sizes = function.body.block, Sizes.of_function(function)
         for op in list(block.ops):
             if isinstance(op, host.LaunchOp) and self.rows.get(self._kernel(op)) is not None:
                 lifetimes = Lifetimes(block)

@@ -11,10 +11,11 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...machines import CpuTarget, GpuTarget
+from ..analysis.dependences import keeps_apart
+from ..analysis.effects import meeting_stores
 from ..analysis.launches import LaunchSizes
 from ..analysis.loops import loops_in, named_in_bounds
-from ..analysis.meeting import keeps_apart, meeting_stores
-from ..analysis.nests import Sizes
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from .gpu_blocks import GpuBlocks, columns_side_by_side
 from .gpu_legality import independent_nests, is_serial

@@ -16,7 +16,7 @@ from ...dialects.effects import has_side_effect
 from ...dialects.scalar import NarrowOp, WidenOp
 from ...machines import GpuTarget
 from ..analysis.launches import LaunchSizes
-from ..analysis.nests import Sizes
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..remarks import remark
 from .products import ProductNest, ProductTile, product_nests, product_tile

@@ -17,10 +17,11 @@ from ...dialects.sym import Expr, MapAttr, SymAttr, const
 from ...machines import GpuTarget, Target, in_host_memory
 from ..analysis.functions import kernels_of
 from ..analysis.kept import is_kept_call
-from ..analysis.launches import device_of, hinted_sizes, on_cpu, passed_sizes
+from ..analysis.launches import device_of, on_cpu, passed_sizes
 from ..analysis.lifetimes import Lifetimes, type_of
 from ..analysis.loops import kernel_names
-from ..analysis.nests import Sizes, work_of_block
+from ..analysis.nests import work_of_block
+from ..analysis.sizes import Sizes
 from ..analysis.tensor_bytes import bytes_of
 from ..common.locations import merged
 from ..counters import counter
@@ -188,7 +189,7 @@ class _Merger:
         """Visit the ops of a function in order."""
         block = function.body.block
         lifetimes = Lifetimes(block)
-        sizes = hinted_sizes(function)
+        sizes = Sizes.of_function(function)
         kept = (value for op in block.ops if is_kept_call(op) for value in op.results)
         self.kept = frozenset((*block.args, *kept)).difference(function.given_arguments)
         open_: list[_Bundle] = []

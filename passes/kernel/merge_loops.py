@@ -16,10 +16,11 @@ from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.machine import targets_of
 from ...machines import CpuTarget, Target
-from ..analysis.dependences import directions
-from ..analysis.effects import Effects, conflicts, effects_of, same_iterations, written_buffers
+from ..analysis.dependences import directions, same_iterations
+from ..analysis.effects import Effects, conflicts, effects_of, written_buffers
 from ..analysis.loops import Loop, fresh_axis, is_loop, kernel_names, nested_axes, rename_axes
-from ..analysis.nests import Sizes, work_of_block
+from ..analysis.nests import work_of_block
+from ..analysis.sizes import Sizes
 from ..common.locations import merged
 from ..counters import counter
 from .pinned import is_pinned

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 from ...dialects import kernel
 from ...machines import GpuTarget
 from ..analysis.loops import is_loop, loops_in
-from ..analysis.nests import Sizes
+from ..analysis.sizes import Sizes
 from ..common.implementations import LEAST_OF_UNITS
 from .gpu_legality import box_of, independent_nests, is_serial
 

@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
+from ..analysis.dependences import keeps_apart
 from ..analysis.loops import loops_around, ops_in
-from ..analysis.meeting import keeps_apart
 from ..counters import counter
 from .scheduled import untiled
 

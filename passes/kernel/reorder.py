@@ -15,7 +15,8 @@ from ...dialects import kernel
 from ...dialects.sym import ZERO
 from ..analysis.launches import launch_sizes
 from ..analysis.loops import Loop
-from ..analysis.nests import Access, Nest, Sizes
+from ..analysis.nests import Access, Nest
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from .pinned import is_pinned
 from .transforms import perfect_chain, permute_loops, reduction_chain

@@ -15,7 +15,8 @@ from ...dialects import kernel
 from ..analysis.effects import written_buffers
 from ..analysis.launches import LaunchSizes
 from ..analysis.loops import Loop, fresh_axis, kernel_names, nested_axes, ops_in, rename_axes
-from ..analysis.nests import Sizes, work_of_block, work_of_op
+from ..analysis.nests import work_of_block, work_of_op
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from .gpu_legality import independent_nests, is_innermost, is_serial
 from .scheduled import free_for_gpu

@@ -14,7 +14,7 @@ from ...dialects.sym import ZERO
 from ...machines import CpuTarget, GpuTarget
 from ..analysis.launches import LaunchSizes
 from ..analysis.loops import Loop, loops_in
-from ..analysis.nests import Sizes
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from .cpu_lanes import vectorize_for_cpu
 from .gpu_blocks import GpuBlocks

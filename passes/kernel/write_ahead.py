@@ -15,7 +15,8 @@ from ...dialects.sym import MapAttr
 from ..analysis.aliasing import path_to, precedes
 from ..analysis.launches import LaunchSizes
 from ..analysis.loops import Bound, ops_in
-from ..analysis.nests import Sizes, element_bytes
+from ..analysis.nests import element_bytes
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from .read_back import accesses_of, axes_inside, is_plain, is_row_major, same_kind
 from .scheduled import untiled_for_cpu

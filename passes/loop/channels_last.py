@@ -14,14 +14,14 @@ from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp
-from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
+from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE
 from ...machines import CpuTarget, Library
 from ..analysis.functions import functions
 from ..analysis.memory import Mutations
-from ..analysis.sizes import Estimates
+from ..analysis.sizes import Sizes
 from ..common.results import results_of_any_strides
 from ..counters import counter
 from ..remarks import remark
@@ -106,7 +106,7 @@ class ChannelsLast(ModulePass):
         for function, block in functions(op):
             convolutions = [o for o in block.ops if _qualifies(o) and self._may_change(o)]
             if convolutions:
-                estimates = Estimates(function)
+                estimates = Sizes.of_function(function)
                 objections = {o: _objection(o, estimates) for o in convolutions}
                 for other, reason in objections.items():
                     if reason is not None:
@@ -150,7 +150,7 @@ def _qualifies(op: Operation) -> bool:
     return known and isinstance(types[0].element, AnyFloat) and types[0].element.bitwidth <= _BITS
 
 
-def _objection(op: Operation, estimates: Estimates) -> str | None:
+def _objection(op: Operation, estimates: Sizes) -> str | None:
     """Why a convolution stays as it is, whatever is around it."""
     if _is_rounded(op):
         return "its channels are few, and a library would round its elements then"
@@ -171,7 +171,7 @@ def _is_rounded(op: Operation) -> bool:
     return channels is not None and channels % _TENSOR_CHANNELS != 0
 
 
-def _pays(op: Operation, estimates: Estimates, copied: int) -> bool:
+def _pays(op: Operation, estimates: Sizes, copied: int) -> bool:
     """Whether channels side by side save more elements' copies than they cost; `copied` are those made around the call.
 
     The library saves a copy of each image; on the CPU ATen may copy the weight instead. Measured
@@ -182,11 +182,11 @@ def _pays(op: Operation, estimates: Estimates, copied: int) -> bool:
     return saved > copied + _weight_copied(op, op.operands[_roles(op).weight], estimates)
 
 
-def _elements(value: SSAValue, estimates: Estimates) -> int:
+def _elements(value: SSAValue, estimates: Sizes) -> int:
     return estimates.product(cast(TensorType, value.type).shape)
 
 
-def _weight_copied(op: Operation, weight: SSAValue, estimates: Estimates) -> int:
+def _weight_copied(op: Operation, weight: SSAValue, estimates: Sizes) -> int:
     """Elements of a weight that a convolution with channels side by side moves beyond what another one moves.
 
     On the CPU ATen gives the weight the input's layout. For windows of one point both layouts are the same, but oneDNN
@@ -198,7 +198,7 @@ def _weight_copied(op: Operation, weight: SSAValue, estimates: Estimates) -> int
     target = target_at(op, type_.device)
     if not target.family.library.copies_weights or (not type_.is_contiguous and is_channels_last(weight)):
         return 0
-    fits = isinstance(target, CpuTarget) and elements * ITEM_SIZES[torch_name(type_.element)] < target.l2_bytes
+    fits = isinstance(target, CpuTarget) and estimates.bytes(type_) < target.l2_bytes
     return 0 if fits and all(size is ONE for size in type_.shape[2:]) else elements
 
 
@@ -217,7 +217,7 @@ class _Rewriter:
     """The state for one function. `free` are the numbers of its results that may have any strides."""
 
     def __init__(
-        self, block: Block, convolutions: frozenset[Operation], estimates: Estimates, free: frozenset[int]
+        self, block: Block, convolutions: frozenset[Operation], estimates: Sizes, free: frozenset[int]
     ) -> None:
         self.block = block
         self.convolutions = set(convolutions)

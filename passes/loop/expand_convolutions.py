@@ -15,7 +15,7 @@ from ...dialects.aten.types import TensorType
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE
 from ..analysis.functions import functions, symbol_ranges
-from ..analysis.sizes import Estimates
+from ..analysis.sizes import Sizes
 from ..common.convolution_times import WindowSizes, is_faster_as_nest
 from ..counters import counter
 from ..remarks import remark
@@ -62,7 +62,7 @@ class ExpandConvolutions(ModulePass):
             candidates = [each for each in block.ops if isinstance(each, AtenOp) and each.packet in _WINDOWS]
             if not candidates:
                 continue
-            estimates, ranges = Estimates(function), symbol_ranges(function)
+            estimates, ranges = Sizes.of_function(function), symbol_ranges(function)
             found = {each: _considered(each, estimates) for each in candidates}
             calls = any(each.packet == "convolution" and not isinstance(found[each], Windows) for each in candidates)
             for each, windows in found.items():
@@ -78,7 +78,7 @@ class ExpandConvolutions(ModulePass):
                     _take_over(block, each, nest.results[0])
 
 
-def _considered(op: AtenOp, estimates: Estimates) -> Windows | str:
+def _considered(op: AtenOp, estimates: Sizes) -> Windows | str:
     """The convolution that becomes a nest, or why it is left to ATen."""
     windows = _WINDOWS[op.packet](op)
     if windows is None:
@@ -132,7 +132,7 @@ def _for_each(setting: object, dims: int) -> tuple[int, ...] | None:
     return known * dims if len(known) == 1 else known
 
 
-def _objection(windows: Windows, estimates: Estimates) -> str | None:
+def _objection(windows: Windows, estimates: Sizes) -> str | None:
     """Why a convolution is left to ATen; None when it is not."""
     types = [windows.result, cast(TensorType, windows.source.type)]
     sizes = [size.as_int() for size in cast(TensorType, windows.weight.type).shape]
@@ -140,7 +140,7 @@ def _objection(windows: Windows, estimates: Estimates) -> str | None:
         return "the size of its window is not known"
     if any(type_.strides is not None and type_.strides[-1] is not ONE for type_ in types):
         return "its rows do not lie along memory"
-    row, elements = estimates[windows.result.shape[-1]], estimates.product(windows.kernel)
+    row, elements = estimates.of(windows.result.shape[-1]), estimates.product(windows.kernel)
     bits = cast(Float32Type, windows.result.element).bitwidth
     measures = WindowSizes(bits, len(windows.kernel), windows.channels, elements, row, windows.stride[-1])
     return None if is_faster_as_nest(measures) else "the call is faster"

@@ -17,7 +17,7 @@ from ...dialects.machine import TargetsAttr, targets_of
 from ...machines import Target
 from ..analysis.functions import functions, symbol_ranges
 from ..analysis.memory import written_value
-from ..analysis.sizes import Estimates
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..remarks import enabled, remark
 from ._alignment import Aligner, Alignment, MisalignedError
@@ -91,7 +91,7 @@ class _Fuser:
         self.targets = targets
         self.block = block
         self.groups = Groups(DependenceGraph(block), symbol_ranges(function))
-        self.estimates = Estimates(function)
+        self.estimates = Sizes.of_function(function)
         self.scalars: int | None = None
         """The last nest without axes."""
         #: by value, positions of the nodes that read it last
@@ -234,7 +234,7 @@ class _Fuser:
     def product(self, axes: Iterable[int]) -> int:
         total = 1
         for axis in axes:
-            total *= self.estimates[self.groups.sizes[axis]]
+            total *= self.estimates.of(self.groups.sizes[axis])
         return total
 
     def points_of(self, node: Node) -> int:
@@ -244,7 +244,7 @@ class _Fuser:
         for axes in domains:
             total = 1
             for axis in axes:
-                total *= self.estimates[node.sizes[axis]]
+                total *= self.estimates.of(node.sizes[axis])
             most = max(most, total)
         return most
 

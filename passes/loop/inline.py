@@ -18,7 +18,7 @@ from ...dialects.loop import GenerateOp, LoadOp, ScatterOp, ViewOp, YieldOp
 from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, Ranges, prove_le, symbol
 from ..analysis.functions import elsewhere, functions, is_handed_in, is_handing_over, symbol_ranges
 from ..analysis.memory import NESTS, Mutations
-from ..analysis.sizes import Estimates
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of
@@ -84,7 +84,7 @@ class Inline(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""
         for function, block in functions(op):
-            _Inliner(self, block, symbol_ranges(function), Estimates(function)).run()
+            _Inliner(self, block, symbol_ranges(function), Sizes.of_function(function)).run()
 
 
 #: elements of a producer for each of a source that may go to memory for its sake
@@ -102,7 +102,7 @@ class _Uses:
 class _Inliner:
     """One sweep over a function: each producer is pushed into its readers, which come behind it."""
 
-    def __init__(self, options: Inline, block: Block, ranges: Ranges, estimates: Estimates) -> None:
+    def __init__(self, options: Inline, block: Block, ranges: Ranges, estimates: Sizes) -> None:
         self.options = options
         self.block = block
         self.ranges = ranges

@@ -18,7 +18,7 @@ from ...dialects.scalar import CastOp
 from ...dialects.sym import ONE, Expr, MapAttr, Ranges, SymAttr, bounds, symbol
 from ..analysis.functions import functions, symbol_ranges
 from ..analysis.memory import Mutations
-from ..analysis.sizes import Estimates
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..remarks import remark
 from ._accesses import loads_in, map_of
@@ -62,7 +62,7 @@ class JoinMoments(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""
         for function, block in functions(op):
-            joiner = _Joiner(block, Estimates(function), symbol_ranges(function))
+            joiner = _Joiner(block, Sizes.of_function(function), symbol_ranges(function))
             for nest in list(block.ops):
                 if type(nest) is GenerateOp and target_of(nest).needs_many_rows:
                     for reduce in [each for each in nest.body.block.ops if type(each) is ReduceOp]:
@@ -81,7 +81,7 @@ class _Mean:
 class _Joiner:
     """The state for one function."""
 
-    def __init__(self, block: Block, estimates: Estimates, ranges: Ranges) -> None:
+    def __init__(self, block: Block, estimates: Sizes, ranges: Ranges) -> None:
         self.estimates = estimates
         self.ranges = ranges
         self.mutations = Mutations(block)

@@ -12,7 +12,7 @@ from xdsl.dialects import arith
 from inductile.dialects import host
 from inductile.dialects.scalar import CastOp
 from inductile.dialects.sym import MapAttr, SymAttr
-from inductile.passes.analysis import effects, lifetimes, memory
+from inductile.passes.analysis import aliasing, lifetimes, memory
 from inductile.passes.common import numbering
 from inductile.passes.graph import _rules
 from inductile.passes.host import free, reuse
@@ -214,7 +214,7 @@ def _gained_alias(patch: MonkeyPatch) -> None:
 
 def _ignored_dependence(patch: MonkeyPatch) -> None:
     """Loops merged although one reads what the other has not written yet."""
-    patch.setattr(effects, "same_iterations", lambda *_: True)
+    patch.setattr(aliasing, "same_iterations", lambda *_: True)
     patch.setattr(merge_loops, "same_iterations", lambda *_: True)
 
 
