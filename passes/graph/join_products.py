@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE, ZERO, Expr
 from ...machines import GpuTarget
-from ..analysis.functions import functions
 from ..analysis.kept import frozen_arguments, is_frozen, mark_packing
 from ..analysis.memory import Mutations
 from ..analysis.sizes import Sizes
 from ..common.implementations import ALIGNMENT
 from ..common.product_times import product_nanoseconds
 from ..counters import counter
+from ..function_pass import AtenPass
 from ..remarks import remark
 from ._binding_times import move_before
 from ._operands import viewed
@@ -33,7 +31,7 @@ _PRODUCTS = ("aten.mm", "aten.addmm")
 
 
 @dataclass(frozen=True)
-class JoinProducts(ModulePass):
+class JoinProducts(AtenPass):
     """Compute products of one matrix with frozen weights, as queries, keys and values, or gates, are, in one product.
 
     level:         aten
@@ -55,19 +53,16 @@ class JoinProducts(ModulePass):
     """
 
     name = "graph-join-products"
-    level: ClassVar[str] = "aten"
-    optional: ClassVar[bool] = True
 
     always: bool = False
     """Do it wherever that is possible, for tests and measurements."""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function with frozen arguments."""
-        for function, block in functions(op):
-            if frozen_arguments(function):
-                mutations, estimates = Mutations(block), Sizes.of_function(function)
-                for members in _groups(block, mutations):
-                    self._consider(members, estimates)
+        if frozen_arguments(function):
+            mutations, estimates = Mutations(block), Sizes.of_function(function)
+            for members in _groups(block, mutations):
+                self._consider(members, estimates)
 
     def _consider(self, products: Sequence[AtenOp], estimates: Sizes) -> None:
         members = self._willing(products)

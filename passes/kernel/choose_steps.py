@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import IntegerAttr, i64
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
 from ...machines import GpuTarget
-from ..analysis.launch_facts import LaunchFacts
-from ..analysis.launches import LaunchSizes
 from ..analysis.loops import loops_around, loops_in
 from ..analysis.sizes import Sizes
 from ..counters import counter
 from .gpu_blocks import GpuBlocks, tile_along
 from .gpu_steps import bytes_read_again, programs_of, tiles_of_steps
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_tiled_for_gpu
 from .tiles import is_grid, is_persistent, is_tiled, tile_of
 from .transforms import set_mapping
 
 
 @dataclass(frozen=True)
-class KernelChooseSteps(ModulePass):
+class KernelChooseSteps(KernelPass, kernels=free_tiled_for_gpu):
     """Strip-mine loops over long rows for a GPU: equal steps where rows are read again, short ones of many programs.
 
     Level: kernel.
@@ -44,17 +40,13 @@ class KernelChooseSteps(ModulePass):
     """
 
     name = "kernel-choose-steps"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
     step: int = GpuBlocks.step
     least_step: int = GpuBlocks.least_step
     per_thread: int = GpuBlocks.per_thread
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Choose steps in every kernel for a GPU."""
-        blocks, facts, sizes = GpuBlocks.of(self), LaunchFacts(op), LaunchSizes(op)
-        for function, target in free_tiled_for_gpu(op):
-            choose_steps(function, target, blocks, sizes.of(function), facts.of(function))
+        choose_steps(function, facts.target, GpuBlocks.of(self), facts.sizes, facts.ranges)
 
 
 def choose_steps(function: kernel.FuncOp, target: GpuTarget, blocks: GpuBlocks, sizes: Sizes, ranges: Ranges) -> None:

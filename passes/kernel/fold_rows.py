@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ..analysis.effects import written_buffers
 from ..analysis.loops import is_loop
 from .fold_lanes import fold_lanes
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_for_gpu
 from .spread import programs
 
 
 @dataclass(frozen=True)
-class KernelFoldRows(ModulePass):
+class KernelFoldRows(KernelPass, kernels=free_for_gpu):
     """Let a lane compute an element of each part of a row that conditions cut in equal parts (thread coarsening).
 
     Level: kernel.
@@ -37,15 +34,12 @@ class KernelFoldRows(ModulePass):
     """
 
     name = "kernel-fold-rows"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Fold rows in every kernel that will be for a GPU."""
-        for function, _ in free_for_gpu(op):
-            for chain in programs(function):
-                if all(loop.tile is None for loop in chain):
-                    _fold_rows(function, chain[-1].body.block)
+        for chain in programs(function):
+            if all(loop.tile is None for loop in chain):
+                _fold_rows(function, chain[-1].body.block)
 
 
 def _fold_rows(function: kernel.FuncOp, block: Block) -> None:

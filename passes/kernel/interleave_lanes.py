@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects.arith import CmpiOp, SelectOp
-from xdsl.dialects.builtin import ModuleOp, i64
+from xdsl.dialects.builtin import i64
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, MapAttr, SymAttr, as_expr, symbol
@@ -18,6 +15,7 @@ from ..analysis.effects import is_plain_store
 from ..analysis.loops import is_loop, named_in_bounds, substitute_axes
 from ..counters import counter
 from .gpu_legality import flat_nests
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_for_gpu
 from .transforms import set_range
 
@@ -26,7 +24,7 @@ LEAST, MOST = 3, 4
 
 
 @dataclass(frozen=True)
-class KernelInterleaveLanes(ModulePass):
+class KernelInterleaveLanes(KernelPass, kernels=free_for_gpu):
     """Give each place that a GPU kernel stores a lane, where one iteration stores several side by side (vectorisation).
 
     Level: kernel.
@@ -44,16 +42,13 @@ class KernelInterleaveLanes(ModulePass):
     """
 
     name = "kernel-interleave-lanes"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Interleave lanes of every kernel that will be for a GPU."""
-        for function, _ in free_for_gpu(op):
-            for chain in flat_nests(function, lambda chain: _interleavable(chain) is not None):
-                found = _interleavable(chain)
-                if found is not None and counter(self.name):
-                    _interleave(chain[-1].body.block, *found)
+        for chain in flat_nests(function, lambda chain: _interleavable(chain) is not None):
+            found = _interleavable(chain)
+            if found is not None and counter(self.name):
+                _interleave(chain[-1].body.block, *found)
 
 
 def _interleavable(chain: Sequence[kernel.ForOp]) -> tuple[kernel.ForOp, list[list[kernel.StoreOp]]] | None:

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, as_expr, symbol
@@ -18,13 +14,14 @@ from ..analysis.loops import is_loop, named_in_bounds, substitute_axes
 from ..analysis.nests import is_unit
 from ..counters import counter
 from .gpu_legality import flat_nests
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_for_gpu
 from .simplify_block import BlockSimplifier, remove_dead
 from .transforms import append_body, set_range
 
 
 @dataclass(frozen=True)
-class KernelPairLanes(ModulePass):
+class KernelPairLanes(KernelPass, kernels=free_for_gpu):
     """Let a lane of a GPU compute two neighbours, where both read the same (thread coarsening).
 
     Level: kernel.
@@ -42,18 +39,15 @@ class KernelPairLanes(ModulePass):
     """
 
     name = "kernel-pair-lanes"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Pair lanes of every kernel that will be for a GPU."""
-        for function, _ in free_for_gpu(op):
-            for chain in flat_nests(function, lambda chain: _pairable(chain) is not None):
-                loop, body = _pairable(chain), chain[-1].body.block
-                if loop is not None and counter(self.name):
-                    _pair(loop, body)
-                    BlockSimplifier(written_buffers(function.body.block)).run(body)
-                    remove_dead(body)
+        for chain in flat_nests(function, lambda chain: _pairable(chain) is not None):
+            loop, body = _pairable(chain), chain[-1].body.block
+            if loop is not None and counter(self.name):
+                _pair(loop, body)
+                BlockSimplifier(written_buffers(function.body.block)).run(body)
+                remove_dead(body)
 
 
 def _pairable(chain: Sequence[kernel.ForOp]) -> kernel.ForOp | None:

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import filterfalse, product
-from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects.arith import CmpiOp
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, Ranges, as_expr, prove_le, prove_lt, simplify, smax, smin, symbol
@@ -20,6 +16,7 @@ from ..analysis.loops import flat_vector_loops, loops_in
 from ..analysis.nests import widest_scalar
 from ..counters import counter
 from ..remarks import remark
+from .kernel_pass import KernelFacts, KernelPass
 from .lane_indices import DIGITS, expr_of, has_atom, set_expr
 from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
@@ -38,7 +35,7 @@ _SIGNED = {2: (1, 0), 3: (1, -1), 4: (-1, 0), 5: (-1, -1)}
 
 
 @dataclass(frozen=True)
-class PeelLanes(ModulePass):
+class PeelLanes(KernelPass, kernels=tiled_for_cpu):
     """Run the ends of an axis of lanes by themselves, where the middle then needs no masks, choices or clamps.
 
     level:         kernel
@@ -64,17 +61,14 @@ class PeelLanes(ModulePass):
     """
 
     name = "kernel-peel-lanes"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Peel in every kernel that is scheduled for a CPU."""
-        for function, _ in tiled_for_cpu(op):
-            ranges = ranges_of(function)
-            for loop in filterfalse(is_pinned, flat_vector_loops(function)):
-                _peel(loop, _open_in(loop), max(END_BYTES // widest_scalar(loop), 1), ranges, self.name)
-            for loop in filterfalse(is_pinned, _rows(function)):
-                _peel(loop, _open_in(loop), 1, ranges, self.name)
+        ranges = ranges_of(function)
+        for loop in filterfalse(is_pinned, flat_vector_loops(function)):
+            _peel(loop, _open_in(loop), max(END_BYTES // widest_scalar(loop), 1), ranges, self.name)
+        for loop in filterfalse(is_pinned, _rows(function)):
+            _peel(loop, _open_in(loop), 1, ranges, self.name)
 
 
 @dataclass

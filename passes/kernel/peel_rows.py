@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects.arith import CmpiOp
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Region
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Atom, Expr, Ranges, as_expr, bounds, simplify, smax, smin, symbol
@@ -19,6 +15,7 @@ from ..analysis.launch_facts import ranges_of
 from ..analysis.loops import Loop, fresh_axis, kernel_names, loops_in, nested_axes
 from ..counters import counter
 from ..remarks import remark
+from .kernel_pass import KernelFacts, KernelPass
 from .lane_indices import atoms_on, expr_of, set_expr
 from .peel_lanes import difference_of, ends, sign_of
 from .scheduled import tiled_for_cpu
@@ -35,7 +32,7 @@ ROW = "row"
 
 
 @dataclass(frozen=True)
-class PeelRows(ModulePass):
+class PeelRows(KernelPass, kernels=tiled_for_cpu):
     """Run the first and the last rows of lanes by themselves, where the middle then needs no masks.
 
     level:         kernel
@@ -56,20 +53,17 @@ class PeelRows(ModulePass):
     """
 
     name = "kernel-peel-rows"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Peel in every kernel that is scheduled for a CPU."""
-        for function, _ in tiled_for_cpu(op):
-            ranges, names = ranges_of(function), kernel_names(function)
-            loops = [loop for loop in loops_in(function.body.block) if isinstance(loop, kernel.ForOp)]
-            for loop in reversed(loops):  # inner ones first
-                rows = _rows_of(loop)
-                cut = _cut(rows, ranges) if rows is not None else None
-                if rows is not None and cut is not None and counter(self.name):
-                    remark("passed", self.name, loop, "first and last rows by themselves")
-                    _split(rows, cut, ranges, names)
+        ranges, names = ranges_of(function), kernel_names(function)
+        loops = [loop for loop in loops_in(function.body.block) if isinstance(loop, kernel.ForOp)]
+        for loop in reversed(loops):  # inner ones first
+            rows = _rows_of(loop)
+            cut = _cut(rows, ranges) if rows is not None else None
+            if rows is not None and cut is not None and counter(self.name):
+                remark("passed", self.name, loop, "first and last rows by themselves")
+                _split(rows, cut, ranges, names)
 
 
 @dataclass(frozen=True)

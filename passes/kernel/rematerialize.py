@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, MapAttr, Ranges, SymAttr, symbol
 from ..analysis.effects import written_buffers
-from ..analysis.launch_facts import LaunchFacts
 from ..analysis.loops import Loop, loops_in, substitute_axes
 from ..counters import counter
+from .kernel_pass import KernelFacts, KernelPass
 from .register_tiles import bounds_of, enclosing_loops, fits_registers, locals_of, users_of
 from .scheduled import tiled_for_gpu
 from .simplify_block import BlockSimplifier, is_pure, remove_dead
@@ -27,7 +23,7 @@ _MOST_LOADS = 256
 
 
 @dataclass(frozen=True)
-class KernelRematerialize(ModulePass):
+class KernelRematerialize(KernelPass, kernels=tiled_for_gpu):
     """Compute values again where they are read, instead of keeping them in a buffer that fits no register tile.
 
     Level: kernel.
@@ -53,14 +49,10 @@ class KernelRematerialize(ModulePass):
     """
 
     name = "kernel-rematerialize"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Replace loads in every kernel for a GPU."""
-        facts = LaunchFacts(op)
-        for function, _ in tiled_for_gpu(op):
-            recompute_locals(function, facts.of(function))
+        recompute_locals(function, facts.ranges)
 
 
 def recompute_locals(function: kernel.FuncOp, ranges: Ranges) -> None:

@@ -78,6 +78,12 @@ def all_for_gpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, GpuTarget]]:
                 yield function, target
 
 
+def for_cpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, CpuTarget]]:
+    """The kernels for a CPU, tiled or not."""
+    yield from tiled_for_cpu(module)
+    yield from untiled_for_cpu(module)
+
+
 def tiled_for_cpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, CpuTarget]]:
     """The kernels that are tiled for a CPU."""
     for function in module.body.block.ops:

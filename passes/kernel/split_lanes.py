@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects.arith import AndIOp, CmpiOp, ConstantOp, OrIOp, SelectOp
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import Atom, Expr, Ranges, as_expr, simplify, symbol
 from ..analysis.launch_facts import ranges_of
 from ..analysis.loops import Loop, flat_vector_loops
 from ..counters import counter
+from .kernel_pass import KernelFacts, KernelPass
 from .lane_indices import DIGITS, atoms_on, expr_of, set_expr
 from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
@@ -32,7 +30,7 @@ Condition = tuple[int, bool]
 
 
 @dataclass(frozen=True)
-class KernelSplitLanes(ModulePass):
+class KernelSplitLanes(KernelPass, kernels=tiled_for_cpu):
     """Split vector loops where conditions on their axis, and quotients of it, change (index-set splitting).
 
     Level: kernel.
@@ -52,13 +50,10 @@ class KernelSplitLanes(ModulePass):
     """
 
     name = "kernel-split-lanes"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Split loops of every kernel for a CPU."""
-        for function, _ in tiled_for_cpu(op):
-            split_lanes(function)
+        split_lanes(function)
 
 
 def split_lanes(function: kernel.FuncOp) -> None:

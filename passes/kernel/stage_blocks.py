@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.kernel import BufferType
@@ -20,13 +16,14 @@ from ..analysis.loops import fresh_axis, is_loop, kernel_names
 from ..analysis.nests import Nest, is_unit
 from ..counters import counter
 from .cpu_tiles import ACROSS, LONG, edge_of_blocks
+from .kernel_pass import KernelFacts, KernelPass
 from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
 from .transforms import perfect_chain, set_mapping
 
 
 @dataclass(frozen=True)
-class KernelStageBlocks(ModulePass):
+class KernelStageBlocks(KernelPass, kernels=tiled_for_cpu):
     """Read the blocks of a transpose through a small local buffer, so that memory is read along its lines.
 
     Level: kernel.
@@ -48,15 +45,12 @@ class KernelStageBlocks(ModulePass):
     """
 
     name = "kernel-stage-blocks"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Stage what can be in every kernel for a CPU."""
-        for function, target in tiled_for_cpu(op):
-            for nest in list(function.body.block.ops):
-                if isinstance(nest, kernel.ForOp) and not is_pinned(nest):
-                    _stage_nest(function, nest, target)
+        for nest in list(function.body.block.ops):
+            if isinstance(nest, kernel.ForOp) and not is_pinned(nest):
+                _stage_nest(function, nest, facts.target)
 
 
 def _stage_nest(function: kernel.FuncOp, nest: kernel.ForOp, target: CpuTarget) -> None:

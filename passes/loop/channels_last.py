@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, ModuleOp
-from xdsl.dialects.func import ReturnOp
+from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue, Use
-from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import TensorType
@@ -19,11 +17,11 @@ from ...dialects.loop import GenerateOp, LoadOp
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE
 from ...machines import CpuTarget, Library
-from ..analysis.functions import functions
 from ..analysis.memory import Mutations
 from ..analysis.sizes import Sizes
 from ..common.results import results_of_any_strides
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import loads_in
 from ._image_layouts import (
@@ -65,7 +63,7 @@ _ROLES = {
 
 
 @dataclass(frozen=True)
-class ChannelsLast(ModulePass):
+class ChannelsLast(LoopPass):
     """Let convolutions, and their gradients, read and write tensors with their channels side by side.
 
     level:         loop
@@ -96,25 +94,22 @@ class ChannelsLast(ModulePass):
     """
 
     name = "loop-channels-last"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
     training_on_cpu: bool = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for function, block in functions(op):
-            convolutions = [o for o in block.ops if _qualifies(o) and self._may_change(o)]
-            if convolutions:
-                estimates = Sizes.of_function(function)
-                objections = {o: _objection(o, estimates) for o in convolutions}
-                for other, reason in objections.items():
-                    if reason is not None:
-                        remark("missed", self.name, other, f"not channels last: {reason}")
-                paying = frozenset(o for o, reason in objections.items() if reason is None)
-                free = results_of_any_strides(function) if any(map(self._trains, paying)) else frozenset[int]()
-                _Rewriter(block, paying, estimates, free).run()
-                function.update_function_type()
+        convolutions = [o for o in block.ops if _qualifies(o) and self._may_change(o)]
+        if convolutions:
+            estimates = Sizes.of_function(function)
+            objections = {o: _objection(o, estimates) for o in convolutions}
+            for other, reason in objections.items():
+                if reason is not None:
+                    remark("missed", self.name, other, f"not channels last: {reason}")
+            paying = frozenset(o for o, reason in objections.items() if reason is None)
+            free = results_of_any_strides(function) if any(map(self._trains, paying)) else frozenset[int]()
+            _Rewriter(block, paying, estimates, free).run()
+            function.update_function_type()
 
     def _may_change(self, op: Operation) -> bool:
         return cast(AtenOp, op).packet == "convolution" or self._trains(op)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar, cast
+from typing import TypeVar, cast
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ArrayAttr, Float32Type, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, Float32Type, StringAttr, i64
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp, yielded
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, ceildiv, const, smin, symbol
 from ...machines import GpuTarget
-from ..analysis.functions import functions
 from ..analysis.sizes import Sizes
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from ._bodies import copy_slice, outside_values, substitute_axes
 from ._devices import target_of
@@ -30,7 +29,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class SplitReductions(ModulePass):
+class SplitReductions(LoopPass):
     """Reduce in two stages where few elements are each reduced from many.
 
     level:         loop
@@ -54,21 +53,18 @@ class SplitReductions(ModulePass):
     """
 
     name = "loop-split-reductions"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
     min_length: int = 32768
     max_outer: int = 16
     parts: int = 64
     programs: int = 2048
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for function, block in functions(op):
-            estimates = Sizes.of_function(function)
-            for nest in list(block.ops):
-                if type(nest) is GenerateOp:
-                    self.visit(nest, estimates)
+        estimates = Sizes.of_function(function)
+        for nest in list(block.ops):
+            if type(nest) is GenerateOp:
+                self.visit(nest, estimates)
 
     def visit(self, nest: GenerateOp, estimates: Sizes) -> None:
         """Split what is worth it at the top of a nest's body."""
