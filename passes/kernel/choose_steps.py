@@ -28,9 +28,10 @@ class KernelChooseSteps(KernelPass, kernels=free_tiled_for_gpu):
 
     Precondition: `kernel-tile` for a GPU; what goes through memory is known (`kernel-spill`). Other kernels stay as
     they are.
-    Guarantee: loops over rows that are read again take equal steps. Where more programs of `least_step` elements than
-    run at once there are, no step of a loop over a row that fills a program alone is longer. Tiles only get smaller;
-    `per_thread` of the kernel is what suits them. Scans, and rows in registers, stay as they are.
+    Guarantee: loops over rows that are read again take equal steps. If there are more programs than run at once
+    with steps of `least_step` elements, a loop over a row that fills a program has steps of at most that length.
+    Tiles only get smaller; `per_thread` of the kernel is what suits them. Scans, and rows in registers, stay as
+    they are.
 
         kernel.func @sums(...) target "cuda:90" per_thread 32 {
           %s = kernel.reduce sum i1 in 0 to 32768 map vector tile 8192 { ... } ... }

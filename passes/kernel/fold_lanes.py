@@ -14,11 +14,12 @@ from ...dialects.sym import ZERO, Expr, as_expr, symbol
 from ..analysis.effects import written_buffers
 from ..analysis.loops import named_in_bounds, substitute_axes
 from ..counters import counter
+from .conditions import condition_on, resolve_conditions
 from .gpu_legality import flat_nests
 from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_for_gpu
 from .simplify_block import BlockSimplifier, remove_dead
-from .split_lanes import PARTS, condition_on, resolve_conditions
+from .split_lanes import PARTS
 from .transforms import append_body, set_range
 
 #: elements of a part of an axis at least, for a lane to compute an element of each part

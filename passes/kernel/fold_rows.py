@@ -22,8 +22,9 @@ class KernelFoldRows(KernelPass, kernels=free_for_gpu):
     Level: kernel.
 
     Precondition: behind `kernel-map`; kernels that are tiled, or are not for a GPU, stay as they are.
-    Guarantee: as `kernel-fold-lanes` does for axes of the grid, for loops inside of one, along which lanes will lie: if
-    all that such a loop reads is only read, and it keeps nothing in local buffers. Layer norm in front of a rotation:
+    Guarantee: what `kernel-fold-lanes` does with axes of the grid is done with loops inside of the grid, along
+    which lanes will lie, if such a loop reads only buffers that the kernel does not write, and stores to no local
+    buffer. Layer norm in front of a rotation:
 
         kernel.for i0 in 0 to 512 map grid { ... kernel.for i1 in 0 to 128 { %i = kernel.index i1
           %n = kernel.index 64  %c = arith.cmpi slt, %i, %n : i64  %v = kernel.load %x[128*i0 + i1]

@@ -30,11 +30,12 @@ class KernelInterleaveLanes(KernelPass, kernels=free_for_gpu):
     Level: kernel.
 
     Precondition: in front of `kernel-map`; kernels that are tiled, or are not for a GPU, stay as they are.
-    Guarantee: where all stores of a nest that programs share out are of three or four places side by side for each
-    value of an axis, the axis is so many times as long, and an iteration stores one place of each buffer. Lanes over
-    `i` store every other place of `y[2*i]` and `y[2*i + 1]`, twice. Over `j = 2*i + k` lane `j` stores `y[j]`, which is
-    of the one or the other kind: all are computed, for arithmetic costs less than memory that is touched in pieces. Two
-    places are stored as one word, and stay.
+    Guarantee: if each iteration of an axis of a nest that programs share out stores three or four places side by
+    side, in every buffer that it stores to, then the axis is three or four times as long, and an iteration stores
+    one place of each buffer. Lanes over `i` that store `y[3*i]`, `y[3*i + 1]` and `y[3*i + 2]` touch each line of
+    memory three times. Lanes over `j = 3*i + k` store `y[j]` and touch it once. Each lane computes the values of
+    all three places and selects one, because arithmetic costs less than memory that is touched in pieces. Two
+    places are stored as one word, so such nests stay as they are.
 
         kernel.for i0 in 0 to 32 { ... kernel.store %a, %y[3*i0] ... %y[3*i0 + 1] ... %y[3*i0 + 2] }
     becomes

@@ -27,11 +27,11 @@ class KernelPairLanes(KernelPass, kernels=free_for_gpu):
     Level: kernel.
 
     Precondition: in front of `kernel-map`; kernels that are tiled, or are not for a GPU, stay as they are.
-    Guarantee: where the stores of a nest that programs share out are of neighbours along an axis, and neighbours read
-    neighbours or, one load at least, one place, the axis is half as long, and an iteration does what two did. Twice as
-    many pixels, each next to its copy, are `y[i] = x[i floordiv 2]`: lane i reads what lane i + 1 reads, so that no
-    instruction loads neighbours. Over half as many lanes each reads an element of its own, and what it stores is a pair
-    in memory.
+    Guarantee: an axis of a nest that programs share out is half as long, and an iteration does what two did, if all
+    stores are of neighbours along the axis, if loads are of neighbours or of one place for both, and if one load at
+    least is of one place for both. An image of twice the width, `y[i] = x[i floordiv 2]`, is such a nest. There
+    lanes 2i and 2i + 1 read one element, so that no instruction loads neighbours. With half as many lanes each lane
+    reads an element of its own and stores two neighbours.
 
         kernel.for i0 in 0 to 128 { %v = kernel.load %x[i0 floordiv 2]  kernel.store %v, %y[i0] }
     becomes

@@ -23,8 +23,8 @@ class KernelPrivatize(KernelPass, kernels=tiled_for_gpu):
     Level: kernel.
 
     Precondition: `kernel-tile` for a GPU; other kernels stay as they are.
-    Guarantee: no local buffer that no register tile holds, and of which each iteration of a serial loop around all its
-    accesses uses a part of its own: it is a smaller one inside of that loop.
+    Guarantee: a local buffer that fits no register tile, and of which each iteration of a serial loop around all
+    its accesses uses a part of its own, is a smaller buffer inside of that loop.
 
         %row = kernel.local : !kernel.buffer<f32, 1024, local>
         kernel.for i1 in 0 to 8 {

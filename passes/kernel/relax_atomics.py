@@ -22,9 +22,10 @@ class KernelRelaxAtomics(KernelPass, kernels=untiled):
     Level: kernel.
 
     Precondition: behind `kernel-map` and `kernel-vectorize`, which say what runs at once, and in front of
-    `kernel-tile`: blocks of an axis do not show any more which places it keeps apart. Kernels that are tiled stay as
-    they are.
-    Guarantee: no store is `atomic` of which every loop around that runs iterations at once writes other places in each.
+    `kernel-tile`, behind which an axis is in blocks that do not show which places it keeps apart. Kernels that are
+    tiled stay as they are.
+    Guarantee: a store is not `atomic` if it writes other places in other iterations of every loop around it that
+    runs iterations at once.
 
         kernel.for i1 in 0 to 64 map parallel {
           kernel.for i0 in 0 to s0 { ... kernel.store add atomic %v, %y[64*d0 + i1] (d0 = %j) ... } }

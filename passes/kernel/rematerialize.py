@@ -29,9 +29,9 @@ class KernelRematerialize(KernelPass, kernels=tiled_for_gpu):
     Level: kernel.
 
     Precondition: `kernel-tile` for a GPU; other kernels stay as they are.
-    Guarantee: a local buffer that is left fits a register tile, or what it holds cannot be computed again: it depends
-    on a scan, on a buffer that the kernel writes, or comes from more than one store. Equal values are computed once,
-    and nothing is that nobody uses (`simplify_block.py`).
+    Guarantee: a local buffer that is left fits a register tile, or what it holds cannot be computed again: it
+    depends on a scan, on a buffer that the kernel writes, or comes from more than one store. Equal values are
+    computed once, and values that nothing uses are not computed (`simplify_block.py`).
 
         kernel.for i1 in 0 to 32768 map vector tile 4096 {
           %v = kernel.load %x[32768*i0 + i1]

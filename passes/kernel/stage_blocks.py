@@ -29,11 +29,12 @@ class KernelStageBlocks(KernelPass, kernels=tiled_for_cpu):
     Level: kernel.
 
     Precondition: `kernel-tile` for a CPU, which makes square blocks; other kernels stay as they are.
-    Guarantee: of a flat block, a serial loop around lanes, that fits half of the nearest cache, what is read side by
-    side along the serial loop, and far apart along the lanes, comes from a local buffer, into which a loop in front
-    copies it along lines. The rows of such a block lie a multiple of a power of two apart, as sizes mostly are, and so
-    meet in a few sets of the cache; read by columns, each line would be fetched once for each of its elements. The copy
-    scatters into the buffer, which the lanes then read side by side: scattered stores are cheaper than gathers.
+    Guarantee: in a flat block (a serial loop around lanes) that fits half of the nearest cache, loads of places
+    that are neighbours along the serial loop and far apart along the lanes read a local buffer instead. A loop in
+    front copies these places into the buffer, line by line. The rows of such a block mostly lie a multiple of a
+    power of two apart, so that they meet in a few sets of the cache: read by columns, each line would be fetched
+    once for each of its elements. The copy scatters into the buffer, which the lanes then read side by side,
+    because scattered stores are cheaper than gathers.
 
         kernel.for i1 in 64*i3 to 64*i3 + 64 { kernel.for i0 in 64*i2 to 64*i2 + 64 map vector tile 16 {
           %v = kernel.load %x[4096*i0 + i1] ... } }

@@ -29,10 +29,11 @@ class KernelVectorize(KernelPass, kernels=untiled):
     Level: kernel.
 
     Precondition: behind `kernel-map`; kernels that are tiled stay as they are, and so do nests that have lanes.
-    Guarantee: for a CPU, the axis of a perfect nest along which most accesses lie side by side is innermost, `vector`,
-    with a tile of as many lanes as fill registers; or else each innermost loop is that may be; no loop where the target
-    says nothing of lanes. For a GPU, innermost loops of a program are `vector`, whose tiles are for `kernel-tile` to
-    choose; short ones in a row along which lanes lie better, or which each lane runs for itself, are `unroll`.
+    Guarantee: for a CPU, the axis of a perfect nest along which most accesses lie side by side is innermost and
+    `vector`, with a tile of as many lanes as fill registers. If no axis of the nest may be, each innermost loop
+    that may is `vector`. No loop is where the target's description says nothing of lanes. For a GPU, innermost
+    loops of a program are `vector`, whose tiles are for `kernel-tile` to choose; short ones in a row along which
+    lanes lie better, or which each lane runs for itself, are `unroll`.
 
         kernel.for i0 in 0 to s0 map parallel { %m = kernel.reduce max i1 in 0 to 4096 { ... } ... }
     becomes
