@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import host, kernel
 from ..dialects.loop import FusionOp, ScatterOp, ViewOp, yielded
-from ..passes.kernel.launches import written_by
+from ..passes.analysis.launches import written_by
 from .reference.run import find_function
 
 

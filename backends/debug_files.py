@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from ..dialects import host, kernel
-from ..passes.common.functions import called, kernels_of
-from ..passes.kernel.launches import written_by
+from ..passes.analysis.functions import called, kernels_of
+from ..passes.analysis.launches import written_by
 from ..passes.printing import file_text
 from .report.data import argument_names, kernel_code
 

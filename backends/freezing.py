@@ -11,8 +11,8 @@ from xdsl.dialects.func import FuncOp
 
 from ..dialects.aten import TensorType
 from ..lowering.fx_import import ImportedGraph
-from ..passes.common.kept import mark_frozen
-from ..passes.common.memory import Mutations
+from ..passes.analysis.kept import mark_frozen
+from ..passes.analysis.memory import Mutations
 from ..passes.remarks import remark
 from .config import Config
 from .graphs import private

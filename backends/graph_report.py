@@ -45,7 +45,7 @@ class GraphReport:
 
     def describe_input(self, module: ModuleOp) -> None:
         """Read from the imported graph what the final IR does not show."""
-        from ..passes.common.library_calls import decomposed_attention
+        from ..passes.analysis.library_calls import decomposed_attention
 
         self.products = list(decomposed_attention(module))
 
@@ -54,9 +54,9 @@ class GraphReport:
         from ..dialects import host, kernel
         from ..dialects.aten import AtenOp, CallOp, TensorType
         from ..dialects.machine import targets_of
-        from ..passes.common.costs import tensor_bytes
-        from ..passes.common.library_calls import library_calls
-        from ..passes.common.region_calls import functions_by_name, runs_functions
+        from ..passes.analysis.library_calls import library_calls
+        from ..passes.analysis.region_calls import functions_by_name, runs_functions
+        from ..passes.analysis.sizes import Sizes
 
         self.products += library_calls(module, targets_of(module).main)
         launches: Counter[str] = Counter()
@@ -73,7 +73,7 @@ class GraphReport:
                 elif isinstance(op, AtenOp) or (isinstance(op, CallOp) and not runs_functions(op, functions)):
                     (once if kept else calls)[_called(op)] += 1
             types = function.function_type.outputs.data if kept else ()
-            self.kept_bytes += sum(tensor_bytes(type_, {}) for type_ in types if isinstance(type_, TensorType))
+            self.kept_bytes += sum(Sizes().bytes(type_) for type_ in types if isinstance(type_, TensorType))
         for function in module.ops:
             if isinstance(function, kernel.FuncOp) and function.sym_name.data not in once:
                 launches.setdefault(function.sym_name.data, 0)

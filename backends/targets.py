@@ -12,7 +12,7 @@ from ..dialects import host, kernel
 from ..dialects.machine import TARGETS
 from ..errors import UserError, is_of_program
 from ..lowering.registry import nearest
-from ..passes.common.functions import reached
+from ..passes.analysis.functions import reached
 from ..passes.kernel.scheduled import family_of
 from .generators import check_generator, generator_named
 

@@ -32,7 +32,7 @@ class Made:
 def watched_inductile(kinds: tuple[str, ...] = ("forward", "backward", "inference")) -> Iterator[Made]:
     """What inductile compiles meanwhile, graphs of these kinds, from the IR that its host programs are made of."""
     from inductile.backends.compiled import GraphReport
-    from inductile.passes.common.costs import program_costs
+    from inductile.passes.analysis.program_costs import program_costs
 
     made = Made(0, 0, 0, 0, 0)
     describe = GraphReport.describe

@@ -134,7 +134,7 @@ def mib_moved(args: argparse.Namespace, function: Callable[..., Any], inputs: tu
     from xdsl.parser import Parser
 
     from inductile.dialects.context import new_context
-    from inductile.passes.common.costs import program_costs
+    from inductile.passes.analysis.program_costs import program_costs
 
     torch._dynamo.reset()
     given = clone(inputs)

@@ -23,9 +23,9 @@ from ..dialects.aten import AtenOp, MemoryFormat, Reference, TensorType
 from ..dialects.raw import operands_of
 from ..dialects.sym import Expr, SymAttr, SymIntOp
 from ..errors import UnsupportedError
+from ..passes.analysis.memory import may_return_alias, roots, written_values
+from ..passes.analysis.region_calls import EAGER, INVOKE, body_positions, is_usual_call
 from ..passes.common.copies import copy_op
-from ..passes.common.memory import may_return_alias, roots, written_values
-from ..passes.common.region_calls import EAGER, INVOKE, body_positions, is_usual_call
 from .fx_symbols import SymbolTable
 from .fx_targets import callee_name
 from .fx_types import INDEX, location_of

@@ -31,11 +31,11 @@ from ..dialects import host, kernel
 from ..dialects.aten import CallOp
 from ..dialects.machine import TARGETS, TargetsAttr
 from ..dialects.raw import op_behind, operands_of
-from .common.functions import call_cycle, header_problem, kernels_of
+from .analysis.functions import call_cycle, header_problem, kernels_of
+from .analysis.kept import kept_problem
+from .analysis.region_calls import Function, functions_by_name, referenced, region_problem
 from .common.index_checks import ACCESSES, access_problem
-from .common.kept import kept_problem
 from .common.launch_checks import assert_problem, launch_problem
-from .common.region_calls import Function, functions_by_name, referenced, region_problem
 from .common.results import result_problem
 from .common.scope import Facts, Range, declared_by, facts_of, undeclared
 from .printing import first_line

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+import networkx as nx
+
 LEVELS = ("machines", "dialects", "passes", "lowering", "backends", "tools")
 """The layers from the bottom up; a layer imports itself and what is below."""
 
@@ -31,6 +33,8 @@ class Import:
     line: int
     eager: bool
     """Runs when the importing module is imported: not in a function, not under `TYPE_CHECKING`."""
+    only_types: bool = False
+    """Never runs: it is under `TYPE_CHECKING`."""
     target: Name | None = None
     external: str = ""
 
@@ -147,6 +151,28 @@ def _chain(tree: Tree, start: Name, goals: set[Name]) -> list[Name]:
     return []
 
 
+#: modules of classes whose methods are in other modules, which build on them
+_SPREAD = {("dialects", "sym", "polynomial"), ("dialects", "kernel", "loops")}
+
+
+def import_cycles(tree: Tree) -> list[str]:
+    """Modules of passes and dialects that import each other, in functions too, and folders of passes that do."""
+    modules, folders = nx.DiGraph(), nx.DiGraph()
+    for name, module in tree.modules.items():
+        for target in (each.target for each in module.imports if each.target and not each.only_types):
+            if name[:1] in (("dialects",), ("passes",)) and target != name and name not in _SPREAD:
+                modules.add_edge(name, target)
+            if name[:1] == target[:1] == ("passes",) and len(name) > 2 and len(target) > 2 and name[:2] != target[:2]:
+                folders.add_edge(name[:2], target[:2])
+    found = [
+        " <-> ".join(sorted(".".join(name) for name in cycle))
+        for graph in (modules, folders)
+        for cycle in nx.strongly_connected_components(graph)
+        if len(cycle) > 1
+    ]
+    return sorted(found)
+
+
 def names_of_devices(tree: Tree) -> list[str]:
     """Names of devices and kinds of targets in passes and lowering, which ask `machines` instead.
 
@@ -217,24 +243,25 @@ def _imports(module: Module, modules: dict[Name, Module]) -> Iterator[Import]:
     for node, eager in _walk(ast.parse(module.path.read_text(encoding="utf-8"), module.path), eager=True):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield Import(node.lineno, eager, external=alias.name.partition(".")[0])
+                yield Import(node.lineno, eager is True, external=alias.name.partition(".")[0])
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            yield Import(node.lineno, eager, external=(node.module or "").partition(".")[0])
+            yield Import(node.lineno, eager is True, external=(node.module or "").partition(".")[0])
         elif isinstance(node, ast.ImportFrom):
             above = len(package) - (node.level - 1)
             base = (*package[: max(above, 0)], *(node.module.split(".") if node.module else ()))
             for alias in node.names:
                 inner = (*base, alias.name)
-                yield Import(node.lineno, eager, target=inner if inner in modules else base)
+                target = inner if inner in modules else base
+                yield Import(node.lineno, eager is True, eager is None, target)
 
 
-def _walk(node: ast.AST, eager: bool) -> Iterator[tuple[ast.AST, bool]]:
-    """Every node below `node`, with whether it runs when the module is imported."""
+def _walk(node: ast.AST, eager: bool) -> Iterator[tuple[ast.AST, bool | None]]:
+    """Every node below `node`, with whether it runs when the module is imported; None where it never runs."""
     for child in ast.iter_child_nodes(node):
         inside = eager and not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
             for statement in child.body:
-                yield statement, False
+                yield statement, None
             for statement in child.orelse:
                 yield statement, inside
                 yield from _walk(statement, inside)

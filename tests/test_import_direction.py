@@ -18,6 +18,7 @@ RULES = [
     rules.upward_imports,
     rules.heavy_imports,
     rules.heavy_chains,
+    rules.import_cycles,
     rules.misnamed_passes,
     rules.names_of_devices,
     rules.packageless_folders,
@@ -64,6 +65,9 @@ BAD_TREE = {
     "errors.py": "E = 1",
     "dialects/__init__.py": "",
     "dialects/a.py": "from __future__ import annotations\ndef f():\n    from ..passes import loop\n",
+    "dialects/b.py": "from . import c\nif TYPE_CHECKING:\n    from . import d\n",
+    "dialects/c.py": "def f():\n    from .b import g\n",
+    "dialects/d.py": "from . import b\n",
     "passes/__init__.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n",
     "passes/loop/__init__.py": "",
     "passes/loop/fuse.py": "class P(ModulePass):\n    name = 'loop-fusion'\n",
@@ -96,6 +100,7 @@ def test_the_rules_find_what_they_forbid(tmp_path: Path) -> None:
         "tools -> backends.cpp.emit",
         "tools.opt -> tools -> backends.cpp.emit",
     ]
+    assert rules.import_cycles(bad) == ["dialects.b <-> dialects.c"]
     assert rules.misnamed_passes(bad) == [
         "passes/loop/fuse.py:1: holds loop-fusion instead of loop-fuse",
         "passes/loop/tile_all.py:1: has no test tests/filecheck/passes/loop/tile_all.mlir",

@@ -16,17 +16,17 @@ from fnmatch import fnmatch
 from functools import partial
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.aten import AtenOp, CallOp
 from ..dialects.context import new_context
 from ..dialects.machine import targets_of
-from ..dialects.sym import SymbolAttr
 from ..errors import UserError
 from ..lowering.pipeline import attached, remaining_passes
 from ..machines.roofline import Roofline, roofline_named
-from ..passes.common.costs import ProgramCost, Row, call_cost, program_costs, symbol_values
-from ..passes.common.memory_profile import memory_profiles
+from ..passes.analysis.memory_profile import memory_profiles
+from ..passes.analysis.program_costs import ProgramCost, Row, call_cost, program_costs
+from ..passes.analysis.sizes import Sizes
 from ..passes.manager import PassManager
 from .diagnostics import add_effects_flag, parse_file, read_input, run_tool, write_output
 from .memory_table import memory_as_dict, memory_table
@@ -58,11 +58,9 @@ def eager_costs(module: ModuleOp, given: Mapping[str, int]) -> list[ProgramCost]
     for function in module.ops:
         if not isinstance(function, func.FuncOp) or not function.body.blocks:
             continue
-        declared = function.attributes.get("symbols")
-        symbols = [s for s in declared.data if isinstance(s, SymbolAttr)] if isinstance(declared, ArrayAttr) else []
-        values = symbol_values(symbols, given)
+        sizes = Sizes.of_function(function, given)
         calls = [op for op in function.body.block.ops if isinstance(op, AtenOp | CallOp)]
-        rows = [Row(op.target, "call", call_cost(op, values)) for op in calls]
+        rows = [Row(op.target, "call", call_cost(op, sizes)) for op in calls]
         written = sum(row.cost.written for row in rows)
         found.append(ProgramCost(function.sym_name.data, rows, allocated=written))
     return found

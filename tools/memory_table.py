@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from ..passes.common.memory_profile import MemoryProfile, Moment, type_text
+from ..passes.analysis.memory_profile import MemoryProfile, Moment, type_text
 
 #: lines for the time of a program, each for the fullest moment of an equal share of its ops
 LINES = 24

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from ...dialects import kernel
-from ...passes.kernel.effects import written_buffers
+from ...passes.analysis.effects import written_buffers
 from ..printing.code import Code
 from .checked import FAULT_STATUS
 from .context import Buffer, Context, location_lines

@@ -15,8 +15,8 @@ from ...dialects.aten import TensorType
 from ...dialects.machine import targets_of
 from ...errors import UserError
 from ...machines import in_host_memory
-from ...passes.common.functions import kernels_of
-from ...passes.common.kept import is_kept_value
+from ...passes.analysis.functions import kernels_of
+from ...passes.analysis.kept import is_kept_value
 from ...passes.host._capturable import obstacles
 from ...passes.remarks import format_location, remark
 from ..config import Config

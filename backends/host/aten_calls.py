@@ -14,7 +14,7 @@ from ...dialects.aten.schema import REQUIRED
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
 from ...lowering.fx_targets import resolve
-from ...passes.common.region_calls import bodies_of
+from ...passes.analysis.region_calls import bodies_of
 from .constants import Constants
 from .control import LOOPS, RUNNERS, STACKING
 from .direct import direct

@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import host, kernel
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.aten.types import torch_name
-from ...passes.kernel.launches import written_by
+from ...passes.analysis.launches import written_by
 from .constants import Constants
 from .copies import OnCopies
 

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import host, kernel
 from ...errors import UserError
-from ...passes.common.functions import called, kernels_of
+from ...passes.analysis.functions import called, kernels_of
 from ..generators import generator_named, generator_of
 from .emit import HostEmitter
 from .executable import HostProgram

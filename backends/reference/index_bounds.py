@@ -11,7 +11,7 @@ from ...dialects import host, kernel, loop
 from ...dialects.access import dynamic_name
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.sym import Expr, as_expr
-from ...passes.common.functions import kernels_of
+from ...passes.analysis.functions import kernels_of
 
 #: ATen packet -> argument with indices, argument that is indexed; `dim` says where, or else dimension 0
 _INDEXED: dict[str, tuple[str, str]] = {

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ...dialects.aten import CallOp, Reference, TensorType
-from ...passes.common.region_calls import Function, functions_by_name, runs_functions
+from ...passes.analysis.region_calls import Function, functions_by_name, runs_functions
 from ..limits import STEPS_OF_RUN
 from .binding import bind_symbols
 from .errors import InputError

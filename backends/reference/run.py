@@ -14,7 +14,7 @@ from ...dialects import host
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import SymbolAttr
 from ...lowering.fx_private import without_modes
-from ...passes.common.functions import called, kernels_of
+from ...passes.analysis.functions import called, kernels_of
 from .. import limits
 from . import aten, loop
 from . import host as host_

@@ -17,9 +17,9 @@ from ...dialects.aten import AtenOp, CallOp
 from ...dialects.machine import targets_of
 from ...machines import GpuTarget, Target, target_named
 from ...machines.roofline import Roofline
-from ...passes.common.costs import Cost, program_costs
-from ...passes.common.functions import kernels_of
-from ...passes.kernel.launches import written_by
+from ...passes.analysis.functions import kernels_of
+from ...passes.analysis.launches import written_by
+from ...passes.analysis.program_costs import Cost, program_costs
 from ...passes.kernel.scheduled import family_of
 from ...passes.printing import module_text, text_and_lines
 from ...passes.remarks import Remark

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from ...dialects import host
 from ...dialects.aten import AtenOp, CallOp
-from ...passes.common.functions import kernels_of
+from ...passes.analysis.functions import kernels_of
 from ...passes.host._capturable import obstacles
 
 Json = dict[str, Any]

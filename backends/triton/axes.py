@@ -10,7 +10,7 @@ from math import prod
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr
 from ...errors import UnsupportedError
-from ...passes.kernel.axes import Loop
+from ...passes.analysis.loops import Loop
 from ...passes.kernel.tiles import all_full, extent_of, is_tiled, steps, tile_of
 from ..printing.axes import inside
 from ..printing.code import ATOM, PRODUCT

@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, Block, Operation
 from ...dialects import kernel
 from ...dialects.sym import Expr, Ranges, bounds, smin
 from ...errors import UnsupportedError
-from ...passes.kernel.axes import Loop
-from ...passes.kernel.effects import written_buffers
+from ...passes.analysis.effects import written_buffers
+from ...passes.analysis.loops import Loop
 from ...passes.kernel.scheduled import family_of
 from ...passes.kernel.tiles import is_grid, is_persistent
 from ..printing.locations import source_lines

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 from ...dialects import kernel
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import Ranges
-from ...passes.kernel.launch_facts import LaunchFacts
-from ...passes.kernel.launches import LaunchSizes, device_of
+from ...passes.analysis.launch_facts import LaunchFacts
+from ...passes.analysis.launches import LaunchSizes, device_of
 from ..host import runtime
 from ..host.constants import Constants
 from ..host.expressions import expression

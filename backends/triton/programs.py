@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Expr
 from ...errors import UnsupportedError
-from ...passes.kernel.axes import Loop
+from ...passes.analysis.loops import Loop
 from ...passes.kernel.tiles import is_grid, steps
 
 

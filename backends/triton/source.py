@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
-from ...passes.kernel.launch_facts import launch_ranges
+from ...passes.analysis.launch_facts import launch_ranges
 from ...passes.kernel.scheduled import family_of
 from .kernel import TritonKernel
 from .kernel_emitter import emit_kernel

@@ -1,12 +1,13 @@
 """Symbolic integers: expressions, their text, attributes, and what ranges prove about them."""
 
 from .attributes import Sym, SymAttr, SymbolAttr, SymbolDeclaration, SymIntOp
+from .bounds import bounds
 from .containers import AxesAttr, MapAttr, format_axes, parse_axes_body, parse_exprs_until
 from .expr import ONE, ZERO, Atom, Expr, SymError, as_expr, ceildiv, const, smax, smin, symbol
 from .parse import parse_expr, parse_text
-from .proofs import bounds, lower_expr, prove_eq, prove_le, prove_lt, prove_nonneg, upper_expr
+from .proofs import lower_expr, prove_le, prove_lt, prove_nonneg, upper_expr
 from .ranges import Ranges
-from .simplification import simplify
+from .simplification import prove_eq, simplify
 
 __all__ = [
     "ONE",

@@ -8,64 +8,17 @@ at most its size minus one), until intervals decide.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import reduce
 from typing import Literal, TypeAlias
 
-from . import intervals
 from . import polynomial as p
-from .intervals import Interval
+from .bounds import atom_bounds, bounds
+from .division import floordiv, mod
+from .factors import common_factors, content, divide_by, split_by, split_multiples
 from .polynomial import Atom, Expr, Monomial
 from .ranges import Ranges
 
 _MAX_STEPS = 48
 """Replacements tried in one proof."""
-
-
-def bounds(expr: Expr, ranges: Ranges) -> Interval:
-    """An inclusive interval that holds every value of `expr`; None where it is unbounded."""
-    value = expr.as_int()
-    if value is not None:
-        return value, value
-    found = ranges.bounds_memo.get(expr)
-    if found is None:
-        total: Interval = (0, 0)
-        for monomial, coefficient in expr.terms:
-            total = intervals.add(total, intervals.scale(_monomial_bounds(monomial, ranges), coefficient))
-        found = ranges.bounds_memo[expr] = total
-    return found
-
-
-def _monomial_bounds(monomial: Monomial, ranges: Ranges) -> Interval:
-    if not monomial:
-        return 1, 1
-    product = _atom_bounds(monomial[0], ranges)
-    for position in range(1, len(monomial)):
-        factor = _atom_bounds(monomial[position], ranges)
-        product = intervals.multiply(product, factor)
-        # A square is not negative, which the product of two independent factors may be.
-        if monomial[position] is monomial[position - 1] and len(monomial) == 2:
-            product = intervals.maximum(product, (0, 0))[0], product[1]
-    return product
-
-
-def _atom_bounds(atom: Atom, ranges: Ranges) -> Interval:
-    if atom.kind == "symbol":
-        return ranges[atom.name]
-    found = ranges.bounds_memo.get(atom)
-    if found is None:
-        found = reduce(_INTERVAL_OF[atom.kind], [bounds(arg, ranges) for arg in atom.args])
-        if atom in ranges.positive:
-            found = intervals.intersect(found, (1, None))
-        ranges.bounds_memo[atom] = found
-    return found
-
-
-_INTERVAL_OF = {
-    "floordiv": intervals.floordiv,
-    "mod": intervals.mod,
-    "min": intervals.minimum,
-    "max": intervals.maximum,
-}
 
 
 def is_positive(expr: Expr, ranges: Ranges) -> bool:
@@ -95,31 +48,6 @@ def prove_le(left: Expr, right: Expr, ranges: Ranges) -> bool:
 def prove_lt(left: Expr, right: Expr, ranges: Ranges) -> bool:
     """Whether `left < right` is certain."""
     return prove_nonneg(right - left - 1, ranges)
-
-
-def prove_eq(left: Expr, right: Expr, ranges: Ranges) -> bool:
-    """Whether `left == right` is certain."""
-    if left is right:
-        return True
-    from .simplification import simplify  # simplification builds on proofs
-
-    difference = simplify(expand_mod(simplify(left - right, ranges)), ranges)
-    return difference is p.ZERO or (prove_nonneg(difference, ranges) and prove_nonneg(-difference, ranges))
-
-
-def expand_mod(expr: Expr) -> Expr:
-    """Write every remainder as `x - k*(x floordiv k)`, under which equal sums of both meet."""
-    terms: dict[Monomial, int] = {}
-    for monomial, coefficient in expr.terms:
-        product = p.const(coefficient)
-        for atom in monomial:
-            factor = atom.expr
-            if atom.kind == "mod":
-                dividend, divisor = atom.args
-                factor = expand_mod(dividend) - divisor * (dividend // divisor)
-            product = p.multiply(product, factor)
-        p.accumulate(terms, product)
-    return p.from_terms(terms)
 
 
 def upper_expr(expr: Expr, ranges: Ranges) -> Expr | None:
@@ -230,7 +158,7 @@ def _replacements(atom: Atom, side: Side, ranges: Ranges) -> tuple[Quantifier, l
         return quantifier, options
     else:
         options.extend(_quotient_bounds(atom, side, ranges))
-    lo, hi = _atom_bounds(atom, ranges)
+    lo, hi = atom_bounds(atom, ranges)
     end = lo if side == "lower" else hi
     if end is not None:
         options.append(p.const(end))
@@ -246,10 +174,106 @@ def _quotient_bounds(atom: Atom, side: Side, ranges: Ranges) -> list[Expr]:
         end = upper_expr(dividend, ranges) if side == "upper" else lower_expr(dividend, ranges)
         if end is None or end is dividend:
             return []
-        from .range_division import divide  # range_division builds on proofs
-
         return [divide(end, divisor, ranges)[0]]
     if side == "lower":
         return [p.ZERO]
     below_divisor = [] if divisor.is_constant else [divisor - 1]
     return [*below_divisor, dividend] if bounds(dividend, ranges)[0] in (0,) else below_divisor
+
+
+def divide(dividend: Expr, divisor: Expr, ranges: Ranges) -> tuple[Expr, Expr]:
+    """(dividend floordiv divisor, dividend mod divisor), simplified; both arguments must be simplified.
+
+    For a positive divisor d and a positive common factor g of d, with d = g*h, the laws are
+
+        (d*a + r) floordiv d == a + r floordiv d            (d*a + r) mod d == r mod d
+        (g*a + r) floordiv d == a floordiv h                (g*a + r) mod d == g*(a mod h) + r    if 0 <= r < g
+        (n + x floordiv a) floordiv b == (a*n + x) floordiv (a*b)                                 if a, b > 0
+        (x mod (a*b)) floordiv a == (x floordiv a) mod b                                          if a, b > 0
+        (y + c*(x mod m)) mod d == (y + c*x) mod d                                       if d divides c*m
+    """
+    key = (dividend, divisor)
+    found = ranges.divide_memo.get(key)
+    if found is None:
+        found = ranges.divide_memo[key] = _divide(dividend, divisor, ranges)
+    return found
+
+
+def _divide(dividend: Expr, divisor: Expr, ranges: Ranges) -> tuple[Expr, Expr]:
+    if not is_positive(divisor, ranges):
+        if is_positive(-divisor, ranges):
+            quotient, remainder = divide(-dividend, -divisor, ranges)
+            return quotient, -remainder
+        return floordiv(dividend, divisor), mod(dividend, divisor)
+    whole, rest = split_multiples(dividend, divisor, ranges)
+    quotient, remainder = _divide_rest(rest, divisor, ranges)
+    return whole + quotient, remainder
+
+
+def _divide_rest(rest: Expr, divisor: Expr, ranges: Ranges) -> tuple[Expr, Expr]:
+    level = _constant_quotient(rest, divisor, ranges)
+    if level is not None:
+        return p.const(level), rest - divisor * level
+    for factor in common_factors(rest, content(divisor)):
+        outer, inner = split_by(rest, factor)
+        step = p.intern({factor[1]: factor[0]})
+        if factor[1] and not is_positive(step, ranges):
+            continue
+        level = _constant_quotient(inner, step, ranges)
+        if level is None:
+            continue
+        quotient, remainder = divide(outer + level, divide_by(divisor, factor), ranges)
+        return quotient, remainder * step + (inner - step * level)
+    return _floordiv_atom(rest, divisor, ranges), _mod_atom(rest, divisor, ranges)
+
+
+def _floordiv_atom(dividend: Expr, divisor: Expr, ranges: Ranges) -> Expr:
+    """floordiv that no range splits, except through an inner operation."""
+    for monomial, coefficient in dividend.terms:
+        atom = monomial[0] if coefficient == 1 and len(monomial) == 1 else None
+        if atom is None or atom.kind not in ("floordiv", "mod"):
+            continue
+        inner = atom.args[1]
+        if atom.kind == "floordiv" and is_positive(inner, ranges):
+            return divide((dividend - atom.expr) * inner + atom.args[0], inner * divisor, ranges)[0]
+        if atom.kind == "mod" and len(dividend.terms) == 1:
+            whole, rest = split_multiples(inner, divisor, ranges)
+            if rest is p.ZERO and is_positive(whole, ranges):
+                return divide(divide(atom.args[0], divisor, ranges)[0], whole, ranges)[1]
+    return floordiv(dividend, divisor)
+
+
+def _mod_atom(dividend: Expr, divisor: Expr, ranges: Ranges) -> Expr:
+    """mod that no range splits, except where an inner mod is redundant."""
+    if not dividend.has_mod or divisor.is_constant:
+        return mod(dividend, divisor)
+    terms: dict[Monomial, int] = {}
+    changed = False
+    for monomial, coefficient in dividend.terms:
+        atom = monomial[0] if len(monomial) == 1 else None
+        if atom is not None and atom.kind == "mod":
+            _, rest = split_multiples(atom.args[1] * coefficient, divisor, ranges)
+            if rest is p.ZERO:
+                p.accumulate(terms, atom.args[0], coefficient)
+                changed = True
+                continue
+        terms[monomial] = terms.get(monomial, 0) + coefficient
+    if not changed:
+        return mod(dividend, divisor)
+    return divide(p.from_terms(terms), divisor, ranges)[1]
+
+
+def _constant_quotient(expr: Expr, divisor: Expr, ranges: Ranges) -> int | None:
+    """`expr floordiv divisor` where it is the same integer everywhere; None when that is not known."""
+    k = divisor.as_int()
+    lo, hi = bounds(expr, ranges)
+    if k is not None:
+        if lo is not None and hi is not None:
+            return lo // k if lo // k == hi // k else None
+        if lo is None or lo < 0:
+            return None
+    if prove_nonneg(expr, ranges):
+        return 0 if prove_nonneg(divisor - 1 - expr, ranges) else None
+    if hi is not None and hi < 0 and prove_nonneg(expr + divisor, ranges):
+        return -1
+    return None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from . import intervals
+from .bounds import bounds
 from .intervals import UNBOUNDED, Interval
 from .polynomial import Atom, Expr
 
@@ -92,8 +93,6 @@ def _with_axes(axes: tuple[tuple[str, Expr], ...], base: Ranges) -> Ranges:
             else:
                 positive |= {atom}
     sized = Ranges(known, base.divisors, base.sizes, positive)
-    from .proofs import bounds  # proofs builds on this module
-
     for name, size in axes:
         _, most = bounds(size, sized)
         known[name] = 0, None if most is None else max(0, most - 1)
@@ -102,8 +101,6 @@ def _with_axes(axes: tuple[tuple[str, Expr], ...], base: Ranges) -> Ranges:
 
 def _factors_at_least_one(size: Expr, base: Ranges) -> tuple[Atom, ...]:
     """Factors that must be positive for the product `size` to be; none where a factor may be negative."""
-    from .proofs import bounds  # proofs builds on this module
-
     if len(size.terms) != 1 or size.terms[0][1] < 0:
         return ()
     monomial = size.terms[0][0]

@@ -11,8 +11,7 @@ from . import polynomial as p
 from .division import mod
 from .factors import known_divisor
 from .polynomial import Atom, Expr
-from .proofs import is_positive
-from .range_division import divide
+from .proofs import divide, is_positive
 from .ranges import Ranges
 
 

@@ -1,4 +1,4 @@
-"""Simplification with ranges: of floordiv and mod (`range_division`), of min and max, and of sums."""
+"""Simplification with ranges: of floordiv and mod (`proofs.divide`), of min and max, and of sums."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from . import polynomial as p
 from .extremum import extremum
 from .polynomial import Atom, Expr, Monomial
-from .proofs import prove_le
-from .range_division import divide
+from .proofs import divide, prove_le, prove_nonneg
 from .ranges import Ranges
 from .recombination import cancel_exact, recombine
 
@@ -96,3 +95,26 @@ def _extremum(atom: Atom, args: tuple[Expr, ...], ranges: Ranges) -> Expr:
 
 def _beats(atom: Atom, left: Expr, right: Expr, ranges: Ranges) -> bool:
     return prove_le(left, right, ranges) if atom.kind == "min" else prove_le(right, left, ranges)
+
+
+def prove_eq(left: Expr, right: Expr, ranges: Ranges) -> bool:
+    """Whether `left == right` is certain."""
+    if left is right:
+        return True
+    difference = simplify(expand_mod(simplify(left - right, ranges)), ranges)
+    return difference is p.ZERO or (prove_nonneg(difference, ranges) and prove_nonneg(-difference, ranges))
+
+
+def expand_mod(expr: Expr) -> Expr:
+    """Write every remainder as `x - k*(x floordiv k)`, under which equal sums of both meet."""
+    terms: dict[Monomial, int] = {}
+    for monomial, coefficient in expr.terms:
+        product = p.const(coefficient)
+        for atom in monomial:
+            factor = atom.expr
+            if atom.kind == "mod":
+                dividend, divisor = atom.args
+                factor = expand_mod(dividend) - divisor * (dividend // divisor)
+            product = p.multiply(product, factor)
+        p.accumulate(terms, product)
+    return p.from_terms(terms)

@@ -19,10 +19,10 @@ from ...dialects.aten.types import TensorType
 from ...dialects.machine import TargetsAttr, targets_of
 from ...dialects.sym import Ranges
 from ...errors import UnsupportedError
-from ...passes.common.functions import symbol_ranges
+from ...passes.analysis.functions import symbol_ranges
+from ...passes.analysis.region_calls import EAGER
 from ...passes.common.implementations import IMPLEMENTATION, NEST
 from ...passes.common.numbering import AttributeTokens
-from ...passes.common.region_calls import EAGER
 from ...passes.common.rounding import ROUNDED, is_rounded
 from ...passes.counters import counter
 from ...passes.remarks import remark

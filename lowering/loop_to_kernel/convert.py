@@ -19,10 +19,10 @@ from ...dialects.aten.types import TensorType
 from ...dialects.sym import ONE, ZERO, MapAttr, Ranges, SymAttr, SymbolAttr, symbol
 from ...dialects.sym.ranges import NOTHING
 from ...errors import UnsupportedError, UserError
-from ...passes.common.kept import KEPT, is_kept_call, is_kept_function
+from ...passes.analysis.kept import KEPT, is_kept_call, is_kept_function
+from ...passes.common.locations import merged
 from ...passes.common.numbering import AttributeTokens, Key
 from ...passes.counters import counter
-from ...passes.kernel.locations import merged
 from .kernel_builder import KernelBuilder, Operand
 from .memory import strided_view
 from .names import kernel_name

@@ -15,8 +15,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel, loop
 from ...dialects.sym import MapAttr
+from ...passes.common.locations import merged
 from ...passes.common.numbering import AttributeTokens, Key, NestNumbering
-from ...passes.kernel.locations import merged
 from .kernel_builder import KernelBuilder, Operand
 
 

@@ -7,7 +7,7 @@ from xdsl.traits import IsTerminator
 
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.effects import has_side_effect
-from ..common.memory import may_return_alias, roots
+from ..analysis.memory import may_return_alias, roots
 
 
 def possibly_written(block: Block) -> set[SSAValue]:

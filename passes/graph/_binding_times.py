@@ -17,10 +17,10 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.effects import is_pure
 from ...dialects.raw import operands_of, ops_of
-from ..common.costs import tensor_bytes
-from ..common.kept import PACKING, frozen_arguments
-from ..common.memory import Mutations, escaping, may_return_alias
-from ..common.mentions import mentioned_symbols
+from ..analysis.kept import PACKING, frozen_arguments
+from ..analysis.memory import Mutations, escaping, may_return_alias
+from ..analysis.mentions import mentioned_symbols
+from ..analysis.sizes import Sizes
 from ._aliases import possibly_written
 from ._recompute import RecomputeClass, recompute_class
 
@@ -219,7 +219,7 @@ def _is_fused(op: Operation) -> bool:
 
 def bytes_of(value: SSAValue) -> int:
     """Bytes of a tensor of known sizes."""
-    return tensor_bytes(cast(TensorType, value.type), {})
+    return Sizes().bytes(cast(TensorType, value.type))
 
 
 def size_text(count: int) -> str:

@@ -12,12 +12,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from ...dialects.aten import AtenOp, TensorType
-from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.machine import target_at
 from ...dialects.raw import operands_of
 from ...machines import Library
-from ..common.estimates import Estimates
-from ..common.kept import is_kept_value
+from ..analysis.kept import is_kept_value
+from ..analysis.sizes import Sizes
 from ._repeats import Repeat
 from ._segments import Positions, Segment, base_of, is_anchor, is_constant, is_pointwise, is_recomputed, readers
 
@@ -33,7 +32,7 @@ _DEAR = frozenset(("exp", "log", "sin", "cos", "tan", "tanh", "sigmoid", "erf", 
 class Boundary:
     """Looks for cuts of one repeat."""
 
-    def __init__(self, positions: Positions, repeat: Repeat, estimates: Estimates) -> None:
+    def __init__(self, positions: Positions, repeat: Repeat, estimates: Sizes) -> None:
         self.positions = positions
         self.repeat = repeat
         self.estimates = estimates
@@ -70,7 +69,7 @@ class Boundary:
         kind = value.type
         if not isinstance(kind, TensorType) or value.first_use is None:
             return 0
-        return self.estimates.product(kind.shape) * ITEM_SIZES.get(torch_name(kind.element), 8)
+        return self.estimates.bytes(kind)
 
     def _is_beside_anchor(self, start: int) -> bool:
         """Whether a library call ends right in front of a cut or begins right behind it. Views stay with readers.

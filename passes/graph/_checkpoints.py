@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from xdsl.ir import Operation, SSAValue
 
-from ..common.memory import roots
+from ..analysis.memory import roots
 from ._joint import CHECKPOINT, HAS_HOOK, region, word
 
 

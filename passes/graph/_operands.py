@@ -10,8 +10,8 @@ from xdsl.traits import IsTerminator
 
 from ...dialects.aten import MemoryFormat, TensorType
 from ...dialects.sym import ONE, Expr
-from ..common.kept import is_frozen, mark_packing
-from ..common.memory import Mutations
+from ..analysis.kept import is_frozen, mark_packing
+from ..analysis.memory import Mutations
 from ._recompute import RecomputeClass, recompute_class
 from ._replacement import ReplacementBuilder, type_of
 from ._rules import permutation

@@ -13,8 +13,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects.aten import TensorType
 from ...dialects.raw import operands_of
 from ...dialects.sym import SymbolAttr
+from ..analysis.mentions import mentioned_symbols
 from ..common.copies import copy_op
-from ..common.mentions import mentioned_symbols
 from ._segments import Place, Segment, base_of, is_constant, is_view
 
 

@@ -6,9 +6,7 @@ only be right to a factor of two: they decide between recomputing and saving, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
-from math import prod
 
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -16,12 +14,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.effects import is_pure
 from ...dialects.machine import TargetsAttr
-from ...dialects.sym import Expr
 from ...machines import HOST
-from ..common.memory import UNSAFE_VIEWS
-
-#: size assumed for a symbol of which no hint is known
-UNKNOWN_SIZE = 256
+from ..analysis.memory import UNSAFE_VIEWS
+from ..analysis.program_costs import flops
+from ..analysis.sizes import Sizes
 
 
 class RecomputeClass(Enum):
@@ -144,30 +140,19 @@ def _before_cast(value: SSAValue) -> SSAValue:
 class ByteCosts:
     """Costs for the sizes that the symbols of a function are expected to have, on the machines of its module."""
 
-    def __init__(self, hints: Mapping[str, int], targets: TargetsAttr) -> None:
-        self._hints = hints
+    def __init__(self, sizes: Sizes, targets: TargetsAttr) -> None:
+        self._sizes = sizes
         self._targets = targets
-
-    def size(self, expr: Expr) -> int:
-        """An estimate of a size, at least 0."""
-        value = expr.as_int()
-        if value is None:
-            env = {name: self._hints.get(name, UNKNOWN_SIZE) for name in expr.free_symbols}
-            try:
-                value = int(expr.evaluate(env))
-            except ZeroDivisionError:
-                value = UNKNOWN_SIZE
-        return max(value, 0)
 
     def elements(self, type_: Attribute) -> int:
         """Elements of a tensor; 1 for a number, 0 for None."""
         if isinstance(type_, TensorType):
-            return prod(map(self.size, type_.shape))
+            return self._sizes.elements(type_)
         return 1 if isinstance(type_, (IndexType, IntegerType, AnyFloat)) else 0
 
     def bytes(self, type_: Attribute) -> int:
         """Bytes that a tensor's elements take; 8 for a number."""
-        return self.elements(type_) * element_bytes(type_.element) if isinstance(type_, TensorType) else 8
+        return self._sizes.bytes(type_) if isinstance(type_, TensorType) else 8
 
     def recompute(self, op: Operation, class_: RecomputeClass) -> float:
         """Bytes that computing an op again costs, besides reading what is saved for it."""
@@ -183,34 +168,10 @@ class ByteCosts:
         if class_ is RecomputeClass.REDUCTION:
             normalises = isinstance(op, AtenOp) and op.packet in _NORMALISATIONS
             return sum(self.bytes(_before_cast(value).type) for value in op.operands) if normalises else traffic
-        flops = self._flops(op)
-        return _UNKNOWN_PASSES * traffic if flops is None else traffic + flops / _FLOPS_PER_BYTE
-
-    def _flops(self, op: Operation) -> float | None:
-        """Multiplications and additions of a matrix product, convolution or attention; None for other ops."""
-        if not isinstance(op, AtenOp):
-            return None
-        result = self.elements(op.result_types[0]) if op.results else 0
-        if op.packet in ("mm", "bmm", "addmm", "baddbmm"):
-            return 2 * result * self._sizes(op.operand_types[-2])[-1]
-        if op.packet == "convolution":
-            return 2 * result * prod(self._sizes(op.arg("weight").type)[1:])
-        if "attention" in op.packet and len(op.operands) > 1:
-            return 4 * result * self._sizes(op.operand_types[1])[-2]
-        return None
-
-    def _sizes(self, type_: Attribute) -> list[int]:
-        assert isinstance(type_, TensorType)
-        return [self.size(n) for n in type_.shape]
+        operations = flops(op, self._sizes)
+        return _UNKNOWN_PASSES * traffic if operations is None else traffic + operations / _FLOPS_PER_BYTE
 
 
 def _device(op: Operation) -> str:
     """Where an op computes; on the CPU if it has no tensors."""
     return next((t.device for t in op.result_types if isinstance(t, TensorType)), HOST)
-
-
-def element_bytes(element: Attribute) -> int:
-    """Bytes of an element in memory; 8 for what is not known here."""
-    if isinstance(element, AnyFloat):
-        return element.bitwidth // 8
-    return max(element.width.data // 8, 1) if isinstance(element, IntegerType) else 8

@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.aten import AtenOp, Device, TensorType
 from ...dialects.sym import Expr
-from ..common.memory import roots
+from ..analysis.memory import roots
 from ._aliases import escapes, is_returned
 from ._constants import converted
 from ._dtypes import is_exact, is_float

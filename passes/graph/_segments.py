@@ -12,8 +12,8 @@ from xdsl.traits import IsTerminator
 from ...dialects.aten import AtenOp
 from ...dialects.effects import is_pure
 from ...dialects.raw import operands_of
-from ..common.kept import is_kept_value
-from ..common.memory import may_return_alias
+from ..analysis.kept import is_kept_value
+from ..analysis.memory import may_return_alias
 from ..common.numbering import AttributeTokens
 
 _PRODUCTS = frozenset(("mm", "addmm", "bmm", "baddbmm", "linear", "_addmm_activation"))

@@ -7,23 +7,20 @@ it never makes the memory of an output that of an input or of another output; it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp
-from ..common.functions import functions
 from ..counters import counter
+from ..function_pass import AtenPass
 from ._aliases import possibly_written
 from ._rules import RULES, Rewriter, Rule
 from ._uniform import UNIFORM_RULES
 
 
 @dataclass(frozen=True)
-class Canonicalize(ModulePass):
+class Canonicalize(AtenPass):
     """Apply the rules of `passes/graph/_rules.py` and `_uniform.py` to each op, first to last, until none matches.
 
     level:         aten
@@ -39,13 +36,10 @@ class Canonicalize(ModulePass):
     """
 
     name = "graph-canonicalize"
-    level: ClassVar[str] = "aten"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for _, block in functions(op):
-            canonicalize(block)
+        canonicalize(block)
 
 
 _ALL: dict[str, tuple[Rule, ...]] = {

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
-from xdsl.passes import ModulePass
 
 from ...dialects.effects import is_pure
-from ..common.functions import functions
-from ..common.memory import Mutations, escaping
+from ..analysis.memory import Mutations, escaping
 from ..common.numbering import AttributeTokens, Key
 from ..counters import counter
+from ..function_pass import AtenPass
 from ._aliases import possibly_written
 
 
 @dataclass(frozen=True)
-class EliminateCommonSubexpressions(ModulePass):
+class EliminateCommonSubexpressions(AtenPass):
     """Merge ops that are equal by class, operands, properties and result types.
 
     level:         aten
@@ -37,13 +34,10 @@ class EliminateCommonSubexpressions(ModulePass):
     """
 
     name = "graph-cse"
-    level: ClassVar[str] = "aten"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for _, block in functions(op):
-            _merge(block)
+        _merge(block)
 
 
 def _merge(block: Block) -> None:

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
-from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, CallOp
 from ...dialects.effects import has_side_effect
 from ...dialects.sym import SymbolAttr
-from ..common.functions import functions
-from ..common.mentions import mentioned_symbols
+from ..analysis.mentions import mentioned_symbols
 from ..counters import counter
+from ..function_pass import AtenPass
 
 
 @dataclass(frozen=True)
-class EliminateDeadCode(ModulePass):
+class EliminateDeadCode(AtenPass):
     """Remove ops without a use.
 
     level:         aten
@@ -38,15 +35,12 @@ class EliminateDeadCode(ModulePass):
     """
 
     name = "graph-dce"
-    level: ClassVar[str] = "aten"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for function, block in functions(op):
-            binders = _sweep(block)
-            for binder in binders:
-                _remove_binder(function, block, binder)
+        binders = _sweep(block)
+        for binder in binders:
+            _remove_binder(function, block, binder)
 
 
 def _sweep(block: Block) -> list[Operation]:

@@ -17,7 +17,7 @@ from ...dialects.machine import targets_of
 from ...dialects.sym import ONE, Expr, Ranges, bounds
 from ...machines import GpuTarget
 from ...machines.products import RowSums
-from ..common.functions import functions, symbol_ranges
+from ..analysis.functions import functions, symbol_ranges
 from ..common.implementations import IMPLEMENTATION, LEAST_OF_UNITS, NEST
 from ..counters import counter
 from ..remarks import remark

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import BFloat16Type, Float32Type, Float64Type, ModuleOp
-from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import BFloat16Type, Float32Type, Float64Type
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.sym import ONE, Expr
-from ..common.functions import functions
-from ..common.kept import frozen_arguments
+from ..analysis.kept import frozen_arguments
 from ..counters import counter
+from ..function_pass import AtenPass
 from ..remarks import remark
 from ._binding_times import early_values, move_before
 from ._channels import Affine, Step, Vectors, step_of
@@ -28,7 +27,7 @@ _COMPUTED = {Float32Type: Float32Type(), Float64Type: Float64Type(), BFloat16Typ
 
 
 @dataclass(frozen=True)
-class FoldAffine(ModulePass):
+class FoldAffine(AtenPass):
     """Let a convolution or a product with a frozen weight do what is done to each channel of its result.
 
     level:         aten
@@ -48,17 +47,14 @@ class FoldAffine(ModulePass):
     """
 
     name = "graph-fold-affine"
-    level: ClassVar[str] = "aten"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function with frozen arguments."""
-        for function, block in functions(op):
-            if not frozen_arguments(function):
-                continue
-            early = early_values(function, block)
-            for producer in [each for each in block.ops if isinstance(each, AtenOp) and each.target in _PRODUCERS]:
-                self._fold(producer, early)
+        if not frozen_arguments(function):
+            return
+        early = early_values(function, block)
+        for producer in [each for each in block.ops if isinstance(each, AtenOp) and each.target in _PRODUCERS]:
+            self._fold(producer, early)
 
     def _fold(self, op: AtenOp, early: Container[SSAValue]) -> None:
         chain = _chain(op, early)

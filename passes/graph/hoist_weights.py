@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.raw import operands_of, ops_of
+from ..analysis.kept import KEPT, add_kept_function, frozen_arguments, insert_kept_call
 from ..common.copies import copy_op
-from ..common.functions import functions
-from ..common.kept import KEPT, add_kept_function, frozen_arguments, insert_kept_call
 from ..counters import counter
+from ..function_pass import AtenPass
 from ..remarks import remark
 from ._binding_times import BindingTimes, Limits, bytes_of, size_text, slice_of
 
 
 @dataclass(frozen=True)
-class HoistWeights(ModulePass):
+class HoistWeights(AtenPass):
     """Split a function by binding times: what frozen arguments alone decide goes to a function that runs once.
 
     level:         aten
@@ -54,26 +51,23 @@ class HoistWeights(ModulePass):
     """
 
     name = "graph-hoist-weights"
-    level: ClassVar[str] = "aten"
-    optional: ClassVar[bool] = True
 
     growth: float = 1.25
     small: int = 65536
     least: int = 4096
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function with frozen arguments from which nothing was hoisted yet."""
-        for function, block in list(functions(op)):
-            if frozen_arguments(function) and not any(KEPT in each.attributes for each in block.ops):
-                times = BindingTimes(function, block, Limits(self.growth, self.small, self.least))
-                kept = times.kept()
-                for rejected, reason in times.rejected.items():
-                    if reason and rejected in times.late:
-                        remark("missed", self.name, rejected, f"it is computed in each call: {reason}")
-                kept = [value for value in kept if counter(self.name)] if kept else []
-                if kept:
-                    self._tell(kept, times)
-                    _hoist(function, block, kept, times)
+        if frozen_arguments(function) and not any(KEPT in each.attributes for each in block.ops):
+            times = BindingTimes(function, block, Limits(self.growth, self.small, self.least))
+            kept = times.kept()
+            for rejected, reason in times.rejected.items():
+                if reason and rejected in times.late:
+                    remark("missed", self.name, rejected, f"it is computed in each call: {reason}")
+            kept = [value for value in kept if counter(self.name)] if kept else []
+            if kept:
+                self._tell(kept, times)
+                _hoist(function, block, kept, times)
 
     def _tell(self, kept: Sequence[SSAValue], times: BindingTimes) -> None:
         for value in kept:

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE, ZERO, Expr
 from ...machines import GpuTarget
-from ..common.estimates import Estimates
-from ..common.functions import functions
+from ..analysis.kept import frozen_arguments, is_frozen, mark_packing
+from ..analysis.memory import Mutations
+from ..analysis.sizes import Sizes
 from ..common.implementations import ALIGNMENT
-from ..common.kept import frozen_arguments, is_frozen, mark_packing
-from ..common.memory import Mutations
 from ..common.product_times import product_nanoseconds
 from ..counters import counter
+from ..function_pass import AtenPass
 from ..remarks import remark
 from ._binding_times import move_before
 from ._operands import viewed
@@ -33,7 +31,7 @@ _PRODUCTS = ("aten.mm", "aten.addmm")
 
 
 @dataclass(frozen=True)
-class JoinProducts(ModulePass):
+class JoinProducts(AtenPass):
     """Compute products of one matrix with frozen weights, as queries, keys and values, or gates, are, in one product.
 
     level:         aten
@@ -55,21 +53,18 @@ class JoinProducts(ModulePass):
     """
 
     name = "graph-join-products"
-    level: ClassVar[str] = "aten"
-    optional: ClassVar[bool] = True
 
     always: bool = False
     """Do it wherever that is possible, for tests and measurements."""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function with frozen arguments."""
-        for function, block in functions(op):
-            if frozen_arguments(function):
-                mutations, estimates = Mutations(block), Estimates(function)
-                for members in _groups(block, mutations):
-                    self._consider(members, estimates)
+        if frozen_arguments(function):
+            mutations, estimates = Mutations(block), Sizes.of_function(function)
+            for members in _groups(block, mutations):
+                self._consider(members, estimates)
 
-    def _consider(self, products: Sequence[AtenOp], estimates: Estimates) -> None:
+    def _consider(self, products: Sequence[AtenOp], estimates: Sizes) -> None:
         members = self._willing(products)
         if len(members) < 2:
             return
@@ -138,12 +133,12 @@ def _columns(members: Sequence[AtenOp]) -> Expr:
     return total
 
 
-def _times(members: Sequence[AtenOp], target: GpuTarget, estimates: Estimates) -> tuple[float | None, float | None]:
+def _times(members: Sequence[AtenOp], target: GpuTarget, estimates: Sizes) -> tuple[float | None, float | None]:
     """Estimates for the products apart, and for one."""
     result = type_of(members[0].results[0])
     bits = 8 * ITEM_SIZES[torch_name(result.element)]
-    rows, depth = (estimates[size] for size in type_of(members[0].operands[-2]).shape)
-    columns = [estimates[type_of(op.operands[-1]).shape[1]] for op in members]
+    rows, depth = (estimates.of(size) for size in type_of(members[0].operands[-2]).shape)
+    columns = [estimates.of(type_of(op.operands[-1]).shape[1]) for op in members]
     apart = [product_nanoseconds(target, bits, ALIGNMENT, (1, rows, depth, n)) for n in columns]
     known = [each for each in apart if each is not None]
     joined = product_nanoseconds(target, bits, ALIGNMENT, (1, rows, depth, sum(columns)))

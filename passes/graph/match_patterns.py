@@ -14,10 +14,10 @@ from xdsl.passes import ModulePass
 from ...dialects.aten import AtenOp
 from ...dialects.effects import is_pure
 from .. import remarks
-from ..common.functions import functions
-from ..common.memory import Mutations
+from ..analysis.functions import functions
+from ..analysis.memory import Mutations
+from ..common.locations import merged
 from ..counters import counter
-from ..kernel.locations import merged
 from ._matcher import Match, Matcher
 from ._pattern import Pattern
 from ._replacement import Origin, ReplacementBuilder

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block
-from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, Device, TensorType
 from ...dialects.aten.types import element_type
 from ...dialects.sym import ONE, const
-from ..common.functions import functions
+from ..common.locations import merged
 from ..counters import counter
-from ..kernel.locations import merged
+from ..function_pass import AtenPass
 from ._joint import PLACEMENT
 
 _INT64 = element_type("int64")
@@ -23,7 +21,7 @@ _HIGH = 2**63 - 1
 
 
 @dataclass(frozen=True)
-class MergeSeeds(ModulePass):
+class MergeSeeds(AtenPass):
     """Draw all seeds of a device with one op.
 
     level:         aten
@@ -41,21 +39,18 @@ class MergeSeeds(ModulePass):
     """
 
     name = "graph-merge-seeds"
-    level: ClassVar[str] = "aten"
-    optional: ClassVar[bool] = True
     redraws: ClassVar[bool] = True  # `--verify-each=numerics` does not expect equal numbers behind it
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for _, block in functions(op):
-            groups: dict[tuple[str, Attribute | None], list[AtenOp]] = {}
-            for each in block.ops:
-                if isinstance(each, AtenOp) and _is_seed(each) and counter(self.name):
-                    key = (_type(each).device, each.attributes.get(PLACEMENT))
-                    groups.setdefault(key, []).append(each)
-            for seeds in groups.values():
-                if len(seeds) > 1:
-                    _merge(block, seeds)
+        groups: dict[tuple[str, Attribute | None], list[AtenOp]] = {}
+        for each in block.ops:
+            if isinstance(each, AtenOp) and _is_seed(each) and counter(self.name):
+                key = (_type(each).device, each.attributes.get(PLACEMENT))
+                groups.setdefault(key, []).append(each)
+        for seeds in groups.values():
+            if len(seeds) > 1:
+                _merge(block, seeds)
 
 
 def _type(op: AtenOp) -> TensorType:

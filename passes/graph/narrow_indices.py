@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerType, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerType, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
-from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.sym import Expr, Ranges, bounds
-from ..common.functions import functions, symbol_ranges
+from ..analysis.functions import symbol_ranges
 from ..counters import counter
+from ..function_pass import AtenPass
 from ..remarks import remark
 from ._joint import CHECKPOINT, forward_results, late_values, word
 from ._recompute import RecomputeClass, recompute_class
@@ -33,7 +31,7 @@ _WIDTHS = (16, 32)
 
 
 @dataclass(frozen=True)
-class NarrowIndices(ModulePass):
+class NarrowIndices(AtenPass):
     """Let backward read places in a tensor from 16 or 32 bits, where its size says that they fit.
 
     level:         aten, functions with `forward_results` (see `passes/graph/_joint.py`)
@@ -56,15 +54,12 @@ class NarrowIndices(ModulePass):
     """
 
     name = "graph-narrow-indices"
-    level: ClassVar[str] = "aten"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every joint function of the module."""
-        for function, block in functions(op):
-            count = forward_results(function)
-            if count is not None:
-                _run(function, block, count)
+        count = forward_results(function)
+        if count is not None:
+            _run(function, block, count)
 
 
 def _run(function: FuncOp, block: Block, count: int) -> None:

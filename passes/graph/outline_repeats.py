@@ -15,10 +15,10 @@ from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp
 from ...dialects.raw import operands_of, ops_of
-from ..common.estimates import Estimates
-from ..common.functions import functions
-from ..common.kept import is_kept_function
-from ..common.memory import written_value
+from ..analysis.functions import functions
+from ..analysis.kept import is_kept_function
+from ..analysis.memory import written_value
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..remarks import remark
 from ._boundary import Boundary
@@ -94,7 +94,7 @@ class _Search:
         self.block = block
         self.ops = ops
         self.tokens = tokens_of(ops)
-        self.estimates = Estimates(function)
+        self.estimates = Sizes.of_function(function)
         self.outliner = Outliner(function, block)
         self.unlike = count(-1 - len(ops), -1)
 

@@ -15,11 +15,11 @@ from ...dialects.machine import targets_of
 from ...dialects.sym import ONE
 from ...machines import GpuTarget
 from ...machines.products import LAUNCH, TF32
-from ..common.estimates import Estimates
-from ..common.functions import functions
+from ..analysis.functions import functions
+from ..analysis.kept import mark_packing
+from ..analysis.memory import Mutations
+from ..analysis.sizes import Sizes
 from ..common.implementations import ALIGNMENT, IMPLEMENTATION, SCRATCH, SCRATCH_BYTES, TURNS, alignment, turns
-from ..common.kept import mark_packing
-from ..common.memory import Mutations
 from ..common.product_times import element_bytes, product_nanoseconds
 from ..counters import counter
 from ..remarks import remark
@@ -78,13 +78,13 @@ class PadProducts(ModulePass):
             products = [each for each in products if IMPLEMENTATION not in each.attributes]
             if not products:
                 continue
-            estimates, arranger = Estimates(function), Arranger(Mutations(block))
+            estimates, arranger = Sizes.of_function(function), Arranger(Mutations(block))
             for product in products:
                 target = targets.target(type_of(product.results[0]).device)
                 if isinstance(target, GpuTarget) and target.family.library.aligned_bytes == ALIGNMENT:
                     self._improve(product, target, estimates, arranger)
 
-    def _improve(self, op: AtenOp, target: GpuTarget, estimates: Estimates, arranger: Arranger) -> None:
+    def _improve(self, op: AtenOp, target: GpuTarget, estimates: Sizes, arranger: Arranger) -> None:
         plan = _plan(op)
         if plan is None:
             return
@@ -95,7 +95,7 @@ class PadProducts(ModulePass):
             remark("passed", self.name, op, str(plan))
             _replace(plan, arranger)
 
-    def _problem_of_time(self, plan: _Plan, target: GpuTarget, estimates: Estimates) -> str | None:
+    def _problem_of_time(self, plan: _Plan, target: GpuTarget, estimates: Sizes) -> str | None:
         """Why a plan does not pay, from estimates, which it keeps."""
         result = type_of(plan.op.results[0])
         bits = _BITS[type(result.element)]
@@ -103,7 +103,7 @@ class PadProducts(ModulePass):
             bits = TF32
         *batch, rows, columns = result.shape
         depth = plan.left.type.shape[-1]
-        sizes = (estimates.product(batch), estimates[rows], estimates[depth], estimates[columns])
+        sizes = (estimates.product(batch), estimates.of(rows), estimates.of(depth), estimates.of(columns))
         before = product_nanoseconds(target, bits, plan.before, sizes)
         after = product_nanoseconds(target, bits, ALIGNMENT, sizes)
         if before is None or after is None:

@@ -6,18 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, ModuleOp, i64
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.machine import targets_of
-from ...dialects.sym import SymbolAttr
 from ...errors import UnsupportedError
 from .. import remarks
-from ..common.functions import functions
-from ..common.memory import roots
+from ..analysis.memory import roots
+from ..analysis.sizes import Sizes
+from ..function_pass import AtenPass
 from ._checkpoints import forced_ops, pinned_ops, unsaved_values
 from ._cut import ForwardGraph, cut_within_budget, saved_bytes
 from ._joint import (
@@ -39,7 +37,7 @@ from ._recompute import ByteCosts, RecomputeClass, recompute_class
 
 
 @dataclass(frozen=True)
-class Partition(ModulePass):
+class Partition(AtenPass):
     """Mark each value of a joint graph as saved, or its op as run again, by a minimum cut.
 
     level:         aten, functions with `forward_results` (see `passes/graph/_joint.py`)
@@ -87,16 +85,15 @@ class Partition(ModulePass):
     """
 
     name = "graph-partition"
-    level: ClassVar[str] = "aten"
+    optional: ClassVar[bool] = False
 
     budget: float = 1.0
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every joint function of the module. UnsupportedError when no partition exists."""
-        for function, block in functions(op):
-            count = forward_results(function)
-            if count is not None:
-                _Partitioner(function, block, count).run(self.budget)
+        count = forward_results(function)
+        if count is not None:
+            _Partitioner(function, block, count).run(self.budget)
 
 
 class _Partitioner:
@@ -121,12 +118,9 @@ class _Partitioner:
         """Choose and mark."""
         self._find_backward()
         graph = self._forward_graph()
-        symbols = self.function.attributes.get("symbols", ())
-        declared = [s.data for s in symbols if isinstance(s, SymbolAttr)]  # pyright: ignore[reportGeneralTypeIssues]
-        hints = {s.name: s.hint for s in declared if s.hint is not None}
         module = self.function.parent_op()
         assert module is not None
-        costs = ByteCosts(hints, targets_of(module))
+        costs = ByteCosts(Sizes.of_function(self.function), targets_of(module))
         saved = cut_within_budget(graph, costs, budget)
         needed = self._needed_again(saved)
         saved &= needed.read

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerType, ModuleOp
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, CallOp, TensorType
-from ..common.functions import functions
 from ..common.rounding import ROUNDED, UNIT, is_rounded
 from ..counters import counter
+from ..function_pass import AtenPass
 from ..remarks import remark
 from ._dtypes import is_float
 from ._joint import PARTITION, word
@@ -31,7 +30,7 @@ _16_BITS = (Float16Type, BFloat16Type)
 
 
 @dataclass(frozen=True)
-class RoundDecisions(ModulePass):
+class RoundDecisions(AtenPass):
     """Mark the ops of 16 bits on which a decision depends, so that their results are rounded wherever they are used.
 
     level:         aten; also joint functions, behind `graph-partition`
@@ -54,15 +53,14 @@ class RoundDecisions(ModulePass):
     """
 
     name = "graph-round-decisions"
-    level: ClassVar[str] = "aten"
+    optional: ClassVar[bool] = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for _, block in functions(op):
-            for each in _depended_on(_decided_of(block)):
-                if not is_rounded(each) and counter(self.name):
-                    each.attributes[ROUNDED] = UNIT
-                    remark("passed", self.name, each, "rounded wherever it is used, as a decision depends on it")
+        for each in _depended_on(_decided_of(block)):
+            if not is_rounded(each) and counter(self.name):
+                each.attributes[ROUNDED] = UNIT
+                remark("passed", self.name, each, "rounded wherever it is used, as a decision depends on it")
 
 
 def _decided_of(block: Block) -> Iterator[SSAValue]:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, ModuleOp
-from xdsl.dialects.func import ReturnOp
-from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.sym import ONE, Ranges, prove_le
-from ..common.functions import functions, symbol_ranges
+from ..analysis.functions import symbol_ranges
 from ..counters import counter
+from ..function_pass import AtenPass
 from ..remarks import remark
 from ._joint import forward_results, late_values
 from ._recompute import RecomputeClass, recompute_class
@@ -25,7 +24,7 @@ _TARGETS = frozenset({"aten._softmax", "aten._log_softmax"})
 
 
 @dataclass(frozen=True)
-class SplitSoftmax(ModulePass):
+class SplitSoftmax(AtenPass):
     """Write a softmax, or its logarithm, that backward reads as what it is made of.
 
     level:         aten, functions with `forward_results` (see `passes/graph/_joint.py`)
@@ -52,26 +51,23 @@ class SplitSoftmax(ModulePass):
     """
 
     name = "graph-split-softmax"
-    level: ClassVar[str] = "aten"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every joint function of the module."""
-        for function, block in functions(op):
-            count = forward_results(function)
-            found = [each for each in block.ops if isinstance(each, AtenOp) and each.target in _TARGETS]
-            if count is None or not found:
-                continue
-            ranges, late = symbol_ranges(function), late_values(function, block)
-            assert isinstance(block.last_op, ReturnOp)
-            returned = set(block.last_op.operands[:count])
-            for each in found:
-                reason = _objection(each, returned, late, ranges)
-                if reason is not None:
-                    remark("missed", self.name, each, reason)
-                elif counter(self.name):
-                    _split(each)
-                    remark("passed", self.name, each, "split into statistics of rows and an elementwise step")
+        count = forward_results(function)
+        found = [each for each in block.ops if isinstance(each, AtenOp) and each.target in _TARGETS]
+        if count is None or not found:
+            return
+        ranges, late = symbol_ranges(function), late_values(function, block)
+        assert isinstance(block.last_op, ReturnOp)
+        returned = set(block.last_op.operands[:count])
+        for each in found:
+            reason = _objection(each, returned, late, ranges)
+            if reason is not None:
+                remark("missed", self.name, each, reason)
+            elif counter(self.name):
+                _split(each)
+                remark("passed", self.name, each, "split into statistics of rows and an elementwise step")
 
 
 def _objection(op: AtenOp, returned: set[SSAValue], late: set[SSAValue], ranges: Ranges) -> str | None:

@@ -15,8 +15,8 @@ from ...dialects import host, kernel
 from ...dialects.aten import UNSAFE, AtenOp, CallOp, TensorType
 from ...dialects.aten.types import torch_name
 from ...machines import in_host_memory
+from ..analysis.kept import is_kept_call
 from ..common.functional_calls import is_wrapper
-from ..common.kept import is_kept_call
 
 _UNSAFE_TAGS = {
     UNSAFE: "the op must not be recorded",

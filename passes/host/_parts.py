@@ -12,11 +12,11 @@ from ...dialects import host, kernel
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.raw import operands_of
 from ...dialects.sym import SymIntOp
-from ..common.memory import may_return_alias
-from ..common.mentions import mentioned_symbols, symbols_of_type
-from ..kernel.launches import written_by
+from ..analysis.launches import written_by
+from ..analysis.lifetimes import Lifetimes, is_tensor
+from ..analysis.memory import may_return_alias
+from ..analysis.mentions import mentioned_symbols, symbols_of_type
 from ._capturable import obstacle_of
-from .lifetimes import Lifetimes, is_tensor
 
 
 def is_place(op: Operation) -> bool:

@@ -9,12 +9,11 @@ from xdsl.ir import Block, SSAValue
 
 from ...dialects import host
 from ...dialects.sym import Expr, SymAttr
+from ..analysis.lifetimes import Lifetimes, type_of
+from ..analysis.sizes import Sizes
+from ..analysis.tensor_bytes import ALIGNMENT, bytes_of
 from ..counters import counter
-from ..kernel.cost import Sizes
-from ..kernel.launches import hinted_sizes
 from ..remarks import remark
-from .lifetimes import Lifetimes, type_of
-from .sizes import ALIGNMENT, bytes_of
 
 
 class LiveBytes:
@@ -67,7 +66,7 @@ def take_over(function: host.FuncOp, reusable: Callable[[SSAValue], bool]) -> No
     for value, position in last.items():
         if position < lifetimes.end:
             ending.setdefault(position, []).append(value)
-    live = LiveBytes(lifetimes, hinted_sizes(function))
+    live = LiveBytes(lifetimes, Sizes.of_function(function))
     dead: dict[tuple[Expr, str], list[tuple[SSAValue, int]]] = {}
     for op in list(block.ops):
         position = lifetimes.position[op]

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import host
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import ZERO, SymAttr
 from ..counters import counter
+from ..function_pass import HostPass
 
 
 @dataclass(frozen=True)
-class HostComposeViews(ModulePass):
+class HostComposeViews(HostPass):
     """Views look at memory and not at other views; one that changes nothing is its source.
 
     Level: host.
@@ -38,14 +35,10 @@ class HostComposeViews(ModulePass):
     """
 
     name = "host-compose-views"
-    level: ClassVar[str] = "host"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_program(self, function: host.FuncOp) -> None:
         """Compose the views of every host function."""
-        for function in op.body.block.ops:
-            if isinstance(function, host.FuncOp):
-                compose_views(function.body.block)
+        compose_views(function.body.block)
 
 
 def compose_views(block: Block) -> None:

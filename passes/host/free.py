@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import host
+from ..analysis.lifetimes import Lifetimes, verify_frees
 from ..counters import counter
-from .lifetimes import Lifetimes, verify_frees
+from ..function_pass import HostPass
 
 
 @dataclass(frozen=True)
-class HostFree(ModulePass):
+class HostFree(HostPass):
     """End the life of each tensor behind its last use.
 
     Level: host.
@@ -39,14 +36,10 @@ class HostFree(ModulePass):
     """
 
     name = "host-free"
-    level: ClassVar[str] = "host"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_program(self, function: host.FuncOp) -> None:
         """End lives in every host function."""
-        for function in op.body.block.ops:
-            if isinstance(function, host.FuncOp):
-                insert_frees(function.body.block)
+        insert_frees(function.body.block)
 
 
 def insert_frees(block: Block) -> None:

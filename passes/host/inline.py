@@ -12,8 +12,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host
 from ...dialects.raw import op_behind, operands_of, ops_of
+from ..analysis.functions import bodies, called
 from ..common.copies import copy_op
-from ..common.functions import bodies, called
 
 
 @dataclass(frozen=True)

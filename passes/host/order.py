@@ -16,14 +16,15 @@ from ...dialects.aten import AtenOp
 from ...dialects.raw import operands_of
 from ...dialects.sym import SymIntOp
 from ...machines import in_host_memory
-from ..common.functions import kernels_of
-from ..common.kept import is_kept_call
+from ..analysis.functions import kernels_of
+from ..analysis.kept import is_kept_call
+from ..analysis.launches import written_by
+from ..analysis.lifetimes import Lifetimes, is_tensor, type_of
+from ..analysis.sizes import Sizes
 from ..counters import counter
-from ..kernel.launches import hinted_sizes, written_by
 from ..remarks import remark
 from ._schedule import Schedule, Step, lower_peak
 from ._take_over import LiveBytes
-from .lifetimes import Lifetimes, is_tensor, type_of
 
 #: ops that are no steps: they take no time, and stand where they are needed
 _PLACED = (host.EmptyOp, host.ViewOp, SymIntOp)
@@ -139,7 +140,7 @@ def _schedule(function: host.FuncOp, kernels: _Kernels) -> tuple[list[Operation]
             fixed, draws = _is_fixed(op, kernels), isinstance(op, AtenOp) and op.schema.is_random
             steps.append(Step(frozenset(makes), frozenset(uses), frozenset(writes), fixed, draws))
             ops.append(op)
-    live = LiveBytes(lifetimes, hinted_sizes(function))
+    live = LiveBytes(lifetimes, Sizes.of_function(function))
     size = {numbers.setdefault(value, len(numbers)): live.of(value) for value in own}
     last = block.last_op
     assert last is not None

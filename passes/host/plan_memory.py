@@ -14,14 +14,13 @@ from ...dialects import host
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import ZERO, Expr, Ranges, SymAttr, ceildiv, const, prove_le
 from ...machines import HOST, in_host_memory
+from ..analysis.lifetimes import LifetimeError, Lifetimes, is_used_by_call, type_of, verify_pools
+from ..analysis.sizes import Sizes
+from ..analysis.tensor_bytes import ALIGNMENT, bytes_of
 from ..counters import counter
-from ..kernel.cost import Sizes
-from ..kernel.launches import hinted_sizes
 from ..remarks import remark
 from ._known_sizes import best_place, known_behind
 from ._take_over import LiveBytes
-from .lifetimes import LifetimeError, Lifetimes, is_used_by_call, type_of, verify_pools
-from .sizes import ALIGNMENT, bytes_of
 
 #: bytes of a single tensor from which on keeping its memory saves more than it costs
 WORTH_KEEPING = 1 << 16
@@ -98,7 +97,7 @@ class _Slot:
 def _plan_function(function: host.FuncOp) -> None:
     block = function.body.block
     ranges = Ranges.of_symbols(s.data for s in function.symbols)
-    sizes = hinted_sizes(function)
+    sizes = Sizes.of_function(function)
     requests = _known_in_time(block, _requests(block, sizes))
     try:
         _plan_pool(function, requests, ranges, sizes)

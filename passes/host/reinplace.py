@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import host
 from ...dialects.raw import operands_of
+from ..analysis.kept import is_kept_value
+from ..analysis.lifetimes import Lifetimes, is_tensor, type_of
+from ..analysis.tensor_bytes import bytes_of
 from ..common.functional_calls import FunctionalCall, functional_call, is_wrapper
-from ..common.kept import is_kept_value
 from ..counters import counter
+from ..function_pass import HostPass
 from ..remarks import format_location, remark
-from .lifetimes import Lifetimes, is_tensor, type_of
-from .sizes import bytes_of
 
 #: ops that read and write nothing: they only say where memory is
 _PLACES = (host.EmptyOp, host.ViewOp, host.FreeOp)
 
 
 @dataclass(frozen=True)
-class HostReinplace(ModulePass):
+class HostReinplace(HostPass):
     """Let operators write their arguments where they lie, as the program says, instead of copies.
 
     Level: host.
@@ -46,16 +43,12 @@ class HostReinplace(ModulePass):
     """
 
     name = "host-reinplace"
-    level: ClassVar[str] = "host"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_program(self, function: host.FuncOp) -> None:
         """Reinplace the calls of every host function."""
-        for function in op.body.block.ops:
-            if isinstance(function, host.FuncOp):
-                wrappers = [each for each in function.body.block.ops if is_wrapper(each)]
-                if wrappers:
-                    _Reinplacer(function.body.block).run(wrappers)
+        wrappers = [each for each in function.body.block.ops if is_wrapper(each)]
+        if wrappers:
+            _Reinplacer(function.body.block).run(wrappers)
 
 
 class _Reinplacer:

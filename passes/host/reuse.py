@@ -13,12 +13,12 @@ from xdsl.passes import ModulePass
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import ZERO, SymAttr
+from ..analysis.aliasing import may_overwrite, merge_arguments
+from ..analysis.lifetimes import Lifetimes, is_used_by_call, type_of
+from ..analysis.tensor_bytes import bytes_of, is_dense
 from ..counters import counter
-from ..kernel.aliasing import may_overwrite, merge_arguments
 from ..remarks import remark
 from ._take_over import take_over
-from .lifetimes import Lifetimes, is_used_by_call, type_of
-from .sizes import bytes_of, is_dense
 
 #: ATen calls whose results are fresh memory that nothing else holds, as large as their types say
 FRESH = frozenset(f"aten.{name}" for name in (

@@ -16,9 +16,9 @@ from ...dialects.aten import CallOp, TensorType
 from ...dialects.machine import TargetsAttr, targets_of
 from ...dialects.raw import operands_of, ops_of
 from ...dialects.sym import SymAttr, SymbolAttr, SymbolDeclaration, SymIntOp, symbol
+from ..analysis.functions import bodies, kernels_of
+from ..analysis.mentions import mentioned_symbols, symbols_of_type
 from ..common.copies import copy_op
-from ..common.functions import bodies, kernels_of
-from ..common.mentions import mentioned_symbols, symbols_of_type
 from ..counters import counter
 from ..remarks import remark
 from ._capturable import KEPT_RESULTS, obstacles

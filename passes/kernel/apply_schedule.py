@@ -14,9 +14,9 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel, transform
 from ...errors import UserError
+from ..analysis.loops import Loop, is_loop
 from ..remarks import format_location, remark
 from . import schedules
-from .axes import Loop, is_loop
 from .pinned import pin
 
 

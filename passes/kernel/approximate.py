@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
 from xdsl.dialects.arith import FastMathFlagsAttr
-from xdsl.dialects.builtin import AnyFloat, ModuleOp, f32
+from xdsl.dialects.builtin import AnyFloat, f32
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation, SSAValue, Use
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
-from ...dialects.machine import targets_of
 from ...dialects.scalar import CastOp, NarrowOp
 from ...machines import GpuTarget
 from ..counters import counter
+from .kernel_pass import KernelFacts, KernelPass
 
 #: widest result that hides the error of an approximate function, in bits
 BITS = 16
@@ -33,7 +30,7 @@ _CONTINUOUS = (*_SCALED, arith.AddfOp, arith.SubfOp, arith.DivfOp, arith.Maximum
 
 
 @dataclass(frozen=True)
-class KernelApproximate(ModulePass):
+class KernelApproximate(KernelPass):
     """Mark the exponentials and quotients in float32 that reach nothing wider than 16 bits.
 
     Level: kernel.
@@ -60,17 +57,12 @@ class KernelApproximate(ModulePass):
     """
 
     name = "kernel-approximate"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
     emulate_precision_casts: bool = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Mark ops in every kernel."""
-        if self.emulate_precision_casts or not isinstance(targets_of(op).main, GpuTarget):
-            return
-        for function in op.body.block.ops:
-            if isinstance(function, kernel.FuncOp):
-                approximate(function)
+        if not self.emulate_precision_casts and isinstance(facts.target, GpuTarget):
+            approximate(function)
 
 
 def approximate(function: kernel.FuncOp) -> None:

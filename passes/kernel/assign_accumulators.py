@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.loop.body import yielded
+from ..analysis.loops import Loop, is_loop, loops_in
+from ..analysis.nests import element_bytes
 from ..counters import counter
-from .axes import Loop, is_loop, loops_in
-from .cost import element_bytes
-from .scheduled import tiled_for_cpu, untiled_for_cpu
+from .kernel_pass import KernelFacts, KernelPass
+from .scheduled import for_cpu
 from .transforms import set_mapping
 
 #: Accumulators of a reduction in lanes without a tile fill this many bytes: two AVX-512 or four AVX2 registers.
@@ -31,7 +29,7 @@ LEAST_BLOCKED = 64
 
 
 @dataclass(frozen=True)
-class KernelAssignAccumulators(ModulePass):
+class KernelAssignAccumulators(KernelPass, kernels=for_cpu):
     """Say how many accumulators reductions on a CPU have, and after how many elements they begin anew.
 
     Level: kernel.
@@ -48,15 +46,12 @@ class KernelAssignAccumulators(ModulePass):
     """
 
     name = "kernel-assign-accumulators"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Assign accumulators in every kernel for a CPU."""
-        for function, _ in (*tiled_for_cpu(op), *untiled_for_cpu(op)):
-            for loop in function.body.block.ops:
-                if is_loop(loop):
-                    _assign(loop, in_lanes=False)
+        for loop in function.body.block.ops:
+            if is_loop(loop):
+                _assign(loop, in_lanes=False)
 
 
 def _assign(op: Loop, in_lanes: bool) -> None:

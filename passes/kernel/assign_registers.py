@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
+from ...dialects import kernel
 from ...dialects.access import string_attr
-from .launch_facts import LaunchFacts
+from .kernel_pass import KernelFacts, KernelPass
 from .register_tiles import carrying_loops, fits_registers, locals_of
 from .scheduled import all_for_gpu
 
 
 @dataclass(frozen=True)
-class KernelAssignRegisters(ModulePass):
+class KernelAssignRegisters(KernelPass, kernels=all_for_gpu):
     """Give local buffers of a GPU register tiles (register promotion).
 
     Level: kernel.
@@ -35,12 +32,10 @@ class KernelAssignRegisters(ModulePass):
     """
 
     name = "kernel-assign-registers"
-    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Assign register tiles in every kernel for a GPU."""
-        facts = LaunchFacts(op)
-        for function, _ in all_for_gpu(op):
-            for local in locals_of(function):
-                if fits_registers(local, facts.of(function)):
-                    local.properties["registers"] = string_attr("carried" if carrying_loops(local) else "tile")
+        for local in locals_of(function):
+            if fits_registers(local, facts.ranges):
+                local.properties["registers"] = string_attr("carried" if carrying_loops(local) else "tile")

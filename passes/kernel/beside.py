@@ -6,8 +6,9 @@ from xdsl.ir import Block, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO
-from .axes import fresh_axis, is_loop, loops_in, ops_in
-from .cost import Sizes, element_bytes
+from ..analysis.loops import fresh_axis, is_loop, loops_in, ops_in
+from ..analysis.nests import element_bytes
+from ..analysis.sizes import Sizes
 from .gpu_legality import independent_nests, must_be_serial, needed_by
 from .simplify_block import is_pure
 

@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import IntegerAttr, i64
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
 from ...machines import GpuTarget
+from ..analysis.loops import loops_around, loops_in
+from ..analysis.sizes import Sizes
 from ..counters import counter
-from .axes import loops_around, loops_in
-from .cost import Sizes
 from .gpu_blocks import GpuBlocks, tile_along
 from .gpu_steps import bytes_read_again, programs_of, tiles_of_steps
-from .launch_facts import LaunchFacts
-from .launches import LaunchSizes
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_tiled_for_gpu
 from .tiles import is_grid, is_persistent, is_tiled, tile_of
 from .transforms import set_mapping
 
 
 @dataclass(frozen=True)
-class KernelChooseSteps(ModulePass):
+class KernelChooseSteps(KernelPass, kernels=free_tiled_for_gpu):
     """Strip-mine loops over long rows for a GPU: equal steps where rows are read again, short ones of many programs.
 
     Level: kernel.
 
     Precondition: `kernel-tile` for a GPU; what goes through memory is known (`kernel-spill`). Other kernels stay as
     they are.
-    Guarantee: loops over rows that are read again take equal steps. Where more programs of `least_step` elements than
-    run at once there are, no step of a loop over a row that fills a program alone is longer. Tiles only get smaller;
-    `per_thread` of the kernel is what suits them. Scans, and rows in registers, stay as they are.
+    Guarantee: loops over rows that are read again take equal steps. If there are more programs than run at once
+    with steps of `least_step` elements, a loop over a row that fills a program has steps of at most that length.
+    Tiles only get smaller; `per_thread` of the kernel is what suits them. Scans, and rows in registers, stay as
+    they are.
 
         kernel.func @sums(...) target "cuda:90" per_thread 32 {
           %s = kernel.reduce sum i1 in 0 to 32768 map vector tile 8192 { ... } ... }
@@ -44,17 +41,13 @@ class KernelChooseSteps(ModulePass):
     """
 
     name = "kernel-choose-steps"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
     step: int = GpuBlocks.step
     least_step: int = GpuBlocks.least_step
     per_thread: int = GpuBlocks.per_thread
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Choose steps in every kernel for a GPU."""
-        blocks, facts, sizes = GpuBlocks.of(self), LaunchFacts(op), LaunchSizes(op)
-        for function, target in free_tiled_for_gpu(op):
-            choose_steps(function, target, blocks, sizes.of(function), facts.of(function))
+        choose_steps(function, facts.target, GpuBlocks.of(self), facts.sizes, facts.ranges)
 
 
 def choose_steps(function: kernel.FuncOp, target: GpuTarget, blocks: GpuBlocks, sizes: Sizes, ranges: Ranges) -> None:

@@ -7,26 +7,25 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import StringAttr
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, smin
 from ...machines import CpuTarget
+from ..analysis.loops import Loop, kernel_names, named_in_bounds, substitute_axes
+from ..analysis.nests import work_of_block
+from ..analysis.sizes import Sizes
 from ..counters import counter
-from .axes import Loop, kernel_names, named_in_bounds, substitute_axes
-from .cost import Sizes, work_of_block
 from .cpu_lanes import parallel_loops
 from .cpu_tiles import units
-from .launches import LaunchSizes
+from .kernel_pass import KernelFacts, KernelPass
 from .pinned import is_pinned
 from .scheduled import untiled_for_cpu
 from .transforms import linearise, perfect_chain, range_of, rebuild_chain, set_mapping
 
 
 @dataclass(frozen=True)
-class KernelChooseThreads(ModulePass):
+class KernelChooseThreads(KernelPass, kernels=untiled_for_cpu):
     """Choose the loop of each nest that CPU threads share out, and the least work that is worth one more thread.
 
     Level: kernel.
@@ -45,16 +44,14 @@ class KernelChooseThreads(ModulePass):
     """
 
     name = "kernel-choose-threads"
-    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Choose threads for every kernel for a CPU that has no target yet."""
-        sizes = LaunchSizes(op)
-        for function, target in untiled_for_cpu(op):
-            for nest in list(function.body.block.ops):
-                if isinstance(nest, kernel.ForOp) and nest.mapping.data == "parallel" and not is_pinned(nest):
-                    _choose(function, nest, target, sizes.of(function))
-            function.properties["target"] = StringAttr(target.name)
+        for nest in list(function.body.block.ops):
+            if isinstance(nest, kernel.ForOp) and nest.mapping.data == "parallel" and not is_pinned(nest):
+                _choose(function, nest, facts.target, facts.sizes)
+        function.properties["target"] = StringAttr(facts.target.name)
 
 
 def _choose(function: kernel.FuncOp, nest: kernel.ForOp, target: CpuTarget, sizes: Sizes) -> None:
@@ -106,7 +103,7 @@ def _points(loops: Sequence[Loop], sizes: Sizes) -> int:
             trips[loop.axis.data] = sizes.trips(loop)
             continue
         count = trips.pop(blocks)
-        last = Sizes({**sizes.hints, blocks: count - 1}).trips(loop)
+        last = Sizes({**sizes.values, blocks: count - 1}).trips(loop)
         trips[loop.axis.data] = (count - 1) * _size_of_block(loop, blocks) + last if count else 0
     return prod(trips.values())
 

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import IntegerAttr, i64
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.sym import Expr, Ranges
 from ...machines import GpuTarget
+from ..analysis.loops import Loop, loops_in
+from ..analysis.nests import is_unit
+from ..analysis.sizes import Sizes
 from ..counters import counter
-from .axes import Loop, loops_in
-from .cost import Sizes, is_unit
 from .gpu_blocks import GpuBlocks, fill_up, fit_cache, programs_in_cache
 from .gpu_steps import bytes_read_again, programs_of, tiles_of_steps, waits_for_rows
-from .launch_facts import LaunchFacts
-from .launches import LaunchSizes
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import tiled_for_gpu
 from .tiles import is_tiled
 
 
 @dataclass(frozen=True)
-class KernelChooseWarps(ModulePass):
+class KernelChooseWarps(KernelPass, kernels=tiled_for_gpu):
     """Choose the warps of each GPU kernel's programs, and how many programs run where they read memory again.
 
     Level: kernel.
@@ -42,18 +39,14 @@ class KernelChooseWarps(ModulePass):
     """
 
     name = "kernel-choose-warps"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
     warps: int = GpuBlocks.warps
     per_thread: int = GpuBlocks.per_thread
     least_per_thread: int = GpuBlocks.least_per_thread
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Choose warps for every kernel for a GPU."""
-        blocks, facts, sizes = GpuBlocks.of(self), LaunchFacts(op), LaunchSizes(op)
-        for function, target in list(tiled_for_gpu(op)):
-            if counter(self.name):
-                choose_warps(function, target, blocks, sizes.of(function), facts.of(function))
+        if counter(self.name):
+            choose_warps(function, facts.target, GpuBlocks.of(self), facts.sizes, facts.ranges)
 
 
 @dataclass(frozen=True)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeGuard
+from typing import TypeGuard
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp
+from xdsl.dialects.builtin import AnyFloat, FloatAttr
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.loop.monoids import MONOIDS
 from ...dialects.sym import ONE, ZERO, Expr, MapAttr, SymAttr, symbol
+from ..analysis.loops import Loop, substitute_axes
+from ..common.locations import merged
 from ..counters import counter
-from .axes import Loop, substitute_axes
-from .locations import merged
+from .kernel_pass import KernelFacts, KernelPass
 from .pinned import is_pinned
 from .value_numbering import region_key
 
@@ -26,7 +25,7 @@ Pair = kernel.ForOp | kernel.ReduceOp
 
 
 @dataclass(frozen=True)
-class KernelCollapse(ModulePass):
+class KernelCollapse(KernelPass):
     """Make one loop of two whose axes occur only as one linear index.
 
     Level: kernel.
@@ -41,14 +40,10 @@ class KernelCollapse(ModulePass):
     """
 
     name = "kernel-collapse"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Collapse loops in every kernel, innermost first."""
-        for function in op.body.block.ops:
-            if isinstance(function, kernel.FuncOp):
-                collapse_block(function.body.block)
+        collapse_block(function.body.block)
 
 
 def collapse_block(block: Block) -> None:

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, MapAttr, Ranges, SymAttr, simplify, smin, symbol
-from .axes import fresh_axis, loops_in, rename_axes, substitute_axes
+from ..analysis.loops import fresh_axis, loops_in, rename_axes, substitute_axes
 from .rows_and_columns import Columns
 
 Buffers = Mapping[SSAValue, SSAValue]

@@ -12,11 +12,12 @@ from math import prod
 from ...dialects import kernel
 from ...dialects.sym import ZERO
 from ...machines import CpuTarget
+from ..analysis.dependences import keeps_apart
+from ..analysis.loops import Loop, is_loop, loops_in, named_in_bounds, ops_in
+from ..analysis.nests import Access, Nest, widest_scalar
+from ..analysis.sizes import Sizes
 from ..counters import counter
-from .axes import Loop, is_loop, loops_in, named_in_bounds, ops_in
-from .cost import Access, Nest, Sizes, widest_scalar
 from .lane_indices import divides_small
-from .meeting import keeps_apart
 from .pinned import is_pinned
 from .transforms import perfect_chain, permute_loops, set_mapping
 

@@ -8,9 +8,10 @@ from math import prod
 from ...dialects import kernel
 from ...dialects.sym import ZERO
 from ...machines import CpuTarget
+from ..analysis.loops import is_loop, kernel_names, named_in_bounds
+from ..analysis.nests import Nest, is_unit, work_of_block
+from ..analysis.sizes import Sizes
 from ..counters import counter
-from .axes import is_loop, kernel_names, named_in_bounds
-from .cost import Nest, Sizes, is_unit, work_of_block
 from .cpu_lanes import at_most
 from .pinned import is_pinned
 from .transforms import Range, block_range, perfect_chain, range_of, rebuild_chain, set_mapping

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
-from .effects import written_buffers
+from ..analysis.effects import written_buffers
+from .kernel_pass import KernelFacts, KernelPass
 from .prune import prune_reductions
 from .simplify_block import BlockSimplifier, remove_dead
 
 
 @dataclass(frozen=True)
-class KernelCse(ModulePass):
+class KernelCse(KernelPass):
     """Compute equal values once, and drop what nothing uses.
 
     Level: kernel.
@@ -37,14 +33,10 @@ class KernelCse(ModulePass):
     """
 
     name = "kernel-cse"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Simplify every kernel."""
-        for function in op.body.block.ops:
-            if isinstance(function, kernel.FuncOp):
-                simplify_kernel(function)
+        simplify_kernel(function)
 
 
 def simplify_kernel(function: kernel.FuncOp) -> None:

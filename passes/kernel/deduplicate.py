@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
+from ..analysis.launches import cpu_kernels
+from ..common.locations import merged
 from ..counters import counter
-from .launches import cpu_kernels
-from .locations import merged
 from .value_numbering import Key, kernel_key
 
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.scalar import NarrowOp, WidenOp
 from ..counters import counter
+from .kernel_pass import KernelFacts, KernelPass
 from .simplify_block import remove_dead
 
 
 @dataclass(frozen=True)
-class KernelElideCasts(ModulePass):
+class KernelElideCasts(KernelPass):
     """Keep values of low precision in the type they are computed in, as long as they stay inside a kernel.
 
     Level: kernel.
@@ -41,17 +38,13 @@ class KernelElideCasts(ModulePass):
     """
 
     name = "kernel-elide-casts"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
     emulate_precision_casts: bool = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Elide casts in every kernel."""
         if self.emulate_precision_casts:
             return
-        for function in op.body.block.ops:
-            if isinstance(function, kernel.FuncOp):
-                elide_casts(function)
+        elide_casts(function)
 
 
 def elide_casts(function: kernel.FuncOp) -> None:

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects.arith import CmpiOp
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, as_expr, symbol
+from ..analysis.effects import written_buffers
+from ..analysis.loops import named_in_bounds, substitute_axes
 from ..counters import counter
-from .axes import named_in_bounds, substitute_axes
-from .effects import written_buffers
+from .conditions import condition_on, resolve_conditions
 from .gpu_legality import flat_nests
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_for_gpu
 from .simplify_block import BlockSimplifier, remove_dead
-from .split_lanes import PARTS, condition_on, resolve_conditions
+from .split_lanes import PARTS
 from .transforms import append_body, set_range
 
 #: elements of a part of an axis at least, for a lane to compute an element of each part
@@ -29,7 +27,7 @@ SHORTEST_PART = 32
 
 
 @dataclass(frozen=True)
-class KernelFoldLanes(ModulePass):
+class KernelFoldLanes(KernelPass, kernels=free_for_gpu):
     """Let a lane compute an element of each part of an axis that conditions cut in equal parts (thread coarsening).
 
     Level: kernel.
@@ -48,14 +46,11 @@ class KernelFoldLanes(ModulePass):
     """
 
     name = "kernel-fold-lanes"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Fold lanes of every kernel that will be for a GPU."""
-        for function, _ in free_for_gpu(op):
-            for chain in flat_nests(function, lambda chain: _foldable(chain) is not None):
-                fold_lanes(function, chain, self.name)
+        for chain in flat_nests(function, lambda chain: _foldable(chain) is not None):
+            fold_lanes(function, chain, self.name)
 
 
 def _foldable(chain: Sequence[kernel.ForOp]) -> tuple[kernel.ForOp, range] | None:

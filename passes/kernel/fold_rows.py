@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
-from .axes import is_loop
-from .effects import written_buffers
+from ..analysis.effects import written_buffers
+from ..analysis.loops import is_loop
 from .fold_lanes import fold_lanes
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_for_gpu
 from .spread import programs
 
 
 @dataclass(frozen=True)
-class KernelFoldRows(ModulePass):
+class KernelFoldRows(KernelPass, kernels=free_for_gpu):
     """Let a lane compute an element of each part of a row that conditions cut in equal parts (thread coarsening).
 
     Level: kernel.
 
     Precondition: behind `kernel-map`; kernels that are tiled, or are not for a GPU, stay as they are.
-    Guarantee: as `kernel-fold-lanes` does for axes of the grid, for loops inside of one, along which lanes will lie: if
-    all that such a loop reads is only read, and it keeps nothing in local buffers. Layer norm in front of a rotation:
+    Guarantee: what `kernel-fold-lanes` does with axes of the grid is done with loops inside of the grid, along
+    which lanes will lie, if such a loop reads only buffers that the kernel does not write, and stores to no local
+    buffer. Layer norm in front of a rotation:
 
         kernel.for i0 in 0 to 512 map grid { ... kernel.for i1 in 0 to 128 { %i = kernel.index i1
           %n = kernel.index 64  %c = arith.cmpi slt, %i, %n : i64  %v = kernel.load %x[128*i0 + i1]
@@ -37,15 +35,12 @@ class KernelFoldRows(ModulePass):
     """
 
     name = "kernel-fold-rows"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Fold rows in every kernel that will be for a GPU."""
-        for function, _ in free_for_gpu(op):
-            for chain in programs(function):
-                if all(loop.tile is None for loop in chain):
-                    _fold_rows(function, chain[-1].body.block)
+        for chain in programs(function):
+            if all(loop.tile is None for loop in chain):
+                _fold_rows(function, chain[-1].body.block)
 
 
 def _fold_rows(function: kernel.FuncOp, block: Block) -> None:

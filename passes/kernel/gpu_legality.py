@@ -12,8 +12,8 @@ from ...dialects.machine import targets_of
 from ...dialects.sym import ZERO
 from ...machines import GpuTarget, target_named
 from ...machines.lookup import usual_gpu
-from .axes import Loop, is_loop, loops_in, named_in_bounds, ops_in
-from .effects import conflicts, effects_of
+from ..analysis.effects import conflicts, effects_of
+from ..analysis.loops import Loop, is_loop, loops_in, named_in_bounds, ops_in
 from .transforms import perfect_chain
 
 

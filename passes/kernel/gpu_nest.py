@@ -15,8 +15,9 @@ from xdsl.ir import Block
 from ...dialects import kernel
 from ...dialects.sym import ZERO
 from ...machines import GpuTarget
-from .axes import Loop, is_loop, loops_in
-from .cost import Access, Nest, Sizes, is_unit
+from ..analysis.loops import Loop, is_loop, loops_in
+from ..analysis.nests import Access, Nest, is_unit
+from ..analysis.sizes import Sizes
 from .gpu_blocks import GpuBlocks, power_above, power_below, tile_along, waste
 from .gpu_legality import box_of, is_innermost
 from .lane_order import hides_order

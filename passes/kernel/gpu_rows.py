@@ -8,8 +8,8 @@ from xdsl.ir import SSAValue
 from ...dialects import kernel
 from ...dialects.loop import MONOIDS
 from ...dialects.sym import ZERO, Ranges
-from .axes import Loop
-from .cost import is_unit
+from ..analysis.loops import Loop
+from ..analysis.nests import is_unit
 from .gpu_nest import GpuNest
 from .tiles import covers, extent_of
 

@@ -8,8 +8,9 @@ from xdsl.ir import SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
-from .axes import Loop, loops_around, loops_in, ops_in
-from .cost import Sizes, element_bytes
+from ..analysis.loops import Loop, loops_around, loops_in, ops_in
+from ..analysis.nests import element_bytes
+from ..analysis.sizes import Sizes
 from .gpu_legality import is_innermost
 from .tiles import is_grid, is_persistent, is_tiled, tile_of
 

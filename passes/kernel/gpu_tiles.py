@@ -15,9 +15,9 @@ from ...dialects import kernel
 from ...dialects.loop import MONOIDS, yielded
 from ...dialects.sym import ZERO, Ranges
 from ...machines import GpuTarget
+from ..analysis.loops import Loop, ops_in
+from ..analysis.sizes import Sizes
 from ..counters import counter
-from .axes import Loop, ops_in
-from .cost import Sizes
 from .gpu_blocks import GpuBlocks, power_above, power_below, tile_along
 from .gpu_legality import is_innermost
 from .gpu_nest import GpuNest

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import IntegerAttr, i64
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
 from ...machines import GpuTarget
+from ..analysis.loops import Loop, loops_around, ops_in
+from ..analysis.nests import element_bytes
 from ..counters import counter
-from .axes import Loop, loops_around, ops_in
-from .cost import element_bytes
-from .launch_facts import LaunchFacts
+from .kernel_pass import KernelFacts, KernelPass
 from .pinned import has_pinned
 from .scheduled import all_for_gpu
 from .tiles import is_persistent, is_tiled, tile_of
@@ -26,7 +23,7 @@ LEAST_LANES = 32
 
 
 @dataclass(frozen=True)
-class KernelGroupElements(ModulePass):
+class KernelGroupElements(KernelPass, kernels=all_for_gpu):
     """Let a thread combine the neighbours that it loads at once before it takes them into its accumulator.
 
     Level: kernel.
@@ -43,15 +40,11 @@ class KernelGroupElements(ModulePass):
     """
 
     name = "kernel-group-elements"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Group elements in every kernel for a GPU that can."""
-        facts = LaunchFacts(op)
-        for function, target in all_for_gpu(op):
-            if target.groups_elements and not has_pinned(function):
-                _group(function, target, facts.of(function))
+        if facts.target.groups_elements and not has_pinned(function):
+            _group(function, facts.target, facts.ranges)
 
 
 def _group(function: kernel.FuncOp, target: GpuTarget, ranges: Ranges) -> None:

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.access import string_attr
 from ...dialects.sym import Expr, Ranges
+from ..analysis.effects import written_buffers
+from ..analysis.loops import Loop, loops_around, ops_in
+from ..analysis.nests import is_unit
 from ..counters import counter
-from .axes import Loop, loops_around, ops_in
-from .cost import is_unit
-from .effects import written_buffers
-from .launch_facts import LaunchFacts
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import all_for_gpu
 from .tiles import is_grid, is_persistent, is_tiled
 
@@ -30,7 +26,7 @@ _SIZE = 64
 
 
 @dataclass(frozen=True)
-class KernelHintCache(ModulePass):
+class KernelHintCache(KernelPass, kernels=all_for_gpu):
     """Say which lines of a GPU's cache a program needs again: rows that fit no registers are read once a loop.
 
     Level: kernel.
@@ -49,17 +45,13 @@ class KernelHintCache(ModulePass):
     """
 
     name = "kernel-hint-cache"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Give hints in every kernel for a GPU."""
-        facts = LaunchFacts(op)
-        for function, target in all_for_gpu(op):
-            if target.hints_cache:
-                for access, policy in _eviction(function, facts.of(function)).items():
-                    if "cache" not in access.properties and counter(self.name):
-                        access.properties["cache"] = string_attr(policy)
+        if facts.target.hints_cache:
+            for access, policy in _eviction(function, facts.ranges).items():
+                if "cache" not in access.properties and counter(self.name):
+                    access.properties["cache"] = string_attr(policy)
 
 
 def _eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str]:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.effects import is_pure
 from ...dialects.sym import Ranges, bounds
+from ..analysis.effects import written_buffers
+from ..analysis.loops import flat_vector_loops
 from ..counters import counter
-from .axes import flat_vector_loops
-from .effects import written_buffers
-from .launch_facts import LaunchFacts
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import tiled_for_cpu
 
 
 @dataclass(frozen=True)
-class KernelHoistInvariants(ModulePass):
+class KernelHoistInvariants(KernelPass, kernels=tiled_for_cpu):
     """Compute what is the same in every lane once, before the loop over the lanes (loop-invariant code motion).
 
     Level: kernel.
@@ -39,14 +35,10 @@ class KernelHoistInvariants(ModulePass):
     """
 
     name = "kernel-hoist-invariants"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Move ops in every kernel for a CPU."""
-        facts = LaunchFacts(op)
-        for function, _ in tiled_for_cpu(op):
-            hoist_invariants(function, facts.of(function))
+        hoist_invariants(function, facts.ranges)
 
 
 def hoist_invariants(function: kernel.FuncOp, ranges: Ranges) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.effects import is_pure
+from ..analysis.effects import written_buffers
+from ..analysis.loops import Loop
 from ..counters import counter
-from .axes import Loop
-from .effects import written_buffers
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import tiled_for_gpu
 
 #: most loads whose results wait in registers
@@ -22,7 +19,7 @@ MOST = 4
 
 
 @dataclass(frozen=True)
-class KernelHoistLoads(ModulePass):
+class KernelHoistLoads(KernelPass, kernels=tiled_for_gpu):
     """Put loads that a loop does not wait for in front of it: they are on their way while it runs, not behind it.
 
     Level: kernel.
@@ -41,13 +38,10 @@ class KernelHoistLoads(ModulePass):
     """
 
     name = "kernel-hoist-loads"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Move loads in every kernel for a GPU."""
-        for function, _ in tiled_for_gpu(op):
-            hoist_loads(function.body.block)
+        hoist_loads(function.body.block)
 
 
 def hoist_loads(block: Block) -> None:

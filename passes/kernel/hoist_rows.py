@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import Float32Type, Float64Type, ModuleOp
+from xdsl.dialects.builtin import Float32Type, Float64Type
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.effects import is_pure
 from ...dialects.sym import MapAttr, Ranges, SymAttr, as_expr, bounds, symbol
+from ..analysis.effects import written_buffers
+from ..analysis.loops import Loop, flat_vector_loops, fresh_axis, kernel_names, substitute_axes
+from ..analysis.nests import work_of_op
+from ..analysis.sizes import Sizes
 from ..counters import counter
-from .axes import Loop, flat_vector_loops, fresh_axis, kernel_names, substitute_axes
-from .cost import Sizes, work_of_op
-from .effects import written_buffers
-from .launch_facts import LaunchFacts
-from .launches import LaunchSizes
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import tiled_for_cpu
 from .simplify_block import remove_dead
 from .transforms import set_mapping
@@ -32,7 +29,7 @@ ROWS = 16
 
 
 @dataclass(frozen=True)
-class KernelHoistRows(ModulePass):
+class KernelHoistRows(KernelPass, kernels=tiled_for_cpu):
     """Compute what is the same in every row once, into a local buffer in front of all rows, if it is dear.
 
     Level: kernel.
@@ -55,15 +52,10 @@ class KernelHoistRows(ModulePass):
     """
 
     name = "kernel-hoist-rows"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Move work in every kernel for a CPU."""
-        facts, sizes = LaunchFacts(op), LaunchSizes(op)
-        for function, target in tiled_for_cpu(op):
-            estimates = sizes.of(function)
-            hoist_rows(function, target.l2_bytes // 8, estimates, facts.of(function))
+        hoist_rows(function, facts.target.l2_bytes // 8, facts.sizes, facts.ranges)
 
 
 def hoist_rows(function: kernel.FuncOp, most_bytes: int, sizes: Sizes, ranges: Ranges) -> None:

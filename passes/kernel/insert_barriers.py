@@ -5,23 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
-from .axes import Loop, is_loop, loops_in, ops_in
-from .effects import effects_of
-from .launch_facts import LaunchFacts
+from ..analysis.effects import effects_of
+from ..analysis.loops import Loop, is_loop, loops_in, ops_in
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import all_for_gpu
 from .tiles import is_grid, is_persistent, is_tiled
 from .transforms import reduction_chain
 
 
 @dataclass(frozen=True)
-class KernelInsertBarriers(ModulePass):
+class KernelInsertBarriers(KernelPass, kernels=all_for_gpu):
     """Insert barriers where a thread of a GPU's program may read what another one stored (synchronisation).
 
     Level: kernel.
@@ -40,14 +37,12 @@ class KernelInsertBarriers(ModulePass):
     """
 
     name = "kernel-insert-barriers"
-    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Insert barriers in every kernel for a GPU."""
-        facts = LaunchFacts(op)
-        for function, _ in all_for_gpu(op):
-            if _may_need_barriers(function):
-                _Barriers(facts.of(function)).block(function.body.block)
+        if _may_need_barriers(function):
+            _Barriers(facts.ranges).block(function.body.block)
 
 
 def _may_need_barriers(function: kernel.FuncOp) -> bool:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects.arith import CmpiOp, SelectOp
-from xdsl.dialects.builtin import ModuleOp, i64
+from xdsl.dialects.builtin import i64
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Expr, MapAttr, SymAttr, as_expr, symbol
+from ..analysis.effects import is_plain_store
+from ..analysis.loops import is_loop, named_in_bounds, substitute_axes
 from ..counters import counter
-from .axes import is_loop, named_in_bounds, substitute_axes
-from .effects import is_plain_store
 from .gpu_legality import flat_nests
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_for_gpu
 from .transforms import set_range
 
@@ -26,17 +24,18 @@ LEAST, MOST = 3, 4
 
 
 @dataclass(frozen=True)
-class KernelInterleaveLanes(ModulePass):
+class KernelInterleaveLanes(KernelPass, kernels=free_for_gpu):
     """Give each place that a GPU kernel stores a lane, where one iteration stores several side by side (vectorisation).
 
     Level: kernel.
 
     Precondition: in front of `kernel-map`; kernels that are tiled, or are not for a GPU, stay as they are.
-    Guarantee: where all stores of a nest that programs share out are of three or four places side by side for each
-    value of an axis, the axis is so many times as long, and an iteration stores one place of each buffer. Lanes over
-    `i` store every other place of `y[2*i]` and `y[2*i + 1]`, twice. Over `j = 2*i + k` lane `j` stores `y[j]`, which is
-    of the one or the other kind: all are computed, for arithmetic costs less than memory that is touched in pieces. Two
-    places are stored as one word, and stay.
+    Guarantee: if each iteration of an axis of a nest that programs share out stores three or four places side by
+    side, in every buffer that it stores to, then the axis is three or four times as long, and an iteration stores
+    one place of each buffer. Lanes over `i` that store `y[3*i]`, `y[3*i + 1]` and `y[3*i + 2]` touch each line of
+    memory three times. Lanes over `j = 3*i + k` store `y[j]` and touch it once. Each lane computes the values of
+    all three places and selects one, because arithmetic costs less than memory that is touched in pieces. Two
+    places are stored as one word, so such nests stay as they are.
 
         kernel.for i0 in 0 to 32 { ... kernel.store %a, %y[3*i0] ... %y[3*i0 + 1] ... %y[3*i0 + 2] }
     becomes
@@ -44,16 +43,13 @@ class KernelInterleaveLanes(ModulePass):
     """
 
     name = "kernel-interleave-lanes"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Interleave lanes of every kernel that will be for a GPU."""
-        for function, _ in free_for_gpu(op):
-            for chain in flat_nests(function, lambda chain: _interleavable(chain) is not None):
-                found = _interleavable(chain)
-                if found is not None and counter(self.name):
-                    _interleave(chain[-1].body.block, *found)
+        for chain in flat_nests(function, lambda chain: _interleavable(chain) is not None):
+            found = _interleavable(chain)
+            if found is not None and counter(self.name):
+                _interleave(chain[-1].body.block, *found)
 
 
 def _interleavable(chain: Sequence[kernel.ForOp]) -> tuple[kernel.ForOp, list[list[kernel.StoreOp]]] | None:

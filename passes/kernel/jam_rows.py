@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.sym import ONE, ZERO, as_expr, symbol
 from ...machines import CpuTarget
+from ..analysis.loops import substitute_axes
 from ..counters import counter
 from ..remarks import remark
-from .axes import substitute_axes
-from .launches import LaunchSizes
+from .kernel_pass import KernelFacts, KernelPass
 from .products import ProductNest, product_nests
 from .scheduled import is_mapped, untiled_for_cpu
 from .transforms import range_of, set_mapping, set_range
@@ -28,7 +25,7 @@ BLOCK = 512
 
 
 @dataclass(frozen=True)
-class KernelJamRows(ModulePass):
+class KernelJamRows(KernelPass, kernels=untiled_for_cpu):
     """Compute several rows of a product at once on a CPU, so that what they share is loaded once (unroll and jam).
 
     Level: kernel.
@@ -51,32 +48,28 @@ class KernelJamRows(ModulePass):
     """
 
     name = "kernel-jam-rows"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
     loop_products: bool = False
     rows: int = 4
     """Rows of one iteration. Operations a nanosecond of float32 on one core with AVX2, the library, one row and four:
     128x128x128 69, 34, 42; 256x256x256 56, 25, 40; with the second matrix transposed 69, 29, 34 and 52, 23, 34."""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Jam every kernel for the CPU that is a product."""
         if not self.loop_products or self.rows < 2:
             return
-        all_sizes = LaunchSizes(op)
-        for function, target in untiled_for_cpu(op):
-            if is_mapped(function) or not any(isinstance(inner, kernel.ReduceOp) for inner in function.walk()):
-                continue
-            nests = product_nests(function, all_sizes.of(function))
-            if isinstance(nests, str):
-                remark("missed", self.name, function, f"rows are computed one by one: {nests}")
-                continue
-            for nest in nests:
-                if counter(self.name):
-                    along_depth = _lies_along_depth(nest)
-                    sums = _jam(nest, self.rows)
-                    if along_depth and target.vector_bytes:
-                        _put_lanes_along_depth(nest, sums, target)
-                    remark("passed", self.name, function, f"{self.rows} rows at once")
+        if is_mapped(function) or not any(isinstance(inner, kernel.ReduceOp) for inner in function.walk()):
+            return
+        nests = product_nests(function, facts.sizes)
+        if isinstance(nests, str):
+            remark("missed", self.name, function, f"rows are computed one by one: {nests}")
+            return
+        for nest in nests:
+            if counter(self.name):
+                along_depth = _lies_along_depth(nest)
+                sums = _jam(nest, self.rows)
+                if along_depth and facts.target.vector_bytes:
+                    _put_lanes_along_depth(nest, sums, facts.target)
+                remark("passed", self.name, function, f"{self.rows} rows at once")
 
 
 def _lies_along_depth(nest: ProductNest) -> bool:

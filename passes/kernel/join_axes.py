@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO
+from ..analysis.loops import Loop, kernel_names, substitute_axes
 from ..counters import counter
-from .axes import Loop, kernel_names, substitute_axes
 from .gpu_blocks import TOLERATED_WASTE, GpuBlocks, power_above, tile_along, waste
 from .gpu_legality import is_innermost
 from .gpu_nest import GpuNest
-from .launches import LaunchSizes
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_for_gpu
 from .spread import has_programs
 from .tiles import extent_of, is_grid
@@ -26,7 +22,7 @@ from .transforms import join_reductions, linearise, perfect_chain, range_of, reb
 
 
 @dataclass(frozen=True)
-class KernelJoinAxes(ModulePass):
+class KernelJoinAxes(KernelPass, kernels=free_for_gpu):
     """Join axes of a GPU kernel that fill no tile one by one: one loop over all their iterations (loop collapsing).
 
     Level: kernel.
@@ -45,25 +41,22 @@ class KernelJoinAxes(ModulePass):
     """
 
     name = "kernel-join-axes"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
     elements: int = GpuBlocks.elements
     longest_row: int = GpuBlocks.longest_row
     step: int = GpuBlocks.step
     least_per_thread: int = GpuBlocks.least_per_thread
     edge_bytes: int = GpuBlocks.edge_bytes
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Join axes in every kernel that will be for a GPU."""
-        blocks, sizes = GpuBlocks.of(self), LaunchSizes(op)
-        for function, target in free_for_gpu(op):
-            if not has_programs(function):
-                continue
-            for loop in [each for each in function.body.block.ops if isinstance(each, Loop)]:
-                if isinstance(loop, kernel.ForOp) and is_grid(loop):
-                    _join_in_programs(GpuNest(function, loop, target, sizes.of(function), blocks))
-                else:
-                    _join_rows(function, loop, blocks)
+        blocks = GpuBlocks.of(self)
+        if not has_programs(function):
+            return
+        for loop in [each for each in function.body.block.ops if isinstance(each, Loop)]:
+            if isinstance(loop, kernel.ForOp) and is_grid(loop):
+                _join_in_programs(GpuNest(function, loop, facts.target, facts.sizes, blocks))
+            else:
+                _join_rows(function, loop, blocks)
 
 
 def _join_in_programs(nest: GpuNest) -> None:

@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.effects import Effect, effect_of
 from ...dialects.machine import targets_of
-from ...dialects.sym import Expr, MapAttr
 from ...machines import GpuTarget
-from ..common.functions import kernels_of
+from ..analysis.effects import written_buffers
+from ..analysis.launches import on_cpu, passed_sizes, written_by
+from ..analysis.lifetimes import Lifetimes, is_tensor
+from ..analysis.loops import kernel_names
+from ..analysis.sizes import Sizes
 from ..counters import counter
-from ..host.lifetimes import Lifetimes, is_tensor
 from ..remarks import remark
-from .axes import kernel_names
 from .columns_beside_rows import lay_columns_beside_rows
-from .cost import Sizes
-from .effects import written_buffers
 from .gpu_blocks import GpuBlocks
-from .launches import hinted_sizes, on_cpu, passed_sizes, written_by
-from .locations import merged
 from .merge_loops import merge_loops
-from .one_launch import common_arguments, erase_unlaunched, free_name, used_and_written
+from .one_launch import JointKernels, Launch, used_and_written
 from .pinned import has_pinned
 from .rows_and_columns import Columns, bytes_of_row, columns_of, rows_of, shared_buffers
 from .simplify_block import BlockSimplifier, remove_dead
@@ -76,28 +74,20 @@ class KernelJoinColumns(ModulePass):
         target = targets_of(op).main
         if not isinstance(target, GpuTarget):
             return
-        joiner = _Joiner(op, target)
+        joint = JointKernels(op)
+        joiner = _Joiner(joint, target)
         for function in op.body.block.ops:
             if isinstance(function, host.FuncOp):
                 joiner.run(function)
-        erase_unlaunched(op, joiner.replaced)
-        drop_unread_results(op, joiner.made.values())
+        for made in joint.made.values():
+            _clean(made, target)
+        joint.erase_unlaunched()
+        drop_unread_results(op, joint.made.values())
 
 
-@dataclass(frozen=True, eq=False)
-class _Launch:
-    """A launch, its kernel, and the memory that it uses and writes."""
-
-    op: host.LaunchOp
-    function: kernel.FuncOp
-    used: frozenset[SSAValue]
-    written: frozenset[SSAValue]
+@dataclass(eq=False)
+class _Launch(Launch):
     sizes: Sizes
-
-    @property
-    def symbols(self) -> dict[str, Expr]:
-        """What it passes for each symbol."""
-        return {s.data: value for s, value in zip(self.function.symbols, self.op.symbols.data, strict=True)}
 
     def argument_of(self, value: SSAValue, type_: Attribute) -> SSAValue | None:
         """The kernel's buffer for a value of the program, seen as a type."""
@@ -108,27 +98,24 @@ class _Launch:
 class _Joiner:
     """Joins the launches of the functions of one module."""
 
-    def __init__(self, module: ModuleOp, target: GpuTarget) -> None:
-        self.module, self.target = module, target
-        self.kernels = kernels_of(module)
-        free = [function for function in self.kernels.values() if not has_pinned(function)]
+    def __init__(self, joint: JointKernels, target: GpuTarget) -> None:
+        self.joint, self.target = joint, target
+        free = [function for function in joint.kernels.values() if not has_pinned(function)]
         self.rows: dict[kernel.FuncOp | None, kernel.ForOp | None] = {f: rows_of(f) for f in free}
         self.columns: dict[kernel.FuncOp | None, Columns | None] = {f: columns_of(f) for f in free}
-        self.made: dict[tuple[object, ...], kernel.FuncOp] = {}
-        self.replaced: set[kernel.FuncOp] = set()
 
     def run(self, function: host.FuncOp) -> None:
         """Look at every launch over rows, in order."""
         if not any(self.rows.values()) or not any(self.columns.values()):
             return
-        block, sizes = function.body.block, hinted_sizes(function)
+        block, sizes = function.body.block, Sizes.of_function(function)
         for op in list(block.ops):
             if isinstance(op, host.LaunchOp) and self.rows.get(self._kernel(op)) is not None:
                 lifetimes = Lifetimes(block)
                 self._join(block, self._launch(op, lifetimes, sizes), lifetimes, sizes)
 
     def _kernel(self, op: host.LaunchOp) -> kernel.FuncOp | None:
-        return self.kernels.get(op.kernel.root_reference.data)
+        return self.joint.kernels.get(op.kernel.root_reference.data)
 
     def _launch(self, op: host.LaunchOp, lifetimes: Lifetimes, sizes: Sizes) -> _Launch:
         function = self._kernel(op)
@@ -199,47 +186,19 @@ class _Joiner:
         for op in _needed_from_behind(ops, lifetimes) or ():
             op.detach()
             block.insert_op_before(op, ops[0])
-        arguments, places = common_arguments((each.op, each.function) for each in launches)
-        symbols = {name: value for each in launches for name, value in each.symbols.items()}
-        key = (*(each.function for each in launches), *places, *symbols)
-        function = self.made.get(key)
-        if function is None:
-            function = self.made[key] = self._kernel_of(launches, places, [t for _, t in arguments], list(symbols))
-        location = merged(op.location for op in ops)
-        buffers = [value for value, _ in arguments]
-        new = host.LaunchOp.of(function.sym_name.data, buffers, MapAttr.of(*symbols.values()), location)
+        new = self.joint.launch(launches, "_and_columns", partial(self._fill, launches))
         block.insert_op_before(new, ops[0])
         for op in ops:
             block.erase_op(op)
 
-    def _kernel_of(
-        self,
-        launches: Sequence[_Launch],
-        places: Sequence[Sequence[int]],
-        types: Sequence[Attribute],
-        symbols: list[str],
-    ) -> kernel.FuncOp:
-        """The kernel that does what those of some launches do, the first of them over rows."""
+    def _fill(self, launches: Sequence[_Launch], block: Block, maps: Sequence[dict[SSAValue, SSAValue]]) -> list[str]:
+        """Put what the kernels of some launches do into a block, the first of them over rows."""
         functions = [each.function for each in launches]
-        block = Block(arg_types=types)
-        maps: list[dict[SSAValue, SSAValue]] = []
-        for function, place in zip(functions, places, strict=True):
-            maps.append({a: block.args[p] for a, p in zip(function.body.block.args, place, strict=True)})
-            for argument, new in maps[-1].items():
-                new.name_hint = new.name_hint or argument.name_hint
         rows = self.rows[functions[0]]
         assert rows is not None
         columns = [(c, m) for f, m in zip(functions[1:], maps[1:], strict=True) if (c := self.columns[f]) is not None]
         lay_columns_beside_rows(block, rows, maps[0], columns, set[str]().union(*map(kernel_names, functions)))
-        block.add_op(kernel.YieldOp.create())
-        location = merged(f.location for f in functions)
-        name = free_name(f"{functions[0].sym_name.data}_and_columns", self.kernels)
-        result = kernel.FuncOp.of(name, symbols, Region(block), location=location)
-        _clean(result, self.target)
-        self.module.body.block.insert_op_before(result, functions[0])
-        self.kernels[result.sym_name.data] = result
-        self.replaced.update(functions)
-        return result
+        return []
 
     def may_meet(self, launches: Sequence[_Launch], lifetimes: Lifetimes) -> bool:
         """Whether all launches may move up to the first of them, with the allocations that they need."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO
-from .cost import Access
+from ..analysis.nests import Access
 
 
 def hides_order(tiles: Mapping[kernel.ForOp, int], accesses: Sequence[Access]) -> bool:

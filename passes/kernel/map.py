@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import UnitAttr
 
 from ...dialects import kernel
 from ...machines import CpuTarget, GpuTarget
+from ..analysis.dependences import keeps_apart
+from ..analysis.effects import meeting_stores
+from ..analysis.loops import loops_in, named_in_bounds
+from ..analysis.sizes import Sizes
 from ..counters import counter
-from .axes import loops_in, named_in_bounds
-from .cost import Sizes
 from .gpu_blocks import GpuBlocks, columns_side_by_side
 from .gpu_legality import independent_nests, is_serial
 from .gpu_nest import GpuNest
-from .launches import LaunchSizes
-from .meeting import keeps_apart, meeting_stores
+from .kernel_pass import KernelFacts, KernelPass
 from .pinned import is_pinned
 from .scheduled import untiled
 from .transforms import perfect_chain, permute_loops, set_mapping
 
 
 @dataclass(frozen=True)
-class KernelMap(ModulePass):
+class KernelMap(KernelPass, kernels=untiled):
     """Say which iterations run at once: on processors of a GPU, or in threads of a CPU (mapping).
 
     Level: kernel.
@@ -46,19 +44,15 @@ class KernelMap(ModulePass):
     """
 
     name = "kernel-map"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Map every kernel that is not tiled yet."""
-        sizes = LaunchSizes(op)
-        for function, target in untiled(op):
-            nests = [nest for nest in function.body.block.ops if isinstance(nest, kernel.ForOp)]
-            if isinstance(target, CpuTarget):
-                for nest in filter(_unmapped, nests if target.cores > 1 else ()):
-                    _spread_over_threads(nest)
-            elif isinstance(target, GpuTarget) and nests and not is_serial(function):
-                _spread_over_programs(function, nests, target, sizes.of(function))
+        nests = [nest for nest in function.body.block.ops if isinstance(nest, kernel.ForOp)]
+        if isinstance(facts.target, CpuTarget):
+            for nest in filter(_unmapped, nests if facts.target.cores > 1 else ()):
+                _spread_over_threads(nest)
+        elif isinstance(facts.target, GpuTarget) and nests and not is_serial(function):
+            _spread_over_programs(function, nests, facts.target, facts.sizes)
 
 
 def _unmapped(nest: kernel.ForOp) -> bool:

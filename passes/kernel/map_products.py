@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.effects import has_side_effect
 from ...dialects.scalar import NarrowOp, WidenOp
 from ...machines import GpuTarget
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..remarks import remark
-from .cost import Sizes
-from .launches import LaunchSizes
+from .kernel_pass import KernelFacts, KernelPass
 from .products import ProductNest, ProductTile, product_nests, product_tile
 from .scheduled import is_mapped, untiled_for_gpu
 from .transforms import range_of, set_mapping, set_range
 
 
 @dataclass(frozen=True)
-class KernelMapProducts(ModulePass):
+class KernelMapProducts(KernelPass, kernels=untiled_for_gpu):
     """Map sums of products onto matrix units: tiles of rows and columns, and steps along the depth (tensorization).
 
     Level: kernel.
@@ -50,8 +47,6 @@ class KernelMapProducts(ModulePass):
     """
 
     name = "kernel-map-products"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
     loop_products: bool = False
     tile_rows: int = 0
     tile_columns: int = 0
@@ -60,23 +55,21 @@ class KernelMapProducts(ModulePass):
     warps: int = 0
     swizzle: int = 8
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Map every kernel that is a product, and is not tiled yet."""
         if not self.loop_products:
             return
-        all_sizes = LaunchSizes(op)
-        for function, target in untiled_for_gpu(op):
-            if is_mapped(function) or not any(isinstance(inner, kernel.ReduceOp) for inner in function.walk()):
-                continue
-            sizes = all_sizes.of(function)
-            nests = product_nests(function, sizes)
-            if not isinstance(nests, str):
-                lacking = [nest.element for nest in nests if not _has_units(target, nest.element)]
-                nests = f"the target has no matrix units for {lacking[0]}" if lacking else nests
-            if isinstance(nests, str):
-                remark("missed", self.name, function, f"not on matrix units: {nests}")
-            elif counter(self.name):
-                self._map(function, nests, sizes, target)
+        if is_mapped(function) or not any(isinstance(inner, kernel.ReduceOp) for inner in function.walk()):
+            return
+        sizes = facts.sizes
+        nests = product_nests(function, sizes)
+        if not isinstance(nests, str):
+            lacking = [nest.element for nest in nests if not _has_units(facts.target, nest.element)]
+            nests = f"the target has no matrix units for {lacking[0]}" if lacking else nests
+        if isinstance(nests, str):
+            remark("missed", self.name, function, f"not on matrix units: {nests}")
+        elif counter(self.name):
+            self._map(function, nests, sizes, facts.target)
 
     def _map(self, function: kernel.FuncOp, nests: Sequence[ProductNest], sizes: Sizes, target: GpuTarget) -> None:
         """Write a schedule into a kernel; all nests have warps and stages in common."""

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.machine import targets_of
-from ...dialects.sym import Expr, MapAttr, SymAttr, const
+from ...dialects.sym import Expr, SymAttr, const
 from ...machines import GpuTarget, Target, in_host_memory
-from ..common.functions import kernels_of
-from ..common.kept import is_kept_call
+from ..analysis.kept import is_kept_call
+from ..analysis.launches import device_of, on_cpu, passed_sizes
+from ..analysis.lifetimes import Lifetimes, type_of
+from ..analysis.loops import kernel_names
+from ..analysis.nests import work_of_block
+from ..analysis.sizes import Sizes
+from ..analysis.tensor_bytes import bytes_of
 from ..counters import counter
-from ..host.lifetimes import Lifetimes, type_of
-from ..host.sizes import bytes_of
 from ..remarks import remark
-from .axes import kernel_names
 from .beside import bytes_of_block, lay_beside, may_stand_beside, reduces
-from .cost import Sizes, work_of_block
-from .launches import device_of, hinted_sizes, on_cpu, passed_sizes
-from .locations import merged
-from .one_launch import common_arguments, erase_unlaunched, free_name, used_and_written
+from .one_launch import JointKernels, Launch, used_and_written
 from .products import product_nests
 
 _OPEN = 8
@@ -46,7 +46,7 @@ class KernelMergeLaunches(ModulePass):
     allocations. One that may raise an error stays on the CPU; on a GPU nothing waits for errors.
 
     Only launches are merged for which calling the kernel costs more than what it does: on the CPU those of less than
-    `small` work (`passes/kernel/cost.py`), on a GPU those that move fewer bytes than its memory does while a
+    `small` work (`passes/analysis/nests.py`), on a GPU those that move fewer bytes than its memory does while a
     kernel is launched. So the step of an optimizer is one launch for its many small parameters, and one for each large
     one. Merged launches that are alike share their kernel. At most `max_launches` become one, with at most
     `max_arguments` buffers and symbols; on a GPU `gpu_launches` and `gpu_arguments`, which torch's launchers take.
@@ -76,32 +76,21 @@ class KernelMergeLaunches(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Merge the launches of every host function, and drop kernels that are launched no more."""
-        kernels = kernels_of(op)
-        merger = _Merger(self, op, kernels, targets_of(op).main)
+        joint = JointKernels(op)
+        merger = _Merger(self, joint, targets_of(op).main)
         for function in op.body.block.ops:
             if isinstance(function, host.FuncOp):
                 merger.run(function)
-        erase_unlaunched(op, merger.replaced)
+        joint.erase_unlaunched()
 
 
 @dataclass(eq=False)
-class _Launch:
-    """A launch and the memory that it uses and writes."""
-
-    op: host.LaunchOp
-    function: kernel.FuncOp
-    used: frozenset[SSAValue]
-    written: frozenset[SSAValue]
+class _Launch(Launch):
     dying: int
     """Bytes of memory that nothing behind it uses, and that the program frees then."""
     kind: tuple[str, bool, bool]
     """What launches that become one have in common: the device, on a GPU whether they reduce, and whether they are
     products for matrix units."""
-
-    @property
-    def symbols(self) -> dict[str, Expr]:
-        """What it passes for each symbol."""
-        return {s.data: value for s, value in zip(self.function.symbols, self.op.symbols.data, strict=True)}
 
 
 @dataclass(eq=False)
@@ -171,24 +160,18 @@ class _Bundle:
 class _Merger:
     """Merges the launches of the functions of one module."""
 
-    def __init__(
-        self, options: KernelMergeLaunches, module: ModuleOp, kernels: dict[str, kernel.FuncOp], target: Target
-    ) -> None:
+    def __init__(self, options: KernelMergeLaunches, joint: JointKernels, target: Target) -> None:
         self.options = options
         self.target = target
-        self.module = module
-        self.kernels = kernels
-        self.made: dict[tuple[object, ...], kernel.FuncOp] = {}
-        """Merged kernels by what they are made of."""
+        self.joint = joint
         self.kept: frozenset[SSAValue] = frozenset()
         """Arguments of the function at hand that its caller keeps, and results that are kept from call to call."""
-        self.replaced: set[kernel.FuncOp] = set()
 
     def run(self, function: host.FuncOp) -> None:
         """Visit the ops of a function in order."""
         block = function.body.block
         lifetimes = Lifetimes(block)
-        sizes = hinted_sizes(function)
+        sizes = Sizes.of_function(function)
         kept = (value for op in block.ops if is_kept_call(op) for value in op.results)
         self.kept = frozenset((*block.args, *kept)).difference(function.given_arguments)
         open_: list[_Bundle] = []
@@ -232,7 +215,7 @@ class _Merger:
 
     def _launch(self, op: host.LaunchOp, lifetimes: Lifetimes, sizes: Sizes) -> _Launch | None:
         """What a launch does; None for one that may raise an error, or whose kernel is not here."""
-        function = self.kernels.get(op.kernel.root_reference.data)
+        function = self.joint.kernels.get(op.kernel.root_reference.data)
         if function is None or function.target is not None or (function.errors is not None and on_cpu(op)):
             return None
         used, written = used_and_written(op, function, lifetimes)
@@ -280,51 +263,31 @@ class _Merger:
     def _merge(self, block: Block, bundle: _Bundle) -> None:
         """Put one launch in the place of one of them, and allocations that come later in front of it."""
         ops = [launch.op for launch in bundle.launches]
-        arguments, places = common_arguments((launch.op, launch.function) for launch in bundle.launches)
-        key = (*(launch.function for launch in bundle.launches), *places, *bundle.symbols)
-        function = self.made.get(key)
-        if function is None:
-            function = self._kernel(bundle, places, [type_ for _, type_ in arguments])
-            self.made[key] = function
-        symbols = MapAttr.of(*bundle.symbols.values())
-        location = merged(op.location for op in ops)
-        new = host.LaunchOp.of(function.sym_name.data, [value for value, _ in arguments], symbols, location)
+        new = self.joint.launch(bundle.launches, f"_and_{len(ops) - 1}_more", partial(_fill, bundle))
         remark("passed", KernelMergeLaunches.name, ops[-1], f"{len(ops)} launches are one")
         assert bundle.place is not None
         block.insert_op_before(new, bundle.place)
-        for op in _behind(new, [value.owner for value, _ in arguments]):
+        for op in _behind(new, [value.owner for value in new.buffers]):
             op.detach()
             block.insert_op_before(op, new)
         for op in ops:
             block.erase_op(op)
 
-    def _kernel(self, bundle: _Bundle, places: Sequence[Sequence[int]], types: Sequence[Attribute]) -> kernel.FuncOp:
-        """The kernel that does what those of a bundle do, one behind the other."""
-        functions = [launch.function for launch in bundle.launches]
-        taken = set[str]().union(*map(kernel_names, functions))
-        block = Block(arg_types=types)
-        errors: dict[str, int] = {}
-        for function, place in zip(functions, places, strict=True):
-            old = function.body.block
-            values: dict[SSAValue, SSAValue] = {}
-            for argument, position in zip(old.args, place, strict=True):
-                values[argument] = new = block.args[position]
-                new.name_hint = new.name_hint or argument.name_hint
-            if bundle.is_on_cpu:
-                for op in list(old.ops)[:-1]:
-                    block.add_op(op.clone(values))
-                continue
-            last = block.last_op
-            lay_beside(function, block, values, taken)
-            _renumber_errors(block, last, function, errors)
-        block.add_op(kernel.YieldOp.create())
-        name = free_name(f"{functions[0].sym_name.data}_and_{len(functions) - 1}_more", self.kernels)
-        location = merged(function.location for function in functions)
-        result = kernel.FuncOp.of(name, list(bundle.symbols), Region(block), list(errors), location=location)
-        self.module.body.block.insert_op_before(result, functions[0])
-        self.kernels[result.sym_name.data] = result
-        self.replaced.update(functions)
-        return result
+
+def _fill(bundle: _Bundle, block: Block, maps: Sequence[dict[SSAValue, SSAValue]]) -> Iterable[str]:
+    """Put what the kernels of a bundle do into a block, one behind the other; the errors that they report."""
+    functions = [launch.function for launch in bundle.launches]
+    taken = set[str]().union(*map(kernel_names, functions))
+    errors: dict[str, int] = {}
+    for function, values in zip(functions, maps, strict=True):
+        if bundle.is_on_cpu:
+            for op in list(function.body.block.ops)[:-1]:
+                block.add_op(op.clone(values))
+            continue
+        last = block.last_op
+        lay_beside(function, block, values, taken)
+        _renumber_errors(block, last, function, errors)
+    return errors
 
 
 def _behind(place: Operation, owners: Iterable[Operation | Block]) -> list[Operation]:

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
-from ...dialects.machine import targets_of
 from ...machines import CpuTarget, Target
+from ..analysis.dependences import directions, same_iterations
+from ..analysis.effects import Effects, conflicts, effects_of, written_buffers
+from ..analysis.loops import Loop, fresh_axis, is_loop, kernel_names, nested_axes, rename_axes
+from ..analysis.nests import work_of_block
+from ..analysis.sizes import Sizes
+from ..common.locations import merged
 from ..counters import counter
-from .axes import Loop, fresh_axis, is_loop, kernel_names, nested_axes, rename_axes
-from .cost import Sizes, work_of_block
-from .dependences import directions
-from .effects import Effects, conflicts, effects_of, same_iterations, written_buffers
-from .locations import merged
+from .kernel_pass import KernelFacts, KernelPass
 from .pinned import is_pinned
 from .simplify_block import BlockSimplifier, remove_dead
 from .transforms import set_mapping
@@ -31,7 +29,7 @@ BESIDE_SCAN = 6.0
 
 
 @dataclass(frozen=True)
-class KernelMergeLoops(ModulePass):
+class KernelMergeLoops(KernelPass):
     """Merge loops of one block over the same range that touch a common buffer, or that a third one meets.
 
     Level: kernel.
@@ -59,15 +57,10 @@ class KernelMergeLoops(ModulePass):
     """
 
     name = "kernel-merge-loops"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Merge loops in every kernel."""
-        target = targets_of(op).main
-        for function in op.body.block.ops:
-            if isinstance(function, kernel.FuncOp):
-                merge_loops(function, target)
+        merge_loops(function, facts.target)
 
 
 def merge_loops(function: kernel.FuncOp, target: Target) -> None:

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, ModuleOp
+from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.sym import Ranges, symbol
+from ..analysis.effects import written_buffers
+from ..analysis.loops import loops_in
+from ..common.locations import merged
 from ..counters import counter
-from .axes import loops_in
-from .effects import written_buffers
-from .launch_facts import LaunchFacts
-from .locations import merged
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_tiled_for_gpu
 from .simplify_block import is_pure, remove_dead
 from .tiles import is_persistent, is_tiled
 
 
 @dataclass(frozen=True)
-class KernelOnlineSoftmax(ModulePass):
+class KernelOnlineSoftmax(KernelPass, kernels=free_tiled_for_gpu):
     """Take a maximum and the sum of exponentials relative to it in one pass over a row instead of two.
 
     Level: kernel.
@@ -45,14 +42,10 @@ class KernelOnlineSoftmax(ModulePass):
     """
 
     name = "kernel-online-softmax"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Join reductions in every kernel for a GPU."""
-        facts = LaunchFacts(op)
-        for function, _ in free_tiled_for_gpu(op):
-            join_max_and_sum(function, facts.of(function))
+        join_max_and_sum(function, facts.ranges)
 
 
 def join_max_and_sum(function: kernel.FuncOp, ranges: Ranges) -> None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.access import string_attr
 from ...dialects.sym import Expr
+from ..analysis.effects import is_plain_store
+from ..analysis.loops import loops_around
 from ..counters import counter
-from .axes import loops_around
-from .effects import is_plain_store
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import all_for_gpu
 from .tiles import is_tiled
 
@@ -26,7 +23,7 @@ Pairs = Mapping[Operation, tuple[Access, Access]]
 
 
 @dataclass(frozen=True)
-class KernelPairAccesses(ModulePass):
+class KernelPairAccesses(KernelPass, kernels=all_for_gpu):
     """Access two neighbours in memory as one, where lanes of a GPU go by two (vectorisation of memory accesses).
 
     Level: kernel.
@@ -42,15 +39,12 @@ class KernelPairAccesses(ModulePass):
     """
 
     name = "kernel-pair-accesses"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Pair accesses in every kernel for a GPU."""
-        for function, _ in all_for_gpu(op):
-            for low, high in dict.fromkeys(_pairs_of(function).values()):
-                if low.half is None and high.half is None and counter(self.name):
-                    low.properties["half"], high.properties["half"] = map(string_attr, kernel.HALVES)
+        for low, high in dict.fromkeys(_pairs_of(function).values()):
+            if low.half is None and high.half is None and counter(self.name):
+                low.properties["half"], high.properties["half"] = map(string_attr, kernel.HALVES)
 
 
 def _pairs_of(function: kernel.FuncOp) -> Pairs:

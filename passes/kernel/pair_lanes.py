@@ -4,37 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, as_expr, symbol
+from ..analysis.effects import is_plain_store, written_buffers
+from ..analysis.loops import is_loop, named_in_bounds, substitute_axes
+from ..analysis.nests import is_unit
 from ..counters import counter
-from .axes import is_loop, named_in_bounds, substitute_axes
-from .cost import is_unit
-from .effects import is_plain_store, written_buffers
 from .gpu_legality import flat_nests
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_for_gpu
 from .simplify_block import BlockSimplifier, remove_dead
 from .transforms import append_body, set_range
 
 
 @dataclass(frozen=True)
-class KernelPairLanes(ModulePass):
+class KernelPairLanes(KernelPass, kernels=free_for_gpu):
     """Let a lane of a GPU compute two neighbours, where both read the same (thread coarsening).
 
     Level: kernel.
 
     Precondition: in front of `kernel-map`; kernels that are tiled, or are not for a GPU, stay as they are.
-    Guarantee: where the stores of a nest that programs share out are of neighbours along an axis, and neighbours read
-    neighbours or, one load at least, one place, the axis is half as long, and an iteration does what two did. Twice as
-    many pixels, each next to its copy, are `y[i] = x[i floordiv 2]`: lane i reads what lane i + 1 reads, so that no
-    instruction loads neighbours. Over half as many lanes each reads an element of its own, and what it stores is a pair
-    in memory.
+    Guarantee: an axis of a nest that programs share out is half as long, and an iteration does what two did, if all
+    stores are of neighbours along the axis, if loads are of neighbours or of one place for both, and if one load at
+    least is of one place for both. An image of twice the width, `y[i] = x[i floordiv 2]`, is such a nest. There
+    lanes 2i and 2i + 1 read one element, so that no instruction loads neighbours. With half as many lanes each lane
+    reads an element of its own and stores two neighbours.
 
         kernel.for i0 in 0 to 128 { %v = kernel.load %x[i0 floordiv 2]  kernel.store %v, %y[i0] }
     becomes
@@ -42,18 +39,15 @@ class KernelPairLanes(ModulePass):
     """
 
     name = "kernel-pair-lanes"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Pair lanes of every kernel that will be for a GPU."""
-        for function, _ in free_for_gpu(op):
-            for chain in flat_nests(function, lambda chain: _pairable(chain) is not None):
-                loop, body = _pairable(chain), chain[-1].body.block
-                if loop is not None and counter(self.name):
-                    _pair(loop, body)
-                    BlockSimplifier(written_buffers(function.body.block)).run(body)
-                    remove_dead(body)
+        for chain in flat_nests(function, lambda chain: _pairable(chain) is not None):
+            loop, body = _pairable(chain), chain[-1].body.block
+            if loop is not None and counter(self.name):
+                _pair(loop, body)
+                BlockSimplifier(written_buffers(function.body.block)).run(body)
+                remove_dead(body)
 
 
 def _pairable(chain: Sequence[kernel.ForOp]) -> kernel.ForOp | None:

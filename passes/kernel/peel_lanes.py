@@ -5,27 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import filterfalse, product
-from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects.arith import CmpiOp
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
-from ...dialects.sym import ZERO, Expr, Ranges, as_expr, prove_le, prove_lt, simplify, smax, smin, symbol
+from ...dialects.sym import Expr, Ranges, as_expr, simplify, smax, smin, symbol
+from ..analysis.launch_facts import ranges_of
+from ..analysis.loops import flat_vector_loops, loops_in
+from ..analysis.nests import widest_scalar
 from ..counters import counter
 from ..remarks import remark
-from .axes import flat_vector_loops, loops_in
-from .cost import widest_scalar
+from .conditions import difference_of, holds, split_at, take_condition
+from .kernel_pass import KernelFacts, KernelPass
 from .lane_indices import DIGITS, expr_of, has_atom, set_expr
-from .launch_facts import ranges_of
 from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
 from .simplify_block import remove_dead
-from .split_lanes import index_of, take_condition
-from .transforms import set_range
 
 #: bytes of the lanes that an end takes, or a few times as many: what a common SIMD register holds
 END_BYTES = 32
@@ -33,12 +29,10 @@ ENDS = (1, 2, 3, 4)
 CLAMPS = ("min", "max")
 #: most ops of a body that is there three times afterwards
 MOST_OPS = 2000
-#: `a < b`, `a <= b`, `a > b`, `a >= b` as `sign*(a - b) + offset < 0`: (sign, offset) by the number of the predicate
-_SIGNED = {2: (1, 0), 3: (1, -1), 4: (-1, 0), 5: (-1, -1)}
 
 
 @dataclass(frozen=True)
-class PeelLanes(ModulePass):
+class PeelLanes(KernelPass, kernels=tiled_for_cpu):
     """Run the ends of an axis of lanes by themselves, where the middle then needs no masks, choices or clamps.
 
     level:         kernel
@@ -64,17 +58,14 @@ class PeelLanes(ModulePass):
     """
 
     name = "kernel-peel-lanes"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Peel in every kernel that is scheduled for a CPU."""
-        for function, _ in tiled_for_cpu(op):
-            ranges = ranges_of(function)
-            for loop in filterfalse(is_pinned, flat_vector_loops(function)):
-                _peel(loop, _open_in(loop), max(END_BYTES // widest_scalar(loop), 1), ranges, self.name)
-            for loop in filterfalse(is_pinned, _rows(function)):
-                _peel(loop, _open_in(loop), 1, ranges, self.name)
+        ranges = ranges_of(function)
+        for loop in filterfalse(is_pinned, flat_vector_loops(function)):
+            _peel(loop, _open_in(loop), max(END_BYTES // widest_scalar(loop), 1), ranges, self.name)
+        for loop in filterfalse(is_pinned, _rows(function)):
+            _peel(loop, _open_in(loop), 1, ranges, self.name)
 
 
 @dataclass
@@ -117,17 +108,12 @@ def _peel(loop: kernel.ForOp, open_ops: list[Operation], lanes: int, ranges: Ran
             behind += (trips - before - behind) % lanes if behind and not fine else 0
             if trips - before - behind < max(before, behind, 2 * lanes):
                 continue
-        if not _decide(loop, open_ops, before, hi - lo - before - behind, ranges).complete:
+        if not _decide(loop, open_ops, lo + before, hi - lo - before - behind, ranges).complete:
             continue
         if counter(name):
             remark("passed", name, loop, "ends by themselves")
             _split(loop, before, behind, ranges)
         return
-
-
-def sign_of(op: CmpiOp) -> tuple[int, int]:
-    """(sign, offset) so that a comparison with a `difference_of` is `sign*difference + offset < 0`."""
-    return _SIGNED[op.predicate.value.data]
 
 
 def _gathers_at_ends(loop: kernel.ForOp, open_ops: list[Operation]) -> bool:
@@ -157,16 +143,9 @@ def _depends(op: Operation, axis: str) -> bool:
     return expr is not None and has_atom(expr, axis, CLAMPS)
 
 
-def difference_of(op: CmpiOp) -> Expr | None:
-    """Left minus right of an ordered comparison of indices; None for other comparisons."""
-    left, right = index_of(op.lhs), index_of(op.rhs)
-    known = op.predicate.value.data in _SIGNED and left is not None and right is not None
-    return left - right if known else None  # pyright: ignore[reportOperatorIssue]
-
-
-def _decide(loop: kernel.ForOp, open_ops: list[Operation], first: int, length: Expr, ranges: Ranges) -> Decided:
-    """What is known of ops at `length` points of an axis from its `first` one on."""
-    axis, start = loop.axis.data, loop.lo.data + first
+def _decide(loop: kernel.ForOp, open_ops: list[Operation], start: Expr, length: Expr, ranges: Ranges) -> Decided:
+    """What is known of ops at `length` points of an axis from `start` on."""
+    axis = loop.axis.data
     facts = Ranges.of_axes([(axis, length)], ranges)
     shifted, back = {axis: symbol(axis) + start}, {axis: symbol(axis) - start}
     decided = Decided()
@@ -175,7 +154,7 @@ def _decide(loop: kernel.ForOp, open_ops: list[Operation], first: int, length: E
         assert expr is not None
         simpler = simplify(expr.subs(shifted), facts)
         if isinstance(op, CmpiOp):
-            value = _holds(op, simpler, facts)
+            value = holds(op, simpler, facts)
             decided.complete &= value is not None
             if value is not None:
                 decided.conditions[op] = value
@@ -185,40 +164,25 @@ def _decide(loop: kernel.ForOp, open_ops: list[Operation], first: int, length: E
     return decided
 
 
-def _holds(op: CmpiOp, difference: Expr, facts: Ranges) -> bool | None:
-    """Whether a comparison holds at all points, or at none; None if neither is known."""
-    sign, offset = sign_of(op)
-    below = difference * sign + offset
-    if prove_lt(below, ZERO, facts):
-        return True
-    return False if prove_le(ZERO, below, facts) else None
-
-
 def _split(loop: kernel.ForOp, before: int, behind: int, ranges: Ranges) -> None:
     """Split a loop into its ends and the middle, in the order of the axis."""
-    axis, lo, hi = loop.axis.data, loop.lo.data, loop.hi.data
+    lo, hi = loop.lo.data, loop.hi.data
     start, end = lo + before, hi - behind
     if (hi - lo).as_int() is None:  # the ends may meet
         start = smin(start, hi) if before else lo
         end = smax(start, end) if behind else hi
-    block, length = loop.parent, hi - lo
-    assert block is not None
+    length = hi - lo
     # bounds, and what is known of the points: the least distance from the beginning, and how many there are at most
     known = length.as_int()
     last = (before, length - before) if known is None else (known - behind, as_expr(behind))
     parts = [
-        (lo, start, 0, as_expr(before)),
-        (start, end, before, length - before - behind),
-        (end, hi, *last),
+        ((lo, start), 0, as_expr(before)),
+        ((start, end), before, length - before - behind),
+        ((end, hi), *last),
     ]
-    for part_lo, part_hi, first, most in parts:
-        if part_lo is part_hi:
-            continue
-        part = loop.clone()
-        block.insert_op_before(part, loop)
-        _resolve(part, _decide(part, _open_in(part), first, most, ranges))
-        set_range(part, (axis, part_lo, part_hi))
-    block.erase_op(loop)
+    parts = [part for part in parts if part[0][0] is not part[0][1]]
+    for (_, first, most), part in zip(parts, split_at(loop, [bounds for bounds, *_ in parts]), strict=True):
+        _resolve(part, _decide(part, _open_in(part), lo + first, most, ranges))
 
 
 def _resolve(loop: kernel.ForOp, decided: Decided) -> None:

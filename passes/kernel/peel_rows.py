@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects.arith import CmpiOp
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Region
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Atom, Expr, Ranges, as_expr, bounds, simplify, smax, smin, symbol
+from ..analysis.launch_facts import ranges_of
+from ..analysis.loops import Loop, fresh_axis, kernel_names, loops_in, nested_axes
 from ..counters import counter
 from ..remarks import remark
-from .axes import Loop, fresh_axis, kernel_names, loops_in, nested_axes
+from .conditions import below_zero, difference_of, pieces, split_at, take_condition
+from .kernel_pass import KernelFacts, KernelPass
 from .lane_indices import atoms_on, expr_of, set_expr
-from .launch_facts import ranges_of
-from .peel_lanes import difference_of, ends, sign_of
+from .peel_lanes import ends
 from .scheduled import tiled_for_cpu
 from .simplify_block import remove_dead
-from .split_lanes import take_condition
-from .transforms import set_range
 
 #: most ops of a body that is there three times afterwards
 MOST_OPS = 700
@@ -35,7 +31,7 @@ ROW = "row"
 
 
 @dataclass(frozen=True)
-class PeelRows(ModulePass):
+class PeelRows(KernelPass, kernels=tiled_for_cpu):
     """Run the first and the last rows of lanes by themselves, where the middle then needs no masks.
 
     level:         kernel
@@ -56,20 +52,17 @@ class PeelRows(ModulePass):
     """
 
     name = "kernel-peel-rows"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Peel in every kernel that is scheduled for a CPU."""
-        for function, _ in tiled_for_cpu(op):
-            ranges, names = ranges_of(function), kernel_names(function)
-            loops = [loop for loop in loops_in(function.body.block) if isinstance(loop, kernel.ForOp)]
-            for loop in reversed(loops):  # inner ones first
-                rows = _rows_of(loop)
-                cut = _cut(rows, ranges) if rows is not None else None
-                if rows is not None and cut is not None and counter(self.name):
-                    remark("passed", self.name, loop, "first and last rows by themselves")
-                    _split(rows, cut, ranges, names)
+        ranges, names = ranges_of(function), kernel_names(function)
+        loops = [loop for loop in loops_in(function.body.block) if isinstance(loop, kernel.ForOp)]
+        for loop in reversed(loops):  # inner ones first
+            rows = _rows_of(loop)
+            cut = _cut(rows, ranges) if rows is not None else None
+            if rows is not None and cut is not None and counter(self.name):
+                remark("passed", self.name, loop, "first and last rows by themselves")
+                _split(rows, cut, ranges, names)
 
 
 @dataclass(frozen=True)
@@ -91,7 +84,7 @@ def _rows_of(loop: kernel.ForOp) -> _Rows | None:
     for count, op in enumerate(loop.walk()):
         if count > MOST_OPS:
             return None
-        difference = difference_of(op) if isinstance(op, CmpiOp) else None
+        difference = difference_of(op)
         if difference is not None and axis in difference.free_symbols:
             found.append(difference)
     remainders = {atom for difference in found for atom in atoms_on(difference, axis, ("mod",))}
@@ -137,7 +130,7 @@ def _conditions(loop: kernel.ForOp, row: Atom) -> Iterator[tuple[CmpiOp, Expr]]:
     """The comparisons in a loop that depend on the row and on no lane, and what they compare with zero."""
     lanes = {each.axis.data for region in loop.regions for each in loops_in(region.block) if _is_lanes(each)}
     for op in loop.walk():
-        difference = difference_of(op) if isinstance(op, CmpiOp) else None
+        difference = difference_of(op)
         if difference is not None and (row,) in difference.table and lanes.isdisjoint(difference.free_symbols):
             assert isinstance(op, CmpiOp)
             yield op, difference
@@ -153,8 +146,7 @@ def _value(op: CmpiOp, difference: Expr, row: Atom, stretch: tuple[int, int], fa
     """The value of a comparison in a stretch of rows; None where it has several, or that is not known."""
     start, end = stretch
     facts = Ranges.of_axes([(ROW, as_expr(end - start))], facts)
-    sign, offset = sign_of(op)
-    low, high = bounds(_replaced(difference, row, symbol(ROW) + start) * sign + offset, facts)
+    low, high = bounds(below_zero(op, _replaced(difference, row, symbol(ROW) + start)), facts)
     if high is not None and high < 0:
         return True
     return False if low is not None and low >= 0 else None
@@ -176,25 +168,26 @@ def _split(rows: _Rows, cut: tuple[int, int], ranges: Ranges, names: set[str]) -
     is_axis = rows.row.kind == "symbol" and rows.loop.mapping.data == "serial"
     target = rows.loop if is_axis else _one_row(rows, names)
     axis, lo, hi = target.axis.data, target.lo.data, target.hi.data
-    block = target.parent
-    assert block is not None
-    for start, end in pairwise((rows.first, rows.first + cut[0], rows.last - cut[1], rows.last)):
-        if start == end:
-            continue
-        part = target.clone()
-        block.insert_op_before(part, target)
+    points = (rows.first, rows.first + cut[0], rows.last - cut[1], rows.last)
+    stretches = [(start, end) for start, end in pairwise(points) if start != end]
+    if is_axis:
+        places = pieces([rows.first, *(end for _, end in stretches)])
+    else:  # one row is in front of none, and behind none, of all rows
+        places = [
+            (
+                lo if start == rows.first else smax(lo, as_expr(start)),
+                hi if end == rows.last else smin(hi, as_expr(end)),
+            )
+            for start, end in stretches
+        ]
+    for (start, end), part in zip(stretches, split_at(target, places), strict=True):
         facts = _facts(part, ranges)
         for op, difference in list(_conditions(part, _atom(axis))):
             value = _value(op, difference, _atom(axis), (start, end), facts)
             if value is not None:
                 take_condition(op.results[0], value)
-        # One row is in front of none, and behind none, of all rows.
-        part_lo = lo if start == rows.first else smax(lo, as_expr(start))
-        part_hi = hi if end == rows.last else smin(hi, as_expr(end))
-        set_range(part, (axis, as_expr(start), as_expr(end)) if is_axis else (axis, part_lo, part_hi))
         while remove_dead(part.body.block):
             pass
-    block.erase_op(target)
 
 
 def _one_row(rows: _Rows, names: set[str]) -> kernel.ForOp:

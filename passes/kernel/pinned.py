@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation
 
 from ...dialects import kernel
+from ..analysis.loops import Loop, is_loop
 from ..remarks import remark
-from .axes import Loop, is_loop
 
 #: a loop as text: axis, range, mapping, tile
 Schedule = tuple[str, ...]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import UnitAttr
 
 from ...dialects import kernel
+from ..analysis.loops import loops_around
+from ..analysis.nests import element_bytes
 from .assign_accumulators import lanes_of
-from .axes import loops_around
-from .cost import element_bytes
+from .kernel_pass import KernelFacts, KernelPass
 from .register_tiles import locals_of
-from .scheduled import tiled_for_cpu, untiled_for_cpu
+from .scheduled import for_cpu
 
 #: a local buffer of up to this many bytes lies on the stack
 LOCAL_BYTES = 64 * 1024
@@ -23,7 +22,7 @@ STACK_BYTES = 512 * 1024
 
 
 @dataclass(frozen=True)
-class KernelPlaceLocals(ModulePass):
+class KernelPlaceLocals(KernelPass, kernels=for_cpu):
     """Say which local buffers of a CPU lie on the heap, since they are too large for a thread's stack.
 
     Level: kernel.
@@ -38,20 +37,19 @@ class KernelPlaceLocals(ModulePass):
     """
 
     name = "kernel-place-locals"
-    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Place the local buffers of every kernel for a CPU."""
-        for function, _ in (*tiled_for_cpu(op), *untiled_for_cpu(op)):
-            left = STACK_BYTES
-            for local in locals_of(function):
-                size = bytes_of(local)
-                if local.buffer.first_use is None or local.heap is not None:
-                    continue
-                if size is None or size > min(left, LOCAL_BYTES):
-                    local.properties["heap"] = UnitAttr()
-                else:
-                    left -= size
+        left = STACK_BYTES
+        for local in locals_of(function):
+            size = bytes_of(local)
+            if local.buffer.first_use is None or local.heap is not None:
+                continue
+            if size is None or size > min(left, LOCAL_BYTES):
+                local.properties["heap"] = UnitAttr()
+            else:
+                left -= size
 
 
 def bytes_of(local: kernel.LocalOp) -> int | None:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.kernel import BufferType
 from ...dialects.sym import ZERO, Expr, MapAttr, Ranges, prove_lt, prove_nonneg, symbol
+from ..analysis.loops import Loop
 from ..counters import counter
-from .axes import Loop
-from .launch_facts import LaunchFacts
+from .kernel_pass import KernelFacts, KernelPass
 from .register_tiles import enclosing_loops, fits_registers, locals_of
 from .scheduled import tiled_for_gpu
 
@@ -22,14 +17,14 @@ Access = kernel.LoadOp | kernel.StoreOp
 
 
 @dataclass(frozen=True)
-class KernelPrivatize(ModulePass):
+class KernelPrivatize(KernelPass, kernels=tiled_for_gpu):
     """Give each iteration of a loop a local buffer of its own, as small as its part (array privatisation).
 
     Level: kernel.
 
     Precondition: `kernel-tile` for a GPU; other kernels stay as they are.
-    Guarantee: no local buffer that no register tile holds, and of which each iteration of a serial loop around all its
-    accesses uses a part of its own: it is a smaller one inside of that loop.
+    Guarantee: a local buffer that fits no register tile, and of which each iteration of a serial loop around all
+    its accesses uses a part of its own, is a smaller buffer inside of that loop.
 
         %row = kernel.local : !kernel.buffer<f32, 1024, local>
         kernel.for i1 in 0 to 8 {
@@ -41,14 +36,10 @@ class KernelPrivatize(ModulePass):
     """
 
     name = "kernel-privatize"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Shrink what can be in every kernel for a GPU."""
-        facts = LaunchFacts(op)
-        for function, _ in tiled_for_gpu(op):
-            narrow_locals(function, facts.of(function))
+        narrow_locals(function, facts.ranges)
 
 
 def narrow_locals(function: kernel.FuncOp, ranges: Ranges) -> None:

@@ -11,9 +11,9 @@ from xdsl.ir import Attribute
 
 from ...dialects import kernel
 from ...machines import GpuTarget
+from ..analysis.loops import is_loop, loops_in
+from ..analysis.sizes import Sizes
 from ..common.implementations import LEAST_OF_UNITS
-from .axes import is_loop, loops_in
-from .cost import Sizes
 from .gpu_legality import box_of, independent_nests, is_serial
 
 #: what factors of float32 are rounded to, by the precision of their product

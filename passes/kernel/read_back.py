@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Expr
+from ..analysis.loops import Bound, Loop, ops_in
 from ..counters import counter
-from .axes import Bound, Loop, ops_in
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import untiled_for_cpu
 
 
 @dataclass(frozen=True)
-class KernelReadBack(ModulePass):
+class KernelReadBack(KernelPass, kernels=untiled_for_cpu):
     """Drop local buffers whose values also go to memory: a CPU reads them back from there, where its cache has them.
 
     Level: kernel.
@@ -35,13 +32,10 @@ class KernelReadBack(ModulePass):
     """
 
     name = "kernel-read-back"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Drop buffers of every kernel that will be for a CPU."""
-        for function, _ in untiled_for_cpu(op):
-            read_back(function)
+        read_back(function)
 
 
 def read_back(function: kernel.FuncOp) -> None:

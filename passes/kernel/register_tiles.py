@@ -6,7 +6,7 @@ from xdsl.ir import Block, Operation
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, Ranges, symbol
-from .axes import Loop, ops_in
+from ..analysis.loops import Loop, ops_in
 from .tiles import is_persistent
 
 

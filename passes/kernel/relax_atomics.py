@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
+from ..analysis.dependences import keeps_apart
+from ..analysis.loops import loops_around, ops_in
 from ..counters import counter
-from .axes import loops_around, ops_in
-from .meeting import keeps_apart
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import untiled
 
 #: mappings whose iterations run at once
@@ -20,15 +16,16 @@ AT_ONCE = ("grid", "parallel", "vector")
 
 
 @dataclass(frozen=True)
-class KernelRelaxAtomics(ModulePass):
+class KernelRelaxAtomics(KernelPass, kernels=untiled):
     """Combine in memory without atomic operations where no two iterations that run at once meet.
 
     Level: kernel.
 
     Precondition: behind `kernel-map` and `kernel-vectorize`, which say what runs at once, and in front of
-    `kernel-tile`: blocks of an axis do not show any more which places it keeps apart. Kernels that are tiled stay as
-    they are.
-    Guarantee: no store is `atomic` of which every loop around that runs iterations at once writes other places in each.
+    `kernel-tile`, behind which an axis is in blocks that do not show which places it keeps apart. Kernels that are
+    tiled stay as they are.
+    Guarantee: a store is not `atomic` if it writes other places in other iterations of every loop around it that
+    runs iterations at once.
 
         kernel.for i1 in 0 to 64 map parallel {
           kernel.for i0 in 0 to s0 { ... kernel.store add atomic %v, %y[64*d0 + i1] (d0 = %j) ... } }
@@ -38,14 +35,11 @@ class KernelRelaxAtomics(ModulePass):
     """
 
     name = "kernel-relax-atomics"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Relax stores in every kernel that is not tiled yet."""
-        for function, _ in untiled(op):
-            for store in ops_in(function):
-                if type(store) is kernel.StoreOp and store.atomic is not None:
-                    at_once = (loop for loop in loops_around(store) if loop.mapping.data in AT_ONCE)
-                    if all(keeps_apart(store, loop) for loop in at_once) and counter(self.name):
-                        store.properties.pop("atomic")
+        for store in ops_in(function):
+            if type(store) is kernel.StoreOp and store.atomic is not None:
+                at_once = (loop for loop in loops_around(store) if loop.mapping.data in AT_ONCE)
+                if all(keeps_apart(store, loop) for loop in at_once) and counter(self.name):
+                    store.properties.pop("atomic")

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
+from ..analysis.loops import ops_in
 from ..counters import counter
-from .axes import ops_in
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import untiled_for_gpu
 
 
 @dataclass(frozen=True)
-class KernelRelaxOrder(ModulePass):
+class KernelRelaxOrder(KernelPass, kernels=untiled_for_gpu):
     """Let plain stores of a GPU kernel that may meet win in any order: eager does not say either which of them does.
 
     Level: kernel.
@@ -31,16 +27,13 @@ class KernelRelaxOrder(ModulePass):
     """
 
     name = "kernel-relax-order"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Relax stores in every kernel that will be for a GPU."""
-        for function, _ in untiled_for_gpu(op):
-            for store in ops_in(function):
-                if type(store) is kernel.StoreOp and _is_bound(store) and counter(self.name):
-                    store.properties.pop("ordered", None)
-                    store.properties.pop("atomic", None)
+        for store in ops_in(function):
+            if type(store) is kernel.StoreOp and _is_bound(store) and counter(self.name):
+                store.properties.pop("ordered", None)
+                store.properties.pop("atomic", None)
 
 
 def _is_bound(store: kernel.StoreOp) -> bool:

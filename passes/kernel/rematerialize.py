@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, MapAttr, Ranges, SymAttr, symbol
+from ..analysis.effects import written_buffers
+from ..analysis.loops import Loop, loops_in, substitute_axes
 from ..counters import counter
-from .axes import Loop, loops_in, substitute_axes
-from .effects import written_buffers
-from .launch_facts import LaunchFacts
+from .kernel_pass import KernelFacts, KernelPass
 from .register_tiles import bounds_of, enclosing_loops, fits_registers, locals_of, users_of
 from .scheduled import tiled_for_gpu
 from .simplify_block import BlockSimplifier, is_pure, remove_dead
@@ -27,15 +23,15 @@ _MOST_LOADS = 256
 
 
 @dataclass(frozen=True)
-class KernelRematerialize(ModulePass):
+class KernelRematerialize(KernelPass, kernels=tiled_for_gpu):
     """Compute values again where they are read, instead of keeping them in a buffer that fits no register tile.
 
     Level: kernel.
 
     Precondition: `kernel-tile` for a GPU; other kernels stay as they are.
-    Guarantee: a local buffer that is left fits a register tile, or what it holds cannot be computed again: it depends
-    on a scan, on a buffer that the kernel writes, or comes from more than one store. Equal values are computed once,
-    and nothing is that nobody uses (`simplify_block.py`).
+    Guarantee: a local buffer that is left fits a register tile, or what it holds cannot be computed again: it
+    depends on a scan, on a buffer that the kernel writes, or comes from more than one store. Equal values are
+    computed once, and values that nothing uses are not computed (`simplify_block.py`).
 
         kernel.for i1 in 0 to 32768 map vector tile 4096 {
           %v = kernel.load %x[32768*i0 + i1]
@@ -53,14 +49,10 @@ class KernelRematerialize(ModulePass):
     """
 
     name = "kernel-rematerialize"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Replace loads in every kernel for a GPU."""
-        facts = LaunchFacts(op)
-        for function, _ in tiled_for_gpu(op):
-            recompute_locals(function, facts.of(function))
+        recompute_locals(function, facts.ranges)
 
 
 def recompute_locals(function: kernel.FuncOp, ranges: Ranges) -> None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log2
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO
+from ..analysis.loops import Loop
+from ..analysis.nests import Access, Nest
+from ..analysis.sizes import Sizes
 from ..counters import counter
-from .axes import Loop
-from .cost import Access, Nest, Sizes
-from .launches import launch_sizes
+from .kernel_pass import KernelFacts, KernelPass
 from .pinned import is_pinned
 from .transforms import perfect_chain, permute_loops, reduction_chain
 
@@ -29,7 +26,7 @@ DOUBLED = 1 / 16
 
 
 @dataclass(frozen=True)
-class KernelReorder(ModulePass):
+class KernelReorder(KernelPass):
     """Order the loops of a nest by how far accesses move along them.
 
     Level: kernel.
@@ -45,15 +42,10 @@ class KernelReorder(ModulePass):
     """
 
     name = "kernel-reorder"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Reorder loops in every kernel."""
-        sizes = launch_sizes(op)
-        for function in op.body.block.ops:
-            if isinstance(function, kernel.FuncOp):
-                reorder_block(function.body.block, sizes.get(function.sym_name.data, Sizes()))
+        reorder_block(function.body.block, facts.sizes)
 
 
 def reorder_block(block: Block, sizes: Sizes) -> None:

@@ -12,9 +12,9 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.sym import ZERO, Expr, Ranges, ceildiv, simplify, symbol
-from .axes import Loop, loops_in
-from .cost import element_bytes
-from .effects import written_buffers
+from ..analysis.effects import written_buffers
+from ..analysis.loops import Loop, loops_in
+from ..analysis.nests import element_bytes
 from .simplify_block import is_pure
 from .transforms import perfect_chain
 

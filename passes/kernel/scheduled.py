@@ -10,8 +10,8 @@ from xdsl.ir import Operation
 from ...dialects import kernel
 from ...dialects.machine import targets_of
 from ...machines import CpuTarget, Family, GpuTarget, Target, target_named
-from .axes import Loop
-from .launches import cpu_kernels
+from ..analysis.launches import cpu_kernels
+from ..analysis.loops import Loop
 from .pinned import has_pinned
 
 
@@ -76,6 +76,12 @@ def all_for_gpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, GpuTarget]]:
             target = target_named(function.target.data)
             if isinstance(target, GpuTarget):
                 yield function, target
+
+
+def for_cpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, CpuTarget]]:
+    """The kernels for a CPU, tiled or not."""
+    yield from tiled_for_cpu(module)
+    yield from untiled_for_cpu(module)
 
 
 def tiled_for_cpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, CpuTarget]]:

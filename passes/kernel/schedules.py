@@ -21,9 +21,9 @@ from xdsl.ir import Block, Operation, Region
 from ...dialects import kernel
 from ...dialects.sym import ZERO, symbol
 from ...errors import UserError
-from .axes import Loop, fresh_axis, is_loop, kernel_names, loops_around, loops_in, named_in_bounds
-from .dependences import Dependence, carried_dependence, dependences
-from .effects import written_buffers
+from ..analysis.dependences import Dependence, carried_dependence, dependences
+from ..analysis.effects import written_buffers
+from ..analysis.loops import Loop, fresh_axis, is_loop, kernel_names, loops_around, loops_in, named_in_bounds
 from .merge_loops import fuse_loops
 from .simplify_block import BlockSimplifier, remove_dead
 from .transforms import (

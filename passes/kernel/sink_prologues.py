@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
+from ..analysis.effects import written_buffers
+from ..analysis.loops import Loop, fresh_axis, kernel_names, nested_axes, ops_in, rename_axes
+from ..analysis.nests import work_of_block, work_of_op
+from ..analysis.sizes import Sizes
 from ..counters import counter
-from .axes import Loop, fresh_axis, kernel_names, nested_axes, ops_in, rename_axes
-from .cost import Sizes, work_of_block, work_of_op
-from .effects import written_buffers
 from .gpu_legality import independent_nests, is_innermost, is_serial
-from .launches import LaunchSizes
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_for_gpu
 from .simplify_block import is_pure
 
 
 @dataclass(frozen=True)
-class KernelSinkPrologues(ModulePass):
+class KernelSinkPrologues(KernelPass, kernels=free_for_gpu):
     """Sink what stands in front of the inner loop of a nest into it, so that both axes can be spread over programs.
 
     Level: kernel.
@@ -44,14 +41,10 @@ class KernelSinkPrologues(ModulePass):
     """
 
     name = "kernel-sink-prologues"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Sink ops in every kernel that will be for a GPU."""
-        sizes = LaunchSizes(op)
-        for function, _ in free_for_gpu(op):
-            sink_prologues(function, sizes.of(function))
+        sink_prologues(function, facts.sizes)
 
 
 def sink_prologues(function: kernel.FuncOp, sizes: Sizes) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.effects import is_pure
 from ..counters import counter
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import tiled_for_gpu
 
 #: most results that wait in registers
@@ -20,7 +17,7 @@ MOST = 4
 
 
 @dataclass(frozen=True)
-class KernelSinkStores(ModulePass):
+class KernelSinkStores(KernelPass, kernels=tiled_for_gpu):
     """Move stores behind the loads of their block: a GPU's compiler cannot tell buffers apart, and no load passes one.
 
     Level: kernel.
@@ -41,13 +38,10 @@ class KernelSinkStores(ModulePass):
     """
 
     name = "kernel-sink-stores"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Move stores in every kernel for a GPU."""
-        for function, _ in tiled_for_gpu(op):
-            sink_stores(function.body.block)
+        sink_stores(function.body.block)
 
 
 def sink_stores(block: Block) -> None:

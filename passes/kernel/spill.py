@@ -5,24 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from ...dialects.kernel import BufferType
 from ...dialects.sym import ONE, ZERO, Expr, MapAttr, as_expr, symbol
 from ...machines import HOST
-from .axes import Loop
-from .launch_facts import LaunchFacts
+from ..analysis.loops import Loop
+from .kernel_pass import KernelFacts, KernelPass
 from .register_tiles import fits_registers, locals_of
 from .scheduled import tiled_for_gpu
 
 
 @dataclass(frozen=True)
-class KernelSpill(ModulePass):
+class KernelSpill(KernelPass, kernels=tiled_for_gpu):
     """Put local buffers that fit no register tile into memory.
 
     Level: kernel, with the host programs that launch the kernels.
@@ -44,17 +42,15 @@ class KernelSpill(ModulePass):
     """
 
     name = "kernel-spill"
-    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Spill what has to be in every kernel for a GPU."""
-        facts = LaunchFacts(op)
-        for function, _ in tiled_for_gpu(op):
-            for local in locals_of(function):
-                if not fits_registers(local, facts.of(function)):
-                    spill_local(function, local)
-                else:
-                    local.properties.pop("columnwise", None)
+        for local in locals_of(function):
+            if not fits_registers(local, facts.ranges):
+                spill_local(function, local)
+            else:
+                local.properties.pop("columnwise", None)
 
 
 def spill_local(function: kernel.FuncOp, op: kernel.LocalOp) -> None:

@@ -4,35 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
-
-from xdsl.context import Context
-from xdsl.dialects.arith import AndIOp, CmpiOp, ConstantOp, OrIOp, SelectOp
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
-from ...dialects.sym import Atom, Expr, Ranges, as_expr, simplify, symbol
+from ...dialects.sym import Atom, Ranges, as_expr, simplify, symbol
+from ..analysis.launch_facts import ranges_of
+from ..analysis.loops import flat_vector_loops
 from ..counters import counter
-from .axes import Loop, flat_vector_loops
+from .conditions import condition_on, pieces, resolve_conditions, split_at
+from .kernel_pass import KernelFacts, KernelPass
 from .lane_indices import DIGITS, atoms_on, expr_of, set_expr
-from .launch_facts import ranges_of
 from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
-from .simplify_block import remove_dead
-from .transforms import set_range
 
 #: parts of a loop at most: each has the body once more
 PARTS = 4
-#: `a < b` and its kin as: (where `a - b < offset` decides, whether it is true below)
-_ORDERED = {2: (0, True), 3: (1, True), 4: (1, False), 5: (0, False)}
-
-Condition = tuple[int, bool]
 
 
 @dataclass(frozen=True)
-class KernelSplitLanes(ModulePass):
+class KernelSplitLanes(KernelPass, kernels=tiled_for_cpu):
     """Split vector loops where conditions on their axis, and quotients of it, change (index-set splitting).
 
     Level: kernel.
@@ -52,13 +41,10 @@ class KernelSplitLanes(ModulePass):
     """
 
     name = "kernel-split-lanes"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Split loops of every kernel for a CPU."""
-        for function, _ in tiled_for_cpu(op):
-            split_lanes(function)
+        split_lanes(function)
 
 
 def split_lanes(function: kernel.FuncOp) -> None:
@@ -80,13 +66,7 @@ def _split(op: kernel.ForOp, ranges: Ranges) -> None:
     bounds = _bounds(op, lo, hi, tile.value.data)
     if len(bounds) == 2 or not counter(KernelSplitLanes.name):
         return
-    block = op.parent
-    assert block is not None
-    for start, end in pairwise(bounds):
-        part = op if end == hi else op.clone()
-        if part is not op:
-            block.insert_op_before(part, op)
-        set_range(part, (op.axis.data, as_expr(start), as_expr(end)))
+    for (start, end), part in zip(pairwise(bounds), split_at(op, pieces(bounds)), strict=True):
         resolve_conditions(part.body.block, part, start, end)
         _resolve_digits(part, start, end, ranges)
 
@@ -135,42 +115,6 @@ def _cuts(atom: Atom, axis: str, lo: int, hi: int) -> set[int] | None:
     return set(cuts) if len(cuts) < PARTS else None
 
 
-def condition_on(op: Operation, loop: Loop) -> Condition | None:
-    """Where a comparison changes along an axis, and whether it is true below; None if something else decides too."""
-    if not isinstance(op, CmpiOp) or op.predicate.value.data not in _ORDERED:
-        return None
-    left, right = index_of(op.lhs), index_of(op.rhs)
-    difference = None if left is None or right is None else left - right
-    coefficient = None if difference is None else difference.coefficient(loop.axis.data)
-    if difference is None or coefficient is None or coefficient.as_int() not in (1, -1):
-        return None
-    rest = difference.subs({loop.axis.data: as_expr(0)}).as_int()
-    if rest is None:
-        return None
-    offset, below = _ORDERED[op.predicate.value.data]
-    if coefficient.as_int() == 1:  # i + rest < offset
-        return offset - rest, below
-    return rest - offset + 1, not below  # -i + rest < offset, that is i >= rest - offset + 1
-
-
-def index_of(value: SSAValue) -> Expr | None:
-    """The expression that a value is; None for a value that is none, or a dynamic one."""
-    owner = value.owner
-    if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return as_expr(owner.value.value.data)
-    return owner.expr.data if isinstance(owner, kernel.IndexOp) and not owner.dynamic else None
-
-
-def resolve_conditions(block: Block, loop: Loop, start: int, end: int | None = None) -> None:
-    """Drop the masks and selections of a block where the conditions on an axis are as they are at `start`; with `end`,
-    those that are the same in front of it."""
-    for op in list(block.ops):
-        condition = condition_on(op, loop)
-        if condition is not None and (end is None or not start < condition[0] < end):
-            take_condition(op.results[0], (start < condition[0]) == condition[1])
-    remove_dead(block)
-
-
 def _resolve_digits(part: kernel.ForOp, start: int, end: int, ranges: Ranges) -> None:
     """Write the indices of a part without the quotients that are one number in it."""
     axis = part.axis.data
@@ -180,32 +124,3 @@ def _resolve_digits(part: kernel.ForOp, start: int, end: int, ranges: Ranges) ->
         if expr is not None and any(True for _ in atoms_on(expr, axis, DIGITS)):
             shifted = simplify(expr.subs({axis: symbol(axis) + start}), facts)
             set_expr(op, shifted.subs({axis: symbol(axis) - start}))
-
-
-def take_condition(condition: SSAValue, true: bool) -> None:
-    """Resolve masks, selections and logic that a condition of known value decides."""
-    for use in list(condition.uses):
-        user = use.operation
-        place = user.parent  # the block, or one in it
-        if place is None:  # another use of the condition in it has decided it
-            continue
-        if isinstance(user, SelectOp) and use.index == 0:
-            _replace(place, user, user.lhs if true else user.rhs)
-        elif isinstance(user, kernel.LoadOp) and user.mask is condition and user.other is not None:
-            if true:
-                load = kernel.LoadOp.of(user.buffer, user.map, tuple(user.dynamic), location=user.location)
-                place.insert_op_before(load, user)
-                _replace(place, user, load.results[0])
-            else:
-                _replace(place, user, user.other)
-        elif isinstance(user, AndIOp | OrIOp):
-            other = user.rhs if user.lhs is condition else user.lhs
-            if isinstance(user, AndIOp) == true and other is not condition:  # true and x, false or x
-                _replace(place, user, other)
-            else:
-                take_condition(user.result, true)
-
-
-def _replace(block: Block, op: Operation, value: SSAValue) -> None:
-    op.results[0].replace_all_uses_with(value)
-    block.erase_op(op)

@@ -4,39 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.kernel import BufferType
 from ...dialects.sym import ZERO, Expr, MapAttr, SymAttr, as_expr, smin, symbol
 from ...machines import CpuTarget
+from ..analysis.effects import written_buffers
+from ..analysis.loops import fresh_axis, is_loop, kernel_names
+from ..analysis.nests import Nest, is_unit
 from ..counters import counter
-from .axes import fresh_axis, is_loop, kernel_names
-from .cost import Nest, is_unit
 from .cpu_tiles import ACROSS, LONG, edge_of_blocks
-from .effects import written_buffers
+from .kernel_pass import KernelFacts, KernelPass
 from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
 from .transforms import perfect_chain, set_mapping
 
 
 @dataclass(frozen=True)
-class KernelStageBlocks(ModulePass):
+class KernelStageBlocks(KernelPass, kernels=tiled_for_cpu):
     """Read the blocks of a transpose through a small local buffer, so that memory is read along its lines.
 
     Level: kernel.
 
     Precondition: `kernel-tile` for a CPU, which makes square blocks; other kernels stay as they are.
-    Guarantee: of a flat block, a serial loop around lanes, that fits half of the nearest cache, what is read side by
-    side along the serial loop, and far apart along the lanes, comes from a local buffer, into which a loop in front
-    copies it along lines. The rows of such a block lie a multiple of a power of two apart, as sizes mostly are, and so
-    meet in a few sets of the cache; read by columns, each line would be fetched once for each of its elements. The copy
-    scatters into the buffer, which the lanes then read side by side: scattered stores are cheaper than gathers.
+    Guarantee: in a flat block (a serial loop around lanes) that fits half of the nearest cache, loads of places
+    that are neighbours along the serial loop and far apart along the lanes read a local buffer instead. A loop in
+    front copies these places into the buffer, line by line. The rows of such a block mostly lie a multiple of a
+    power of two apart, so that they meet in a few sets of the cache: read by columns, each line would be fetched
+    once for each of its elements. The copy scatters into the buffer, which the lanes then read side by side,
+    because scattered stores are cheaper than gathers.
 
         kernel.for i1 in 64*i3 to 64*i3 + 64 { kernel.for i0 in 64*i2 to 64*i2 + 64 map vector tile 16 {
           %v = kernel.load %x[4096*i0 + i1] ... } }
@@ -48,15 +46,12 @@ class KernelStageBlocks(ModulePass):
     """
 
     name = "kernel-stage-blocks"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Stage what can be in every kernel for a CPU."""
-        for function, target in tiled_for_cpu(op):
-            for nest in list(function.body.block.ops):
-                if isinstance(nest, kernel.ForOp) and not is_pinned(nest):
-                    _stage_nest(function, nest, target)
+        for nest in list(function.body.block.ops):
+            if isinstance(nest, kernel.ForOp) and not is_pinned(nest):
+                _stage_nest(function, nest, facts.target)
 
 
 def _stage_nest(function: kernel.FuncOp, nest: kernel.ForOp, target: CpuTarget) -> None:

@@ -15,11 +15,11 @@ from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from ...dialects.machine import targets_of
 from ...machines import GpuTarget
-from ..common.functions import kernels_of
+from ..analysis.functions import kernels_of
+from ..analysis.launches import launches_in, written_by
+from ..analysis.sizes import Sizes
+from ..analysis.tensor_bytes import bytes_of
 from ..counters import counter
-from ..host.sizes import bytes_of
-from .cost import Sizes
-from .launches import hinted_sizes, launches_in, written_by
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class _Order:
     """Positions of the ops of a program, and its sizes."""
 
     def __init__(self, program: host.FuncOp) -> None:
-        self.sizes: Sizes = hinted_sizes(program)
+        self.sizes: Sizes = Sizes.of_function(program)
         self.position: dict[Operation, int] = {op: k for k, op in enumerate(program.body.block.ops)}
 
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.access import string_attr
 from ...dialects.sym import Expr
+from ..analysis.loops import loops_around, loops_in
+from ..analysis.nests import element_bytes, is_unit
 from ..counters import counter
-from .axes import loops_around, loops_in
-from .cost import element_bytes, is_unit
+from .kernel_pass import KernelFacts, KernelPass
 from .pinned import is_pinned
 from .read_back import is_plain
 from .scheduled import tiled_for_cpu
@@ -24,7 +20,7 @@ _TURNED = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True)
-class KernelTensorize(ModulePass):
+class KernelTensorize(KernelPass, kernels=tiled_for_cpu):
     """Mark loops that an intrinsic of the target does as a whole (tensorization).
 
     Level: kernel.
@@ -40,23 +36,20 @@ class KernelTensorize(ModulePass):
     """
 
     name = "kernel-tensorize"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Mark loops of every kernel for a CPU."""
-        for function, target in tiled_for_cpu(op):
-            if "transpose" not in target.intrinsics:
-                continue
-            for loop in loops_in(function.body.block):
-                copies = (
-                    isinstance(loop, kernel.ForOp)
-                    and not is_pinned(loop)
-                    and _runs_alone(loop)
-                    and transposed_copy(loop) is not None
-                )
-                if copies and counter(self.name):
-                    loop.properties["intrinsic"] = string_attr("transpose")
+        if "transpose" not in facts.target.intrinsics:
+            return
+        for loop in loops_in(function.body.block):
+            copies = (
+                isinstance(loop, kernel.ForOp)
+                and not is_pinned(loop)
+                and _runs_alone(loop)
+                and transposed_copy(loop) is not None
+            )
+            if copies and counter(self.name):
+                loop.properties["intrinsic"] = string_attr("transpose")
 
 
 def _runs_alone(op: kernel.ForOp) -> bool:

@@ -5,22 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 
+from ...dialects import kernel
 from ...machines import CpuTarget, GpuTarget
 from .cpu_tiles import tile_for_cpu
 from .gpu_blocks import GpuBlocks
 from .gpu_tiles import tile_for_gpu
-from .launch_facts import LaunchFacts
-from .launches import LaunchSizes
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import untiled
 from .spread import has_programs
 
 
 @dataclass(frozen=True)
-class KernelTile(ModulePass):
+class KernelTile(KernelPass, kernels=untiled):
     """Choose the sizes of tiles from one cost model, and block loops for caches and cores (tiling, strip-mining).
 
     Level: kernel.
@@ -45,7 +43,7 @@ class KernelTile(ModulePass):
     """
 
     name = "kernel-tile"
-    level: ClassVar[str] = "kernel"
+    optional: ClassVar[bool] = False
     elements: int = GpuBlocks.elements
     longest_row: int = GpuBlocks.longest_row
     step: int = GpuBlocks.step
@@ -57,16 +55,15 @@ class KernelTile(ModulePass):
     bytes_per_thread: int = GpuBlocks.bytes_per_thread
     edge_bytes: int = GpuBlocks.edge_bytes
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Tile every kernel that has no target yet."""
-        blocks, facts, all_sizes = GpuBlocks.of(self), LaunchFacts(op), LaunchSizes(op)
-        for function, target in untiled(op):
-            sizes = all_sizes.of(function)
-            if isinstance(target, CpuTarget):
-                tile_for_cpu(function, target, sizes, self.name)
-                continue
-            if isinstance(target, GpuTarget) and has_programs(function):
-                tile_for_gpu(function, target, sizes, facts.of(function), blocks, self.name)
-            else:
-                function.properties["per_thread"] = IntegerAttr(blocks.per_thread, i64)
-            function.properties["target"] = StringAttr(target.name)
+        blocks = GpuBlocks.of(self)
+        sizes = facts.sizes
+        if isinstance(facts.target, CpuTarget):
+            tile_for_cpu(function, facts.target, sizes, self.name)
+            return
+        if isinstance(facts.target, GpuTarget) and has_programs(function):
+            tile_for_gpu(function, facts.target, sizes, facts.ranges, blocks, self.name)
+        else:
+            function.properties["per_thread"] = IntegerAttr(blocks.per_thread, i64)
+        function.properties["target"] = StringAttr(facts.target.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...dialects.sym import ZERO, Expr, Ranges, bounds, ceildiv, simplify
-from .axes import Loop
+from ..analysis.loops import Loop
 
 
 def tile_of(op: Loop) -> int:

@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.sym import ZERO, Expr, SymAttr, as_expr, ceildiv, smin, symbol
-from .axes import Loop, fresh_axis, substitute_axes
+from ..analysis.loops import Loop, fresh_axis, substitute_axes
 
 
 def set_mapping(op: Loop, mapping: str, tile: int | None = None) -> None:

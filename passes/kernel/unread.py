@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation
 
 from ...dialects import host, kernel
+from ..analysis.launches import launches_in
 from ..counters import counter
-from .launches import launches_in
 from .simplify_block import remove_dead
 
 

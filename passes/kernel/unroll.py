@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import IntegerAttr, i64
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
+from ..analysis.loops import Loop, loops_in
 from ..counters import counter
-from .axes import Loop, loops_in
 from .gpu_blocks import GpuBlocks
 from .gpu_legality import is_innermost
 from .gpu_steps import bytes_read_again, programs_of, waits_for_rows
-from .launch_facts import LaunchFacts
-from .launches import LaunchSizes
+from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_tiled_for_gpu
 from .tiles import extent_of, is_grid, is_persistent, is_tiled, steps
 
@@ -34,7 +30,7 @@ LEAST_STEPS = 4
 
 
 @dataclass(frozen=True)
-class KernelUnroll(ModulePass):
+class KernelUnroll(KernelPass, kernels=free_tiled_for_gpu):
     """Unroll loops over long rows for a GPU, so that the loads of several steps are on their way together.
 
     Level: kernel.
@@ -52,19 +48,15 @@ class KernelUnroll(ModulePass):
     """
 
     name = "kernel-unroll"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
     unroll: int = GpuBlocks.unroll
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Unroll loops in every kernel for a GPU."""
-        wanted, facts, sizes = GpuBlocks.of(self).unroll, LaunchFacts(op), LaunchSizes(op)
-        for function, target in free_tiled_for_gpu(op):
-            ranges = facts.of(function)
-            again = bytes_read_again(function, sizes.of(function), ranges)
-            unroll_steps(function, wanted or (1 if again or waits_for_rows(function) else AHEAD), ranges)
-            if programs_of(function, sizes.of(function)) <= target.processors:
-                _unroll_in_lanes(function)
+        ranges, wanted = facts.ranges, GpuBlocks.of(self).unroll
+        again = bytes_read_again(function, facts.sizes, ranges)
+        unroll_steps(function, wanted or (1 if again or waits_for_rows(function) else AHEAD), ranges)
+        if programs_of(function, facts.sizes) <= facts.target.processors:
+            _unroll_in_lanes(function)
 
 
 def unroll_steps(function: kernel.FuncOp, count: int, ranges: Ranges) -> None:

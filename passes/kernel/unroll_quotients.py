@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import filterfalse
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Ranges, as_expr, simplify, symbol
+from ..analysis.launch_facts import ranges_of
+from ..analysis.loops import flat_vector_loops, substitute_axes
 from ..counters import counter
 from ..remarks import remark
-from .axes import flat_vector_loops, substitute_axes
+from .kernel_pass import KernelFacts, KernelPass
 from .lane_indices import DIGITS, common_divisor, expr_of, has_atom, set_expr
-from .launch_facts import ranges_of
 from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
 from .transforms import append_body, set_range
@@ -30,7 +27,7 @@ MOST_OPS = 600
 
 
 @dataclass(frozen=True)
-class UnrollQuotients(ModulePass):
+class UnrollQuotients(KernelPass, kernels=tiled_for_cpu):
     """Compute neighbours that read one place, or whose remainder decides, by one lane of a CPU.
 
     level:         kernel
@@ -51,18 +48,15 @@ class UnrollQuotients(ModulePass):
     """
 
     name = "kernel-unroll-quotients"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Unroll in every kernel that is scheduled for a CPU."""
-        for function, _ in tiled_for_cpu(op):
-            ranges = ranges_of(function)
-            for loop in filterfalse(is_pinned, flat_vector_loops(function)):
-                count = _divisor(loop)
-                if count is not None and _is_linear_then(loop, count, ranges) and counter(self.name):
-                    remark("passed", self.name, loop, "one lane for each quotient", divisor=count)
-                    _unroll(_without_rest(loop, count), count, ranges)
+        ranges = ranges_of(function)
+        for loop in filterfalse(is_pinned, flat_vector_loops(function)):
+            count = _divisor(loop)
+            if count is not None and _is_linear_then(loop, count, ranges) and counter(self.name):
+                remark("passed", self.name, loop, "one lane for each quotient", divisor=count)
+                _unroll(_without_rest(loop, count), count, ranges)
 
 
 def _accesses(loop: kernel.ForOp) -> list[Operation]:

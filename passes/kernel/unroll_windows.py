@@ -6,21 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp
+from xdsl.dialects.builtin import AnyFloat, FloatAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, as_expr
+from ..analysis.effects import written_buffers
+from ..analysis.loops import Loop, loops_in
+from ..analysis.nests import Nest, is_unit
 from ..counters import counter
 from ..remarks import remark
-from .axes import Loop, loops_in
-from .cost import Nest, is_unit
-from .effects import written_buffers
+from .kernel_pass import KernelFacts, KernelPass
 from .pinned import is_pinned
 from .scheduled import untiled_for_cpu
 from .simplify_block import BlockSimplifier, remove_dead
@@ -31,7 +29,7 @@ MOST_ELEMENTS, MOST_OPS = 64, 800
 
 
 @dataclass(frozen=True)
-class UnrollWindows(ModulePass):
+class UnrollWindows(KernelPass, kernels=untiled_for_cpu):
     """Write out reductions of small windows, whose elements lie beside those of neighbours along another loop.
 
     level:         kernel
@@ -59,13 +57,10 @@ class UnrollWindows(ModulePass):
     """
 
     name = "kernel-unroll-windows"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Unroll in every kernel for the CPU that has no target yet."""
-        for function, _ in untiled_for_cpu(op):
-            self._unroll_in(function)
+        self._unroll_in(function)
 
     def _unroll_in(self, function: kernel.FuncOp) -> None:
         block = function.body.block

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, MapAttr, SymAttr, symbol
-from .axes import Loop
+from ..analysis.loops import Loop
 
 Key = tuple[Any, ...]
 _NAMES = frozenset(("sym_name", "axis", "target"))

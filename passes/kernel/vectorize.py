@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO
 from ...machines import CpuTarget, GpuTarget
+from ..analysis.loops import Loop, loops_in
+from ..analysis.sizes import Sizes
 from ..counters import counter
-from .axes import Loop, loops_in
-from .cost import Sizes
 from .cpu_lanes import vectorize_for_cpu
 from .gpu_blocks import GpuBlocks
 from .gpu_legality import is_innermost
 from .gpu_nest import UNROLLED, GpuNest, is_row_of_few, may_tile
-from .launches import LaunchSizes
+from .kernel_pass import KernelFacts, KernelPass
 from .pinned import is_pinned
 from .scheduled import untiled
 from .spread import has_programs
@@ -28,16 +23,17 @@ from .transforms import set_mapping
 
 
 @dataclass(frozen=True)
-class KernelVectorize(ModulePass):
+class KernelVectorize(KernelPass, kernels=untiled):
     """Choose the axes that run in lanes: SIMD lanes of a CPU, or lanes of a GPU's program (vectorisation).
 
     Level: kernel.
 
     Precondition: behind `kernel-map`; kernels that are tiled stay as they are, and so do nests that have lanes.
-    Guarantee: for a CPU, the axis of a perfect nest along which most accesses lie side by side is innermost, `vector`,
-    with a tile of as many lanes as fill registers; or else each innermost loop is that may be; no loop where the target
-    says nothing of lanes. For a GPU, innermost loops of a program are `vector`, whose tiles are for `kernel-tile` to
-    choose; short ones in a row along which lanes lie better, or which each lane runs for itself, are `unroll`.
+    Guarantee: for a CPU, the axis of a perfect nest along which most accesses lie side by side is innermost and
+    `vector`, with a tile of as many lanes as fill registers. If no axis of the nest may be, each innermost loop
+    that may is `vector`. No loop is where the target's description says nothing of lanes. For a GPU, innermost
+    loops of a program are `vector`, whose tiles are for `kernel-tile` to choose; short ones in a row along which
+    lanes lie better, or which each lane runs for itself, are `unroll`.
 
         kernel.for i0 in 0 to s0 map parallel { %m = kernel.reduce max i1 in 0 to 4096 { ... } ... }
     becomes
@@ -45,20 +41,16 @@ class KernelVectorize(ModulePass):
     """
 
     name = "kernel-vectorize"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Choose lanes for every kernel that is not tiled yet."""
-        all_sizes = LaunchSizes(op)
-        for function, target in untiled(op):
-            sizes = all_sizes.of(function)
-            if isinstance(target, CpuTarget) and not target.vector_bytes:
-                continue
-            if isinstance(target, CpuTarget):
-                vectorize_for_cpu(function, target, sizes, self.name)
-            elif isinstance(target, GpuTarget):
-                _vectorize_for_gpu(function, target, sizes)
+        sizes = facts.sizes
+        if isinstance(facts.target, CpuTarget) and not facts.target.vector_bytes:
+            return
+        if isinstance(facts.target, CpuTarget):
+            vectorize_for_cpu(function, facts.target, sizes, self.name)
+        elif isinstance(facts.target, GpuTarget):
+            _vectorize_for_gpu(function, facts.target, sizes)
 
 
 def _vectorize_for_gpu(function: kernel.FuncOp, target: GpuTarget, sizes: Sizes) -> None:

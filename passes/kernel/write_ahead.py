@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.sym import MapAttr
+from ..analysis.aliasing import path_to, precedes
+from ..analysis.loops import Bound, ops_in
+from ..analysis.nests import element_bytes
+from ..analysis.sizes import Sizes
 from ..counters import counter
-from .aliasing import path_to, precedes
-from .axes import Bound, ops_in
-from .cost import Sizes, element_bytes
-from .launches import LaunchSizes
+from .kernel_pass import KernelFacts, KernelPass
 from .read_back import accesses_of, axes_inside, is_plain, is_row_major, same_kind
 from .scheduled import untiled_for_cpu
 
 
 @dataclass(frozen=True)
-class KernelWriteAhead(ModulePass):
+class KernelWriteAhead(KernelPass, kernels=untiled_for_cpu):
     """Keep rows for later loops of a CPU kernel in the row of a result that those loops overwrite at last.
 
     Level: kernel.
@@ -41,14 +38,10 @@ class KernelWriteAhead(ModulePass):
     """
 
     name = "kernel-write-ahead"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Move buffers of every kernel that will be for a CPU."""
-        sizes = LaunchSizes(op)
-        for function, target in untiled_for_cpu(op):
-            write_ahead(function, sizes.of(function), target.l1_bytes // 8)
+        write_ahead(function, facts.sizes, facts.target.l1_bytes // 8)
 
 
 def write_ahead(function: kernel.FuncOp, sizes: Sizes, least_bytes: int) -> None:

@@ -12,8 +12,8 @@ from ...dialects.aten import AtenOp, CallOp
 from ...dialects.effects import has_side_effect
 from ...dialects.loop import LoadOp, ReduceOp, ScanOp, ScatterOp
 from ...dialects.sym import AxesAttr, Expr
-from ..common.memory import NESTS, roots, written_value, written_values
-from ..common.mentions import mentioned_symbols
+from ..analysis.memory import NESTS, roots, written_value, written_values
+from ..analysis.mentions import mentioned_symbols
 from ._accesses import map_of
 
 NO_AXIS = -1

@@ -13,9 +13,9 @@ from typing import cast
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
+from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp
-from ..common.estimates import Estimates
+from ..analysis.sizes import Sizes
 from ._accesses import loads_in
 from ._groups import Group, Groups
 
@@ -26,7 +26,7 @@ SMALL_SHARE = 64
 """What is small: this many times smaller than the results, so that writing and reading it moves 3 % more at most."""
 
 
-def fusing_crowds_memory(groups: Groups, left: Group, right: Group, estimates: Estimates) -> str | None:
+def fusing_crowds_memory(groups: Groups, left: Group, right: Group, estimates: Sizes) -> str | None:
     """Why the later of two groups should not be fused with the earlier one that makes what it reads: a reason."""
     producer = groups.graph.producer
     own = set(left.nodes)
@@ -38,7 +38,7 @@ def fusing_crowds_memory(groups: Groups, left: Group, right: Group, estimates: E
     return _reason(inputs, right.nodes[0].op, handed, made, estimates)
 
 
-def inlining_crowds_memory(producer: GenerateOp, reader: Operation, estimates: Estimates) -> str | None:
+def inlining_crowds_memory(producer: GenerateOp, reader: Operation, estimates: Sizes) -> str | None:
     """Why a producer should not be computed in a nest that reads it: a reason."""
     if not _are_small(producer.results, reader.results, estimates):
         return None
@@ -46,13 +46,12 @@ def inlining_crowds_memory(producer: GenerateOp, reader: Operation, estimates: E
     return _reason(inputs, reader, producer.results, reader.results, estimates)
 
 
-def bytes_of(values: Iterable[SSAValue], estimates: Estimates) -> int:
+def bytes_of(values: Iterable[SSAValue], estimates: Sizes) -> int:
     """Bytes that tensors take."""
-    kinds = [cast(TensorType, value.type) for value in values]
-    return sum(estimates.product(kind.shape) * ITEM_SIZES[torch_name(kind.element)] for kind in kinds)
+    return sum(estimates.bytes(cast(TensorType, value.type)) for value in values)
 
 
-def _are_small(between: Iterable[SSAValue], made: Iterable[SSAValue], estimates: Estimates) -> bool:
+def _are_small(between: Iterable[SSAValue], made: Iterable[SSAValue], estimates: Sizes) -> bool:
     return bytes_of(made, estimates) >= max(LARGE, SMALL_SHARE * bytes_of(between, estimates))
 
 
@@ -61,7 +60,7 @@ def _reason(
     reader: Operation,
     between: Iterable[SSAValue],
     made: Iterable[SSAValue],
-    estimates: Estimates,
+    estimates: Sizes,
 ) -> str | None:
     """Compare the inputs that nothing needs from `reader` on with the values in between."""
     positions = {op: k for k, op in enumerate(_block(reader).ops)}

@@ -9,14 +9,14 @@ from xdsl.ir import SSAValue
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, ReduceOp
 from ...dialects.sym import ONE, AxesAttr
-from ..common.estimates import Estimates
+from ..analysis.sizes import Sizes
 from ._accesses import access_of, loads_in, map_of
 from ._cost import body_cost
 from ._live_bytes import bytes_of
 from ._splice import Site
 
 
-def is_last_step_of_rows(producer: GenerateOp, site: Site, estimates: Estimates) -> bool:
+def is_last_step_of_rows(producer: GenerateOp, site: Site, estimates: Sizes) -> bool:
     """Whether a producer that a reduction reads needs no less memory for its sources than for its results, or gathers.
 
     The sources are results of earlier reductions, read at the producer's own points: a loss of each row is made of the

@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, ScanOp
 from ...dialects.sym import ONE, AxesAttr, Expr
-from ..common.functions import functions
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import loads_in, map_of
 from ._bodies import nest_of
 
 
 @dataclass(frozen=True)
-class AssignLayouts(ModulePass):
+class AssignLayouts(LoopPass):
     """Give row-major strides to intermediate values where that makes accesses contiguous.
 
     level:         loop
@@ -39,15 +37,12 @@ class AssignLayouts(ModulePass):
     """
 
     name = "loop-assign-layouts"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for _, block in functions(op):
-            for nest in list(block.ops):
-                if type(nest) in (GenerateOp, ScanOp):
-                    _assign(nest)
+        for nest in list(block.ops):
+            if type(nest) in (GenerateOp, ScanOp):
+                _assign(nest)
 
 
 def _assign(nest: Operation) -> None:

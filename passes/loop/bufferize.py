@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.loop import FusionOp, GenerateOp, LoadOp, ScanOp, ScatterOp, YieldOp, yielded
 from ...dialects.sym import MapAttr, symbol
-from ..common.functions import functions
-from ..common.kept import is_kept_value
-from ..common.memory import roots, written_value
+from ..analysis.kept import is_kept_value
+from ..analysis.memory import roots, written_value
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import loads_in
 from ._in_place_reads import member_index, reads_only_at, reads_only_own_element
 
 
 @dataclass(frozen=True)
-class Bufferize(ModulePass):
+class Bufferize(LoopPass):
     """Decide where memory is reused by what follows.
 
     level:         loop
@@ -44,15 +43,12 @@ class Bufferize(ModulePass):
     """
 
     name = "loop-bufferize"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for _, block in functions(op):
-            ops = list(block.ops)
-            if any(_may_reuse(inner) for inner in ops):
-                _Bufferizer(block, ops).run()
+        ops = list(block.ops)
+        if any(_may_reuse(inner) for inner in ops):
+            _Bufferizer(block, ops).run()
 
 
 def _may_reuse(op: Operation) -> bool:

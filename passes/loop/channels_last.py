@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, ModuleOp
-from xdsl.dialects.func import ReturnOp
+from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue, Use
-from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp
-from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
+from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE
 from ...machines import CpuTarget, Library
-from ..common.estimates import Estimates
-from ..common.functions import functions
-from ..common.memory import Mutations
+from ..analysis.memory import Mutations
+from ..analysis.sizes import Sizes
 from ..common.results import results_of_any_strides
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import loads_in
 from ._image_layouts import (
@@ -65,7 +63,7 @@ _ROLES = {
 
 
 @dataclass(frozen=True)
-class ChannelsLast(ModulePass):
+class ChannelsLast(LoopPass):
     """Let convolutions, and their gradients, read and write tensors with their channels side by side.
 
     level:         loop
@@ -96,25 +94,22 @@ class ChannelsLast(ModulePass):
     """
 
     name = "loop-channels-last"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
     training_on_cpu: bool = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for function, block in functions(op):
-            convolutions = [o for o in block.ops if _qualifies(o) and self._may_change(o)]
-            if convolutions:
-                estimates = Estimates(function)
-                objections = {o: _objection(o, estimates) for o in convolutions}
-                for other, reason in objections.items():
-                    if reason is not None:
-                        remark("missed", self.name, other, f"not channels last: {reason}")
-                paying = frozenset(o for o, reason in objections.items() if reason is None)
-                free = results_of_any_strides(function) if any(map(self._trains, paying)) else frozenset[int]()
-                _Rewriter(block, paying, estimates, free).run()
-                function.update_function_type()
+        convolutions = [o for o in block.ops if _qualifies(o) and self._may_change(o)]
+        if convolutions:
+            estimates = Sizes.of_function(function)
+            objections = {o: _objection(o, estimates) for o in convolutions}
+            for other, reason in objections.items():
+                if reason is not None:
+                    remark("missed", self.name, other, f"not channels last: {reason}")
+            paying = frozenset(o for o, reason in objections.items() if reason is None)
+            free = results_of_any_strides(function) if any(map(self._trains, paying)) else frozenset[int]()
+            _Rewriter(block, paying, estimates, free).run()
+            function.update_function_type()
 
     def _may_change(self, op: Operation) -> bool:
         return cast(AtenOp, op).packet == "convolution" or self._trains(op)
@@ -150,7 +145,7 @@ def _qualifies(op: Operation) -> bool:
     return known and isinstance(types[0].element, AnyFloat) and types[0].element.bitwidth <= _BITS
 
 
-def _objection(op: Operation, estimates: Estimates) -> str | None:
+def _objection(op: Operation, estimates: Sizes) -> str | None:
     """Why a convolution stays as it is, whatever is around it."""
     if _is_rounded(op):
         return "its channels are few, and a library would round its elements then"
@@ -171,7 +166,7 @@ def _is_rounded(op: Operation) -> bool:
     return channels is not None and channels % _TENSOR_CHANNELS != 0
 
 
-def _pays(op: Operation, estimates: Estimates, copied: int) -> bool:
+def _pays(op: Operation, estimates: Sizes, copied: int) -> bool:
     """Whether channels side by side save more elements' copies than they cost; `copied` are those made around the call.
 
     The library saves a copy of each image; on the CPU ATen may copy the weight instead. Measured
@@ -182,11 +177,11 @@ def _pays(op: Operation, estimates: Estimates, copied: int) -> bool:
     return saved > copied + _weight_copied(op, op.operands[_roles(op).weight], estimates)
 
 
-def _elements(value: SSAValue, estimates: Estimates) -> int:
+def _elements(value: SSAValue, estimates: Sizes) -> int:
     return estimates.product(cast(TensorType, value.type).shape)
 
 
-def _weight_copied(op: Operation, weight: SSAValue, estimates: Estimates) -> int:
+def _weight_copied(op: Operation, weight: SSAValue, estimates: Sizes) -> int:
     """Elements of a weight that a convolution with channels side by side moves beyond what another one moves.
 
     On the CPU ATen gives the weight the input's layout. For windows of one point both layouts are the same, but oneDNN
@@ -198,7 +193,7 @@ def _weight_copied(op: Operation, weight: SSAValue, estimates: Estimates) -> int
     target = target_at(op, type_.device)
     if not target.family.library.copies_weights or (not type_.is_contiguous and is_channels_last(weight)):
         return 0
-    fits = isinstance(target, CpuTarget) and elements * ITEM_SIZES[torch_name(type_.element)] < target.l2_bytes
+    fits = isinstance(target, CpuTarget) and estimates.bytes(type_) < target.l2_bytes
     return 0 if fits and all(size is ONE for size in type_.shape[2:]) else elements
 
 
@@ -217,7 +212,7 @@ class _Rewriter:
     """The state for one function. `free` are the numbers of its results that may have any strides."""
 
     def __init__(
-        self, block: Block, convolutions: frozenset[Operation], estimates: Estimates, free: frozenset[int]
+        self, block: Block, convolutions: frozenset[Operation], estimates: Sizes, free: frozenset[int]
     ) -> None:
         self.block = block
         self.convolutions = set(convolutions)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.effects import is_pure
 from ...dialects.loop import FusionOp, ScatterOp
-from ..common.functions import functions
-from ..common.memory import NESTS, Mutations, escaping, has_assert
+from ..analysis.memory import NESTS, Mutations, escaping, has_assert
 from ..common.numbering import AttributeTokens, Key, NestNumbering
 from ..counters import counter
+from ..function_pass import LoopPass
 from ._accesses import loads_in
 
 
 @dataclass(frozen=True)
-class EliminateCommonSubexpressions(ModulePass):
+class EliminateCommonSubexpressions(LoopPass):
     """Merge values that are computed twice, by value-numbered keys of whole bodies.
 
     level:         loop
@@ -35,13 +32,10 @@ class EliminateCommonSubexpressions(ModulePass):
     """
 
     name = "loop-cse"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for _, block in functions(op):
-            _Merger(block).run()
+        _Merger(block).run()
 
 
 class _Merger:

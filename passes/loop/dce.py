@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
-from xdsl.passes import ModulePass
 
 from ...dialects.effects import has_side_effect
 from ...dialects.loop import (
@@ -22,12 +21,12 @@ from ...dialects.loop import (
     YieldOp,
     combiner_attr,
 )
-from ..common.functions import functions
 from ..counters import counter
+from ..function_pass import LoopPass
 
 
 @dataclass(frozen=True)
-class EliminateDeadCode(ModulePass):
+class EliminateDeadCode(LoopPass):
     """Remove nests, members, results and scalars without a use.
 
     level:         loop
@@ -42,13 +41,10 @@ class EliminateDeadCode(ModulePass):
     """
 
     name = "loop-dce"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for _, block in functions(op):
-            sweep(block)
+        sweep(block)
 
 
 def sweep(block: Block) -> None:

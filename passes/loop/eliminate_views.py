@@ -5,24 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, ViewOp, YieldOp
 from ...dialects.sym import AxesAttr, MapAttr, Ranges, simplify
-from ..common.functions import functions, symbol_ranges
-from ..common.memory import Mutations
+from ..analysis.functions import symbol_ranges
+from ..analysis.memory import Mutations
 from ..common.strided_views import is_strided_view
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import loads_in, map_of, redirect
 
 
 @dataclass(frozen=True)
-class EliminateViews(ModulePass):
+class EliminateViews(LoopPass):
     """Compose views into loads; keep only views that are strided views of memory.
 
     level:         loop
@@ -38,12 +37,11 @@ class EliminateViews(ModulePass):
     """
 
     name = "loop-eliminate-views"
-    level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for function, block in functions(op):
-            _Composer(symbol_ranges(function), Mutations(block)).run(block)
+        _Composer(symbol_ranges(function), Mutations(block)).run(block)
 
 
 class _Mapped(NamedTuple):

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, ModuleOp, NoneType
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, NoneType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import TensorType
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE
+from ..analysis.functions import symbol_ranges
+from ..analysis.sizes import Sizes
 from ..common.convolution_times import WindowSizes, is_faster_as_nest
-from ..common.estimates import Estimates
-from ..common.functions import functions, symbol_ranges
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from ._windows import Windows, nest_of_windows
 from .simplify_indices import simplify_nest
@@ -26,7 +26,7 @@ _FLOATS = (BFloat16Type, Float16Type, Float32Type, Float64Type)
 
 
 @dataclass(frozen=True)
-class ExpandConvolutions(ModulePass):
+class ExpandConvolutions(LoopPass):
     """Compute grouped convolutions by nests on the CPU where these are faster than ATen's call.
 
     level:         loop
@@ -53,32 +53,29 @@ class ExpandConvolutions(ModulePass):
     """
 
     name = "loop-expand-convolutions"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for function, block in functions(op):
-            candidates = [each for each in block.ops if isinstance(each, AtenOp) and each.packet in _WINDOWS]
-            if not candidates:
-                continue
-            estimates, ranges = Estimates(function), symbol_ranges(function)
-            found = {each: _considered(each, estimates) for each in candidates}
-            calls = any(each.packet == "convolution" and not isinstance(found[each], Windows) for each in candidates)
-            for each, windows in found.items():
-                if isinstance(windows, Windows) and len(windows.kernel) > 1 and calls:
-                    windows = "its images may lie as calls around it want them"
-                if isinstance(windows, str):
-                    remark("missed", self.name, each, f"not a nest: {windows}")
-                elif counter(self.name):
-                    remark("passed", self.name, each, "computed by a nest")
-                    nest = nest_of_windows(windows)
-                    block.insert_op_before(nest, each)
-                    simplify_nest(nest, ranges)
-                    _take_over(block, each, nest.results[0])
+        candidates = [each for each in block.ops if isinstance(each, AtenOp) and each.packet in _WINDOWS]
+        if not candidates:
+            return
+        estimates, ranges = Sizes.of_function(function), symbol_ranges(function)
+        found = {each: _considered(each, estimates) for each in candidates}
+        calls = any(each.packet == "convolution" and not isinstance(found[each], Windows) for each in candidates)
+        for each, windows in found.items():
+            if isinstance(windows, Windows) and len(windows.kernel) > 1 and calls:
+                windows = "its images may lie as calls around it want them"
+            if isinstance(windows, str):
+                remark("missed", self.name, each, f"not a nest: {windows}")
+            elif counter(self.name):
+                remark("passed", self.name, each, "computed by a nest")
+                nest = nest_of_windows(windows)
+                block.insert_op_before(nest, each)
+                simplify_nest(nest, ranges)
+                _take_over(block, each, nest.results[0])
 
 
-def _considered(op: AtenOp, estimates: Estimates) -> Windows | str:
+def _considered(op: AtenOp, estimates: Sizes) -> Windows | str:
     """The convolution that becomes a nest, or why it is left to ATen."""
     windows = _WINDOWS[op.packet](op)
     if windows is None:
@@ -132,7 +129,7 @@ def _for_each(setting: object, dims: int) -> tuple[int, ...] | None:
     return known * dims if len(known) == 1 else known
 
 
-def _objection(windows: Windows, estimates: Estimates) -> str | None:
+def _objection(windows: Windows, estimates: Sizes) -> str | None:
     """Why a convolution is left to ATen; None when it is not."""
     types = [windows.result, cast(TensorType, windows.source.type)]
     sizes = [size.as_int() for size in cast(TensorType, windows.weight.type).shape]
@@ -140,7 +137,7 @@ def _objection(windows: Windows, estimates: Estimates) -> str | None:
         return "the size of its window is not known"
     if any(type_.strides is not None and type_.strides[-1] is not ONE for type_ in types):
         return "its rows do not lie along memory"
-    row, elements = estimates[windows.result.shape[-1]], estimates.product(windows.kernel)
+    row, elements = estimates.of(windows.result.shape[-1]), estimates.product(windows.kernel)
     bits = cast(Float32Type, windows.result.element).bitwidth
     measures = WindowSizes(bits, len(windows.kernel), windows.channels, elements, row, windows.stride[-1])
     return None if is_faster_as_nest(measures) else "the call is faster"

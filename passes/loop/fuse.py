@@ -6,19 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
-from xdsl.passes import ModulePass
 
 from ...dialects.aten.types import TensorType
 from ...dialects.machine import TargetsAttr, targets_of
 from ...machines import Target
-from ..common.estimates import Estimates
-from ..common.functions import functions, symbol_ranges
-from ..common.memory import written_value
+from ..analysis.functions import symbol_ranges
+from ..analysis.memory import written_value
+from ..analysis.sizes import Sizes
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import enabled, remark
 from ._alignment import Aligner, Alignment, MisalignedError
 from ._build_fusions import build_fusions
@@ -32,7 +30,7 @@ _SIBLINGS = 3
 
 
 @dataclass(frozen=True)
-class Fuse(ModulePass):
+class Fuse(LoopPass):
     """Group nests into `loop.fusion` ops.
 
     level:         loop
@@ -68,7 +66,7 @@ class Fuse(ModulePass):
     """
 
     name = "loop-fuse"
-    level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = False
     simpler: ClassVar[dict[str, Any]] = {"max_members": 1}
 
     max_members: int = 64
@@ -77,10 +75,11 @@ class Fuse(ModulePass):
     small: int = 8192
     max_row: int = 32768
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for function, block in functions(op):
-            _Fuser(self, function, block, targets_of(op)).run()
+        module = function.parent_op()
+        assert module is not None
+        _Fuser(self, function, block, targets_of(module)).run()
 
 
 class _Fuser:
@@ -91,7 +90,7 @@ class _Fuser:
         self.targets = targets
         self.block = block
         self.groups = Groups(DependenceGraph(block), symbol_ranges(function))
-        self.estimates = Estimates(function)
+        self.estimates = Sizes.of_function(function)
         self.scalars: int | None = None
         """The last nest without axes."""
         #: by value, positions of the nodes that read it last
@@ -234,7 +233,7 @@ class _Fuser:
     def product(self, axes: Iterable[int]) -> int:
         total = 1
         for axis in axes:
-            total *= self.estimates[self.groups.sizes[axis]]
+            total *= self.estimates.of(self.groups.sizes[axis])
         return total
 
     def points_of(self, node: Node) -> int:
@@ -244,7 +243,7 @@ class _Fuser:
         for axes in domains:
             total = 1
             for axis in axes:
-                total *= self.estimates[node.sizes[axis]]
+                total *= self.estimates.of(node.sizes[axis])
             most = max(most, total)
         return most
 

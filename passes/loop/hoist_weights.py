@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.builtin import FunctionType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp
 from ...dialects.raw import operands_of
+from ..analysis.kept import add_kept_function, frozen_arguments, insert_kept_call, is_kept_call, is_kept_value
+from ..analysis.memory import Mutations
 from ..common.copies import copy_op
-from ..common.functions import functions
-from ..common.kept import add_kept_function, frozen_arguments, insert_kept_call, is_kept_call, is_kept_value
-from ..common.memory import Mutations
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import loads_in
 from ._image_layouts import copied_value
 
 
 @dataclass(frozen=True)
-class LoopHoistWeights(ModulePass):
+class LoopHoistWeights(LoopPass):
     """Move copies that calls of libraries read to the function whose results are kept.
 
     level:         loop
@@ -46,21 +44,18 @@ class LoopHoistWeights(ModulePass):
     """
 
     name = "loop-hoist-weights"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function with frozen arguments."""
-        for function, block in list(functions(op)):
-            if not frozen_arguments(function):
-                continue
-            mutations = Mutations(block)
-            frozen: set[SSAValue] = {each for each in frozen_arguments(function) if not mutations.writes_to(each)}
-            copies = [each for each in block.ops if _is_copy(each, frozen) and counter(self.name)]
-            if copies:
-                for copy in copies:
-                    remark("passed", self.name, copy, "the layout of a frozen weight is made once")
-                _move(function, block, cast("Sequence[GenerateOp]", copies))
+        if not frozen_arguments(function):
+            return
+        mutations = Mutations(block)
+        frozen: set[SSAValue] = {each for each in frozen_arguments(function) if not mutations.writes_to(each)}
+        copies = [each for each in block.ops if _is_copy(each, frozen) and counter(self.name)]
+        if copies:
+            for copy in copies:
+                remark("passed", self.name, copy, "the layout of a frozen weight is made once")
+            _move(function, block, cast("Sequence[GenerateOp]", copies))
 
 
 def _is_copy(op: Operation, frozen: set[SSAValue]) -> bool:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import ReturnOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, ScatterOp, ViewOp, YieldOp
 from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, Ranges, prove_le, symbol
-from ..common.estimates import Estimates
-from ..common.functions import elsewhere, functions, is_handed_in, is_handing_over, symbol_ranges
-from ..common.memory import NESTS, Mutations
+from ..analysis.functions import elsewhere, is_handed_in, is_handing_over, symbol_ranges
+from ..analysis.memory import NESTS, Mutations
+from ..analysis.sizes import Sizes
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of
 from ._bodies import axes_around, nest_of
@@ -33,7 +31,7 @@ from .simplify_indices import simplify_nest
 
 
 @dataclass(frozen=True)
-class Inline(ModulePass):
+class Inline(LoopPass):
     """Compute elements of a producer where they are read, under a model of the cost of computing them again.
 
     level:         loop
@@ -73,18 +71,15 @@ class Inline(ModulePass):
     """
 
     name = "loop-inline"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
     cheap: int = 12
     max_ops: int = 600
     max_loads: int = 48
     emulate_precision_casts: bool = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for function, block in functions(op):
-            _Inliner(self, block, symbol_ranges(function), Estimates(function)).run()
+        _Inliner(self, block, symbol_ranges(function), Sizes.of_function(function)).run()
 
 
 #: elements of a producer for each of a source that may go to memory for its sake
@@ -102,7 +97,7 @@ class _Uses:
 class _Inliner:
     """One sweep over a function: each producer is pushed into its readers, which come behind it."""
 
-    def __init__(self, options: Inline, block: Block, ranges: Ranges, estimates: Estimates) -> None:
+    def __init__(self, options: Inline, block: Block, ranges: Ranges, estimates: Sizes) -> None:
         self.options = options
         self.block = block
         self.ranges = ranges

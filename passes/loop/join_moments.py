@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type, FloatAttr, ModuleOp
+from xdsl.dialects.builtin import Float32Type, FloatAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp, yielded
 from ...dialects.scalar import CastOp
 from ...dialects.sym import ONE, Expr, MapAttr, Ranges, SymAttr, bounds, symbol
-from ..common.estimates import Estimates
-from ..common.functions import functions, symbol_ranges
-from ..common.memory import Mutations
+from ..analysis.functions import symbol_ranges
+from ..analysis.memory import Mutations
+from ..analysis.sizes import Sizes
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import loads_in, map_of
 from ._bodies import outside_values
@@ -30,7 +30,7 @@ from .split_reductions import SplitReductions
 
 
 @dataclass(frozen=True)
-class JoinMoments(ModulePass):
+class JoinMoments(LoopPass):
     """Compute a mean and the sum of squares of deviations from it by one reduction, on a GPU.
 
     level:         loop
@@ -56,17 +56,14 @@ class JoinMoments(ModulePass):
     """
 
     name = "loop-join-moments"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for function, block in functions(op):
-            joiner = _Joiner(block, Estimates(function), symbol_ranges(function))
-            for nest in list(block.ops):
-                if type(nest) is GenerateOp and target_of(nest).needs_many_rows:
-                    for reduce in [each for each in nest.body.block.ops if type(each) is ReduceOp]:
-                        joiner.visit(nest, reduce)
+        joiner = _Joiner(block, Sizes.of_function(function), symbol_ranges(function))
+        for nest in list(block.ops):
+            if type(nest) is GenerateOp and target_of(nest).needs_many_rows:
+                for reduce in [each for each in nest.body.block.ops if type(each) is ReduceOp]:
+                    joiner.visit(nest, reduce)
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ class _Mean:
 class _Joiner:
     """The state for one function."""
 
-    def __init__(self, block: Block, estimates: Estimates, ranges: Ranges) -> None:
+    def __init__(self, block: Block, estimates: Sizes, ranges: Ranges) -> None:
         self.estimates = estimates
         self.ranges = ranges
         self.mutations = Mutations(block)

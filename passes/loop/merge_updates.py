@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import LoadOp, ScatterOp, ViewOp
 from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, MapAttr, symbol
-from ..common.functions import functions
-from ..common.memory import Mutations
+from ..analysis.memory import Mutations
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import loads_in, map_of
 
 
 @dataclass(frozen=True)
-class MergeUpdates(ModulePass):
+class MergeUpdates(LoopPass):
     """Let an update of a view of a tensor write into the tensor, where all of the view is written back anyway.
 
     level:         loop
@@ -46,26 +43,21 @@ class MergeUpdates(ModulePass):
     """
 
     name = "loop-merge-updates"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module; inner updates first."""
-        for _, block in functions(op):
-            if sum(type(inner) is ScatterOp for inner in block.ops) < 2:
+        if sum(type(inner) is ScatterOp for inner in block.ops) < 2:
+            return
+        mutations = Mutations(block)
+        for outer in list(block.ops):
+            if type(outer) is not ScatterOp or (inner := _copied_back(outer)) is None:
                 continue
-            mutations = Mutations(block)
-            for outer in list(block.ops):
-                if type(outer) is not ScatterOp or (inner := _copied_back(outer)) is None:
-                    continue
-                place = _place(inner, outer)
-                if place is None:
-                    remark(
-                        "missed", "loop-merge-updates", outer, "the destination of the inner update is not this piece"
-                    )
-                elif _reads_the_same(inner, outer, mutations) and counter("loop-merge-updates"):
-                    remark("passed", "loop-merge-updates", outer, "one update of the whole tensor")
-                    _merge(block, inner, outer, place, mutations)
+            place = _place(inner, outer)
+            if place is None:
+                remark("missed", "loop-merge-updates", outer, "the destination of the inner update is not this piece")
+            elif _reads_the_same(inner, outer, mutations) and counter("loop-merge-updates"):
+                remark("passed", "loop-merge-updates", outer, "one update of the whole tensor")
+                _merge(block, inner, outer, place, mutations)
 
 
 def _copied_back(outer: ScatterOp) -> ScatterOp | None:

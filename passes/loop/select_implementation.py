@@ -16,8 +16,8 @@ from ...dialects.loop import LoadOp
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE, Expr, Ranges, bounds
 from ...errors import UserError
-from ..common.estimates import Estimates
-from ..common.functions import functions, symbol_ranges
+from ..analysis.functions import functions, symbol_ranges
+from ..analysis.sizes import Sizes
 from ..common.implementations import BLAS, IMPLEMENTATION, LIBRARIES, ONEDNN
 from ..counters import counter
 from ..remarks import remark
@@ -75,7 +75,7 @@ class SelectImplementation(ModulePass):
             products = [product for product in block.ops if _is_product(product)]
             if not products or self.products != ONEDNN:
                 continue
-            estimates, ranges = Estimates(function), symbol_ranges(function)
+            estimates, ranges = Sizes.of_function(function), symbol_ranges(function)
             for product in products:
                 self._mark(product, _objection(product, estimates, ranges))
 
@@ -101,7 +101,7 @@ def _is_product(op: Operation) -> TypeGuard[AtenOp]:
     return isinstance(type_.element, Float32Type) and target_at(op, type_.device).family.library.has_onednn
 
 
-def _objection(op: AtenOp, estimates: Estimates, ranges: Ranges) -> str | None:
+def _objection(op: AtenOp, estimates: Sizes, ranges: Ranges) -> str | None:
     """Why a product is left to the BLAS; None when it is not."""
     *bias, left, right = (cast(TensorType, value.type) for value in op.operands)
     (rows, inner), columns = left.shape, right.shape[1]
@@ -114,7 +114,7 @@ def _objection(op: AtenOp, estimates: Estimates, ranges: Ranges) -> str | None:
     if not all(_is_positive(size, ranges) for size in (rows, inner, columns)):
         return "it may be empty"
     matrix = estimates.product((inner, columns))
-    if estimates[rows] < 2 or (matrix < LARGE_MATRIX and estimates[rows] * matrix < MUCH_WORK):
+    if estimates.of(rows) < 2 or (matrix < LARGE_MATRIX and estimates.of(rows) * matrix < MUCH_WORK):
         return "it is too small"
     return None
 

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, i64
+from xdsl.dialects.builtin import i64
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.aten.types import TensorType, scalar_type
 from ...dialects.loop import EmptyOp, GenerateOp, IndexOp, LoadOp, ScatterOp, YieldOp
 from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, MapAttr, SymAttr, symbol
-from ..common.functions import functions
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from ._cost import body_cost
 from ._identities import constant, has_constants
 
 
 @dataclass(frozen=True)
-class SelectPieces(ModulePass):
+class SelectPieces(LoopPass):
     """Turn a chain of scatters that fills an empty tensor into generates, where that lets it fuse with its readers.
 
     level:         loop
@@ -46,18 +44,15 @@ class SelectPieces(ModulePass):
     """
 
     name = "loop-select-pieces"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
     max_pieces: int = 4
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for _, block in functions(op):
-            for inner in list(block.ops):
-                if type(inner) is EmptyOp and (chain := self.chain_from(inner)) and counter("loop-select-pieces"):
-                    remark("passed", "loop-select-pieces", chain[-1], "selects its piece", pieces=len(chain))
-                    _rewrite(block, inner, chain)
+        for inner in list(block.ops):
+            if type(inner) is EmptyOp and (chain := self.chain_from(inner)) and counter("loop-select-pieces"):
+                remark("passed", "loop-select-pieces", chain[-1], "selects its piece", pieces=len(chain))
+                _rewrite(block, inner, chain)
 
     def chain_from(self, empty: EmptyOp) -> list[ScatterOp]:
         """The scatters that fill an empty tensor, if they may become selects."""

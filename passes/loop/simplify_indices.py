@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i1, i64
+from xdsl.dialects.builtin import IntegerAttr, i1, i64
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import scalar
 from ...dialects.access import compact_dynamic, dynamic_name
 from ...dialects.loop import AssertOp, FusionOp, IndexOp, LoadOp, ReduceOp, ScatterOp, ViewOp, yielded
 from ...dialects.sym import AxesAttr, Expr, MapAttr, Ranges, SymAttr, const, simplify, symbol
-from ..common.functions import functions, symbol_ranges
-from ..common.memory import NESTS
+from ..analysis.functions import symbol_ranges
+from ..analysis.memory import NESTS
 from ..counters import counter
+from ..function_pass import LoopPass
 from ._accesses import access_of, body_ops, map_of, set_access
 from ._axis_tables import AxisTables
 from ._digital_lines import line_through
@@ -29,7 +29,7 @@ COUNTER = "loop-simplify-indices"
 
 
 @dataclass(frozen=True)
-class SimplifyIndices(ModulePass):
+class SimplifyIndices(LoopPass):
     """Simplify index expressions, and what bodies compute of indices, with the ranges of axes and symbols.
 
     level:         loop
@@ -60,15 +60,12 @@ class SimplifyIndices(ModulePass):
     """
 
     name = "loop-simplify-indices"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for function, block in functions(op):
-            ranges = symbol_ranges(function)
-            for inner in block.ops:
-                _visit(inner, ranges)
+        ranges = symbol_ranges(function)
+        for inner in block.ops:
+            _visit(inner, ranges)
 
 
 def _visit(op: Operation, ranges: Ranges) -> None:

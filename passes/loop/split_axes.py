@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, ScatterOp, ViewOp
 from ...dialects.sym import ONE, Atom, AxesAttr, Expr, MapAttr, Ranges, SymAttr, const, simplify, symbol
-from ..common.functions import functions, symbol_ranges
-from ..common.memory import NESTS
+from ..analysis.functions import symbol_ranges
+from ..analysis.memory import NESTS
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import loads_in, map_of, redirect
 from ._bodies import axes_around, substitute_axes
@@ -25,7 +24,7 @@ from .simplify_indices import simplify_nest
 
 
 @dataclass(frozen=True)
-class SplitAxes(ModulePass):
+class SplitAxes(LoopPass):
     """Split axes where `x floordiv k` and `x mod k`, or readers' `k*a + b`, say that they are two.
 
     level:         loop
@@ -44,13 +43,10 @@ class SplitAxes(ModulePass):
     """
 
     name = "loop-split-axes"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for function, block in functions(op):
-            _Splitter(symbol_ranges(function)).run(block)
+        _Splitter(symbol_ranges(function)).run(block)
 
 
 class _Splitter:

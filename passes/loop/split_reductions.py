@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar, cast
+from typing import TypeVar, cast
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ArrayAttr, Float32Type, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, Float32Type, StringAttr, i64
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp, yielded
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, ceildiv, const, smin, symbol
 from ...machines import GpuTarget
-from ..common.estimates import Estimates
-from ..common.functions import functions
+from ..analysis.sizes import Sizes
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from ._bodies import copy_slice, outside_values, substitute_axes
 from ._devices import target_of
@@ -30,7 +29,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class SplitReductions(ModulePass):
+class SplitReductions(LoopPass):
     """Reduce in two stages where few elements are each reduced from many.
 
     level:         loop
@@ -54,23 +53,20 @@ class SplitReductions(ModulePass):
     """
 
     name = "loop-split-reductions"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
     min_length: int = 32768
     max_outer: int = 16
     parts: int = 64
     programs: int = 2048
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for function, block in functions(op):
-            estimates = Estimates(function)
-            for nest in list(block.ops):
-                if type(nest) is GenerateOp:
-                    self.visit(nest, estimates)
+        estimates = Sizes.of_function(function)
+        for nest in list(block.ops):
+            if type(nest) is GenerateOp:
+                self.visit(nest, estimates)
 
-    def visit(self, nest: GenerateOp, estimates: Estimates) -> None:
+    def visit(self, nest: GenerateOp, estimates: Sizes) -> None:
         """Split what is worth it at the top of a nest's body."""
         for reduce in [op for op in nest.body.block.ops if type(op) is ReduceOp]:
             length = estimates.product(reduce.axes.sizes)
@@ -84,7 +80,7 @@ class SplitReductions(ModulePass):
                 parts_first = beside > 0 or self.columns_are_neighbours(nest, reduce, estimates)
                 _Splitter(nest, reduce, split, parts_first).run()
 
-    def columns_are_neighbours(self, nest: GenerateOp, reduce: ReduceOp, estimates: Estimates) -> bool:
+    def columns_are_neighbours(self, nest: GenerateOp, reduce: ReduceOp, estimates: Sizes) -> bool:
         """Whether programs that reduce neighbouring columns had better write partial results of these side by side.
 
         One for each part side by side lies as far apart as there are parts, and each is a write of its own. But the
@@ -94,7 +90,7 @@ class SplitReductions(ModulePass):
             return False
         return estimates.product(nest.axes.sizes) >= MIN_NEIGHBOURS
 
-    def parts_beside_rows(self, nest: GenerateOp, reduce: ReduceOp, length: int, estimates: Estimates) -> int:
+    def parts_beside_rows(self, nest: GenerateOp, reduce: ReduceOp, length: int, estimates: Sizes) -> int:
         """Parts of a sum of columns that the programs of another nest can compute beside its rows; 0 where none can."""
         columns = estimates.product(nest.axes.sizes)
         target = target_of(nest)
@@ -103,7 +99,7 @@ class SplitReductions(ModulePass):
         parts = min(length // MIN_ROWS, JOINED_PARTS * max(JOINED_COLUMNS // columns, 1))
         return parts if parts >= JOINED_PARTS // 2 else 0
 
-    def wanted_parts(self, nest: GenerateOp, reduce: ReduceOp, length: int, estimates: Estimates) -> int:
+    def wanted_parts(self, nest: GenerateOp, reduce: ReduceOp, length: int, estimates: Sizes) -> int:
         """Parts for each element; below two when the reduction is better left whole."""
         outer = estimates.product(nest.axes.sizes)
         if not target_of(nest).needs_many_rows:
@@ -218,12 +214,12 @@ def part(number: int) -> str:
     return f"part{number}"
 
 
-def plan(axes: AxesAttr, wanted: int, estimates: Estimates) -> Split:
+def plan(axes: AxesAttr, wanted: int, estimates: Sizes) -> Split:
     """Choose which axes to run in parallel, outermost first, until there are about `wanted` parts."""
     split = Split([], [], {})
     have = 1
     for name, size in axes.data:
-        rest, likely = max(wanted // have, 1), estimates[size]
+        rest, likely = max(wanted // have, 1), estimates.of(size)
         if rest < 2 or likely < 2:
             split.inner.append((name, size))
             continue

@@ -10,14 +10,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
+from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, YieldOp
 from ...dialects.machine import TargetsAttr, targets_of
 from ...dialects.sym import AxesAttr, MapAttr, symbol
 from ...machines import GpuTarget
-from ..common.estimates import Estimates
-from ..common.functions import functions
-from ..common.memory import written_value
+from ..analysis.functions import functions
+from ..analysis.memory import written_value
+from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..remarks import remark
 
@@ -51,7 +51,7 @@ class SpreadCopies(ModulePass):
         """Run on every function of the module."""
         targets = targets_of(op)
         for function, block in functions(op):
-            estimates = Estimates(function)
+            estimates = Sizes.of_function(function)
             copies = [each for each in _repeated(block) if _is_small(each, targets, estimates)]
             for copy in copies if len(copies) > 1 else ():
                 if counter(self.name):
@@ -72,11 +72,11 @@ def _repeated(block: Block) -> list[Operation]:
     return found
 
 
-def _is_small(copy: Operation, targets: TargetsAttr, estimates: Estimates) -> bool:
+def _is_small(copy: Operation, targets: TargetsAttr, estimates: Sizes) -> bool:
     type_ = copy.operands[1].type
     assert isinstance(type_, TensorType)
     target = targets.target(type_.device)
-    size = 2 * estimates.product(type_.shape) * ITEM_SIZES.get(torch_name(type_.element), 16)
+    size = 2 * estimates.bytes(type_)
     return isinstance(target, GpuTarget) and size < target.launch_bytes
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i64
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.loop import AssertOp, GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp, yielded
 from ...dialects.scalar import INSERTED_CONVERSIONS
 from ...dialects.sym import AxesAttr, Expr, SymAttr, symbol
-from ..common.functions import functions
-from ..common.memory import Mutations
+from ..analysis.memory import Mutations
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of
 from ._bodies import axes_around
@@ -29,7 +28,7 @@ _EQUAL, _LESS, _AT_LEAST = 0, 2, 5
 
 
 @dataclass(frozen=True)
-class SumOneHot(ModulePass):
+class SumOneHot(LoopPass):
     """Take the one summand of a sum over a one-hot row instead of adding up the row.
 
     level:         loop
@@ -53,19 +52,16 @@ class SumOneHot(ModulePass):
     """
 
     name = "loop-sum-one-hot"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        for _, block in functions(op):
-            mutations: Mutations | None = None
-            for nest in block.ops:
-                if type(nest) is not GenerateOp:
-                    continue
-                for reduce in [inner for inner in nest.body.block.ops if type(inner) is ReduceOp]:
-                    mutations = mutations or Mutations(block)
-                    _visit(nest, reduce, mutations)
+        mutations: Mutations | None = None
+        for nest in block.ops:
+            if type(nest) is not GenerateOp:
+                continue
+            for reduce in [inner for inner in nest.body.block.ops if type(inner) is ReduceOp]:
+                mutations = mutations or Mutations(block)
+                _visit(nest, reduce, mutations)
 
 
 @dataclass

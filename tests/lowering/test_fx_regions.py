@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 
 from inductile.dialects.aten import CallOp
 from inductile.lowering.fx_import import ImportedGraph
-from inductile.passes.common.region_calls import EAGER
+from inductile.passes.analysis.region_calls import EAGER
 from inductile.passes.verification import find_violation
 
 from .fx_graphs import imported, ops, parse

@@ -14,9 +14,9 @@ from inductile.dialects.context import new_context
 from inductile.errors import UserError
 from inductile.lowering.pipeline import named_passes
 from inductile.machines.roofline import roofline_named
-from inductile.passes.common.costs import Cost, ProgramCost, kernel_cost, program_costs
-from inductile.passes.common.footprint import elements, iterations
-from inductile.passes.kernel.axes import Loop
+from inductile.passes.analysis.footprint import elements, iterations
+from inductile.passes.analysis.loops import Loop
+from inductile.passes.analysis.program_costs import Cost, ProgramCost, kernel_cost, program_costs
 from inductile.passes.manager import PassManager
 
 

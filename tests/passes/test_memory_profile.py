@@ -8,8 +8,8 @@ from itertools import pairwise
 from xdsl.parser import Parser
 
 from inductile.dialects.context import new_context
-from inductile.passes.common.caching_allocator import GRAIN, SMALL, Block, CachingAllocator
-from inductile.passes.common.memory_profile import MemoryProfile, memory_profiles
+from inductile.passes.analysis.caching_allocator import GRAIN, SMALL, Block, CachingAllocator
+from inductile.passes.analysis.memory_profile import MemoryProfile, memory_profiles
 
 MIB = 1 << 20
 

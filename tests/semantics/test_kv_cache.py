@@ -11,7 +11,7 @@ import torch
 
 from inductile.dialects.context import new_context
 from inductile.dialects.reading import Reader
-from inductile.passes.common.costs import program_costs
+from inductile.passes.analysis.program_costs import program_costs
 
 HEADS, LENGTH, WIDTH = 4, 64, 16
 Step = Callable[[torch.Tensor, torch.Tensor, Any], None]

@@ -13,7 +13,7 @@ from inductile.dialects.context import new_context
 from inductile.lowering.pipeline import pipeline_string
 from inductile.lowering.registry import parse_passes
 from inductile.machines import target_named
-from inductile.passes.common.library_calls import library_calls
+from inductile.passes.analysis.library_calls import library_calls
 from inductile.passes.manager import PassManager
 
 

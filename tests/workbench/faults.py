@@ -12,10 +12,11 @@ from xdsl.dialects import arith
 from inductile.dialects import host
 from inductile.dialects.scalar import CastOp
 from inductile.dialects.sym import MapAttr, SymAttr
-from inductile.passes.common import memory, numbering
+from inductile.passes.analysis import aliasing, lifetimes, memory
+from inductile.passes.common import numbering
 from inductile.passes.graph import _rules
-from inductile.passes.host import free, lifetimes, reuse
-from inductile.passes.kernel import collapse, cpu_tiles, effects, elide_casts, merge_loops
+from inductile.passes.host import free, reuse
+from inductile.passes.kernel import collapse, cpu_tiles, elide_casts, merge_loops
 from inductile.passes.loop import _identities, _splice, dce, eliminate_views
 
 MODEL = """\
@@ -213,7 +214,7 @@ def _gained_alias(patch: MonkeyPatch) -> None:
 
 def _ignored_dependence(patch: MonkeyPatch) -> None:
     """Loops merged although one reads what the other has not written yet."""
-    patch.setattr(effects, "same_iterations", lambda *_: True)
+    patch.setattr(aliasing, "same_iterations", lambda *_: True)
     patch.setattr(merge_loops, "same_iterations", lambda *_: True)
 
 

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 from ...dialects import host, kernel, loop
 from ...dialects.access import string_attr
 from ...dialects.sym import MapAttr, SymAttr
-from ...passes.kernel.axes import Loop, substitute_axes
+from ...passes.analysis.loops import Loop, substitute_axes
 from ...passes.printing import module_text
 from .structure import Sites
 

@@ -14,7 +14,7 @@ import torch
 from inductile.backends.host.arena import Arena, shared_arena
 from inductile.dialects.context import new_context
 from inductile.dialects.reading import Reader
-from inductile.passes.common.costs import ProgramCost, program_costs
+from inductile.passes.analysis.program_costs import ProgramCost, program_costs
 
 
 def two_softmaxes(x: torch.Tensor) -> torch.Tensor:

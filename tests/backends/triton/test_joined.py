@@ -9,8 +9,8 @@ from inductile.backends.reference import run_module
 from inductile.backends.triton.compile_only import compile_kernel
 from inductile.backends.triton.kernel_emitter import emit_kernel
 from inductile.dialects import host
-from inductile.passes.common.costs import program_costs
-from inductile.passes.kernel.launch_facts import ranges_of
+from inductile.passes.analysis.launch_facts import ranges_of
+from inductile.passes.analysis.program_costs import program_costs
 
 from .joined import FUNCTIONS, captured, joint, launches, lowered
 from .support import skip_crash_of_triton

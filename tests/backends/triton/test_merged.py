@@ -9,7 +9,7 @@ from inductile.backends.reference import run_module
 from inductile.backends.triton.compile_only import compile_kernel
 from inductile.backends.triton.kernel_emitter import emit_kernel
 from inductile.dialects import host, kernel
-from inductile.passes.kernel.launch_facts import ranges_of
+from inductile.passes.analysis.launch_facts import ranges_of
 
 from .merged import PROGRAMS, inputs_of, merged, plain
 

@@ -11,7 +11,7 @@ from torch._subclasses import FakeTensorMode
 
 from inductile.backends.triton.compile_only import compile_kernel
 from inductile.backends.triton.offline import OfflineBackend, fake_like, on_fake_gpu
-from inductile.passes.common.memory_profile import memory_profiles
+from inductile.passes.analysis.memory_profile import memory_profiles
 
 TARGETS = ("cuda:90", "hip:gfx942")
 

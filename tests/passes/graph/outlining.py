@@ -22,7 +22,7 @@ from inductile.backends.torch_compile import compile_dynamo_graph
 from inductile.dialects import host, kernel
 from inductile.lowering.fx_import import ImportedGraph, import_graph
 from inductile.lowering.fx_private import without_modes
-from inductile.passes.common.costs import program_costs
+from inductile.passes.analysis.program_costs import program_costs
 from inductile.passes.graph.outline_repeats import OutlineRepeats
 from inductile.passes.module.attach_target import AttachTarget
 from inductile.passes.printing import module_text

@@ -6,9 +6,10 @@ import pytest
 
 from inductile.dialects import kernel
 from inductile.dialects.sym import parse_text
-from inductile.passes.kernel.aliasing import may_overwrite
-from inductile.passes.kernel.cost import Nest, Sizes, work_of_op
-from inductile.passes.kernel.meeting import keeps_apart
+from inductile.passes.analysis.aliasing import may_overwrite
+from inductile.passes.analysis.dependences import keeps_apart
+from inductile.passes.analysis.nests import Nest, work_of_op
+from inductile.passes.analysis.sizes import Sizes
 from inductile.passes.kernel.transforms import block_range, linearise
 
 from .stages import parse

@@ -12,10 +12,10 @@ from inductile.dialects import kernel
 from inductile.dialects.context import new_context
 from inductile.errors import UserError
 from inductile.lowering.pipeline import named_passes
+from inductile.passes.analysis.dependences import carried_dependence
+from inductile.passes.analysis.loops import Loop, loops_in
 from inductile.passes.kernel import schedules
 from inductile.passes.kernel.apply_schedule import KernelApplySchedule
-from inductile.passes.kernel.axes import Loop, loops_in
-from inductile.passes.kernel.dependences import carried_dependence
 from inductile.passes.manager import PassManager
 from inductile.passes.pinned_schedules import PinnedSchedules
 from inductile.passes.remarks import collecting

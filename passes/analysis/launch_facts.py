@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from ...dialects import host, kernel
 from ...dialects.sym import Expr, Ranges, SymbolAttr, bounds
 from ...dialects.sym.intervals import Interval
-from ..common.functions import kernels_of
+from .functions import kernels_of
 
 Passed = tuple[Expr, Ranges]
 """What a launch passes for a symbol, and what its function knows of that expression."""

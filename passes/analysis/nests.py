@@ -6,7 +6,7 @@ choices only: no result depends on them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -17,45 +17,8 @@ from ...dialects import kernel
 from ...dialects.scalar import CastOp
 from ...dialects.sym import ZERO, Expr
 from ...machines.costs import WORK_FROM_LONG, cost_of
-from .axes import Loop, is_loop, ops_in
-
-#: trip count assumed for a symbol of which no hint is known
-UNKNOWN_SIZE = 256
-
-
-class Sizes:
-    """Estimates of expressions: constants are exact, symbols take their hint.
-
-    guesses: symbols whose hint is an estimate of which nobody has seen a value
-    """
-
-    def __init__(self, hints: Mapping[str, int] | None = None, guesses: Collection[str] = ()) -> None:
-        self.hints = hints or {}
-        self.guesses = guesses
-
-    def is_guess(self, expr: Expr) -> bool:
-        """Whether an estimate rests on a symbol without a hint."""
-        return any(name in self.guesses or name not in self.hints for name in expr.free_symbols)
-
-    @property
-    def seen(self) -> dict[str, int]:
-        """The symbols that had a value when the program was captured."""
-        return {name: hint for name, hint in self.hints.items() if name not in self.guesses}
-
-    def of(self, expr: Expr) -> int:
-        """An estimate of a size, at least 0."""
-        value = expr.as_int()
-        if value is None:
-            env = {name: self.hints.get(name, UNKNOWN_SIZE) for name in expr.free_symbols}
-            try:
-                value = int(expr.evaluate(env))
-            except ZeroDivisionError:
-                value = UNKNOWN_SIZE
-        return max(value, 0)
-
-    def trips(self, op: Loop) -> int:
-        """An estimate of how often a loop runs."""
-        return self.of(op.hi.data - op.lo.data)
+from .loops import Loop, is_loop, ops_in
+from .sizes import Sizes
 
 
 def work_of_op(op: Operation, sizes: Sizes) -> float:

@@ -9,7 +9,7 @@ from xdsl.traits import IsTerminator
 
 from ...dialects.aten.ops import AtenOp
 from ...dialects.loop import AssertOp, FusionOp, GenerateOp, ScanOp, ScatterOp, ViewOp, yielded
-from .functional_calls import functional_call, is_wrapper
+from ..common.functional_calls import functional_call, is_wrapper
 
 NESTS = frozenset((GenerateOp, ScanOp, ScatterOp))
 """Ops that a kernel computes; a `loop.fusion` groups them."""

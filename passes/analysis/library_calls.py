@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block
 
 from ...dialects import host
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.aten.types import ITEM_SIZES, torch_name
-from ...dialects.sym import ONE, Expr, SymbolAttr
+from ...dialects.sym import ONE, Expr
 from ...machines import GpuTarget, Target
+from ..common.implementations import ALIGNMENT, IMPLEMENTATION, ONEDNN, SCRATCH, TURNS, alignment, turns
+from ..common.library_call import LibraryCall
+from ..common.product_times import attention_nanoseconds, product_nanoseconds
 from ..remarks import format_location
-from .estimates import TYPICAL_SIZE
 from .functions import functions
-from .implementations import ALIGNMENT, IMPLEMENTATION, ONEDNN, SCRATCH, TURNS, alignment, turns
-from .library_call import LibraryCall
-from .product_times import attention_nanoseconds, product_nanoseconds
+from .sizes import Sizes
 
 #: positions of the two matrices among the operands
 _PRODUCTS = {"aten.mm": 0, "aten.bmm": 0, "aten.addmm": 1, "aten._addmm_activation": 1, "aten.baddbmm": 1}
@@ -33,14 +33,14 @@ def library_calls(module: ModuleOp, target: Target) -> Iterator[LibraryCall]:
     for function in module.ops:
         if not isinstance(function, host.FuncOp):
             continue
-        values = _values(function.symbols)
+        sizes = Sizes.of_function(function)
         for op in function.body.block.ops:
             if not isinstance(op, AtenOp) or not op.results or not isinstance(op.results[0].type, TensorType):
                 continue
             if op.target in _PRODUCTS:
-                yield _product(op, target, values)
+                yield _product(op, target, sizes)
             elif "scaled_dot_product" in op.target:
-                yield _attention(op, target, values)
+                yield _attention(op, target, sizes)
 
 
 def decomposed_attention(module: ModuleOp) -> Iterator[LibraryCall]:
@@ -54,30 +54,19 @@ def _decomposed(block: Block) -> Iterator[LibraryCall]:
         if isinstance(op, AtenOp) and op.packet == "_safe_softmax":
             type_ = op.results[0].type
             assert isinstance(type_, TensorType)
-            sizes = "x".join(map(str, type_.shape))
-            call = f"attention of {sizes} scores, {torch_name(type_.element)}"
+            shape = "x".join(map(str, type_.shape))
+            call = f"attention of {shape} scores, {torch_name(type_.element)}"
             yield LibraryCall(call, _BY_OPS, None, format_location(op.location))
 
 
-def _values(symbols: ArrayAttr[SymbolAttr]) -> Mapping[str, int]:
-    return {symbol.data.name: symbol.data.hint or TYPICAL_SIZE for symbol in symbols.data}
-
-
-def _size(expr: Expr, values: Mapping[str, int]) -> int:
-    constant = expr.as_int()
-    if constant is not None:
-        return constant
-    return int(expr.evaluate({name: values.get(name, TYPICAL_SIZE) for name in expr.free_symbols}))
-
-
-def _product(op: AtenOp, target: Target, values: Mapping[str, int]) -> LibraryCall:
+def _product(op: AtenOp, target: Target, sizes: Sizes) -> LibraryCall:
     first = _PRODUCTS[op.target]
     left, right, result = (value.type for value in (*op.operands[first : first + 2], op.results[0]))
     assert isinstance(left, TensorType) and isinstance(right, TensorType) and isinstance(result, TensorType)
     size = ITEM_SIZES.get(torch_name(result.element), 1)
     expressions = (left.shape[-2], left.shape[-1], right.shape[-1])
-    rows, depth, columns = (_size(each, values) for each in expressions)
-    batch = _size(left.shape[0], values) if len(left.shape) == 3 else 1
+    rows, depth, columns = (sizes.of(each) for each in expressions)
+    batch = sizes.of(left.shape[0]) if len(left.shape) == 3 else 1
     prefix = f"{batch} of " if len(left.shape) == 3 else ""
     call = f"{op.packet} {prefix}{'x'.join(map(str, expressions))} {torch_name(result.element)}"
     bytes_ = min(alignment(_step(type_), size) for type_ in (left, right, result))
@@ -107,7 +96,7 @@ def _step(type_: TensorType) -> Expr:
     return columns if rows is ONE and columns is not ONE else rows
 
 
-def _attention(op: AtenOp, target: Target, values: Mapping[str, int]) -> LibraryCall:
+def _attention(op: AtenOp, target: Target, sizes: Sizes) -> LibraryCall:
     is_gradient = op.packet.endswith("_backward")  # of which the first operand is the result's gradient
     query, key = (op.operands[position + is_gradient].type for position in (0, 1))
     assert isinstance(query, TensorType) and isinstance(key, TensorType)
@@ -115,13 +104,13 @@ def _attention(op: AtenOp, target: Target, values: Mapping[str, int]) -> Library
     expressions = (query.shape[-2], key.shape[-2], query.shape[-1])
     heads = 1
     for each in query.shape[:-2]:
-        heads *= _size(each, values)
+        heads *= sizes.of(each)
     call = f"attention {heads} of {'x'.join(map(str, expressions))} {torch_name(query.element)}"
     is_causal = "is_causal" in op.schema.by_name and op.arg("is_causal") is True
     why = "causal" if is_causal else "with a mask" if _has_mask(op) else "everything is visible"
     time = None
     if isinstance(target, GpuTarget):
-        queries, keys, width = (_size(each, values) for each in expressions)
+        queries, keys, width = (sizes.of(each) for each in expressions)
         bits = 8 * ITEM_SIZES.get(torch_name(query.element), 1)
         time = attention_nanoseconds(target, bits, (heads, queries, keys, width))
         if time is not None:

@@ -10,8 +10,8 @@ from ...dialects.aten.types import TensorType
 from ...dialects.raw import operands_of, ops_of
 from ...dialects.sym import ZERO, Expr, Ranges, const, prove_le, prove_nonneg
 from ...errors import InductileError
-from ..common.memory import may_return_alias
-from .sizes import bytes_of
+from .memory import may_return_alias
+from .tensor_bytes import bytes_of
 
 
 class LifetimeError(InductileError):

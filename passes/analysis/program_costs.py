@@ -9,24 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import host, kernel
 from ...dialects.aten import AtenOp, CallOp
-from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
-from ...dialects.sym import SymbolAttr
+from ...dialects.aten.types import TensorType
+from ...dialects.sym import Expr
 from ...machines.costs import cost_of
 from ...machines.roofline import Roofline
-from ..kernel.axes import Loop
-from ..kernel.cost import Access, Nest, element_bytes
 from .footprint import Values, elements, iterations, value_of
 from .functions import kernels_of
-
-#: sizes of symbols without a value and a hint
-TYPICAL = 256
+from .loops import Loop
+from .nests import Access, Nest, element_bytes
+from .sizes import Sizes
 
 
 @dataclass(frozen=True)
@@ -156,23 +153,14 @@ def program_costs(module: ModuleOp, values: Mapping[str, int] | None = None) -> 
     return [_Program(program, kernels, values or {}).run() for program in programs]
 
 
-def symbol_values(symbols: Iterable[SymbolAttr], given: Mapping[str, int]) -> dict[str, int]:
-    """A value for each declared symbol: the given one, its hint, or a typical one that its declaration allows."""
-    found: dict[str, int] = {}
-    for symbol in symbols:
-        d = symbol.data
-        typical = max(d.min or 0, min(d.max if d.max is not None else TYPICAL, TYPICAL)) // d.divisor * d.divisor
-        found[d.name] = given.get(d.name, d.hint if d.hint is not None else typical)
-    return found
-
-
 class _Program:
     """Walks a host function."""
 
     def __init__(self, function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp], given: Mapping[str, int]) -> None:
         self.function = function
         self.kernels = kernels
-        self.values = symbol_values(function.symbols.data, given)
+        self.sizes = Sizes.of_function(function, given)
+        self.values = self.sizes.values
         self.rows: dict[tuple[str, Cost], Row] = {}
         self.known: dict[tuple[str, tuple[int, ...]], Cost] = {}
 
@@ -187,7 +175,7 @@ class _Program:
             elif isinstance(op, host.CopyOp):
                 self._add(op.name, "copy", Cost(self._bytes(op.source), self._bytes(op.target), 0))
             elif isinstance(op, AtenOp | CallOp):
-                self._add(op.target, "call", call_cost(op, self.values))
+                self._add(op.target, "call", call_cost(op, self.sizes))
             elif isinstance(op, host.FreeOp):
                 for value in op.values:
                     if value not in pools:
@@ -224,17 +212,7 @@ class _Program:
         return self.known[key]
 
     def _bytes(self, value: SSAValue) -> int:
-        return tensor_bytes(value.type, self.values) if isinstance(value.type, TensorType) else 0
-
-
-def tensor_elements(kind: TensorType, values: Values) -> int:
-    """Elements of a tensor."""
-    return prod(max(int(value_of(size, values)), 0) for size in kind.shape)
-
-
-def tensor_bytes(kind: TensorType, values: Values) -> int:
-    """Bytes of the elements of a tensor; 1 each for a dtype that only ATen knows."""
-    return tensor_elements(kind, values) * ITEM_SIZES.get(torch_name(kind.element), 1)
+        return self.sizes.bytes(value.type) if isinstance(value.type, TensorType) else 0
 
 
 #: ops that multiply matrices -> positions of the two factors among the tensor operands
@@ -244,24 +222,36 @@ _PRODUCTS = {
 }  # fmt: skip
 
 
-def call_cost(op: Operation, values: Values) -> Cost:
+def flops(op: Operation, sizes: Sizes) -> int | None:
+    """Multiplications and additions of a matrix product, a convolution or attention; None for other ops."""
+    if not isinstance(op, AtenOp) or not op.results or not isinstance(op.results[0].type, TensorType):
+        return None
+    elements_out = sizes.elements(op.results[0].type)
+    factors = _PRODUCTS.get(op.name)
+    if factors is not None:
+        return 2 * elements_out * sizes.of(_shape(op.operands[factors[0]])[-1])
+    if op.name == "aten.convolution":
+        return 2 * elements_out * sizes.product(_shape(op.operands[1])[1:])
+    if "attention" in op.packet and "key" in op.schema.by_name:
+        key = op.arg("key")
+        assert isinstance(key, SSAValue)
+        return 4 * elements_out * sizes.of(_shape(key)[-2])
+    return None
+
+
+def _shape(value: SSAValue) -> tuple[Expr, ...]:
+    assert isinstance(value.type, TensorType)
+    return value.type.shape
+
+
+def call_cost(op: Operation, sizes: Sizes) -> Cost:
     """The cost of an ATen op called as it is; a view costs nothing, one that is not known an operation an element."""
     if isinstance(op, AtenOp) and op.schema.is_view:
         return Cost()
     inputs = [v.type for v in op.operands if isinstance(v.type, TensorType)]
     outputs = [v.type for v in op.results if isinstance(v.type, TensorType)]
-    read = sum(tensor_bytes(kind, values) for kind in inputs)
-    written = sum(tensor_bytes(kind, values) for kind in outputs)
-    elements_out = sum(tensor_elements(kind, values) for kind in outputs)
-    largest = max([elements_out, *(tensor_elements(kind, values) for kind in inputs)])
-    factors = _PRODUCTS.get(op.name)
-    if factors is not None and len(inputs) > factors[1]:
-        contracted = int(value_of(inputs[factors[0]].shape[-1], values))
-        return Cost(read, written, 2 * elements_out * contracted)
-    if op.name == "aten.convolution" and len(inputs) > 1:
-        window = prod(int(value_of(size, values)) for size in inputs[1].shape[1:])
-        return Cost(read, written, 2 * elements_out * window)
-    if "scaled_dot_product" in op.name and len(inputs) > 1:
-        keys = int(value_of(inputs[1].shape[-2], values))
-        return Cost(read, written, 4 * tensor_elements(inputs[0], values) * keys)
-    return Cost(read, written, largest)
+    read, written = sum(map(sizes.bytes, inputs)), sum(map(sizes.bytes, outputs))
+    known = flops(op, sizes)
+    if known is None:
+        known = max([sum(map(sizes.elements, outputs)), *map(sizes.elements, inputs)])
+    return Cost(read, written, known)

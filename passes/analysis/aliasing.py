@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ...dialects import kernel
-from .axes import Loop
-from .effects import same_iterations
+from .dependences import same_iterations
+from .loops import Loop
 
 
 def may_overwrite(function: kernel.FuncOp, read: int, written: int) -> bool:

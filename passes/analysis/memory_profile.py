@@ -11,10 +11,10 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import host
 from ...dialects.aten.types import TensorType
 from ...machines import in_host_memory
-from ..host.lifetimes import Lifetimes, is_tensor, type_of
 from .caching_allocator import Block, CachingAllocator
-from .costs import symbol_values, tensor_bytes
 from .kept import is_kept_value
+from .lifetimes import Lifetimes, is_tensor, type_of
+from .sizes import Sizes
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class _Walk:
 
     def __init__(self, function: host.FuncOp, values: Mapping[str, int], is_held: Callable[[str], bool] | None) -> None:
         self.block = function.body.block
-        self.values = symbol_values(function.symbols.data, values)
+        self.sizes = Sizes.of_function(function, values)
         self.lifetimes = Lifetimes(self.block)
         given = set(function.given_arguments)
         self.given = [a for a in self.block.args if (a in given if is_held is None else not is_held(a.name_hint or ""))]
@@ -108,7 +108,7 @@ class _Walk:
 
     def _make(self, value: SSAValue) -> None:
         kind = type_of(value)
-        size = tensor_bytes(kind, self.values)
+        size = self.sizes.bytes(kind)
         block = self.allocator.take(size) if size and not in_host_memory(kind.device) else None
         self.alive[value] = size, block
         self.bytes += size

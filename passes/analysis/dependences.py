@@ -1,9 +1,17 @@
-"""Which iterations of a kernel's loops depend on one another: direction vectors of pairs of accesses.
+"""Where accesses to a buffer may meet: direction vectors of pairs of affine accesses, and what passes ask of them.
 
 The vectors are those of the literature (Allen and Kennedy, Optimizing Compilers for Modern Architectures, chapter 2):
 for each loop around both accesses, whether the first one runs in an earlier (`<`), the same (`=`) or a later (`>`)
-iteration than the second one. Whether a vector is possible is asked of bounds on the difference of the two indices,
-with sizes that may be symbols; what cannot be excluded is possible.
+iteration than the second one, or in any (`*`). Whether a vector is possible is asked of bounds on the difference of the
+two indices, with sizes that may be symbols; what cannot be excluded is possible.
+
+| question                                                             | function             |
+|----------------------------------------------------------------------|----------------------|
+| In which iterations of loops do two accesses meet?                   | `directions`         |
+| Do they meet only where the loops around both are at one point?      | `same_iterations`    |
+| Does a store write other places in other iterations of a loop?       | `keeps_apart`        |
+| What must stay in order in the body of a loop, or of nested ones?    | `dependences`        |
+| Do iterations of a loop depend on one another?                       | `carried_dependence` |
 """
 
 from __future__ import annotations
@@ -15,11 +23,11 @@ from itertools import product
 from math import gcd
 
 from ...dialects import kernel
-from ...dialects.sym import ZERO, Atom, Expr, Ranges, as_expr, prove_lt, symbol
-from .axes import Loop, loops_around
+from ...dialects.sym import ZERO, Atom, Expr, Ranges, as_expr, prove_lt, prove_nonneg, symbol
 from .effects import Access, conflicts, effects_of
+from .loops import Loop, loops_around
 
-#: one of `<`, `=` and `>` for each loop, outermost first
+#: one of `<`, `=`, `>` and `*` for each loop, outermost first
 Directions = tuple[str, ...]
 
 
@@ -75,9 +83,39 @@ def directions(
     own = _private(first, first_loops)
     choices = ["=" if position < own else "<=>" for position in range(len(first_loops))]
     vectors = product(*choices)
-    if first.dynamic or second.dynamic or (loops := _Pair.of(first_loops, second_loops, first, second)) is None:
+    if first.dynamic or second.dynamic:
         return frozenset(vectors)
-    return frozenset(vector for vector in vectors if loops.may_meet(vector))
+    relation = _Pair.of(first_loops, second_loops, first, second)
+    return frozenset(vector for vector in vectors if relation.may_meet(vector))
+
+
+def same_iterations(loops: Sequence[tuple[Loop, Loop]], pair: tuple[Access, Access]) -> bool:
+    """Whether two accesses meet only at equal values of the axes of the loops around them.
+
+    `loops` are pairs of loops over one range, outermost first, around the first access and around the second; each
+    pair may be one loop that is around both. Axes are settled one by one, in any order: the axis of the largest stride
+    goes first, be its loop the outermost or not, and settled ones are equal from then on.
+    """
+    first, second = pair
+    if first.dynamic or second.dynamic:
+        return False
+    if not loops:
+        return True
+    relation = _Pair.of([one for one, _ in loops], [other for _, other in loops], first, second)
+    unsettled = set(range(len(loops)))
+    while unsettled:
+        settled = next((k for k in sorted(unsettled) if relation.settles(k, unsettled)), None)
+        if settled is None:
+            return False
+        unsettled.remove(settled)
+    return True
+
+
+def keeps_apart(store: kernel.StoreOp, loop: Loop) -> bool:
+    """Whether a store writes other places for other values of a loop's axis, whatever all else is."""
+    around = loops_around(store)
+    relation = _Pair.of(around, around, store, store)
+    return not relation.may_meet(tuple("<" if each is loop else "*" for each in around))
 
 
 def _private(access: Access, loops: Sequence[Loop]) -> int:
@@ -96,6 +134,7 @@ class _Pair:
     names:    the axes that the loops in question have in `left`, and likewise in `right`
     lengths:  of each axis of the loops in question
     inner:    axes inside of them, with their lengths
+    loaded:   indices that loads give
     """
 
     left: Expr
@@ -103,28 +142,35 @@ class _Pair:
     names: tuple[str, ...]
     lengths: tuple[Expr, ...]
     inner: tuple[tuple[str, Expr], ...]
+    loaded: frozenset[str]
 
     @staticmethod
-    def of(first_loops: Sequence[Loop], second_loops: Sequence[Loop], first: Access, second: Access) -> _Pair | None:
-        """None where the length of an axis is not known to be less than something that no axis decides."""
+    def of(first_loops: Sequence[Loop], second_loops: Sequence[Loop], first: Access, second: Access) -> _Pair:
+        """The indices of two accesses; what loads give as an index is anything, in each of the two."""
         left = _normal(first, first_loops, "")
         right = _normal(second, second_loops, ".other")
-        if left is None or right is None:
-            return None
         renamed = {
             theirs.axis.data: symbol(ours.axis.data) for ours, theirs in zip(first_loops, second_loops, strict=True)
         }
         names = tuple(loop.axis.data for loop in first_loops)
-        return _Pair(left.index, right.index.subs(renamed), names, left.lengths, (*left.inner, *right.inner))
+        loaded = frozenset(f"d{k}" for k in range(max(len(first.dynamic), len(second.dynamic))))
+        apart = {name: symbol(f"{name}.other") for name in loaded}
+        index = right.index.subs({**renamed, **apart})
+        return _Pair(left.index, index, names, left.lengths, (*left.inner, *right.inner), loaded)
 
     def may_meet(self, vector: Directions) -> bool:
         """Whether the two indices may be equal in iterations of these directions."""
         earlier: dict[str, Expr] = {}
         later: dict[str, Expr] = {}
         axes = list(self.inner)
+        loaded = {each for name in self.loaded for each in (name, f"{name}.other")}
         for name, length, direction in zip(self.names, self.lengths, vector, strict=True):
             if direction == "=":
                 axes.append((name, length))
+                continue
+            if direction == "*":
+                axes += [(name, length), (f"{name}.other", length)]
+                later[name] = symbol(f"{name}.other")
                 continue
             if length.as_int() == 1:
                 return False
@@ -132,7 +178,12 @@ class _Pair:
             (later if direction == "<" else earlier)[name] = behind
             axes += [(name, length), (f"{name}.apart", length - 1)]
         difference = self.left.subs(earlier) - self.right.subs(later)
-        return not _never_zero(difference, Ranges.of_axes(axes), {name for name, _ in axes})
+        return not _never_zero(difference, Ranges.of_axes(axes), loaded.union(name for name, _ in axes), self.lengths)
+
+    def settles(self, k: int, unsettled: set[int]) -> bool:
+        """Whether the indices are equal in one iteration of the k-th loop only; those that are not unsettled are."""
+        around = ["*" if j in unsettled else "=" for j in range(len(self.names))]
+        return not any(self.may_meet((*around[:k], direction, *around[k + 1 :])) for direction in "<>")
 
 
 @dataclass(frozen=True)
@@ -142,7 +193,7 @@ class _Normal:
     inner: tuple[tuple[str, Expr], ...]
 
 
-def _normal(access: Access, loops: Sequence[Loop], suffix: str) -> _Normal | None:
+def _normal(access: Access, loops: Sequence[Loop], suffix: str) -> _Normal:
     """An index over axes from 0: of the loops in question under their names, of those inside with a suffix."""
     values: dict[str, Expr] = {}
     lengths: list[Expr] = []
@@ -155,9 +206,7 @@ def _normal(access: Access, loops: Sequence[Loop], suffix: str) -> _Normal | Non
         own = name if loop in loops else f"{name}.inner{suffix}"
         axes.add(own)
         lo = loop.lo.data.subs(values)
-        length = _length(lo, loop.hi.data.subs(values), axes)
-        if length is None:
-            return None
+        length = _length(lo, loop.hi.data.subs(values), axes, f"{own}.most")
         values[name] = lo + symbol(own)
         if loop in loops:
             lengths.append(length)
@@ -166,33 +215,42 @@ def _normal(access: Access, loops: Sequence[Loop], suffix: str) -> _Normal | Non
     return _Normal(access.map.data[0].subs(values), tuple(lengths), tuple(inner))
 
 
-def _length(lo: Expr, hi: Expr, axes: set[str]) -> Expr | None:
-    """The length of an axis, or something at least as long that no axis decides, such as the size of a block."""
+def _length(lo: Expr, hi: Expr, axes: set[str], unknown: str) -> Expr:
+    """The length of an axis, or something at least as long that no axis decides: the size of a block, or a symbol."""
     atom = hi.as_atom
     ends = [hi, *(atom.args if atom is not None and atom.kind == "min" else ())]
     lengths = [length for end in ends if (length := end - lo).free_symbols.isdisjoint(axes)]
-    return next((length for length in lengths if length.as_int() is not None), lengths[0] if lengths else None)
+    return next(
+        (length for length in lengths if length.as_int() is not None), lengths[0] if lengths else symbol(unknown)
+    )
 
 
-def _never_zero(difference: Expr, ranges: Ranges, axes: set[str]) -> bool:
+def _never_zero(difference: Expr, ranges: Ranges, axes: set[str], lengths: Sequence[Expr]) -> bool:
     """Whether an expression is certainly not 0.
 
-    Of `g*big + rest` with `-g < rest < g` both parts would have to be 0: digits of a number are equal one by one.
+    Of `g*big + rest` with `-g < rest < g` both parts would have to be 0: digits of a number are equal one by one. For
+    `g` are tried the strides, and the lengths of the loops.
     """
     if _excluded_by_divisor(difference):
         return True
     if prove_lt(difference, ZERO, ranges) or prove_lt(ZERO, difference, ranges):
         return True
     terms = list(difference.terms)
-    for factor in {_factor(term, axes) for term in terms if term[0]}:
+    strides = [_factor(term, axes) for term in terms if term[0]]
+    for factor in dict.fromkeys([*strides, *(length.terms[0] for length in lengths if len(length.terms) == 1)]):
         big = [term for term in terms if _is_multiple(term, factor)]
-        if len(big) == len(terms):
+        if not 0 < len(big) < len(terms):
             continue
-        size = _sum([factor])
         rest = _sum([term for term in terms if term not in big])
-        if prove_lt(rest, size, ranges) and prove_lt(-rest, size, ranges):
-            return _never_zero(_sum(big), ranges, axes) or _never_zero(rest, ranges, axes)
+        if _is_digit(rest, _sum([factor]), ranges):
+            return _never_zero(_sum(big), ranges, axes, lengths) or _never_zero(rest, ranges, axes, lengths)
     return False
+
+
+def _is_digit(rest: Expr, size: Expr, ranges: Ranges) -> bool:
+    """Whether `-size < rest < size`; where the sign is known, one side says that the size is positive."""
+    sides = [side for side in (rest, -rest) if prove_nonneg(side, ranges)][:1] or [rest, -rest]
+    return all(prove_lt(side, size, ranges) for side in sides)
 
 
 #: atoms that are multiplied, and a coefficient

@@ -69,19 +69,6 @@ def nested_axes(op: Loop) -> dict[str, Bound]:
     }
 
 
-def axes_between(op: Operation, outer: Loop) -> dict[str, Bound]:
-    """The axes of the loops around an op that are inside of `outer`, with lower and upper bound.
-
-    Loops beside each other may run axes of one name in different ranges, so an access is judged by its own.
-    """
-    axes: dict[str, Bound] = {}
-    parent = op.parent_op()
-    while parent is not outer and isinstance(parent, Loop):
-        axes[parent.axis.data] = parent.lo.data, parent.hi.data
-        parent = parent.parent_op()
-    return axes
-
-
 def named_in_bounds(loops: Iterable[Loop]) -> set[str]:
     """The axes and symbols that bounds of loops mention."""
     return {name for op in loops for bound in (op.lo, op.hi) for name in bound.data.free_symbols}

@@ -11,7 +11,7 @@ from math import gcd, prod
 from typing import Any
 
 from ...dialects.sym import Expr, SymError
-from ..kernel.axes import Loop
+from .loops import Loop
 
 #: points that are enumerated at most to count what no formula counts
 _MOST_POINTS = 1 << 20

@@ -11,8 +11,8 @@ from xdsl.ir import SSAValue
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from ...machines import HOST, in_host_memory
-from .cost import Sizes
 from .effects import written_buffers
+from .sizes import Sizes
 
 
 def launches_in(module: ModuleOp) -> Iterator[tuple[host.FuncOp, host.LaunchOp]]:
@@ -22,12 +22,6 @@ def launches_in(module: ModuleOp) -> Iterator[tuple[host.FuncOp, host.LaunchOp]]
             for op in function.body.block.ops:
                 if type(op) is host.LaunchOp:  # `isinstance` takes far longer, and most ops are no launches
                     yield function, op
-
-
-def hinted_sizes(function: host.FuncOp) -> Sizes:
-    """Estimates of a program's sizes by the hints of its symbols."""
-    declared = {s.data.name: s.data.hint for s in function.symbols}
-    return Sizes({name: hint for name, hint in declared.items() if hint is not None})
 
 
 class LaunchSizes:
@@ -55,7 +49,7 @@ def launch_sizes(module: ModuleOp) -> dict[str, Sizes]:
         if name in found or name not in symbols:
             continue
         if function not in hints:
-            hints[function] = hinted_sizes(function)
+            hints[function] = Sizes.of_function(function)
         found[name] = passed_sizes(launch, [s.data for s in symbols[name]], hints[function])
     return found
 

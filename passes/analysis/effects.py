@@ -1,0 +1,81 @@
+"""What ops of a kernel read and write, and which of their accesses are to one buffer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import kernel
+from .loops import ops_in
+
+#: what touches an element of a buffer
+Access = kernel.LoadOp | kernel.StoreOp
+
+
+@dataclass
+class Effects:
+    """Summary of an op with all that is nested in it."""
+
+    uses: set[SSAValue] = field(default_factory=set)
+    """Values used, own inner ones included."""
+    reads: dict[SSAValue, list[kernel.LoadOp]] = field(default_factory=dict)
+    writes: dict[SSAValue, list[kernel.StoreOp]] = field(default_factory=dict)
+
+    @property
+    def buffers(self) -> set[SSAValue]:
+        """All buffers touched."""
+        return self.reads.keys() | self.writes.keys()
+
+
+def effects_of(op: Operation) -> Effects:
+    """The effects of an op."""
+    effects = Effects()
+    _collect(op, effects)
+    return effects
+
+
+def _collect(op: Operation, effects: Effects) -> None:
+    operands = op.operands
+    effects.uses.update(operands)
+    if type(op) is kernel.LoadOp:
+        effects.reads.setdefault(operands[0], []).append(op)
+    elif type(op) is kernel.StoreOp:
+        effects.writes.setdefault(operands[1], []).append(op)
+    for region in op.regions:
+        for inner in region.block.ops:
+            _collect(inner, effects)
+
+
+def is_plain_store(op: kernel.StoreOp) -> bool:
+    """Whether a store sets a place that no other iteration stores to, under no mask and at no dynamic index."""
+    may_meet = op.atomic is not None or op.ordered is not None
+    return op.mask is None and not op.dynamic and op.kind.data == "set" and not may_meet
+
+
+def written_buffers(block: Block) -> set[SSAValue]:
+    """Buffers that some store in a block, or nested in it, writes."""
+    found: set[SSAValue] = set()
+    for op in block.ops:
+        if type(op) is kernel.StoreOp:
+            found.add(op.operands[1])
+        for region in op.regions:
+            found |= written_buffers(region.block)
+    return found
+
+
+def conflicts(first: Effects, second: Effects) -> list[tuple[Access, Access]]:
+    """Pairs of accesses to one buffer of which at least one writes."""
+    pairs: list[tuple[Access, Access]] = []
+    for buffer, stores in first.writes.items():
+        others = [*second.reads.get(buffer, ()), *second.writes.get(buffer, ())]
+        pairs.extend((store, other) for store in stores for other in others)
+    for buffer, stores in second.writes.items():
+        pairs.extend((load, store) for load in first.reads.get(buffer, ()) for store in stores)
+    return pairs
+
+
+def meeting_stores(op: Operation) -> list[kernel.StoreOp]:
+    """Stores in an op whose iterations may meet, to be combined or to win by their order."""
+    stores = [inner for inner in ops_in(op) if type(inner) is kernel.StoreOp]
+    return [store for store in stores if store.atomic is not None or store.ordered is not None]
