@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import Float32Type, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
@@ -19,7 +19,7 @@ from ..counters import counter
 from ..remarks import remark
 from .cost import Sizes
 from .launches import LaunchSizes
-from .products import ProductNest, ProductTile, product_nests, product_tile
+from .products import NARROW, ProductNest, ProductTile, product_nests, product_tile
 from .scheduled import is_mapped, untiled_for_gpu
 from .transforms import range_of, set_mapping, set_range
 
@@ -71,7 +71,7 @@ class KernelMapProducts(ModulePass):
             sizes = all_sizes.of(function)
             nests = product_nests(function, sizes)
             if not isinstance(nests, str):
-                lacking = [nest.element for nest in nests if not _has_units(target, nest.element)]
+                lacking = [nest.element for nest in nests if not has_units(target, nest.element)]
                 nests = f"the target has no matrix units for {lacking[0]}" if lacking else nests
             if isinstance(nests, str):
                 remark("missed", self.name, function, f"not on matrix units: {nests}")
@@ -90,7 +90,7 @@ class KernelMapProducts(ModulePass):
         function.properties["target"] = StringAttr(target.name)
 
 
-def _has_units(target: GpuTarget, element: Attribute) -> bool:
+def has_units(target: GpuTarget, element: Attribute) -> bool:
     """Whether a target multiplies tiles of a type; float32 takes ordinary instructions where there are no units."""
     return element == Float32Type() or str(element) in target.matrix_units
 
@@ -98,7 +98,7 @@ def _has_units(target: GpuTarget, element: Attribute) -> bool:
 def _map(nest: ProductNest, tile: ProductTile, swizzle: int) -> None:
     """Write a schedule into a nest."""
     ranges = [range_of(loop) for loop in nest.loops]
-    chain = sorted(nest.loops, key=_depth)
+    chain = loops_outside_in(nest.loops)
     for loop, axis in zip(chain, ranges, strict=True):
         set_range(loop, axis)
         set_mapping(loop, "grid")
@@ -108,18 +108,19 @@ def _map(nest: ProductNest, tile: ProductTile, swizzle: int) -> None:
     if swizzle > 1:
         rows.properties["swizzle"] = IntegerAttr(swizzle, i64)
     for op in nest.sums:
-        _round_factors(op, nest.element)
+        round_factors(op)
         set_mapping(op, "matrix", tile.depth)
-    _sink(nest.sums)
+    sink(nest.sums)
 
 
-def _round_factors(op: kernel.ReduceOp, element: Attribute) -> None:
+def round_factors(op: kernel.ReduceOp) -> None:
     """Round the factors of products in 16 bits that were computed more exactly than a library would have read them."""
     products = kernel.products_of(op)
     assert not isinstance(products, str)
-    for product in products if isinstance(element, BFloat16Type | Float16Type) else ():
+    for product in products:
+        element = NARROW.get(product.precision or "")
         for place, factor in enumerate((product.left, product.right)):
-            if kernel.operand_of(factor).type == element:
+            if element is None or kernel.operand_of(factor).type == element:
                 continue
             narrow = NarrowOp.of(factor, factor.type, element)
             widen = WidenOp.of(narrow.results[0], element, factor.type)
@@ -127,7 +128,7 @@ def _round_factors(op: kernel.ReduceOp, element: Attribute) -> None:
             product.op.operands[place] = widen.results[0]
 
 
-def _sink(sums: Sequence[kernel.ReduceOp]) -> None:
+def sink(sums: Sequence[kernel.ReduceOp]) -> None:
     """Move what sums do not need behind them, unless something is stored in front of one."""
     block = sums[0].parent
     assert block is not None
@@ -145,6 +146,11 @@ def _sink(sums: Sequence[kernel.ReduceOp]) -> None:
             op.detach()
             block.insert_op_after(op, last)
             last = op
+
+
+def loops_outside_in(loops: Sequence[kernel.ForOp]) -> list[kernel.ForOp]:
+    """Loops of one nest, outermost first."""
+    return sorted(loops, key=_depth)
 
 
 def _depth(loop: kernel.ForOp) -> int:
