@@ -95,7 +95,7 @@ def relative(q: Tensor, k: Tensor, v: Tensor, table: Tensor) -> Tensor:
 
 def grouped(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Causal, `GROUPS` query heads for each head of keys and values."""
-    k, v = (x[:, :: GROUPS].repeat_interleave(GROUPS, dim=1) for x in (k, v))
+    k, v = (x[:, ::GROUPS].repeat_interleave(GROUPS, dim=1) for x in (k, v))
     return causal(q, k, v)
 
 
