@@ -129,7 +129,7 @@ def extra_of(name: str, q: Tensor) -> list[Tensor]:
 
 @dataclass(frozen=True)
 class Flex:
-    """What flex_attention is told: functions of its score, batch, head, query and key, and whether heads are grouped."""
+    """What flex_attention is told: functions of (score,) batch, head, query, key, and whether heads are grouped."""
 
     score: Callable[..., Any] | None = None
     mask: Callable[..., Any] | None = None

@@ -1,4 +1,4 @@
-"""Attention as people write it, by a kernel of ours, beside others: `python benchmarks/loop_attention.py --out r.jsonl`.
+"""Attention as people write it, in kernels of ours and of others: `python benchmarks/loop_attention.py --out r.jsonl`.
 
 The eleven variants of `attention_variants.py`, forward, in bfloat16, at the sizes of `SHAPES`: `eager`; `inductor`;
 `inductile` as it is by default; `ours`, with `loop_products`; `flex`, flex_attention compiled with a block mask, where
@@ -89,14 +89,16 @@ def options_of(who: str) -> dict[str, Any]:
     """Options of inductile; `who` is its name or tile sizes, "128x64x4x3"."""
     if who == "inductile":
         return {}
+    # what recognises attention would call the library's kernel for some of them
+    ours = {"loop_products": True, "pre_grad": "settle-numbers,remove-identities"}
     if who == "ours":
-        return {"loop_products": True}
+        return ours
     from inductile.lowering.pipeline import pipeline_string
 
     rows, step, warps, stages = who.split("x")
     name = "kernel-map-softmax-sums"
     numbers = f"softmax-rows={rows} softmax-step={step} softmax-warps={warps} softmax-stages={stages}"
-    return {"loop_products": True, "pipeline": pipeline_string().replace(name, f"{name}{{{numbers}}}")}
+    return {**ours, "pipeline": pipeline_string().replace(name, f"{name}{{{numbers}}}")}
 
 
 def inputs_of(name: str, shape: Sequence[int]) -> list[Any]:
