@@ -103,9 +103,14 @@ def softmax_weight(x, highest):
 
 
 @triton.jit
-def softmax_base(highest):
-    """What x is compared with in exp(x - highest): 0 where nothing is above -inf, so that each of them weighs 0."""
-    return tl.where(highest == float("-inf"), 0.0, highest)
+def softmax_scale(highest):
+    """(f, c) with exp(x - highest) == 2 ** (f*x + c) for all x <= highest, also where products would overflow.
+
+    From 1e37 on, numbers lie so far apart that a weight is 1 or 0 whatever the factor. -inf weighs 0 beside anything,
+    and beside nothing but -inf.
+    """
+    factor = tl.where(tl.abs(highest) > 1e37, 1e-20, 1.4426950408889634)
+    return factor, tl.where(highest == float("-inf"), 0.0, -highest) * factor
 
 
 @triton.jit

@@ -37,29 +37,33 @@ class SoftmaxSums:
         rows, columns = (next(lanes.dim for lanes in context.lanes if lanes.axis == a) for a in (found.rows, found.columns))
         along = len(context.lanes)
         dtype = dtype_name(found.x.type)
-        dims = ((rows,), (rows,), tuple(sorted((rows, columns))))
         hints = ("highest", "total", "weighted")
-        names = [context.names.fresh(r.name_hint or hint) for r, hint in zip(op.results, hints, strict=True)]
-        highest, total, weighted = (Value(n, dtype, d) for n, d in zip(names, dims, strict=True))
-        for value, start in ((highest, '-float("inf")'), (total, "0"), (weighted, "0")):
-            context.out.line(f"{value} = tl.full({context.shape(value.dims)}, {start}, tl.{dtype})")
+        highest, total, weighted = (
+            context.names.fresh(r.name_hint or hint) for r, hint in zip(op.results, hints, strict=True)
+        )
+        size, dims = context.block_of(rows), tuple(sorted((rows, columns)))
+        context.out.line(f'{highest} = tl.full([{size}], -float("inf"), tl.{dtype})')
+        context.out.line(f"{total} = tl.zeros([{size}], tl.{dtype})")
+        context.out.line(f"{weighted} = tl.zeros({context.shape(dims)}, tl.{dtype})")
         self.contractions.ahead(op, (rows, along))
         with self.axes.stepped(op) as step:
             with context.framed((rows, along)), self.axes.lanes(op, step):
                 x, left = self._scores(op, found, (rows, along))
-                grown, scale, weights = self._rescaled(x, highest, rows)
-                context.out.line(f"{total} = {total} * {scale} + tl.sum({weights}, 1, keep_dims=True)")
+                grown, scale, weights = self._rescaled(x, highest)
+                context.out.line(f"{total} = {total} * {scale} + tl.sum({weights}, 1)")
                 if left is not None:
                     weights = context.define(f"{weights} * {left}", dtype, weights.dims, "shares")
-                element = dtype_name(found.element)
-                shares = weights
+                shares, element = weights, dtype_name(found.element)
                 if element != dtype:
                     shares = context.define(f"{weights}.to(tl.{element})", element, weights.dims, f"{weights}_{element}")
             right = self.contractions.operand(op, step, found.right, (along, columns))
             precision = self.contractions.precision(found.element, None)
-            context.out.line(f"{weighted} = tl.dot({shares}, {right}, {weighted} * {scale}{precision})")
+            context.out.line(f"{weighted} = tl.dot({shares}, {right}, {weighted} * {scale}[:, None]{precision})")
             context.out.line(f"{highest} = {grown}")
-        context.values.update(zip(op.results, (highest, total, weighted), strict=True))
+        row = (rows,)
+        for result, name in zip(op.results, (highest, total), strict=False):
+            context.values[result] = context.define(context.along(name, rows), dtype, row, f"{name}_rows", pure=False)
+        context.values[op.results[2]] = Value(weighted, dtype, dims)
 
     def _scores(
         self, op: kernel.ReduceOp, found: kernel.WeightedSum, frame: tuple[int, int]
@@ -78,17 +82,17 @@ class SoftmaxSums:
             x = context.define(f'tl.where({inside}, {x}, -float("inf"))', x.dtype, dims, f"{x}_inside")
         return x, others[0] if others else None
 
-    def _rescaled(self, x: Value, highest: Value, rows: int) -> tuple[Value, Value, Value]:
-        """Emit the new maximum, what the sums so far are multiplied with, and the weights."""
+    def _rescaled(self, x: Value, highest: str) -> tuple[str, str, Value]:
+        """Emit the new maximum, what the sums so far are multiplied with, and the weights.
+
+        What rows have in common is a block of one dimension: as a column it would take registers for every lane.
+        """
         context = self.context
-        along = tl_max(x)
-        grown = context.define(f"prelude.maximum({highest}, {along})", x.dtype, (rows,), f"{highest}_grown", pure=False)
-        base = context.define(f"prelude.softmax_base({grown})", x.dtype, (rows,), "base")
-        scale = context.define(f"tl.exp({highest} - {base})", x.dtype, (rows,), "scale", pure=False)
-        weights = context.define(f"tl.exp({x} - {base})", x.dtype, x.dims, "weights")
-        return grown, scale, weights
-
-
-def tl_max(x: Value) -> str:
-    """Text of the maximum of each row of a tile, NaN where there is one."""
-    return f"tl.reduce({x}, 1, prelude.maximum, keep_dims=True)"
+        exp2 = "nvidia.exp2" if context.nvidia else "tl.exp2"
+        names = [context.names.fresh(hint) for hint in (f"{highest}_grown", "factor", "shift", "scale")]
+        grown, factor, shift, scale = names
+        context.out.line(f"{grown} = prelude.maximum({highest}, tl.reduce({x}, 1, prelude.maximum))")
+        context.out.line(f"{factor}, {shift} = prelude.softmax_scale({grown})")
+        context.out.line(f"{scale} = {exp2}({highest} * {factor} + {shift})")
+        text = f"{exp2}(tl.fma({x}, {factor}[:, None], {shift}[:, None]))"
+        return grown, scale, context.define(text, x.dtype, x.dims, "weights")
