@@ -85,7 +85,7 @@ class Contractions:
         """Whether a factor needs nothing of the loop around its product, neither the axis nor a value."""
         if outer.axis.data in kernel.axes_of(factor):
             return False
-        needed = {value.owner for each in self.sources(op, kernel.operand_of(factor)) for value in each.operands}
+        needed = {value.owner for each in self.sources(op, [kernel.operand_of(factor)]) for value in each.operands}
         return not any(isinstance(each, Operation) and each.parent is outer.body.block for each in needed)
 
     def operand(self, op: kernel.ReduceOp, step: str, factor: SSAValue, frame: tuple[int, int]) -> Value:
@@ -97,7 +97,7 @@ class Contractions:
             if zeroed:
                 context.zeroed.add(value)
             context.narrow.add(value)
-            self.ops(self.sources(op, value))
+            self.ops(self.sources(op, [value]))
             found = context.value(value)
             if found.dims != (dims := tuple(sorted(frame))):
                 text = f"tl.broadcast_to({context.tensor(found)}, {context.shape(dims)})"
@@ -108,10 +108,10 @@ class Contractions:
         return found
 
     @staticmethod
-    def sources(op: kernel.ReduceOp, value: SSAValue) -> list[Operation]:
-        """The ops of a body that a value is computed from, in order."""
+    def sources(op: kernel.ReduceOp, values: Iterable[SSAValue]) -> list[Operation]:
+        """The ops of a body that values are computed from, in order."""
         found: set[Operation] = set()
-        todo = [value]
+        todo = [*values]
         while todo:
             owner = todo.pop().owner
             if isinstance(owner, Operation) and owner.parent is op.body.block and owner not in found:

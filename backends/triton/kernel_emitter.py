@@ -210,7 +210,7 @@ class _KernelEmitter(Walk):
         """Emit a `kernel.reduce`."""
         if op.mapping.data != "matrix":
             self.reductions.emit(op)
-        elif [c.data for c in op.combiners] == ["softmax_sum"]:
+        elif "softmax_sum" in (c.data for c in op.combiners):
             self.softmax_sums.emit(op)
         else:
             self.contractions.emit(op)

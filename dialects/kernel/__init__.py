@@ -13,7 +13,7 @@ from .contraction import (
     operand_of,
     products_of,
     weighted_parts,
-    weighted_sum_of,
+    weighted_sums_of,
 )
 from .func import FuncOp
 from .loops import MAPPINGS, ForOp, ReduceOp, ScanOp, YieldOp, float_sums, groupable
@@ -30,5 +30,5 @@ __all__ = [
     "HALVES", "MAPPINGS", "PRECISION", "PRECISIONS", "AssertOp", "BarrierOp", "BufferType", "ForOp", "FuncOp",
     "IndexOp", "Kernel", "LoadOp", "LocalOp", "Product", "ReduceOp", "ScanOp", "StoreOp", "WeightedSum", "YieldOp",
     "axes_of", "contraction_of", "element_of", "float_sums", "groupable", "operand_of", "other_half", "products_of",
-    "stored_between", "weighted_parts", "weighted_sum_of",
+    "stored_between", "weighted_parts", "weighted_sums_of",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ What a reduction sums is read from its body and from nothing else, so a mapping 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
@@ -192,24 +192,35 @@ class WeightedSum:
         return operand_of(self.right).type
 
 
-def weighted_sum_of(op: ReduceOp) -> WeightedSum | str:
-    """A `softmax_sum` as what matrix units compute, or why it is none."""
-    found = weighted_parts(op, tiled_axes(op))
-    if isinstance(found, str):
-        return found
+def weighted_sums_of(op: ReduceOp) -> list[WeightedSum] | str:
+    """The sums of a reduction by `softmax_sum` as what matrix units compute, or why they are none."""
     inner = [each for each in op.body.block.ops if each.regions]
     if any(not isinstance(each, ReduceOp) or each.mapping.data != "matrix" for each in inner):
         return "its body has a loop that does not run on matrix units"
-    return found
+    return weighted_parts(op, tiled_axes(op))
 
 
-def weighted_parts(op: ReduceOp, axes: list[str]) -> WeightedSum | str:
+def weighted_parts(op: ReduceOp, axes: list[str]) -> list[WeightedSum] | str:
     """The same with the tiled axes told, whatever the loops inside are mapped to."""
-    if op.combine is not None or [combiner.data for combiner in op.combiners] != ["softmax_sum"]:
+    if op.combine is not None or {combiner.data for combiner in op.combiners} != {"softmax_sum"}:
         return "it is no sum over a softmax"
     if any(has_side_effect(inner) for inner in op.body.block.ops):
         return "its body has effects"
-    x, one, value = yielded(op.body)
+    values = yielded(op.body)
+    found: list[WeightedSum] = []
+    for first in range(0, len(values), 3):
+        part = _weighted(op, values[first : first + 3], axes)
+        if isinstance(part, str):
+            return part
+        found.append(part)
+    if len({(part.rows, part.columns, part.element) for part in found}) != 1:
+        return "its sums have several axes of rows or columns, or types"
+    return found
+
+
+def _weighted(op: ReduceOp, values: Sequence[SSAValue], axes: list[str]) -> WeightedSum | str:
+    """One sum: (x, 1, value)."""
+    x, one, value = values
     if not _is_one(one):
         return "its weights are not exp(x - m) alone"
     known: dict[SSAValue, frozenset[str]] = {}

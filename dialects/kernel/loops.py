@@ -412,12 +412,12 @@ def _verify_group(op: ReduceOp, group: int) -> None:
 
 
 def _verify_contraction(op: ReduceOp) -> None:
-    from .contraction import contraction_of, weighted_sum_of  # they are about reductions
+    from .contraction import contraction_of, weighted_sums_of  # they are about reductions
 
     tile = 1 if op.tile is None else op.tile.value.data
     if tile < 16 or tile & (tile - 1):
         raise VerifyException(f"maps axis {op.axis.data} by matrix tile {tile}: a power of two, at least 16")
-    known = weighted_sum_of if [c.data for c in op.combiners] == ["softmax_sum"] else contraction_of
+    known = weighted_sums_of if "softmax_sum" in (c.data for c in op.combiners) else contraction_of
     objection = known(op) if op.parent is not None else ""
     if isinstance(objection, str) and objection:
         raise VerifyException(f"maps axis {op.axis.data} by matrix, but {objection}")

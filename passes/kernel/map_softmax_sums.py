@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import Float32Type, IntegerAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
+from ...dialects.loop import yielded
 from ...machines import GpuTarget
 from ..counters import counter
 from ..remarks import remark
@@ -135,7 +136,7 @@ class SoftmaxTile:
 
 
 def _is_softmax_sum(op: kernel.ReduceOp) -> bool:
-    return [c.data for c in op.combiners] == ["softmax_sum"]
+    return {c.data for c in op.combiners} == {"softmax_sum"}
 
 
 def softmax_nests(function: kernel.FuncOp, sizes: Sizes, target: GpuTarget) -> list[SoftmaxNest] | str:
@@ -169,10 +170,10 @@ def _nest(op: kernel.ForOp, sizes: Sizes, target: GpuTarget) -> SoftmaxNest | st
         found = _sides(total, chain, sizes)
         if isinstance(found, str):
             return found
-        parts.append(found)
-        sides.add((found.rows, found.columns))
-        if not has_units(target, found.element):
-            return f"the target has no matrix units for {found.element}"
+        parts += found
+        sides.add((found[0].rows, found[0].columns))
+        if not has_units(target, found[0].element):
+            return f"the target has no matrix units for {found[0].element}"
     if len(sides) != 1:
         return "its sums have several pairs of rows and columns"
     rows, columns = (next(loop for loop in chain if loop.axis.data == axis) for axis in sides.pop())
@@ -186,9 +187,9 @@ def _nest(op: kernel.ForOp, sizes: Sizes, target: GpuTarget) -> SoftmaxNest | st
     return SoftmaxNest(batch, rows, columns, tuple(sums), tuple(parts), tuple(inner))  # pyright: ignore[reportArgumentType]
 
 
-def _sides(op: kernel.ReduceOp, chain: Sequence[kernel.ForOp], sizes: Sizes) -> kernel.WeightedSum | str:
+def _sides(op: kernel.ReduceOp, chain: Sequence[kernel.ForOp], sizes: Sizes) -> list[kernel.WeightedSum] | str:
     """What a reduction sums, with the longest loops along which either factor varies alone as rows and columns."""
-    x, _, value = (operand for operand in op.body.block.last_op.operands)  # pyright: ignore[reportOptionalMemberAccess]
+    x, _, value, *_ = yielded(op.body)
     scores, weighed = kernel.axes_of(x), kernel.axes_of(value)
     rows = [loop for loop in chain if loop.axis.data in scores - weighed]
     columns = [loop for loop in chain if loop.axis.data in weighed - scores]
