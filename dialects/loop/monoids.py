@@ -61,7 +61,7 @@ MONOIDS: dict[str, Monoid] = {
         Monoid(
             "softmax_sum",
             _MOMENTS,
-            "(m, s, t): running max of x and two sums over exp(x - m), combined by rescaling; where x is -inf that is 0",
+            "(m, s, t): running max of x and two sums over exp(x - m), combined by rescaling; what is -inf weighs 0",
         ),
     )
 }

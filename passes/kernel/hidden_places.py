@@ -97,8 +97,9 @@ class Places:
         if factor is ONE:  # axis + rest ~ 0
             place, kind = -rest, predicate
         else:  # rest - axis ~ 0: axis is on the other side
-            place, kind = rest, {_LESS: _MORE, _AT_MOST: _AT_LEAST, _MORE: _LESS, _AT_LEAST: _AT_MOST}.get(
-                predicate, predicate
+            place, kind = (
+                rest,
+                {_LESS: _MORE, _AT_MOST: _AT_LEAST, _MORE: _LESS, _AT_LEAST: _AT_MOST}.get(predicate, predicate),
             )
         return self._beside(place, kind)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, FloatAttr
+from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, yielded
@@ -54,6 +54,11 @@ def weighs(producer: GenerateOp) -> bool:
         return True
     sources = [op.operands[0].owner for op in block.ops if type(op) is LoadOp]
     return any(isinstance(source, GenerateOp) and weighs(source) for source in dict.fromkeys(sources))
+
+
+def is_weight(op: Operation) -> bool:
+    """Whether an op is exp(x - m) with a maximum m."""
+    return _difference(op) is not None
 
 
 def _difference(op: Operation) -> tuple[SSAValue, LoadOp] | None:
@@ -164,7 +169,7 @@ def _times(left: Term, right: Term) -> Term:
     )
 
 
-def maximum_of(term: Term, axis: str) -> str | None:
+def objection_to_maximum(term: Term, axis: str) -> str | None:
     """Why the maximum of a term is not that of its x along the axis."""
     load = term.highest.owner
     assert isinstance(load, LoadOp)
@@ -210,9 +215,8 @@ def _is_same(one: SSAValue, other: SSAValue, names: Mapping[str, Expr]) -> bool:
     left, right = _without_casts(one).owner, _without_casts(other).owner
     if not isinstance(left, Operation) or not isinstance(right, Operation):
         return one is other
-    if type(left) is LoadOp and type(right) is LoadOp and left.operands[0] is right.operands[0]:
-        if _same_load(left, right, names):
-            return True
+    if type(left) is LoadOp and type(right) is LoadOp and _same_load(left, right, names):
+        return True
     if type(left) is LoadOp and (inner := _pointwise(left, names)) is not None:
         return _is_same(inner[0], other, inner[1])
     if type(left) is not type(right) or type(left) is LoadOp:
@@ -228,6 +232,8 @@ def _is_same(one: SSAValue, other: SSAValue, names: Mapping[str, Expr]) -> bool:
 
 
 def _same_load(left: LoadOp, right: LoadOp, names: Mapping[str, Expr]) -> bool:
+    if left.operands[0] is not right.operands[0]:
+        return False
     if any(a.subs(names) is not b for a, b in zip(map_of(left).data, map_of(right).data, strict=True)):
         return False
     mine, others = left.operands[1:], right.operands[1:]
@@ -251,6 +257,3 @@ def _without_casts(value: SSAValue) -> SSAValue:
     while type(value.owner) in INSERTED_CONVERSIONS:
         value = cast(Operation, value.owner).operands[0]
     return value
-
-
-__all__ = ["FloatAttr", "Term", "expand", "is_invariant", "maximum_of", "sums_weights", "weighs"]

@@ -24,7 +24,7 @@ from ._accesses import access_of, loads_in, map_of
 from ._bodies import axes_around, copy_slice
 from ._devices import device_of
 from ._identities import constant
-from ._softmax_terms import Term, expand, is_invariant, maximum_of, sums_weights, weighs
+from ._softmax_terms import Term, expand, is_weight, objection_to_maximum, sums_weights, weighs
 from ._splice import Site, Splicer
 from .dce import sweep
 
@@ -132,15 +132,10 @@ class _Streamer:
         for source in old - new:
             if any(_outlives(source, self.nest, copy, self.block)):
                 return "something else reads what it is made of"
-        if mutations and mutations.moves_past_write([*new], self.first_source(copy), self.nest):
+        first = self.block.first_op  # what was spliced may come from anywhere in front of the nest
+        if mutations and first is not None and mutations.moves_past_write([*new], first, self.nest):
             return "what it reads is written before it"
         return None
-
-    def first_source(self, copy: GenerateOp) -> Operation:
-        """The first op of the function: everything that was spliced comes from behind it."""
-        first = self.block.first_op
-        assert first is not None
-        return first
 
     def stream(self, total: ReduceOp) -> str | None:
         """Rewrite one sum; why not."""
@@ -152,28 +147,22 @@ class _Streamer:
         terms = expand(last.operands[0], axis, total.body.block)
         if isinstance(terms, str):
             return terms
-        found: list[SSAValue] = []
-        for term in terms:
-            reason = maximum_of(term, axis)
-            if isinstance(reason, str):
-                return reason
-        for term in terms:
-            found.append(_Reduction(total, term, axis).build())
-        result = found[0]
-        anchor = total
-        for value in found[1:]:
+        if not all(term.inner for term in terms):
+            return ""  # the sum of a softmax alone: kernels join it with the maximum
+        reason = next((why for term in terms if (why := objection_to_maximum(term, axis))), None)
+        if reason is not None:
+            return reason
+        result, *others = [_Reduction(total, term).build() for term in terms]
+        block = total.parent
+        assert block is not None
+        for value in others:
             add = arith.AddfOp(result, value)
             add.location = total.location
-            self.insert(add, anchor)
+            block.insert_op_before(add, total)
             result = add.results[0]
         total.results[0].replace_all_uses_with(result)
-        total.parent.erase_op(total)  # pyright: ignore[reportOptionalMemberAccess]
+        block.erase_op(total)
         return None
-
-    def insert(self, op: Operation, anchor: Operation) -> None:
-        block = anchor.parent
-        assert block is not None
-        block.insert_op_before(op, anchor)
 
 
 def _is_candidate(op: Operation) -> bool:
@@ -183,7 +172,7 @@ def _is_candidate(op: Operation) -> bool:
     axis = op.axes.names[0]
     if any(type(inner) is ReduceOp for inner in op.body.block.ops):
         return False
-    return any(_reaches_weights(load, axis) for load in _loads(op))
+    return any(map(is_weight, op.body.block.ops)) or any(_reaches_weights(load, axis) for load in _loads(op))
 
 
 def _loads(op: ReduceOp) -> list[LoadOp]:
@@ -241,10 +230,9 @@ def _nest_around(op: Operation, block: Block) -> Operation:
 class _Reduction:
     """One reduction by `softmax_sum` for one term of a sum."""
 
-    def __init__(self, total: ReduceOp, term: Term, axis: str) -> None:
+    def __init__(self, total: ReduceOp, term: Term) -> None:
         self.total = total
         self.term = term
-        self.axis = axis
 
     def build(self) -> SSAValue:
         """Insert the reduction and what follows in front of the old sum; the value of the term."""
@@ -261,7 +249,7 @@ class _Reduction:
             ops.append(fixed)
             sums.append(fixed.results[0])
         value = sums[1]
-        replaced = {self.term.highest: highest} if self.term.highest is not None else {}
+        replaced: dict[SSAValue, SSAValue] = {self.term.highest: highest}
         for factor, divides in self.term.outer:
             new = self.outside(factor, {**replaced, **self.totals(factor, sums[0])}, ops)
             op = arith.DivfOp(value, new) if divides else arith.MulfOp(value, new)
@@ -351,6 +339,3 @@ def _is_of_product(load: LoadOp) -> bool:
     if len(cast(TensorType, load.operands[0].type).shape) < 2:
         return False
     return any(type(op) is ReduceOp and [c.data for c in op.combiners] == ["sum"] for op in producer.body.block.ops)
-
-
-__all__ = ["StreamReductions", "is_invariant"]
