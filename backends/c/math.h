@@ -15,6 +15,23 @@ COMBINE_LOGSUMEXP(float, exp_f32)
 //@ combine_logsumexp: combine_logsumexp_of, libm_exp
 COMBINE_LOGSUMEXP(double, exp)
 
+//@ combine_softmax_sum_of
+// What is -inf weighs nothing, also where the difference is NaN.
+#define COMBINE_SOFTMAX_SUM(T, EXP) \
+  static inline void combine_softmax_sum_##T(T* m, T* s, T* t, T m_b, T s_b, T t_b) { \
+    const T largest = *m > m_b || *m != *m ? *m : m_b; \
+    const T scale = *m == -__builtin_inf() ? 0 : EXP(*m - largest), scale_b = m_b == -__builtin_inf() ? 0 : EXP(m_b - largest); \
+    *s = *s * scale + s_b * scale_b; \
+    *t = *t * scale + t_b * scale_b; \
+    *m = largest; \
+  }
+
+//@ combine_softmax_sumf: combine_softmax_sum_of, exp_f32
+COMBINE_SOFTMAX_SUM(float, exp_f32)
+
+//@ combine_softmax_sum: combine_softmax_sum_of, libm_exp
+COMBINE_SOFTMAX_SUM(double, exp)
+
 //@ round_away
 // Rounds halfway cases away from zero: adding the largest number below 1/2 cannot reach the next integer by rounding.
 static inline float round_away_float(float x) {

@@ -40,7 +40,7 @@ def combination(monoid: str, types: Sequence[Attribute], need: Needs) -> Combina
     start = identity(monoid, types, language)
     if monoid in _SEVERAL:
         ctype = scalar_ctype(scalar)
-        need(f"combine_logsumexp{'' if ctype == 'double' else 'f'}" if monoid == "logsumexp" else _SEVERAL[monoid])
+        need(_SEVERAL[monoid] or f"combine_{monoid}{'' if ctype == 'double' else 'f'}")
         return Combination(start, language.combining(f"combine_{monoid}", ctype, len(start)))
     if is_float(scalar) and monoid in ("sum", "prod"):
         return Combination(start, f"{{a0}} {'+' if monoid == 'sum' else '*'}= {{b0}};")
@@ -92,5 +92,7 @@ def identity(monoid: str, types: Sequence[Attribute], language: Language) -> tup
     )
 
 
-#: monoids of several values -> the section that combines them
-_SEVERAL = {"argmax": "combine_arg", "argmin": "combine_arg", "welford": "combine_welford", "logsumexp": ""}
+#: monoids of several values -> the section that combines them; "" for one a type
+_SEVERAL = {
+    "argmax": "combine_arg", "argmin": "combine_arg", "welford": "combine_welford", "logsumexp": "", "softmax_sum": "",
+}  # fmt: skip

@@ -15,6 +15,27 @@ inline void combine_logsumexp(double& m, double& s, double m_b, double s_b) {
   m = largest;
 }
 
+//@ combine_softmax_sumf: exp_f32
+inline void combine_softmax_sum(float& m, float& s, float& t, float m_b, float s_b, float t_b) {
+  const float largest = m > m_b || m != m ? m : m_b;
+  // What is -inf weighs nothing, also where the difference is NaN.
+  const float scale = m == -__builtin_inff() ? 0.0f : exp_f32(m - largest);
+  const float scale_b = m_b == -__builtin_inff() ? 0.0f : exp_f32(m_b - largest);
+  s = s * scale + s_b * scale_b;
+  t = t * scale + t_b * scale_b;
+  m = largest;
+}
+
+//@ combine_softmax_sum: libm_exp
+inline void combine_softmax_sum(double& m, double& s, double& t, double m_b, double s_b, double t_b) {
+  const double largest = m > m_b || m != m ? m : m_b;
+  const double scale = m == -__builtin_inf() ? 0.0 : exp(m - largest);
+  const double scale_b = m_b == -__builtin_inf() ? 0.0 : exp(m_b - largest);
+  s = s * scale + s_b * scale_b;
+  t = t * scale + t_b * scale_b;
+  m = largest;
+}
+
 //@ round_away
 // Rounds halfway cases away from zero: adding the largest number below 1/2 cannot reach the next integer by rounding.
 inline float round_away(float x) { return __builtin_truncf(x + __builtin_copysignf(0x1.fffffep-2f, x)); }

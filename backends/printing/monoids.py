@@ -19,6 +19,7 @@ _STARTS: dict[str, tuple[str, ...]] = {
     "argmin": ("highest", "last"),
     "welford": ("zero", "zero", "zero"),
     "logsumexp": ("lowest", "zero"),
+    "softmax_sum": ("lowest", "zero", "zero"),
 }
 LAST_INDEX = (1 << 63) - 1
 

@@ -90,6 +90,17 @@ def _logsumexp(x: Values, y: Values) -> Values:
     return top, rescaled(*x) + rescaled(*y)
 
 
+def _softmax_sum(x: Values, y: Values) -> Values:
+    top = torch.maximum(x[0], y[0])
+
+    def factor(m: Tensor) -> Tensor:
+        # what is -inf weighs nothing, though nothing else is there; NaN beside it stays
+        return torch.where(m == float("-inf"), 0, torch.exp(m - top))
+
+    left, right = factor(x[0]), factor(y[0])
+    return top, *(a * left + b * right for a, b in zip(x[1:], y[1:], strict=True))
+
+
 #: the named monoids of `dialects/loop/monoids.py`
 COMBINERS: dict[str, Combiner] = {
     "sum": Combiner(1, _add, lambda d: (0,), accumulates=True),
@@ -104,6 +115,7 @@ COMBINERS: dict[str, Combiner] = {
     "argmin": Combiner(2, _argument(torch.lt), lambda d: (_highest(d[0]), _highest(d[1]))),
     "welford": Combiner(3, _welford, lambda d: (0, 0, 0), accumulates=True),
     "logsumexp": Combiner(2, _logsumexp, lambda d: (_lowest(d[0]), 0), accumulates=True),
+    "softmax_sum": Combiner(3, _softmax_sum, lambda d: (_lowest(d[0]), 0, 0), accumulates=True),
 }
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import prod
 
 from ...dialects import kernel
-from ...dialects.sym import ZERO, Expr
+from ...dialects.sym import ZERO, Expr, Ranges, as_expr, simplify, symbol
 from ...errors import UnsupportedError
 from ...passes.analysis.loops import Loop
 from ...passes.kernel.tiles import all_full, extent_of, is_tiled, steps, tile_of
@@ -160,7 +160,7 @@ class Axes:
 
     def _steps(self, op: Loop) -> str:
         """Text of what a loop's variable runs through."""
-        lo, hi = self.context.index(op.lo.data).text, self.context.index(op.hi.data).text
+        lo, hi = self._bound(op.lo.data).text, self._bound(op.hi.data).text
         tail = f", {self.block(op)}" if is_tiled(op) else ""
         if op.unroll is not None:
             return f"tl.range({lo}, {hi}{tail}, loop_unroll_factor={op.unroll.value.data})"
@@ -180,10 +180,36 @@ class Axes:
         self._bind(op, value)
         mask = None
         if not all_full(op, context.ranges):
-            limit = context.index(op.hi.data)
+            limit = self._bound(op.hi.data)
             mask = context.define(f"{value} < {limit.closed}", "int1", (dim,), f"{op.axis.data}_mask")
         with context.lane(Lanes(op.axis.data, dim, block, mask)):
             yield
+
+    def _bound(self, expr: Expr) -> Code:
+        """A bound of a loop. One that depends on an axis that programs share out by tiles is the same for a tile."""
+        context = self.context
+        for lanes in context.lanes:
+            if lanes.axis in expr.free_symbols:
+                expr = self._of_tile(expr, lanes)
+        return context.index(expr)
+
+    def _of_tile(self, expr: Expr, lanes: Lanes) -> Expr:
+        """An expression in terms of the number of an axis' tile, which is in scope then, instead of its elements."""
+        context, axis = self.context, lanes.axis
+        tile, lane = f"{axis}_tile", f"{axis}_lane"
+        size = self.constexprs[lanes.block]
+        _, most = context.ranges[axis]
+        known = Ranges.of_axes(((lane, as_expr(size)),), context.ranges)
+        known = inside(known, tile, ZERO, as_expr(1 << 31 if most is None else most // size + 1))
+        found = simplify(expr.subs({axis: symbol(tile) * size + symbol(lane)}), known)
+        if lane in found.free_symbols or axis not in self._ids:
+            raise UnsupportedError(f"a bound {expr} differs among the elements of a tile of {axis}")
+        number = self._ids[axis]
+        context.symbols[tile] = (
+            Value("0", self._dtype, (), True) if number == "0" else context.define(number, self._dtype, (), tile)
+        )
+        context.ranges = inside(context.ranges, tile, ZERO, as_expr(1 << 31 if most is None else most // size + 1))
+        return found
 
     def _from(self, op: Loop, text: str) -> str:
         """Add the axis' lower bound."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -126,8 +126,8 @@ class Context:
         if pure:
             for known in reversed(self._known):
                 found = known.get(text)
-                if found is not None:
-                    return found
+                if found is not None:  # axes of different dimensions may lie in one place of different frames
+                    return found if found.dims == dims else replace(found, dims=dims)
         value = Value(self.names.fresh(hint), dtype, dims)
         self.out.line(f"{value.text} = {text}")
         if pure:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from xdsl.dialects.builtin import Float32Type
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import kernel
 from ...errors import UnsupportedError
+from ...passes.kernel.tiles import is_persistent
 from .axes import Axes
-from .context import Context
+from .context import Context, Lanes
 from .dtypes import dtype_name, is_float
 from .values import Value
 
@@ -34,6 +35,9 @@ class Contractions:
         products, *sides = found
         rows, columns = (next(lanes.dim for lanes in context.lanes if lanes.axis == axis) for axis in sides)
         depth = len(context.lanes)
+        if is_persistent(op, context.ranges):
+            self._at_once(op, products, rows, columns, depth)
+            return
         totals: list[Value] = []
         for result in op.results:
             dtype = dtype_name(result.type)
@@ -42,12 +46,49 @@ class Contractions:
             totals.append(Value(name, dtype, (rows, columns)))
         with self.axes.stepped(op) as step:
             for product, total in zip(products, totals, strict=True):
-                left = self._operand(op, step, product.left, (rows, depth))
-                right = self._operand(op, step, product.right, (depth, columns))
+                left = self.operand(op, step, product.left, (rows, depth))
+                right = self.operand(op, step, product.right, (depth, columns))
                 context.out.line(f"{total} = tl.dot({left}, {right}, {total}{_arguments(product)})")
         context.values.update(zip(op.results, totals, strict=True))
 
-    def _operand(self, op: kernel.ReduceOp, step: str, factor: SSAValue, frame: tuple[int, int]) -> Value:
+    def _at_once(
+        self, op: kernel.ReduceOp, products: list[kernel.Product], rows: int, columns: int, depth: int
+    ) -> None:
+        """Emit a product whose depth is one step, and bind its results."""
+        context = self.context
+        for product, result in zip(products, op.results, strict=True):
+            left = self.operand(op, "", product.left, (rows, depth))
+            right = self.operand(op, "", product.right, (depth, columns))
+            text = f"tl.dot({left}, {right}{_arguments(product)})"
+            dims = tuple(sorted((rows, columns)))
+            found = context.define(text, dtype_name(result.type), dims, result.name_hint or "product")
+            context.values[result] = found
+
+    def ahead(self, outer: kernel.ReduceOp, frame: tuple[int, int]) -> None:
+        """Emit, in front of a loop, the factors of products in its body that are the same in all its steps.
+
+        frame: dimensions of the rows and of the loop's axis
+        """
+        context = self.context
+        rows, along = frame
+        for op in outer.body.block.ops:
+            if not isinstance(op, kernel.ReduceOp) or not is_persistent(op, context.ranges):
+                continue
+            found = kernel.contraction_of(op)
+            assert not isinstance(found, str)
+            for product in found[0]:
+                if self._is_of_rows(product.left, outer, op):
+                    with context.lane(Lanes(outer.axis.data, along, "", None)):
+                        self.operand(op, "", product.left, (rows, along + 1))
+
+    def _is_of_rows(self, factor: SSAValue, outer: kernel.ReduceOp, op: kernel.ReduceOp) -> bool:
+        """Whether a factor needs nothing of the loop around its product, neither the axis nor a value."""
+        if outer.axis.data in kernel.axes_of(factor):
+            return False
+        needed = {value.owner for each in self.sources(op, [kernel.operand_of(factor)]) for value in each.operands}
+        return not any(isinstance(each, Operation) and each.parent is outer.body.block for each in needed)
+
+    def operand(self, op: kernel.ReduceOp, step: str, factor: SSAValue, frame: tuple[int, int]) -> Value:
         """Emit what a factor is computed from as a tile of two axes, 0 beyond the depth."""
         context, value = self.context, kernel.operand_of(factor)
         with context.framed(frame), self.axes.lanes(op, step):
@@ -56,7 +97,7 @@ class Contractions:
             if zeroed:
                 context.zeroed.add(value)
             context.narrow.add(value)
-            self.ops(_sources(op, value))
+            self.ops(self.sources(op, [value]))
             found = context.value(value)
             if found.dims != (dims := tuple(sorted(frame))):
                 text = f"tl.broadcast_to({context.tensor(found)}, {context.shape(dims)})"
@@ -66,26 +107,34 @@ class Contractions:
                 found = context.define(text, found.dtype, dims, f"{found}_inside")
         return found
 
+    @staticmethod
+    def sources(op: kernel.ReduceOp, values: Iterable[SSAValue]) -> list[Operation]:
+        """The ops of a body that values are computed from, in order."""
+        found: set[Operation] = set()
+        todo = [*values]
+        while todo:
+            owner = todo.pop().owner
+            if isinstance(owner, Operation) and owner.parent is op.body.block and owner not in found:
+                found.add(owner)
+                todo += owner.operands
+                todo += [v for inner in owner.walk() if inner is not owner for v in inner.operands]
+        return [each for each in op.body.block.ops if each in found]
+
+    @staticmethod
+    def precision(element: Attribute | None, precision: str | None) -> str:
+        """What `tl.dot` is told of factors of float32."""
+        if element != Float32Type():
+            return ""
+        return f', input_precision="{"tf32" if precision == "tf32" else "ieee"}"'
+
 
 def _is_plain_load(value: SSAValue) -> bool:
     return isinstance(value.owner, kernel.LoadOp) and value.owner.mask is None
-
-
-def _sources(op: kernel.ReduceOp, value: SSAValue) -> list[Operation]:
-    """The ops of a body that a value is computed from, in order."""
-    found: set[Operation] = set()
-    todo = [value]
-    while todo:
-        owner = todo.pop().owner
-        if isinstance(owner, Operation) and owner.parent is op.body.block and owner not in found:
-            found.add(owner)
-            todo += owner.operands
-    return [each for each in op.body.block.ops if each in found]
 
 
 def _arguments(product: kernel.Product) -> str:
     """What `tl.dot` is told beside its operands."""
     element = kernel.element_of(product)
     if element == Float32Type():
-        return f', input_precision="{"tf32" if product.precision == "tf32" else "ieee"}"'
+        return Contractions.precision(element, product.precision)
     return "" if is_float(dtype_name(product.op.results[0].type)) else ", out_dtype=tl.int32"

@@ -28,6 +28,7 @@ from .names import comment
 from .programs import Programs, programs_of
 from .reductions import Reductions
 from .scans import Scans
+from .softmax_sums import SoftmaxSums
 from .values import Value
 
 _WARPS = 4
@@ -63,6 +64,7 @@ class _KernelEmitter(Walk):
         self.reductions = Reductions(self.context, self.axes, self.body, self.custom)
         self.scans = Scans(self.context, self.axes, self.body, self.custom)
         self.contractions = Contractions(self.context, self.axes, self.ops)
+        self.softmax_sums = SoftmaxSums(self.context, self.axes, self.contractions, self.ops)
         self.functions: list[str] = []
         self.most = None if function.programs is None else function.programs.value.data
         self._location: Attribute | None = None
@@ -206,7 +208,12 @@ class _KernelEmitter(Walk):
 
     def reduce(self, op: kernel.ReduceOp) -> None:
         """Emit a `kernel.reduce`."""
-        (self.contractions if op.mapping.data == "matrix" else self.reductions).emit(op)
+        if op.mapping.data != "matrix":
+            self.reductions.emit(op)
+        elif "softmax_sum" in (c.data for c in op.combiners):
+            self.softmax_sums.emit(op)
+        else:
+            self.contractions.emit(op)
 
     def scan(self, op: kernel.ScanOp) -> None:
         """Emit a `kernel.scan`."""

@@ -52,6 +52,7 @@ _TRITON_MONOIDS = {
         TritonMonoid("argmin", 2, "prelude.argmin"),
         TritonMonoid("welford", 3, "prelude.welford"),
         TritonMonoid("logsumexp", 2, "prelude.logsumexp"),
+        TritonMonoid("softmax_sum", 3, "prelude.softmax_sum"),
     )
 }
 

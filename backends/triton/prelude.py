@@ -97,6 +97,31 @@ def logsumexp(highest, total, other_highest, other_total):
 
 
 @triton.jit
+def softmax_weight(x, highest):
+    """exp(x - highest), where highest >= x; 0 where x is -inf."""
+    return tl.where(x == float("-inf"), 0.0, tl.exp(x - highest))
+
+
+@triton.jit
+def softmax_scale(highest):
+    """(f, c) with exp(x - highest) == 2 ** (f*x + c) for all x <= highest, also where products would overflow.
+
+    From 1e37 on, numbers lie so far apart that a weight is 1 or 0 whatever the factor. -inf weighs 0 beside anything,
+    and beside nothing but -inf.
+    """
+    factor = tl.where(tl.abs(highest) > 1e37, 1e-20, 1.4426950408889634)
+    return factor, tl.where(highest == float("-inf"), 0.0, -highest) * factor
+
+
+@triton.jit
+def softmax_sum(highest, total, weighted, other_highest, other_total, other_weighted):
+    """(m, s, t) of two parts together: a maximum, and two sums over exp(x - m)."""
+    m = maximum(highest, other_highest)
+    left, right = softmax_weight(highest, m), softmax_weight(other_highest, m)
+    return m, total * left + other_total * right, weighted * left + other_weighted * right
+
+
+@triton.jit
 def welford_step(mean, m2, count, value, weight):
     """`welford` with a part of one element; a weight of 0 leaves it out, with a value that is finite or the mean."""
     total = count + weight

@@ -2,7 +2,19 @@
 
 from xdsl.ir import Dialect
 
-from .contraction import PRECISION, PRECISIONS, Product, axes_of, contraction_of, element_of, operand_of, products_of
+from .contraction import (
+    PRECISION,
+    PRECISIONS,
+    Product,
+    WeightedSum,
+    axes_of,
+    contraction_of,
+    element_of,
+    operand_of,
+    products_of,
+    weighted_parts,
+    weighted_sums_of,
+)
 from .func import FuncOp
 from .loops import MAPPINGS, ForOp, ReduceOp, ScanOp, YieldOp, float_sums, groupable
 from .memory import HALVES, AssertOp, BarrierOp, IndexOp, LoadOp, LocalOp, StoreOp, other_half, stored_between
@@ -16,7 +28,7 @@ Kernel = Dialect(
 
 __all__ = [
     "HALVES", "MAPPINGS", "PRECISION", "PRECISIONS", "AssertOp", "BarrierOp", "BufferType", "ForOp", "FuncOp",
-    "IndexOp", "Kernel", "LoadOp", "LocalOp", "Product", "ReduceOp", "ScanOp", "StoreOp", "YieldOp", "axes_of",
-    "contraction_of", "element_of", "float_sums", "groupable", "operand_of", "other_half", "products_of",
-    "stored_between",
+    "IndexOp", "Kernel", "LoadOp", "LocalOp", "Product", "ReduceOp", "ScanOp", "StoreOp", "WeightedSum", "YieldOp",
+    "axes_of", "contraction_of", "element_of", "float_sums", "groupable", "operand_of", "other_half", "products_of",
+    "stored_between", "weighted_parts", "weighted_sums_of",
 ]  # fmt: skip

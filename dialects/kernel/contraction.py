@@ -5,11 +5,11 @@ What a reduction sums is read from its body and from nothing else, so a mapping 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, StringAttr, i8, i32
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, FloatAttr, StringAttr, i8, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..effects import has_side_effect
@@ -168,3 +168,87 @@ def contraction_of(op: ReduceOp) -> tuple[list[Product], str, str] | str:
     if len(sides) != 1:
         return "its products have several axes of rows or columns"
     return found, *sides.pop()
+
+
+@dataclass(frozen=True)
+class WeightedSum:
+    """A sum over a softmax along an axis, as tiles compute it: of exp(x - max x), and of exp(x - max x)*left*right.
+
+    x:       varies along the rows and the axis
+    left:    a factor that does so too, or None
+    right:   varies along the axis and the columns
+    rows, columns: the tiled axes of the result
+    """
+
+    x: SSAValue
+    left: SSAValue | None
+    right: SSAValue
+    rows: str
+    columns: str
+
+    @property
+    def element(self) -> Attribute:
+        """The type that matrix units read of both factors: the weights are rounded to that of the right one."""
+        return operand_of(self.right).type
+
+
+def weighted_sums_of(op: ReduceOp) -> list[WeightedSum] | str:
+    """The sums of a reduction by `softmax_sum` as what matrix units compute, or why they are none."""
+    inner = [each for each in op.body.block.ops if each.regions]
+    if any(not isinstance(each, ReduceOp) or each.mapping.data != "matrix" for each in inner):
+        return "its body has a loop that does not run on matrix units"
+    return weighted_parts(op, tiled_axes(op))
+
+
+def weighted_parts(op: ReduceOp, axes: list[str]) -> list[WeightedSum] | str:
+    """The same with the tiled axes told, whatever the loops inside are mapped to."""
+    if op.combine is not None or {combiner.data for combiner in op.combiners} != {"softmax_sum"}:
+        return "it is no sum over a softmax"
+    if any(has_side_effect(inner) for inner in op.body.block.ops):
+        return "its body has effects"
+    values = yielded(op.body)
+    found: list[WeightedSum] = []
+    for first in range(0, len(values), 3):
+        part = _weighted(op, values[first : first + 3], axes)
+        if isinstance(part, str):
+            return part
+        found.append(part)
+    if len({(part.rows, part.columns, part.element) for part in found}) != 1:
+        return "its sums have several axes of rows or columns, or types"
+    return found
+
+
+def _weighted(op: ReduceOp, values: Sequence[SSAValue], axes: list[str]) -> WeightedSum | str:
+    """One sum: (x, 1, value)."""
+    x, one, value = values
+    if not _is_one(one):
+        return "its weights are not exp(x - m) alone"
+    known: dict[SSAValue, frozenset[str]] = {}
+    scores = axes_of(x, known)
+    own = [axis for axis in axes if axis in scores]
+    left, right = _sides(value, frozenset(own), known)
+    others = [axis for axis in axes if axis in axes_of(right, known)]
+    if op.axis.data not in scores & axes_of(right, known):
+        return f"a factor does not vary along {op.axis.data}"
+    if len(own) != 1 or len(others) != 1 or own == others:
+        return "the weights vary along one tiled axis, what they weigh along another one"
+    if operand_of(right).type not in (BFloat16Type(), Float16Type(), Float32Type()) or x.type != Float32Type():
+        return "matrix units multiply numbers of one type: f16, bf16 or f32"
+    return WeightedSum(x, left, right, own[0], others[0])
+
+
+def _is_one(value: SSAValue) -> bool:
+    number = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
+    return isinstance(number, FloatAttr) and number.value.data == 1.0
+
+
+def _sides(
+    value: SSAValue, rows: frozenset[str], known: dict[SSAValue, frozenset[str]]
+) -> tuple[SSAValue | None, SSAValue]:
+    """A factor along the rows, if there is one, and the rest."""
+    op = value.owner
+    if isinstance(op, arith.MulfOp) and rows & axes_of(value, known):
+        for one, other in (op.operands, reversed(op.operands)):
+            if not rows & axes_of(other, known):
+                return one, other
+    return None, value

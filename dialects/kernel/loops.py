@@ -201,7 +201,8 @@ class ReduceOp(IRDLOperation):
 
     `map matrix tile 64`: matrix units multiply and add, 64 elements of the axis a step. The reduction sums products,
     each of two factors: one varies along a tiled axis around it, the rows of the result, the other along another one,
-    the columns, and both along the reduction's axis (`contraction.py`).
+    the columns, and both along the reduction's axis (`contraction.py`). A `softmax_sum` of (x, 1, v) is one as well:
+    its factors are exp(x - m), computed tile by tile, and v.
     """
 
     name = "kernel.reduce"
@@ -411,12 +412,13 @@ def _verify_group(op: ReduceOp, group: int) -> None:
 
 
 def _verify_contraction(op: ReduceOp) -> None:
-    from .contraction import contraction_of  # it is about reductions
+    from .contraction import contraction_of, weighted_sums_of  # they are about reductions
 
     tile = 1 if op.tile is None else op.tile.value.data
     if tile < 16 or tile & (tile - 1):
         raise VerifyException(f"maps axis {op.axis.data} by matrix tile {tile}: a power of two, at least 16")
-    objection = contraction_of(op) if op.parent is not None else ""
+    known = weighted_sums_of if "softmax_sum" in (c.data for c in op.combiners) else contraction_of
+    objection = known(op) if op.parent is not None else ""
     if isinstance(objection, str) and objection:
         raise VerifyException(f"maps axis {op.axis.data} by matrix, but {objection}")
 

@@ -58,5 +58,10 @@ MONOIDS: dict[str, Monoid] = {
         Monoid("argmin", _PLACE, "(value, i64 index) of the minimum; NaN wins, ties go to the lower index"),
         Monoid("welford", _MOMENTS, "(mean, m2, count): Chan's parallel combination of means and squared deviations"),
         Monoid("logsumexp", _SCALED, "(m, s): running max and sum of exp(x - m), combined by rescaling"),
+        Monoid(
+            "softmax_sum",
+            _MOMENTS,
+            "(m, s, t): running max of x and two sums over exp(x - m), combined by rescaling; what is -inf weighs 0",
+        ),
     )
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import Float32Type, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation
 
 from ...dialects import kernel
@@ -16,7 +16,7 @@ from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..remarks import remark
 from .kernel_pass import KernelFacts, KernelPass
-from .products import ProductNest, ProductTile, product_nests, product_tile
+from .products import NARROW, ProductNest, ProductTile, product_nests, product_tile
 from .scheduled import is_mapped, untiled_for_gpu
 from .transforms import range_of, set_mapping, set_range
 
@@ -64,7 +64,7 @@ class KernelMapProducts(KernelPass, kernels=untiled_for_gpu):
         sizes = facts.sizes
         nests = product_nests(function, sizes)
         if not isinstance(nests, str):
-            lacking = [nest.element for nest in nests if not _has_units(facts.target, nest.element)]
+            lacking = [nest.element for nest in nests if not has_units(facts.target, nest.element)]
             nests = f"the target has no matrix units for {lacking[0]}" if lacking else nests
         if isinstance(nests, str):
             remark("missed", self.name, function, f"not on matrix units: {nests}")
@@ -83,7 +83,7 @@ class KernelMapProducts(KernelPass, kernels=untiled_for_gpu):
         function.properties["target"] = StringAttr(target.name)
 
 
-def _has_units(target: GpuTarget, element: Attribute) -> bool:
+def has_units(target: GpuTarget, element: Attribute) -> bool:
     """Whether a target multiplies tiles of a type; float32 takes ordinary instructions where there are no units."""
     return element == Float32Type() or str(element) in target.matrix_units
 
@@ -91,7 +91,7 @@ def _has_units(target: GpuTarget, element: Attribute) -> bool:
 def _map(nest: ProductNest, tile: ProductTile, swizzle: int) -> None:
     """Write a schedule into a nest."""
     ranges = [range_of(loop) for loop in nest.loops]
-    chain = sorted(nest.loops, key=_depth)
+    chain = loops_outside_in(nest.loops)
     for loop, axis in zip(chain, ranges, strict=True):
         set_range(loop, axis)
         set_mapping(loop, "grid")
@@ -101,18 +101,19 @@ def _map(nest: ProductNest, tile: ProductTile, swizzle: int) -> None:
     if swizzle > 1:
         rows.properties["swizzle"] = IntegerAttr(swizzle, i64)
     for op in nest.sums:
-        _round_factors(op, nest.element)
+        round_factors(op)
         set_mapping(op, "matrix", tile.depth)
-    _sink(nest.sums)
+    sink(nest.sums)
 
 
-def _round_factors(op: kernel.ReduceOp, element: Attribute) -> None:
+def round_factors(op: kernel.ReduceOp) -> None:
     """Round the factors of products in 16 bits that were computed more exactly than a library would have read them."""
     products = kernel.products_of(op)
     assert not isinstance(products, str)
-    for product in products if isinstance(element, BFloat16Type | Float16Type) else ():
+    for product in products:
+        element = NARROW.get(product.precision or "")
         for place, factor in enumerate((product.left, product.right)):
-            if kernel.operand_of(factor).type == element:
+            if element is None or kernel.operand_of(factor).type == element:
                 continue
             narrow = NarrowOp.of(factor, factor.type, element)
             widen = WidenOp.of(narrow.results[0], element, factor.type)
@@ -120,7 +121,7 @@ def _round_factors(op: kernel.ReduceOp, element: Attribute) -> None:
             product.op.operands[place] = widen.results[0]
 
 
-def _sink(sums: Sequence[kernel.ReduceOp]) -> None:
+def sink(sums: Sequence[kernel.ReduceOp]) -> None:
     """Move what sums do not need behind them, unless something is stored in front of one."""
     block = sums[0].parent
     assert block is not None
@@ -138,6 +139,11 @@ def _sink(sums: Sequence[kernel.ReduceOp]) -> None:
             op.detach()
             block.insert_op_after(op, last)
             last = op
+
+
+def loops_outside_in(loops: Sequence[kernel.ForOp]) -> list[kernel.ForOp]:
+    """Loops of one nest, outermost first."""
+    return sorted(loops, key=_depth)
 
 
 def _depth(loop: kernel.ForOp) -> int:

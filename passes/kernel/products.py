@@ -17,7 +17,7 @@ from ..common.implementations import LEAST_OF_UNITS
 from .gpu_legality import box_of, independent_nests, is_serial
 
 #: what factors of float32 are rounded to, by the precision of their product
-_NARROW: dict[str, Attribute] = {"bf16": BFloat16Type(), "f16": Float16Type()}
+NARROW: dict[str, Attribute] = {"bf16": BFloat16Type(), "f16": Float16Type()}
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _sides(chain: Sequence[kernel.ForOp], sums: Sequence[kernel.ReduceOp], sizes
 
 def _element(product: kernel.Product) -> Attribute | None:
     """The type that matrix units read of both factors, once they are rounded to it."""
-    return _NARROW.get(product.precision or "") or kernel.element_of(product)
+    return NARROW.get(product.precision or "") or kernel.element_of(product)
 
 
 def _rows_and_columns(

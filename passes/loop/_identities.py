@@ -26,6 +26,7 @@ IDEMPOTENT = frozenset(("max", "min", "any", "all", "argmax", "argmin"))
 #: identity of each value of the other monoids
 NUMBERS: dict[str, tuple[float, ...]] = {
     "sum": (0,), "prod": (1,), "xor": (0,), "welford": (0, 0, 0), "logsumexp": (float("-inf"), 0),
+    "softmax_sum": (float("-inf"), 0, 0),
 }  # fmt: skip
 
 

@@ -1,0 +1,119 @@
+"""Sums over a softmax on matrix units: one loop that carries a maximum and two sums, which it rescales."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import kernel
+from ...errors import UnsupportedError
+from .axes import Axes
+from .context import Context
+from .contractions import Contractions
+from .dtypes import dtype_name
+from .values import Value
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A sum with the names of what the loop carries: blocks of the rows, and a tile of rows and columns."""
+
+    part: kernel.WeightedSum
+    highest: str
+    total: str
+    weighted: str
+
+
+class SoftmaxSums:
+    """Emits reductions `softmax_sum` on matrix units.
+
+    ops: emits ops in order
+    """
+
+    def __init__(
+        self, context: Context, axes: Axes, contractions: Contractions, ops: Callable[[Iterable[Operation]], None]
+    ) -> None:
+        self.context = context
+        self.axes = axes
+        self.contractions = contractions
+        self.ops = ops
+
+    def emit(self, op: kernel.ReduceOp) -> None:
+        """Emit a loop along the axis, and bind the maximum, a number a row, and the two sums, of each monoid."""
+        context, parts = self.context, kernel.weighted_sums_of(op)
+        if isinstance(parts, str):
+            raise UnsupportedError(f"a reduction runs on no matrix units: {parts}")
+        rows, columns = (self._dim(axis) for axis in (parts[0].rows, parts[0].columns))
+        along, dtype = len(context.lanes), dtype_name(parts[0].x.type)
+        dims = tuple(sorted((rows, columns)))
+        sums = [_Sum(part, *self._names(op.results[3 * k : 3 * k + 3])) for k, part in enumerate(parts)]
+        size, shape = context.block_of(rows), context.shape(dims)
+        for each in sums:
+            context.out.line(f'{each.highest} = tl.full([{size}], -float("inf"), tl.{dtype})')
+            context.out.line(f"{each.total} = tl.zeros([{size}], tl.{dtype})")
+            context.out.line(f"{each.weighted} = tl.zeros({shape}, tl.{dtype})")
+        self.contractions.ahead(op, (rows, along))
+        with self.axes.stepped(op) as step:
+            with context.framed((rows, along)), self.axes.lanes(op, step):
+                scores = self._scores(op, parts, (rows, along))
+                shares = [self._shares(each, *score) for each, score in zip(sums, scores, strict=True)]
+            for each, (weights, scale) in zip(sums, shares, strict=True):
+                right = self.contractions.operand(op, step, each.part.right, (along, columns))
+                arguments = self.contractions.precision(each.part.element, None)
+                rescaled = f"{each.weighted} * {scale}[:, None]"
+                context.out.line(f"{each.weighted} = tl.dot({weights}, {right}, {rescaled}{arguments})")
+        for k, each in enumerate(sums):
+            for result, name in zip(op.results[3 * k :], (each.highest, each.total), strict=False):
+                text = context.along(name, rows)
+                context.values[result] = context.define(text, dtype, (rows,), f"{name}_rows", pure=False)
+            context.values[op.results[3 * k + 2]] = Value(each.weighted, dtype, dims)
+
+    def _dim(self, axis: str) -> int:
+        return next(lanes.dim for lanes in self.context.lanes if lanes.axis == axis)
+
+    def _names(self, results: Iterable[SSAValue]) -> list[str]:
+        hints = ("highest", "total", "weighted")
+        return [self.context.names.fresh(r.name_hint or hint) for r, hint in zip(results, hints, strict=True)]
+
+    def _scores(
+        self, op: kernel.ReduceOp, parts: list[kernel.WeightedSum], frame: tuple[int, int]
+    ) -> list[tuple[Value, Value | None]]:
+        """Emit, for each sum, what the softmax is of, -inf beyond the axis, and the factor beside the weights."""
+        context = self.context
+        wanted = [value for part in parts for value in (part.x, part.left) if value is not None]
+        self.ops(self.contractions.sources(op, wanted))
+        dims, inside = tuple(sorted(frame)), context.lanes[-1].mask
+        found: list[tuple[Value, Value | None]] = []
+        for part in parts:
+            x = context.value(part.x)
+            if x.dims != dims:
+                text = f"tl.broadcast_to({context.tensor(x)}, {context.shape(dims)})"
+                x = context.define(text, x.dtype, dims, "scores")
+            if inside is not None:
+                x = context.define(f'tl.where({inside}, {x}, -float("inf"))', x.dtype, dims, f"{x}_inside")
+            found.append((x, None if part.left is None else context.value(part.left)))
+        return found
+
+    def _shares(self, each: _Sum, x: Value, left: Value | None) -> tuple[Value, str]:
+        """Emit the new maximum and sum of a part; its weights, and what the sums so far are multiplied with.
+
+        What rows have in common is a block of one dimension: as a column it would take registers for every lane.
+        """
+        context, highest, total = self.context, each.highest, each.total
+        exp2 = "nvidia.exp2" if context.nvidia else "tl.exp2"
+        grown, factor, shift, scale = map(context.names.fresh, (f"{highest}_grown", "factor", "shift", "scale"))
+        context.out.line(f"{grown} = prelude.maximum({highest}, tl.reduce({x}, 1, prelude.maximum))")
+        context.out.line(f"{factor}, {shift} = prelude.softmax_scale({grown})")
+        context.out.line(f"{scale} = {exp2}({highest} * {factor} + {shift})")
+        text = f"{exp2}(tl.fma({x}, {factor}[:, None], {shift}[:, None]))"
+        weights = context.define(text, x.dtype, x.dims, "weights")
+        context.out.line(f"{total} = {total} * {scale} + tl.sum({weights}, 1)")
+        context.out.line(f"{highest} = {grown}")
+        if left is not None:
+            weights = context.define(f"{weights} * {left}", x.dtype, x.dims, "shares")
+        element = dtype_name(each.part.element)
+        if element != x.dtype:
+            weights = context.define(f"{weights}.to(tl.{element})", element, x.dims, f"{weights}_{element}")
+        return weights, scale

@@ -1,0 +1,301 @@
+"""Attention as people write it, in kernels of ours and of others: `python benchmarks/loop_attention.py --out r.jsonl`.
+
+The eleven variants of `attention_variants.py`, forward, in bfloat16, at the sizes of `SHAPES`: `eager`; `inductor`;
+`inductile` as it is by default; `ours`, with `loop_products`; `flex`, flex_attention compiled with a block mask, where
+it can say the variant; `sdpa`, scaled_dot_product_attention, where one is the same. Device milliseconds: the median of
+calls between events, the cache flushed before each. `error` is the norm relative to float64's over the same of eager,
+on a part of the heads. `--tune` tries the tiles of `TILES` on each, in `ours`.
+
+Every variant and size has a process of its own, `--jobs` side by side, which compile at once and measure in turns; one
+that takes longer than `--timeout` is ended, and what it had printed is kept. Results are appended as they come, and
+what the file holds is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from gpu import FLUSH_BYTES, make_importable, read_results
+from processes import CACHES
+
+#: batch, heads, length, head size
+SHAPES = {"64": (4, 16, 2048, 64), "128": (4, 16, 4096, 128)}
+NAMES = (
+    "full", "causal", "window", "alibi", "softcap", "document", "prefix", "added", "relative", "grouped",
+    "differential",
+)  # fmt: skip
+WHO = ("ours", "flex", "sdpa", "inductor", "inductile", "eager")
+#: rows, step, warps, stages
+TILES = (
+    (128, 64, 4, 3), (128, 64, 8, 3), (128, 128, 8, 2), (128, 128, 8, 3), (64, 64, 4, 3), (64, 128, 4, 3),
+    (128, 32, 4, 4), (128, 64, 8, 2), (64, 64, 4, 4), (256, 64, 8, 3),
+)  # fmt: skip
+
+
+def program_of(who: str, name: str, q: Any, extra: Sequence[Any]) -> Callable[..., Any] | None:
+    """The function that computes a variant; None where `who` cannot."""
+    import torch
+    from attention_variants import GROUPS, VARIANTS, flex_of
+
+    if who == "eager":
+        return VARIANTS[name]
+    if who == "sdpa":
+        if name not in ("full", "causal"):
+            return None
+        return lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=name == "causal")
+    if who == "flex":
+        return _flex(name, q, extra, flex_of(name, q, extra), GROUPS)
+    if who == "inductor":
+        return torch.compile(VARIANTS[name], dynamic=False)
+    return torch.compile(VARIANTS[name], backend="inductile", options=options_of(who), dynamic=False)
+
+
+def _flex(name: str, q: Any, extra: Sequence[Any], flex: Any, groups: int) -> Callable[..., Any] | None:
+    import torch
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    if flex is None:
+        return None
+    length = q.shape[2]
+    mask = None
+    if flex.mask is not None:
+        mask = create_block_mask(flex.mask, None, None, length, length, device=str(q.device))
+    compiled = torch.compile(flex_attention, dynamic=False)
+
+    def run(q: Any, k: Any, v: Any, *extra: Any) -> Any:
+        if flex.grouped:
+            k, v = k[:, ::groups], v[:, ::groups]
+        return compiled(q, k, v, score_mod=flex.score, block_mask=mask, enable_gqa=flex.grouped)
+
+    return run
+
+
+def options_of(who: str) -> dict[str, Any]:
+    """Options of inductile; `who` is its name or tile sizes, "128x64x4x3"."""
+    if who == "inductile":
+        return {}
+    # what recognises attention would call the library's kernel for some of them
+    ours = {"loop_products": True, "pre_grad": "settle-numbers,remove-identities"}
+    if who == "ours":
+        return ours
+    from inductile.lowering.pipeline import pipeline_string
+
+    rows, step, warps, stages = who.split("x")
+    name = "kernel-map-softmax-sums"
+    numbers = f"softmax-rows={rows} softmax-step={step} softmax-warps={warps} softmax-stages={stages}"
+    return {**ours, "pipeline": pipeline_string().replace(name, f"{name}{{{numbers}}}")}
+
+
+def inputs_of(name: str, shape: Sequence[int]) -> list[Any]:
+    """Random queries, keys, values, and what else a variant takes."""
+    import torch
+    from attention_variants import extra_of
+
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(*shape, device="cuda").bfloat16() for _ in range(3))
+    return [q, k, v, *extra_of(name, q)]
+
+
+def error_of(name: str, inputs: Sequence[Any], result: Any) -> float:
+    """How far a result is from float64's, on the first batch, four heads at a time because of memory."""
+    from attention_variants import VARIANTS
+
+    if name in ("alibi", "grouped", "added", "relative"):  # what they do depends on the number of heads
+        wide = [x[:1].double() if x.dim() == 4 else x.double() for x in inputs]
+    else:
+        wide = [x[:1, :2].double() if x.dim() == 4 else x for x in inputs]
+    if wide[0].shape[2] > 2048 and wide[0].shape[1] > 2:
+        wide = [x.float() if x.is_floating_point() else x for x in wide]
+    exact = VARIANTS[name](*wide)
+    found = result[: exact.shape[0], : exact.shape[1]]
+    return float((found.to(exact.dtype) - exact).norm() / exact.norm())
+
+
+@contextmanager
+def alone(lock: str) -> Iterator[None]:
+    """While no other process measures."""
+    with open(lock, "a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def milliseconds(call: Callable[[], Any], repeat: int = 20) -> float:
+    """The median of device times of a call, the cache flushed before each."""
+    import torch
+
+    flush = torch.empty(FLUSH_BYTES // 4, device="cuda")
+    events = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(repeat)]
+    for start, end in events:
+        flush.zero_()
+        start.record()
+        call()
+        end.record()
+    torch.cuda.synchronize()
+    return median(start.elapsed_time(end) for start, end in events)
+
+
+def measure(who: str, name: str, inputs: Sequence[Any], lock: str) -> dict[str, Any]:
+    """One row: times, error, peak, seconds of the first call, and what our passes said of it."""
+    import torch
+
+    torch._dynamo.reset()
+    with torch.no_grad():
+        run = program_of(who, name, inputs[0], inputs[3:])
+        if run is None:
+            return {"none": True}
+        begin = time.perf_counter()
+        result = run(*inputs)
+        torch.cuda.synchronize()
+        first = time.perf_counter() - begin
+        with alone(lock):
+            for _ in range(2):
+                run(*inputs)
+            torch.cuda.synchronize()
+            before = torch.cuda.memory_allocated()
+            torch.cuda.reset_peak_memory_stats()
+            run(*inputs)
+            torch.cuda.synchronize()
+            peak = (torch.cuda.max_memory_allocated() - before) / 2**20
+            took = milliseconds(lambda: run(*inputs))
+            error = error_of(name, inputs, result)
+    return {"ms": took, "error": error, "peak": peak, "first": first}
+
+
+def work(name: str, size: str, whos: Sequence[str], lock: str) -> None:
+    """Print a line for each way to compute a variant."""
+    make_importable()
+    inputs = inputs_of(name, SHAPES[size])
+    for who in whos:
+        row = {"variant": name, "size": size, "who": who}
+        try:
+            row |= measure(who, name, inputs, lock)
+        except Exception as failure:  # a tile that does not fit the card is a row of the table too
+            row["failed"] = f"{type(failure).__name__}: {failure}"[:400]
+        print(json.dumps(row), flush=True)
+
+
+class Results:
+    """The file of results, to which threads append."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = read_results(path)
+        self.lock = threading.Lock()
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Append a row and say it."""
+        with self.lock:
+            self.rows.append(row)
+            with self.path.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(json.dumps(row), flush=True)
+
+    def missing(self, name: str, size: str, whos: Sequence[str]) -> list[str]:
+        """Who has no row yet."""
+        found = {row["who"] for row in self.rows if (row["variant"], row["size"]) == (name, size)}
+        return [who for who in whos if who not in found]
+
+
+def in_process(name: str, size: str, whos: Sequence[str], results: Results, timeout: float, cache: str) -> None:
+    """Run a variant in a process of its own; whoever ran when time was up has a row that says so."""
+    left = results.missing(name, size, whos)
+    while left:
+        environment = os.environ | {variable: f"{cache}/{folder}" for variable, folder in CACHES.items()}
+        command = [sys.executable, __file__, "--worker", name, size, "--lock", f"{cache}/lock", "--who", *left]
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        timer = threading.Timer(timeout, process.kill)
+        timer.start()
+        errors: list[str] = []
+        reader = threading.Thread(target=lambda: errors.extend(process.stderr or ()))  # noqa: B023  # joined below
+        reader.start()
+        for line in process.stdout or ():
+            if line.startswith("{"):
+                results.add(json.loads(line))
+        process.wait()
+        reader.join()
+        timer.cancel()
+        left = results.missing(name, size, left)
+        if left:
+            problem = f"exit code {process.returncode} after at most {timeout:.0f} s: {''.join(errors)[-300:]}"
+            results.add({"variant": name, "size": size, "who": left[0], "failed": problem})
+            left = left[1:]
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """A Markdown table of each size, and geometric means of flex_attention's time over ours."""
+    lines: list[str] = []
+    for size in dict.fromkeys(row["size"] for row in rows):
+        tuned = any("x" in row["who"] for row in rows)
+        lines += ["", f"## {'x'.join(map(str, SHAPES[size]))}", ""]
+        lines += [f"| variant | {' | '.join(WHO)} | best tile | error ours / eager |", "|---" * (len(WHO) + 3) + "|"]
+        ratios: list[float] = []
+        for name in NAMES:
+            found = {row["who"]: row for row in rows if (row["variant"], row["size"]) == (name, size)}
+            if found:
+                lines.append(_line(name, found, ratios))
+        if ratios:
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            best = " with the best tiles" if tuned else ""
+            lines += ["", f"flex_attention's time over ours{best}: geometric mean {mean:.2f}, worst {min(ratios):.2f}"]
+    return "\n".join(lines)
+
+
+def _line(name: str, found: dict[str, dict[str, Any]], ratios: list[float]) -> str:
+    def cell(who: str, key: str = "ms", digits: str = ".3f") -> str:
+        row = found.get(who, {})
+        return format(row[key], digits) if key in row else "failed" if "failed" in row else "-"
+
+    tiles = {who: row["ms"] for who, row in found.items() if ("x" in who or who == "ours") and "ms" in row}
+    best = min(tiles, key=lambda who: tiles[who], default="")
+    if best and "ms" in found.get("flex", {}):
+        ratios.append(found["flex"]["ms"] / tiles[best])
+    text = f"{best} {tiles[best]:.3f}" if best else "-"
+    errors = f"{cell('ours', 'error', '.1e')} / {cell('eager', 'error', '.1e')}"
+    return f"| {name} | {' | '.join(map(cell, WHO))} | {text} | {errors} |"
+
+
+def main() -> None:
+    """Measure, or print the table of a file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("loop_attention.jsonl"))
+    parser.add_argument("--variants", nargs="+", choices=NAMES, default=list(NAMES))
+    parser.add_argument("--sizes", nargs="+", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument(
+        "--who", nargs="+", default=list(WHO), help="of these, or tiles as rows x step x warps x stages"
+    )
+    parser.add_argument("--tune", action="store_true", help="try the tiles of TILES too")
+    parser.add_argument("--jobs", type=int, default=4, help="processes side by side")
+    parser.add_argument("--timeout", type=float, default=240, help="seconds for a variant at a size")
+    parser.add_argument("--table", action="store_true", help="print the table of the file, and run nothing")
+    parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--lock", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.worker:
+        return work(*args.worker, args.who, args.lock)
+    results = Results(args.out)
+    whos = [*args.who, *("x".join(map(str, tile)) for tile in TILES if args.tune)]
+    if not args.table:
+        with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(args.jobs) as pool:
+            jobs = [(name, size) for size in args.sizes for name in args.variants]
+            for _ in pool.map(lambda job: in_process(*job, whos, results, args.timeout, cache), jobs):
+                pass
+    print(table(results.rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""Where along an axis a condition can hold, from the index expressions that it compares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import kernel
+from ...dialects.scalar import CONVERSIONS
+from ...dialects.sym import ONE, ZERO, Expr, const, smax, smin, symbol
+
+#: by arith's predicate of signed integers: the one that holds where it does not
+_OPPOSITE = {0: 1, 1: 0, 2: 5, 3: 4, 4: 3, 5: 2}
+_EQUAL, _LESS, _AT_MOST, _MORE, _AT_LEAST = 0, 2, 3, 4, 5
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Places `lo <= axis < hi`; None: no bound is known."""
+
+    lo: Expr | None = None
+    hi: Expr | None = None
+
+    def common(self, other: Stretch) -> Stretch:
+        """The places of both."""
+        return Stretch(_both(smax, self.lo, other.lo), _both(smin, self.hi, other.hi))
+
+    def hull(self, other: Stretch) -> Stretch:
+        """A stretch that has the places of either."""
+        return Stretch(_either(smin, self.lo, other.lo), _either(smax, self.hi, other.hi))
+
+
+def _both(join: Callable[..., Expr], one: Expr | None, other: Expr | None) -> Expr | None:
+    return other if one is None else one if other is None else join(one, other)
+
+
+def _either(join: Callable[..., Expr], one: Expr | None, other: Expr | None) -> Expr | None:
+    return None if one is None or other is None else join(one, other)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Looks for places along one axis.
+
+    axis:   along which
+    widest: a bound as one that holds for all rows of a tile: (expression, whether it is an upper bound) -> expression,
+            or None where there is none
+    """
+
+    axis: str
+    widest: Callable[[Expr, bool], Expr | None]
+
+    def seen(self, x: SSAValue) -> Stretch:
+        """Where a number can be above -inf: not where a `select` says that it is."""
+        op = x.owner
+        if isinstance(op, CONVERSIONS):
+            return self.seen(cast(Operation, op).operands[0])
+        if not isinstance(op, arith.SelectOp):
+            return Stretch()
+        condition, yes, no = op.operands
+        if _is_lowest(yes):
+            return self.where(condition, False).common(self.seen(no))
+        if _is_lowest(no):
+            return self.where(condition, True).common(self.seen(yes))
+        return self.seen(yes).hull(self.seen(no))
+
+    def where(self, condition: SSAValue, holds: bool) -> Stretch:
+        """Where a condition can hold, or fail to."""
+        op = condition.owner
+        if isinstance(op, arith.CmpiOp):
+            return self._compared(op, holds)
+        if isinstance(op, arith.XOrIOp):
+            for one, other in (op.operands, reversed(op.operands)):
+                if _number(other) is not None:
+                    return self.where(one, holds != bool(_number(other)))
+        if isinstance(op, arith.AndIOp | arith.OrIOp):
+            left, right = (self.where(each, holds) for each in op.operands)
+            return left.common(right) if isinstance(op, arith.AndIOp) == holds else left.hull(right)
+        return Stretch()
+
+    def _compared(self, op: arith.CmpiOp, holds: bool) -> Stretch:
+        left, right = _expression(op.lhs), _expression(op.rhs)
+        predicate = op.predicate.value.data
+        if left is None or right is None or predicate not in _OPPOSITE:
+            return Stretch()
+        difference = left - right
+        factor = difference.coefficient(self.axis)
+        rest = difference - factor * symbol(self.axis)
+        if factor not in (ONE, -ONE) or self.axis in rest.free_symbols:
+            return Stretch()
+        predicate = predicate if holds else _OPPOSITE[predicate]
+        if factor is ONE:  # axis + rest ~ 0
+            place, kind = -rest, predicate
+        else:  # rest - axis ~ 0: axis is on the other side
+            place, kind = (
+                rest,
+                {_LESS: _MORE, _AT_MOST: _AT_LEAST, _MORE: _LESS, _AT_LEAST: _AT_MOST}.get(predicate, predicate),
+            )
+        return self._beside(place, kind)
+
+    def _beside(self, place: Expr, kind: int) -> Stretch:
+        """Where `axis ~ place` holds."""
+        lo = {_EQUAL: place, _AT_LEAST: place, _MORE: place + 1}.get(kind)
+        hi = {_EQUAL: place + 1, _AT_MOST: place + 1, _LESS: place}.get(kind)
+        return Stretch(
+            None if lo is None else self.widest(lo, False),
+            None if hi is None else self.widest(hi, True),
+        )
+
+
+def _is_lowest(value: SSAValue) -> bool:
+    """Whether a value is the constant -inf."""
+    op = value.owner
+    while isinstance(op, CONVERSIONS):
+        op = cast(Operation, op).operands[0].owner
+    number = op.value if isinstance(op, arith.ConstantOp) else None
+    return isinstance(number, FloatAttr) and number.value.data == float("-inf")
+
+
+def _number(value: SSAValue) -> int | None:
+    number = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
+    return number.value.data if isinstance(number, IntegerAttr) else None
+
+
+def _expression(value: SSAValue) -> Expr | None:
+    """An integer as an index expression; None where it is loaded."""
+    op = value.owner
+    if isinstance(op, kernel.IndexOp):
+        return None if op.operands else op.expr.data
+    number = _number(value)
+    if number is not None:
+        return const(number) if number else ZERO
+    if isinstance(op, arith.AddiOp | arith.SubiOp):
+        left, right = map(_expression, op.operands)
+        if left is None or right is None:
+            return None
+        return left + right if isinstance(op, arith.AddiOp) else left - right
+    return None

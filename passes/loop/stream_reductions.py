@@ -1,0 +1,341 @@
+"""`loop-stream-reductions`: sums over a softmax become one pass over its rows, by online rescaling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.aten.types import TensorType
+from ...dialects.loop import GenerateOp, LoadOp, ReduceOp, YieldOp
+from ...dialects.machine import TargetsAttr, targets_of
+from ...dialects.sym import AxesAttr
+from ...machines import GpuTarget
+from ..analysis.functions import functions
+from ..analysis.memory import Mutations
+from ..counters import counter
+from ..remarks import remark
+from ._accesses import access_of, loads_in, map_of
+from ._bodies import axes_around, copy_slice
+from ._devices import device_of
+from ._identities import constant
+from ._softmax_terms import Term, expand, is_weight, objection_to_maximum, sums_weights, weighs
+from ._splice import Site, Splicer
+from .dce import sweep
+
+_MOST_SPLICES = 64
+
+
+@dataclass(frozen=True)
+class StreamReductions(ModulePass):
+    """Let a sum over exp(x - max x) follow the maximum in one pass over the row, with the sums rescaled as it grows.
+
+    level:         loop
+    precondition:  `loop-inline`; no `loop.fusion` yet. Only with the option `loop_products`, and only what a GPU with
+                   matrix units computes.
+    guarantee:     a sum along an axis r of a generate, whose summands are linear in exp(x[r] - m), where m is the
+                   maximum of x along r, is one reduction by the monoid `softmax_sum` of (x, 1, v): the maximum, the sum
+                   of exp(x - m) and the sum of v*exp(x - m). Factors that do not depend on r are multiplied with the
+                   sum behind it; a sum of exp(x - m) among them, which divides a softmax, is the second result. What x
+                   is computed from, a product of matrices too, moves into the reduction, so that no nest writes it.
+                   Declined where something else needs x, m or the weights, for they are in memory then anyway.
+
+    The algebra: with m' the maximum of a part of the row and s' the sum of v*exp(x - m') over it, the sum over both
+    parts with respect to the larger maximum m is s'*exp(m' - m) + s''*exp(m'' - m). Milakov, Gimelshein, Online
+    normalizer calculation for softmax, 2018; Rabe, Staats, Self-attention does not need O(n^2) memory, 2021; Dao et
+    al., FlashAttention, 2022. Floats are rounded otherwise, as everywhere in sums: quotients move behind the sum. Where
+    m is infinite the sums are NaN, as exp(inf - inf) is; %z is 0, or NaN there.
+
+        %x = loop.generate (i0 in 64, i1 in 128) { ... } : T
+        %m = loop.generate (i0 in 64) { %r = loop.reduce max (r0 in 128) { ... %x[i0, r0] ... } loop.yield %r } : U
+        %e = loop.generate (i0 in 64, i1 in 128) { ... %x[i0, i1] - %m[i0] ... math.exp ... } : T
+        %s = loop.generate (i0 in 64) { %r = loop.reduce sum (r0 in 128) { ... %e[i0, r0] ... } loop.yield %r } : U
+        %o = loop.generate (i0 in 64, i1 in 32) {
+          %r = loop.reduce sum (r0 in 128) { ... %e[i0, r0] / %s[i0] * %v[r0, i1] ... }  loop.yield %r } : V
+    becomes
+        %o = loop.generate (i0 in 64, i1 in 32) {
+          %m, %s, %t = loop.reduce softmax_sum (r0 in 128) { ... loop.yield %x, %one, %v }
+          %z = arith.subf %m, %m   %n = arith.addf %s, %z   %a = arith.addf %t, %z   %r = arith.divf %a, %n
+          loop.yield %r } : V
+    """
+
+    name = "loop-stream-reductions"
+    level: ClassVar[str] = "loop"
+    optional: ClassVar[bool] = True
+    loop_products: bool = False
+    emulate_precision_casts: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run on every function of the module."""
+        if not self.loop_products or self.emulate_precision_casts:
+            return
+        for _, block in functions(op):
+            changed = False
+            for nest in [each for each in block.ops if type(each) is GenerateOp]:
+                if nest.parent is not None and _has_units(nest, targets_of(op)):
+                    changed |= _Streamer(nest, block).run()
+            if changed:
+                sweep(block)
+
+
+def _has_units(nest: GenerateOp, targets: TargetsAttr) -> bool:
+    """Whether the machine that a nest runs on computes such reductions by tiles."""
+    target = targets.target(device_of(nest))
+    return isinstance(target, GpuTarget) and bool(target.matrix_units)
+
+
+class _Streamer:
+    """Rewrites the sums of one nest, on a copy, which takes its place where all went well."""
+
+    def __init__(self, nest: GenerateOp, block: Block) -> None:
+        self.nest = nest
+        self.block = block
+
+    def run(self) -> bool:
+        """Rewrite; whether something changed."""
+        positions = [k for k, op in enumerate(self.nest.body.block.ops) if _is_candidate(op)]
+        if not positions:
+            return False
+        copy = self.nest.clone()
+        self.block.insert_op_before(copy, self.nest)
+        ops = list(copy.body.block.ops)
+        reason: str | None = None
+        for position in positions:
+            reason = self.stream(cast(ReduceOp, ops[position]))
+            if reason is not None:
+                break
+        sweep(copy.body.block)
+        if reason is None:
+            reason = self.objection(copy)
+        if reason is not None or not counter(StreamReductions.name):
+            if reason:
+                remark("missed", StreamReductions.name, self.nest, f"a sum over a softmax is not streamed: {reason}")
+            self.block.erase_op(copy)
+            return False
+        remark("passed", StreamReductions.name, self.nest, "a sum over a softmax is one pass over its rows")
+        for old, new in zip(self.nest.results, copy.results, strict=True):
+            new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        self.block.erase_op(self.nest)
+        return True
+
+    def objection(self, copy: GenerateOp) -> str | None:
+        """Why the new nest should not take the place of the old one."""
+        old = {load.operands[0] for load in loads_in(self.nest)}
+        new = {load.operands[0] for load in loads_in(copy)}
+        mutations = Mutations(self.block)
+        for source in old - new:
+            if any(_outlives(source, self.nest, copy, self.block)):
+                return "something else reads what it is made of"
+        first = self.block.first_op  # what was spliced may come from anywhere in front of the nest
+        if mutations and first is not None and mutations.moves_past_write([*new], first, self.nest):
+            return "what it reads is written before it"
+        return None
+
+    def stream(self, total: ReduceOp) -> str | None:
+        """Rewrite one sum; why not."""
+        ((axis, _),) = cast(AxesAttr, total.properties["axes"]).data
+        while (load := next((each for each in _loads(total) if _reaches_weights(each, axis)), None)) is not None:
+            _splice(load)
+        last = total.body.block.last_op
+        assert last is not None
+        terms = expand(last.operands[0], axis, total.body.block)
+        if isinstance(terms, str):
+            return terms
+        if not all(term.inner for term in terms):
+            return ""  # the sum of a softmax alone: kernels join it with the maximum
+        reason = next((why for term in terms if (why := objection_to_maximum(term, axis))), None)
+        if reason is not None:
+            return reason
+        result, *others = [_Reduction(total, term).build() for term in terms]
+        block = total.parent
+        assert block is not None
+        for value in others:
+            add = arith.AddfOp(result, value)
+            add.location = total.location
+            block.insert_op_before(add, total)
+            result = add.results[0]
+        total.results[0].replace_all_uses_with(result)
+        block.erase_op(total)
+        return None
+
+
+def _is_candidate(op: Operation) -> bool:
+    """Whether an op is a sum along one axis that reaches a softmax."""
+    if type(op) is not ReduceOp or [c.data for c in op.combiners] != ["sum"] or len(op.axes.data) != 1:
+        return False
+    axis = op.axes.names[0]
+    if any(type(inner) is ReduceOp for inner in op.body.block.ops):
+        return False
+    return any(map(is_weight, op.body.block.ops)) or any(_reaches_weights(load, axis) for load in _loads(op))
+
+
+def _loads(op: ReduceOp) -> list[LoadOp]:
+    return [each for each in op.body.block.ops if type(each) is LoadOp]
+
+
+def _reaches_weights(load: LoadOp, axis: str) -> bool:
+    """Whether a load along an axis reads what a pointwise nest makes of exp(x - max x)."""
+    if not any(axis in e.free_symbols for e in map_of(load).data):
+        return False
+    producer = load.operands[0].owner
+    return isinstance(producer, GenerateOp) and weighs(producer)
+
+
+def _splice(load: LoadOp) -> None:
+    """Compute what a load reads where it stands."""
+    block, producer = load.parent, load.operands[0].owner
+    assert block is not None and isinstance(producer, GenerateOp)
+    site = Site(block, access_of(load), map_of(load).data, [load])
+    scope = frozenset(name for name, _ in axes_around(block))
+    Splicer(producer, site, scope, move=False).run()
+
+
+def _outlives(source: SSAValue, nest: GenerateOp, copy: GenerateOp, block: Block) -> list[bool]:
+    """For each use that keeps a value in memory once the nest is gone: True."""
+    kept: list[bool] = []
+    seen: set[SSAValue] = set()
+    waiting = [source]
+    while waiting:
+        value = waiting.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        for use in value.uses:
+            reader = use.operation
+            if type(reader) is not LoadOp:
+                kept.append(True)
+                continue
+            outer = _nest_around(reader, block)
+            if outer is nest or outer is copy:
+                continue
+            waiting += outer.results
+    return kept
+
+
+def _nest_around(op: Operation, block: Block) -> Operation:
+    """The op of a function's block that an op is in."""
+    while op.parent is not block:
+        above = op.parent_op()
+        assert above is not None
+        op = above
+    return op
+
+
+class _Reduction:
+    """One reduction by `softmax_sum` for one term of a sum."""
+
+    def __init__(self, total: ReduceOp, term: Term) -> None:
+        self.total = total
+        self.term = term
+
+    def build(self) -> SSAValue:
+        """Insert the reduction and what follows in front of the old sum; the value of the term."""
+        reduce = self.reduce()
+        block = self.total.parent
+        assert block is not None
+        highest, count, weighted = reduce.results
+        highest.name_hint, count.name_hint, weighted.name_hint = "highest", "total", "weighted"
+        zero = arith.SubfOp(highest, highest)
+        ops: list[Operation] = [reduce, zero]
+        sums: list[SSAValue] = []
+        for value in (count, weighted):
+            fixed = arith.AddfOp(value, zero.results[0])
+            ops.append(fixed)
+            sums.append(fixed.results[0])
+        value = sums[1]
+        replaced: dict[SSAValue, SSAValue] = {self.term.highest: highest}
+        for factor, divides in self.term.outer:
+            new = self.outside(factor, {**replaced, **self.totals(factor, sums[0])}, ops)
+            op = arith.DivfOp(value, new) if divides else arith.MulfOp(value, new)
+            ops.append(op)
+            value = op.results[0]
+        if self.term.negative:
+            op = arith.NegfOp(value)
+            ops.append(op)
+            value = op.results[0]
+        for op in ops:
+            op.location = self.total.location
+        block.insert_ops_before(ops, self.total)
+        return value
+
+    def reduce(self) -> ReduceOp:
+        """The reduction: (x, 1, what else varies along the axis)."""
+        body = self.total.body.block
+        ops: list[Operation] = []
+        wanted = [self.term.x, *(value for value, _ in self.term.inner)]
+        values = copy_slice(wanted, body, ops)
+        x, *inner = (values.get(value, value) for value in wanted)
+        one = constant(1.0, x.type)
+        ops.append(one)
+        weight: SSAValue | None = None
+        for value, (_, divides) in zip(inner, self.term.inner, strict=True):
+            if weight is None and not divides:
+                weight = value
+                continue
+            op = (arith.DivfOp if divides else arith.MulfOp)(one.results[0] if weight is None else weight, value)
+            ops.append(op)
+            weight = op.results[0]
+        ops.append(YieldOp.create(operands=(x, one.results[0], one.results[0] if weight is None else weight)))
+        region = Region(Block(ops))
+        reduce = ReduceOp.of(self.total.axes, ["softmax_sum"], region)
+        reduce.location = self.total.location
+        _move_in(reduce, {name for name, _ in axes_around(self.total.parent)})  # pyright: ignore[reportArgumentType]
+        return reduce
+
+    def totals(self, factor: SSAValue, total: SSAValue) -> dict[SSAValue, SSAValue]:
+        """The loads that a factor is made of that read the sum of the weights."""
+        found: dict[SSAValue, SSAValue] = {}
+        waiting = [factor]
+        while waiting:
+            op = waiting.pop().owner
+            if not isinstance(op, Operation) or op.parent is not self.total.body.block:
+                continue
+            if type(op) is LoadOp and sums_weights(op, self.term):
+                found[op.results[0]] = total
+            waiting += op.operands
+        return found
+
+    def outside(self, value: SSAValue, replaced: dict[SSAValue, SSAValue], ops: list[Operation]) -> SSAValue:
+        """What a factor that does not depend on the axis is behind the reduction."""
+        body = self.total.body.block
+        needed: list[Operation] = []
+        waiting = [value]
+        while waiting:
+            each = waiting.pop()
+            owner = each.owner
+            if each not in replaced and isinstance(owner, Operation) and owner.parent is body and owner not in needed:
+                needed.append(owner)
+                waiting += owner.operands
+        values = dict(replaced)
+        for op in body.ops:
+            if op in needed:
+                ops.append(op.clone(values))
+        return values.get(value, value)
+
+
+def _move_in(reduce: ReduceOp, around: set[str]) -> None:
+    """Compute the products that the body of a new reduction reads in it."""
+    for _ in range(_MOST_SPLICES):
+        load = next((each for each in loads_in(reduce) if _is_of_product(each)), None)
+        if load is None:
+            return
+        block, producer = load.parent, load.operands[0].owner
+        assert block is not None and isinstance(producer, GenerateOp)
+        names = around | set(reduce.axes.names)
+        Splicer(producer, Site(block, access_of(load), map_of(load).data, [load]), frozenset(names), move=False).run()
+
+
+def _is_of_product(load: LoadOp) -> bool:
+    """Whether a load reads what a nest computes by a reduction, or from what such a nest computes."""
+    producer = load.operands[0].owner
+    if not isinstance(producer, GenerateOp) or access_of(load).mask is not None:
+        return False
+    if len(cast(TensorType, load.operands[0].type).shape) < 2:
+        return False
+    return any(type(op) is ReduceOp and [c.data for c in op.combiners] == ["sum"] for op in producer.body.block.ops)

@@ -1,0 +1,135 @@
+"""Attention as people write it, as one kernel, in Triton's interpreter and ours, against float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from inductile.backends.host import build
+from inductile.backends.reference import run_module
+from inductile.backends.triton.offline import OfflineBackend
+from inductile.lowering.pipeline import pipeline_string
+
+from ...scripts import load_benchmark
+from .products import Tensor, for_cpu
+
+VARIANTS = load_benchmark("attention_variants")
+VARIANTS.WINDOW, VARIANTS.PREFIX = 18, 20
+HIDDEN = -float("inf")
+#: what recognises attention would call the library; small tiles leave something over
+OPTIONS: dict[str, Any] = {
+    "loop_products": True,
+    "pre_grad": "remove-identities",
+    "pipeline": pipeline_string().replace(
+        "kernel-map-softmax-sums", "kernel-map-softmax-sums{softmax-rows=16 softmax-step=16}"
+    ),
+}
+
+
+def _inputs(dtype: torch.dtype, *shape: int) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(shape, generator=generator).to(dtype) for _ in range(3)]
+
+
+def _kernels(function: Callable[..., Tensor], inputs: Sequence[Tensor]) -> tuple[Any, list[Tensor], list[str]]:
+    """The program for an H100, its inputs in its order, and its kernels."""
+    backend, given = OfflineBackend(["cuda:90"], "cuda:0", OPTIONS), []
+
+    def compile_graph(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
+        given.extend(examples)
+        return backend(graph, examples)
+
+    torch._dynamo.reset()
+    with torch.no_grad():
+        torch.compile(function, backend=compile_graph, dynamic=False)(*inputs)
+    ((_, _, module),) = backend.modules
+    return for_cpu(module), given, [kernel.source for _, kernel in backend.kernels]
+
+
+def _check(function: Callable[..., Tensor], inputs: Sequence[Tensor], reference: bool = True) -> str:
+    """Run a program in both interpreters; the source of its kernel."""
+    module, given, sources = _kernels(function, inputs)
+    wide = [x.double() if x.is_floating_point() else x for x in inputs]
+    exact, eager = function(*wide), function(*inputs)
+    allowed = 2 * (eager.double() - exact).nan_to_num(0, 0, 0).norm() + 1e-6 * exact.nan_to_num().norm()
+    for run in (build(module), lambda given: run_module(module, given))[: 2 if reference else 1]:
+        (got,) = run(list(given))
+        assert got.dtype == eager.dtype and got.shape == eager.shape
+        assert torch.equal(got.isnan(), eager.isnan())
+        assert (got.double() - exact).nan_to_num(0, 0, 0).norm() <= allowed
+    (source,) = (source for source in sources if "tl.dot(" in source)
+    return source
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", list(VARIANTS.VARIANTS))
+def test_variants(name: str, dtype: torch.dtype) -> None:
+    """Scores are computed, weighted and summed in one loop over the keys, so that nothing writes them."""
+    inputs = _inputs(dtype, 1, 4, 40, 32 if name == "differential" else 16)
+    inputs += VARIANTS.extra_of(name, inputs[0])
+    # the interpreter of the IR computes all points of the nests at once: one type will do
+    source = _check(VARIANTS.VARIANTS[name], inputs, reference=dtype == torch.bfloat16)
+    assert source.count("tl.dot(") == (4 if name == "differential" else 2) and source.count("tl.store(") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        ("causal", "range(0, tl.minimum(16 * i1_tile + 16, 40), BLOCK_I"),
+        ("window", "range(16 * (tl.maximum(16 * i1_tile - 17, 0) // 16), tl.minimum(16 * i1_tile + 16, 40), BLOCK_I"),
+        ("full", "range(0, 40, BLOCK_I"),
+    ],
+)
+def test_hidden_steps_are_left_out(name: str, steps: str) -> None:
+    inputs = _inputs(torch.bfloat16, 1, 2, 40, 16)
+    _, _, (source,) = _kernels(VARIANTS.VARIANTS[name], inputs)
+    assert steps in source
+
+
+def _hidden_rows(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Rows that see nothing are NaN, as 0 / 0 is."""
+    rows = torch.arange(q.shape[-2])[:, None]
+    columns = torch.arange(k.shape[-2])[None, :]
+    scores = (q @ k.mT).masked_fill(columns > rows - 20, HIDDEN)
+    return torch.softmax(scores.float(), -1).to(v.dtype) @ v
+
+
+def _lowest_rows(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Rows that are hidden by the lowest number weigh all alike."""
+    rows = torch.arange(q.shape[-2])[:, None]
+    columns = torch.arange(k.shape[-2])[None, :]
+    scores = (q @ k.mT).float().masked_fill(columns > rows - 20, torch.finfo(torch.float32).min)
+    return torch.softmax(scores, -1).to(v.dtype) @ v
+
+
+def _cross(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Fewer keys than queries, and heads of another size."""
+    k, v = k[:, :, :21], v[:, :, :21, :9]
+    return torch.softmax((q @ k.mT).float() * 0.3, -1).to(v.dtype) @ v
+
+
+def _in_place_of_heads(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Heads that lie inside of rows, as linear layers leave them; the result too."""
+    q, k, v = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v))
+    return (torch.softmax((q @ k.mT).float(), -1).to(v.dtype) @ v).transpose(1, 2).flatten(2)
+
+
+def _residual(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """What is done with the result is done where it is."""
+    return q + 0.5 * torch.tanh(torch.softmax((q @ k.mT).float(), -1).to(v.dtype) @ v)
+
+
+@pytest.mark.parametrize("function", [_hidden_rows, _lowest_rows, _cross, _in_place_of_heads, _residual])
+def test_others(function: Callable[..., Tensor]) -> None:
+    _check(function, _inputs(torch.bfloat16, 1, 2, 40, 16))
+
+
+def test_infinite_scores() -> None:
+    """inf - inf is NaN, in the rows that have it."""
+    q, k, v = _inputs(torch.float32, 1, 1, 20, 16)
+    q[0, 0, 3] = float("inf")
+    k[0, 0].abs_()
+    _check(VARIANTS.causal, [q, k, v])
