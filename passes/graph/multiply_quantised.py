@@ -22,6 +22,8 @@ from ._binding_times import size_text
 from ._dequantised import dequantised
 from ._recompute import element_bytes
 from ._replacement import type_of
+from .match_patterns import apply_patterns
+from .patterns.quantised import quantised_patterns
 
 _FLOATS = frozenset({"aten.mm", "aten.addmm"})
 _INTEGERS = "aten._int_mm"
@@ -54,6 +56,8 @@ class MultiplyQuantised(ModulePass):
     optional: ClassVar[bool] = True
 
     integer_products: str = LIBRARY
+    packed_products: bool = True
+    """Let oneDNN multiply quantised numbers with weights that it packs."""
     fallback_by_default: bool = False
     """Leave every ATen op to ATen."""
 
@@ -65,7 +69,9 @@ class MultiplyQuantised(ModulePass):
         if self.fallback_by_default:
             return
         targets = targets_of(op)
+        patterns = quantised_patterns(self.integer_products == LIBRARY) if self.packed_products else []
         for function, block in functions(op):
+            apply_patterns(block, patterns)
             products = [each for each in block.ops if isinstance(each, AtenOp) and _is_product(each)]
             ranges = symbol_ranges(function) if products else Ranges()
             for product in products:

@@ -10,6 +10,7 @@ import torch
 
 from inductile.backends.compiled import REPORTS
 from inductile.backends.host.products import int_mm_by_floats
+from inductile.lowering.fx_quantised_ops import has_packed_products
 
 
 def _run(function: Callable[..., Any], *args: torch.Tensor, **options: Any) -> tuple[Any, Any]:
@@ -27,7 +28,7 @@ def _integers(*shape: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("fill", [None, -128, 127])
-@pytest.mark.parametrize("depth", [0, 1, 1024, 2500])
+@pytest.mark.parametrize("depth", [0, 1, 2500])
 def test_floats_multiply_integers_exactly(depth: int, fill: int | None) -> None:
     left, right = (_integers(19, depth), _integers(1030, depth)) if fill is None else (
         torch.full((19, depth), fill, dtype=torch.int8), torch.full((1030, depth), -128, dtype=torch.int8)
@@ -75,7 +76,16 @@ def test_a_weight_is_dequantised_where_one_row_reads_it(in_groups: bool, dtype: 
     exact = function(*(a.double() if a.is_floating_point() else a for a in args))
     error, of_eager = ((each.double() - exact).abs().max() for each in (got, function(*args)))
     assert error <= 2 * of_eager + 1e-6 * exact.abs().max()
-    assert not report.aten_calls and sum(report.kernels.values()) == 1
+    is_packed = not in_groups and dtype != torch.float32
+    assert dict(report.aten_calls) == ({"aten._weight_int8pack_mm": 1} if is_packed else {})
+    assert sum(report.kernels.values()) == (0 if is_packed else 1)
+
+
+def test_rows_that_atens_kernel_would_read_beyond_are_a_nest() -> None:
+    x, w, scale = torch.randn(1, 33).bfloat16(), _integers(70, 33), torch.rand(70).bfloat16()
+    got, report = _run(_by_channel, x, w, scale)
+    torch.testing.assert_close(got, _by_channel(x, w, scale))
+    assert not report.aten_calls
 
 
 def test_a_dynamic_number_of_rows_is_the_librarys() -> None:
@@ -85,3 +95,108 @@ def test_a_dynamic_number_of_rows_is_the_librarys() -> None:
     for rows in (2, 5, 40):
         x = torch.randn(rows, 256)
         torch.testing.assert_close(compiled(x, w, scale), _by_channel(x, w, scale), rtol=1e-4, atol=1e-3)
+
+
+def _dequantise(x: torch.Tensor, scale: Any, zero: Any) -> torch.Tensor:
+    return (x.to(torch.float32) - zero) * scale
+
+
+def _quantise(x: torch.Tensor, scale: float, zero: int, most: int) -> torch.Tensor:
+    return torch.clamp(torch.round(x * (1 / scale)) + zero, 0, most).to(torch.uint8)
+
+
+def _weight(w: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor) -> torch.Tensor:
+    shape = (-1, *(1,) * (w.dim() - 1))
+    return (w - zeros.view(shape)) * scales.view(shape)
+
+
+class _Layers(torch.nn.Module):
+    """Two layers as PT2E writes them, quantised between, of linear layers or of convolutions."""
+
+    def __init__(self, most: int, is_image: bool, is_dynamic: bool = False, has_bias: bool = True) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        self.most, self.is_image, self.is_dynamic = most, is_image, is_dynamic
+        window = (3, 3) if is_image else ()
+        for name, outputs, inputs in (("a", 24, 48), ("b", 10, 24)):
+            weight = torch.randint(-127, 128, (outputs, inputs, *window), dtype=torch.int8, generator=generator)
+            self.register_buffer(f"{name}_weight", weight)
+            self.register_buffer(f"{name}_scales", torch.rand(outputs, generator=generator) * 0.01)
+            self.register_buffer(f"{name}_zeros", torch.zeros(outputs, dtype=torch.int64))
+            bias = torch.randn(outputs, generator=generator) if has_bias else None
+            self.register_buffer(f"{name}_bias", bias)
+
+    def layer(self, x: torch.Tensor, name: str) -> torch.Tensor:
+        weight, scales, zeros, bias = (
+            getattr(self, f"{name}_{part}") for part in ("weight", "scales", "zeros", "bias")
+        )
+        wide = _weight(weight, scales, zeros)
+        return (
+            torch.nn.functional.conv2d(x, wide, bias, 2, 1)
+            if self.is_image
+            else torch.nn.functional.linear(x, wide, bias)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.is_dynamic:
+            scale = torch.clamp(x.amax() - x.amin(), min=1e-6) / self.most
+            zero = torch.round(-x.amin() / scale)
+            quantised = torch.clamp(torch.round(x / scale) + zero, 0, self.most).to(torch.uint8)
+            return self.layer(_dequantise(quantised, scale, zero), "a")
+        inner = torch.relu(self.layer(_dequantise(_quantise(x, 0.05, 57, self.most), 0.05, 57), "a"))
+        return self.layer(_dequantise(_quantise(inner, 0.5, 3, self.most), 0.5, 3), "b")
+
+
+def _input(is_image: bool) -> torch.Tensor:
+    shape = (2, 48, 9, 7) if is_image else (2, 5, 48)
+    return torch.randn(shape, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.skipif(not has_packed_products(), reason="this torch has no oneDNN")
+@pytest.mark.parametrize(("freezing", "has_bias"), [(False, True), (True, False)])
+@pytest.mark.parametrize("is_image", [False, True])
+def test_static_layers_of_seven_bits_multiply_integers(is_image: bool, has_bias: bool, freezing: bool) -> None:
+    model, x = _Layers(127, is_image, has_bias=has_bias), _input(is_image)
+    got, report = _run(model, x, integer_products="floats", freezing=freezing)
+    torch.testing.assert_close(got, model(x), rtol=1e-5, atol=1e-5)
+    name = "quantised_convolution" if is_image else "quantised_linear"
+    assert dict(report.aten_calls) == {f"inductile::{name}": 2}
+
+
+@pytest.mark.skipif(not has_packed_products(), reason="this torch has no oneDNN")
+def test_a_dynamic_scale_is_a_tensor() -> None:
+    model, x = _Layers(127, is_image=False, is_dynamic=True), _input(False)
+    got, report = _run(model, x, integer_products="floats")
+    torch.testing.assert_close(got, model(x), rtol=1e-5, atol=1e-5)
+    assert dict(report.aten_calls) == {"inductile::quantised_linear.tensor": 1}
+
+
+@pytest.mark.parametrize("is_image", [False, True])
+def test_eight_bits_stay_floats_without_instructions_for_them(is_image: bool) -> None:
+    """The library's sums would saturate."""
+    model, x = _Layers(255, is_image), _input(is_image)
+    got, report = _run(model, x, integer_products="floats")
+    torch.testing.assert_close(got, model(x), rtol=1e-5, atol=1e-5)
+    assert not any(name.startswith("inductile::") for name in report.aten_calls)
+
+
+@pytest.mark.skipif(not has_packed_products(), reason="this torch has no oneDNN")
+@pytest.mark.parametrize("is_image", [False, True])
+def test_what_is_packed_follows_the_weight_and_its_zero_points(is_image: bool) -> None:
+    model, x = _Layers(127, is_image), _input(is_image)
+    torch._dynamo.reset()
+    compiled = torch.compile(model, backend="inductile", options={"integer_products": "floats"})
+    with torch.no_grad():
+        weight, zeros = model.get_buffer("a_weight"), model.get_buffer("a_zeros")
+        for change in (lambda: None, weight.neg_, lambda: zeros.add_(2), zeros.zero_):
+            change()
+            torch.testing.assert_close(compiled(x), model(x), rtol=1e-5, atol=1e-5)
+
+
+def test_images_in_channels_last_and_empty_ones() -> None:
+    model, x = _Layers(127, is_image=True), _input(True)
+    for each in (x.contiguous(memory_format=torch.channels_last), x[:0]):
+        got, _ = _run(model, each, integer_products="floats")
+        expected = model(each)
+        assert got.stride() == expected.stride()
+        torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5)
