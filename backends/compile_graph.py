@@ -31,7 +31,7 @@ from .foreign_lowerings import tell_of_foreign_lowerings
 from .freezing import freeze, with_freezing
 from .graphs.recording import Recording
 from .host.copies import carrying_now
-from .host.products import faster_library
+from .host.products import faster_library, way_to_multiply_integers
 from .host.regions import graph_region
 from .insertion import insert_passes
 from .observer import Observer
@@ -199,6 +199,7 @@ def with_torch_flags(config: Config) -> Config:
         deterministic=config.deterministic or torch.are_deterministic_algorithms_enabled(),
         allow_tf32=config.allow_tf32 or multiplies_in_tf32(),
         products=faster_library() if config.products == "auto" else config.products,
+        integer_products=way_to_multiply_integers() if config.integer_products == "auto" else config.integer_products,
     )
 
 
@@ -220,8 +221,9 @@ def is_joint(place: str) -> bool:
 
 
 _OF_PASSES = (
-    "emulate_precision_casts", "deterministic", "memory_pool", "patterns", "products", "pad_products", "allow_tf32",
-    "row_products", "loop_products", "fallback_by_default", "cudagraphs", "graph_partition",
+    "emulate_precision_casts", "deterministic", "memory_pool", "patterns", "products", "integer_products",
+    "pad_products", "allow_tf32", "row_products", "loop_products", "fallback_by_default", "cudagraphs",
+    "graph_partition",
 )  # fmt: skip
 """Options that passes have under the same name."""
 

@@ -75,6 +75,12 @@ class Config:
         "who multiplies large float32 matrices on the CPU: torch's BLAS as in eager, oneDNN, or the faster one here",
         ("auto", "blas", "onednn"),
     )
+    integer_products: str = _option(
+        "auto",
+        "who multiplies matrices of 8-bit integers on the CPU: ATen, exact products of float32 in blocks, or ATen "
+        "where the processor has instructions for integers (VNNI)",
+        ("auto", "library", "floats"),
+    )
     pad_products: bool = _option(
         True,
         "on a GPU, let products whose rows begin at unaligned addresses read and write aligned ones, where measured "

@@ -169,10 +169,11 @@ def compile_dynamo_graph(
 def chosen_decompositions(config: Config) -> dict[Any, CompiledFunction]:
     """The table of decompositions for a configuration."""
     from ..lowering.fx_decompositions import decompositions, of_overloads
+    from ..lowering.fx_quantised import quantised_decompositions
 
     if config.fallback_by_default:
         return of_overloads(config.decompositions)
-    chosen = decompositions()
+    chosen = decompositions() | quantised_decompositions()
     if not config.fallback_random:
         from ..lowering.fx_random import random_decompositions
 

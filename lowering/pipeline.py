@@ -47,10 +47,12 @@ DEFAULT: tuple[Phase, ...] = (
     Phase(
         "post-grad",
         "aten: canonical form, no duplicates, maps of channels in frozen weights, known combinations of ops as one op, "
-        "nothing dead, products of one operand joined, of few vectors as nests, others in aligned rows, what frozen "
+        "nothing dead, products of one operand joined, of few vectors as nests, of quantised "
+        "numbers exactly, others in aligned rows, what frozen "
         "weights decide once, equal layers once",
         "graph-canonicalize,graph-cse,graph-fold-affine,graph-match-patterns,graph-merge-seeds,graph-dce,"
-        "graph-join-products,graph-expand-products,graph-pad-products,graph-round-decisions,graph-hoist-weights,"
+        "graph-join-products,graph-expand-products,graph-multiply-quantised,graph-pad-products,graph-round-decisions,"
+        "graph-hoist-weights,"
         "graph-outline-repeats",
     ),
     Phase("lower-to-loop", "aten -> loop: every op as scalar bodies over named axes", "lower-aten-to-loop"),

@@ -75,6 +75,9 @@ class CpuTarget(Description):
     capability:    torch's name of the instruction set, as in ATEN_CPU_CAPABILITY; "": what the machine has
     flags:         of the compiler, besides those of every compile
     intrinsics:    what its kernels can do as a whole instead of by loops, as in `dialects/kernel/loops.py`
+    dequantised_rows: bits of a product's result, 8 for integers -> the most rows of a product with a weight that is
+                   made of less memory that are faster as sums over rows of it, which make an element for each row:
+                   where casts alone make it, and where other arithmetic does
     """
 
     vector_bytes: int = 64
@@ -87,6 +90,7 @@ class CpuTarget(Description):
     capability: str = ""
     flags: tuple[str, ...] = ()
     intrinsics: tuple[str, ...] = ("transpose",)
+    dequantised_rows: Mapping[int, tuple[int, int]] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def needs_many_rows(self) -> bool:

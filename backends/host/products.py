@@ -15,7 +15,10 @@ from ...errors import UnsupportedError
 from ...passes.common.implementations import (
     ALIGNMENT,
     BLAS,
+    EXACT_DEPTH,
+    FLOATS,
     IMPLEMENTATION,
+    LIBRARY,
     ONEDNN,
     SCRATCH,
     SCRATCH_BYTES,
@@ -107,6 +110,33 @@ def mm_by_scratch(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
         return out
 
 
+def int_mm_by_floats(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """`torch._int_mm` by products of float32, which are exact: see `EXACT_DEPTH`. Blocks take little memory."""
+    with torch.no_grad():
+        rows, columns = left.shape[0], right.shape[1]
+        out = torch.zeros((rows, columns), dtype=torch.int32, device=left.device)
+        for first in range(0, left.shape[1], EXACT_DEPTH):
+            depth = slice(first, first + EXACT_DEPTH)
+            part = left[:, depth].to(torch.float32)
+            for start in range(0, columns, _BLOCK_OF_COLUMNS):
+                block = slice(start, start + _BLOCK_OF_COLUMNS)
+                out[:, block] += torch.mm(part, right[depth, block].to(torch.float32)).to(torch.int32)
+        return out
+
+
+_BLOCK_OF_COLUMNS = 1024
+
+
+def way_to_multiply_integers() -> str:
+    """Who multiplies matrices of integers on this machine: ATen where the processor has instructions for it (VNNI)."""
+    is_fast = getattr(torch.cpu, "_is_vnni_supported", lambda: False)()
+    return LIBRARY if is_fast else FLOATS
+
+
+def _by_floats() -> Mapping[str, Callable[..., torch.Tensor]]:
+    return {"aten._int_mm": int_mm_by_floats}
+
+
 def _in_turns() -> Mapping[str, Callable[..., torch.Tensor]]:
     return {"aten.mm": mm_in_turns}
 
@@ -119,6 +149,7 @@ _PROVIDERS: Mapping[str, Callable[[], Mapping[str, Callable[..., torch.Tensor]]]
     ONEDNN: _onednn,
     TURNS: _in_turns,
     SCRATCH: _by_scratch,
+    FLOATS: _by_floats,
 }
 
 

@@ -12,6 +12,13 @@ IMPLEMENTATION = "implementation"
 BLAS, ONEDNN = "blas", "onednn"
 LIBRARIES = (BLAS, ONEDNN)
 
+LIBRARY, FLOATS = "library", "floats"
+INTEGER_LIBRARIES = (LIBRARY, FLOATS)
+"""Who multiplies integers: ATen, or products of float32 in blocks of the depth whose sums are exact."""
+
+EXACT_DEPTH = 1024
+"""So many products of two numbers of 8 bits add up to at most 2^24, which float32 holds exactly."""
+
 NEST = "nest"
 """A nest of ours, which fuses with what is around it: `lower-aten-to-loop` makes one of an op that says so."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.aten import AtenOp, Device, TensorType
+from ...dialects.aten import AtenOp, CallOp, Device, TensorType
 from ...dialects.sym import ONE, Expr, as_expr, const
 from ...machines import HOST
 
@@ -68,6 +68,15 @@ class ReplacementBuilder:
         block.insert_op_before(op, self._anchor)
         self.ops.append(op)
         return op.results[0] if len(op.results) == 1 else tuple(op.results)
+
+    def call(self, callee: str, args: Sequence[Any], types: Sequence[Attribute]) -> SSAValue:
+        """The result of a new pure call of an operator outside of `aten`."""
+        op = CallOp.of(callee, args, {}, types, self._origin.location, pure=True)
+        op.attributes.update(self._origin.attributes)
+        block = self._anchor.parent
+        assert block is not None
+        block.insert_op_before(op, self._anchor)
+        return op.results[0]
 
 
 class _Overloads:

@@ -52,13 +52,19 @@ class MatchPatterns(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module. UserError for a name that no pattern has."""
-        by_packet: dict[str, list[Pattern]] = {}
-        for pattern in chosen_patterns(self.patterns):
-            for packet in pattern.root_packets:
-                by_packet.setdefault(packet, []).append(pattern)
+        patterns = chosen_patterns(self.patterns)
         for _, block in functions(op):
-            if by_packet and _Rewriter(block, by_packet).sweep():
+            if apply_patterns(block, patterns):
                 canonicalize(block)
+
+
+def apply_patterns(block: Block, patterns: Iterable[Pattern]) -> bool:
+    """Replace what matches in a block, and say so in remarks of the pass; whether anything was replaced."""
+    by_packet: dict[str, list[Pattern]] = {}
+    for pattern in patterns:
+        for packet in pattern.root_packets:
+            by_packet.setdefault(packet, []).append(pattern)
+    return bool(by_packet) and _Rewriter(block, by_packet).sweep()
 
 
 class _Rewriter:

@@ -19,29 +19,39 @@ _PRODUCTS = {
     "bmm": ("self", "mat2", ""),
     "addmm": ("mat1", "mat2", "self"),
     "baddbmm": ("batch1", "batch2", "self"),
+    "_int_mm": ("self", "mat2", ""),
 }
+_INTEGERS = "_int_mm"
 
 
 def _unmarked(call: Call) -> str | None:
     if call.op.attributes.get(IMPLEMENTATION) != StringAttr(NEST):
         return f"{call.op.name} has no lowering unless it is marked as a nest"
+    if call.op.packet == _INTEGERS:
+        return None
     types = {type_of(value).element for value in (*call.op.operands, call.op.results[0])}
     return None if len(types) == 1 and all(map(is_float, types)) else "its operands are no floats of one type"
 
 
 def _lower(b: LoopBuilder, call: Call) -> Replacement:
-    """The sum over the depth of products, in the type of computation; what is added is so before it is rounded."""
+    """The sum over the depth of products, in the type of computation; what is added is so before it is rounded.
+
+    Integers of 8 bits are multiplied and added as ones of 32.
+    """
     s = b.s
     first, second, addend = _PRODUCTS[call.op.packet]
     left, right = call.tensor(first), call.tensor(second)
     precision = call.op.attributes.get(PRECISION)
+    is_integer = call.op.packet == _INTEGERS
     added = call.tensor(addend) if addend and call["beta"] != 0 else None  # times 0 it is not read: it may be NaN
 
     def element(index: tuple[Expr, ...]) -> Scalar:
         *batch, row, column = index
 
         def product(inner: tuple[Expr, ...]) -> Scalar:
-            found = s.widen(s.load(left, (*batch, row, *inner))) * s.widen(s.load(right, (*batch, *inner, column)))
+            factors = (s.load(left, (*batch, row, *inner)), s.load(right, (*batch, *inner, column)))
+            first, second = (s.cast(each, call.type.element) if is_integer else s.widen(each) for each in factors)
+            found = first * second
             if precision is not None and isinstance(found.ssa.owner, MulfOp):
                 found.ssa.owner.attributes[PRECISION] = precision
             return found

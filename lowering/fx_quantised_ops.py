@@ -1,0 +1,125 @@
+"""Products of quantised numbers as one op each: `inductile::quantised_linear`, `inductile::quantised_convolution`.
+
+They mean the product of the dequantised numbers, with sums of integers that are exact, scaled once:
+
+    linear((x - zero_point) * scale, (weight - weight_zero_points) * weight_scales, bias)
+
+oneDNN computes them. It packs a weight in its own layout, which is kept beside the weight while that stays the same
+tensor with the same version; weights without versions (`torch.inference_mode`) are packed in each call. A weight with
+zero points, which oneDNN does not know, is dequantised. Uses the private ops `onednn::*` of torch builds with oneDNN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.utils.weak import WeakTensorKeyDictionary
+
+_NAMESPACE = "inductile"
+_LIBRARY = torch.library.Library(_NAMESPACE, "FRAGMENT")
+_WEIGHT = "Tensor weight, Tensor weight_scales, Tensor weight_zero_points, Tensor? bias"
+_WINDOW = "int[] stride, int[] padding, int[] dilation, int groups"
+for _overload, _quantised in (("", "float scale, int zero_point"), (".tensor", "Tensor scale, Tensor zero_point")):
+    _LIBRARY.define(f"quantised_linear{_overload}(Tensor x, {_quantised}, {_WEIGHT}) -> Tensor")
+    _LIBRARY.define(f"quantised_convolution{_overload}(Tensor x, {_quantised}, {_WEIGHT}, {_WINDOW}) -> Tensor")
+
+_PACKED: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
+"""Weight -> (what it was packed with, the packed weight or None where it has zero points)."""
+
+
+def has_packed_products() -> bool:
+    """Whether torch has oneDNN's products of integers."""
+    names = ("qlinear_pointwise", "qlinear_prepack", "qconv_pointwise", "qconv_prepack")
+    known = (torch._C._jit_get_schemas_for_operator(f"onednn::{name}") for name in names)
+    return torch.backends.mkldnn.is_available() and all(known)
+
+
+def _packed(weight: torch.Tensor, zero_points: torch.Tensor, how: Any, pack: Callable[[], torch.Tensor]) -> Any:
+    """A weight in oneDNN's layout; None where some zero point is not zero."""
+    if weight.is_inference() or zero_points.is_inference():
+        return None if bool(zero_points.any()) else pack()
+    key = (weight.data_ptr(), weight._version, zero_points.data_ptr(), zero_points._version, how)
+    known = _PACKED.get(weight)
+    if known is None or known[0] != key:
+        known = _PACKED[weight] = (key, None if bool(zero_points.any()) else pack())
+    return known[1]
+
+
+def _by_channel(values: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return values.reshape(-1, *(1,) * (weight.dim() - 1))
+
+
+def _dequantised(
+    x: torch.Tensor, scale: float, zero_point: int, weight: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    wide = (weight - _by_channel(zeros, weight)) * _by_channel(scales, weight)
+    return (x.to(torch.float32) - zero_point) * scale, wide.to(torch.float32)
+
+
+def _linear(
+    x: torch.Tensor, scale: Any, zero_point: Any, weight: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor,
+    bias: torch.Tensor | None,
+) -> torch.Tensor:  # fmt: skip
+    with torch.no_grad():
+        scale, zero_point = float(scale), int(zero_point)
+        ops = torch.ops.onednn
+        packed = _packed(weight, zeros, tuple(x.shape), lambda: ops.qlinear_prepack(weight, list(x.shape)))
+        if packed is None or 0 in (*x.shape, *weight.shape):
+            return torch.nn.functional.linear(*_dequantised(x, scale, zero_point, weight, scales, zeros), bias)
+        return ops.qlinear_pointwise(
+            x, scale, zero_point, packed, scales, zeros, bias, 1.0, 0, torch.float32, "none", [], ""
+        )
+
+
+def _convolution(
+    x: torch.Tensor, scale: Any, zero_point: Any, weight: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor,
+    bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int,
+) -> torch.Tensor:  # fmt: skip
+    with torch.no_grad():
+        scale, zero_point = float(scale), int(zero_point)
+        window = (list(stride), list(padding), list(dilation), groups)
+        ops = torch.ops.onednn
+        how = (scale, zero_point, scales.data_ptr(), str(window), tuple(x.shape))
+        packed = _packed(
+            weight, zeros, how, lambda: ops.qconv_prepack(weight, scales, scale, zero_point, *window, list(x.shape))
+        )
+        if packed is None or 0 in (*x.shape, *weight.shape):
+            operands = _dequantised(x, scale, zero_point, weight, scales, zeros)
+            result = torch.ops.aten.convolution(*operands, bias, *window[:3], False, [0] * len(stride), groups)
+        else:
+            result = ops.qconv_pointwise(
+                x, scale, zero_point, packed, scales, zeros, bias, *window, 1.0, 0, torch.float32, "none", [], ""
+            )
+        return result.contiguous(memory_format=_format(x))
+
+
+def _format(x: torch.Tensor) -> torch.memory_format:
+    last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(x.dim())
+    is_last = last is not None and x.is_contiguous(memory_format=last) and not x.is_contiguous()
+    return last if is_last and last is not None else torch.contiguous_format
+
+
+def _fake_linear(x: torch.Tensor, scale: Any, zero_point: Any, weight: torch.Tensor, *others: Any) -> torch.Tensor:
+    return x.new_empty((*x.shape[:-1], weight.shape[0]), dtype=torch.float32)
+
+
+def _fake_convolution(
+    x: torch.Tensor, scale: Any, zero_point: Any, weight: torch.Tensor, scales: Any, zeros: Any, bias: Any, *window: Any
+) -> torch.Tensor:
+    stride, padding, dilation, _ = window
+    sizes = [
+        (size + 2 * pad - step * (kernel - 1) - 1) // each + 1
+        for size, kernel, each, pad, step in zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True)
+    ]
+    shape = (x.shape[0], weight.shape[0], *sizes)
+    return torch.empty(shape, dtype=torch.float32, device=x.device, memory_format=_format(x))
+
+
+for _name, _function, _fake in (
+    ("quantised_linear", _linear, _fake_linear), ("quantised_convolution", _convolution, _fake_convolution),
+):  # fmt: skip
+    for _overload in ("", ".tensor"):
+        _LIBRARY.impl(f"{_name}{_overload}", _function, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"{_NAMESPACE}::{_name}{_overload}", _fake, lib=_LIBRARY)

@@ -1,0 +1,85 @@
+"""Values that take more memory than what they are made of by casts and arithmetic: dequantised weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.aten import AtenOp, TensorType
+from ...dialects.sym import Expr
+from ..common.memory import UNSAFE_VIEWS
+from ._recompute import element_bytes
+
+#: arithmetic of one instruction or two that scales, shifts and unpacks
+_ARITHMETIC = frozenset({
+    "__and__", "__rshift__", "add", "bitwise_and", "bitwise_right_shift", "bitwise_xor", "mul", "neg", "rsub", "sub",
+})  # fmt: skip
+_CAST = "_to_copy"
+_MOST_OPS = 24
+"""A chain of more is no dequantisation."""
+_SHARE = 0.75
+"""What is read instead of a value takes at most so much of its memory."""
+
+
+@dataclass(frozen=True)
+class Dequantised:
+    """How a value is made of less.
+
+    is_cast: by casts alone, so that it costs one instruction to make an element again
+    read:    bytes of what it is made of, `made` its own; of tensors of known sizes
+    """
+
+    is_cast: bool
+    read: int
+    made: int
+
+
+def dequantised(value: SSAValue) -> Dequantised | None:
+    """How a value that one op reads is made of less memory, by ops that nothing else reads; None for other values."""
+    leaves: set[SSAValue] = set()
+    ops: set[Operation] = set()
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        op = each.owner
+        if isinstance(op, AtenOp) and _computes(op) and (_is_view(op) or each.has_one_use()):
+            ops.add(op)
+            pending += [v for v in op.operands if v not in leaves]
+        else:
+            leaves.add(each)
+    arithmetic = {op for op in ops if isinstance(op, AtenOp) and not _is_view(op)}
+    made, read = _bytes(value), [_bytes(leaf) for leaf in leaves]
+    if not arithmetic or len(ops) > _MOST_OPS or made is None:
+        return None
+    known = [each for each in read if each is not None]
+    if len(known) < len(read) or sum(known) > _SHARE * made:
+        return None
+    is_cast = all(isinstance(op, AtenOp) and op.packet == _CAST for op in arithmetic)
+    return Dequantised(is_cast, sum(known), made)
+
+
+def _computes(op: AtenOp) -> bool:
+    if len(op.results) != 1 or not isinstance(op.results[0].type, TensorType):
+        return False
+    if op.packet == _CAST and op.arg("device") is not None:
+        source = op.operands[0].type
+        return isinstance(source, TensorType) and source.device == op.results[0].type.device
+    return _is_view(op) or op.packet == _CAST or op.packet in _ARITHMETIC
+
+
+def _is_view(op: AtenOp) -> bool:
+    return op.schema.is_view or op.packet in UNSAFE_VIEWS
+
+
+def _bytes(value: SSAValue) -> int | None:
+    type_ = value.type
+    if not isinstance(type_, TensorType):
+        return 0
+    count = 1
+    for size in type_.shape:
+        known = size.as_int() if isinstance(size, Expr) else size
+        if known is None:
+            return None
+        count *= known
+    return count * element_bytes(type_.element)

@@ -1,0 +1,120 @@
+"""`graph-multiply-quantised`: who multiplies integers, and weights that are dequantised on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.passes import ModulePass
+
+from ...dialects.aten import AtenOp
+from ...dialects.machine import targets_of
+from ...dialects.sym import ONE, Expr, Ranges, bounds
+from ...errors import UserError
+from ...machines import CpuTarget
+from ..common.functions import functions, symbol_ranges
+from ..common.implementations import FLOATS, IMPLEMENTATION, INTEGER_LIBRARIES, LIBRARY, NEST
+from ..counters import counter
+from ..remarks import remark
+from ._binding_times import size_text
+from ._dequantised import dequantised
+from ._recompute import element_bytes
+from ._replacement import type_of
+from .match_patterns import apply_patterns
+from .patterns.quantised import quantised_patterns
+
+_FLOATS = frozenset({"aten.mm", "aten.addmm"})
+_INTEGERS = "aten._int_mm"
+
+
+@dataclass(frozen=True)
+class MultiplyQuantised(ModulePass):
+    """Let products on a CPU read each quantised number once, as it is, and multiply integers exactly and fast.
+
+    level:         aten
+    precondition:  behind the passes that change products, in front of `graph-hoist-weights`
+    guarantee:     the same values but for the order of sums of floats; integers are added exactly. A product of a few
+                   rows (`CpuTarget.dequantised_rows`) and a matrix that casts and arithmetic make of less memory, as
+                   they do a weight of 8 bits, and whose elements lie side by side along the depth, is marked as a nest:
+                   `lower-aten-to-loop` makes sums over rows of it, and `loop-inline` puts the arithmetic into them, so
+                   that the dequantised matrix is never in memory. So is an `aten._int_mm` of few rows. One of more is
+                   marked "floats" where `integer_products` says so: exact products of float32 in blocks of the depth,
+                   which take 84 ms for 128x768x3072 where ATen's loops take 1200, on two cores of an EPYC with AVX2.
+                   With "library" ATen's own computes it, which is fast with instructions for integers (VNNI, AMX).
+
+        %0 = aten._to_copy(%w, dtype = torch.float32) : !aten.tensor<2048x5632xf32, strides = [1, 2048]>
+        %1 = aten.mm(%x, %0) : !aten.tensor<1x5632xf32>
+    becomes, where %w is of 8 bits,
+        %0 = aten._to_copy(%w, dtype = torch.float32) : !aten.tensor<2048x5632xf32, strides = [1, 2048]>
+        %1 = aten.mm(%x, %0) {implementation = "nest"} : !aten.tensor<1x5632xf32>
+    """
+
+    name = "graph-multiply-quantised"
+    level: ClassVar[str] = "aten"
+    optional: ClassVar[bool] = True
+
+    integer_products: str = LIBRARY
+    packed_products: bool = True
+    """Let oneDNN multiply quantised numbers with weights that it packs."""
+    fallback_by_default: bool = False
+    """Leave every ATen op to ATen."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run on every function of the module. UserError for an unknown way to multiply integers."""
+        if self.integer_products not in INTEGER_LIBRARIES:
+            known = ", ".join(INTEGER_LIBRARIES)
+            raise UserError(f"unknown way {self.integer_products!r} to multiply integers", f"it is one of {known}")
+        if self.fallback_by_default:
+            return
+        targets = targets_of(op)
+        patterns = quantised_patterns(self.integer_products == LIBRARY) if self.packed_products else []
+        for function, block in functions(op):
+            apply_patterns(block, patterns)
+            products = [each for each in block.ops if isinstance(each, AtenOp) and _is_product(each)]
+            ranges = symbol_ranges(function) if products else Ranges()
+            for product in products:
+                target = targets.target(type_of(product.results[0]).device)
+                if isinstance(target, CpuTarget):
+                    (self._integers if product.target == _INTEGERS else self._floats)(product, target, ranges)
+
+    def _integers(self, op: AtenOp, target: CpuTarget, ranges: Ranges) -> None:
+        rows, matrix = type_of(op.operands[0]).shape[0], type_of(op.operands[1])
+        if _at_most(rows, target.dequantised_rows.get(8, (0, 0))[0], ranges) and matrix.strides[0] is ONE:
+            self._mark(op, NEST, "a nest: sums over rows of a matrix of integers, for few vectors")
+        elif self.integer_products == FLOATS:
+            self._mark(op, FLOATS, "exact products of float32 in blocks: this processor has no fast ones of integers")
+
+    def _floats(self, op: AtenOp, target: CpuTarget, ranges: Ranges) -> None:
+        left, right = op.operands[-2:]
+        result, matrix = type_of(op.results[0]), type_of(right)
+        limits = target.dequantised_rows.get(8 * element_bytes(result.element))
+        how = dequantised(right)
+        if how is None:
+            return
+        what = f"{size_text(how.made)} made of {size_text(how.read)} in each call"
+        if limits is None or type_of(left).element != result.element or matrix.element != result.element:
+            objection = "nobody has measured that for its types"
+        elif not _at_most(type_of(left).shape[0], most := limits[0 if how.is_cast else 1], ranges):
+            objection = f"it has more than {most} rows{'' if how.is_cast else ', and its weight is more than a cast'}"
+        elif matrix.strides[0] is not ONE:
+            objection = "the rows of its weight do not lie along the depth"
+        else:
+            self._mark(op, NEST, f"a nest that dequantises where it reads: {size_text(how.read)} in each call")
+            return
+        remark("missed", self.name, op, f"its weight is dequantised into memory, {what}: {objection}")
+
+    def _mark(self, op: AtenOp, implementation: str, text: str) -> None:
+        if counter(self.name):
+            op.attributes[IMPLEMENTATION] = StringAttr(implementation)
+            remark("passed", self.name, op, text)
+
+
+def _is_product(op: AtenOp) -> bool:
+    return (op.target in _FLOATS or op.target == _INTEGERS) and IMPLEMENTATION not in op.attributes
+
+
+def _at_most(size: Expr, most: int, ranges: Ranges) -> bool:
+    _, high = bounds(size, ranges)
+    return high is not None and high <= most
