@@ -141,7 +141,7 @@ def _compile(
     observer.show_times(report)
     count(report)
     keep_report(report)
-    log.info("compiled %s", report)
+    log.info("compiled %s%s", report, "".join(f"; {name}={value!r}" for name, value in config.changed().items()))
     compiled: BoxedFunction = CompiledGraph(program, imported, report, graph_region(kind, imported.module), config.nvtx)
     if kind == "forward":
         report_layouts(imported, inputs)

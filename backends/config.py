@@ -202,16 +202,25 @@ class Config:
         """
         values: dict[str, Any] = {}
         without_effect: dict[str, str] = {}
+        written: dict[str, str] = {}
         for given in (settings or {}, list_mode_options(mode or "default"), options or {}):
             taken = Translation()
-            own = {name: value for raw, value in given.items() if (name := _own_name(raw, value, taken)) is not None}
+            names = {raw: _own_name(raw, value, taken) for raw, value in given.items()}
+            own = {name: given[raw] for raw, name in names.items() if name is not None}
+            written |= taken.written | {name: raw for raw, name in names.items() if name is not None}
             values |= joined(taken.options, own)
             without_effect |= taken.without_effect
         fields = _fields()
         without_effect |= _foreign_passes(values.get("disabled_passes", ""))
-        checked = {name: _checked(fields[name], value) for name, value in values.items()}
+        checked = {name: _checked(fields[name], value, written[name]) for name, value in values.items()}
         tell_without_effect(without_effect)
         return Config(**checked)
+
+    def changed(self) -> dict[str, Any]:
+        """The options that are not at their default, but for those of the trace."""
+        shown = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if not f.name.startswith("trace")}
+        default = Config()
+        return {name: value for name, value in shown.items() if value != getattr(default, name)}
 
     def key(self) -> str:
         """Text of everything that changes what is generated, for cache keys."""
@@ -249,6 +258,8 @@ def _fields() -> dict[str, dataclasses.Field[Any]]:
 
 def _own_name(raw: str, value: Any, taken: Translation) -> str | None:
     """The field for an option; None for one of TorchInductor's, which `taken` gets. UserError for an unknown one."""
+    if not isinstance(raw, str):
+        raise UserError(f"an option is named {raw!r}", "names are text, as in {'max_autotune': True}")
     spelled = raw.replace("-", "_")
     name = field_name(spelled)
     known = option_names().get(spelled)
@@ -271,9 +282,12 @@ _TYPES = {"str": str, "bool": bool, "int": int, "float": float, "dict[str, str]"
 _OR_NONE = " | None"
 
 
-def _checked(option: dataclasses.Field[Any], value: Any) -> Any:
+def _checked(option: dataclasses.Field[Any], value: Any, written: str) -> Any:
+    """The value of an option. UserError, under the name that was written, for one that does not fit."""
     kind = str(option.type)
-    if kind == "Any" or (value is None and kind.endswith(_OR_NONE)):
+    if kind == "Any":
+        return value if option.name == "decompositions" else _function(value, written)
+    if value is None and kind.endswith(_OR_NONE):
         return value
     wanted = _TYPES[kind.removesuffix(_OR_NONE)]
     if wanted is tuple and isinstance(value, list):
@@ -281,13 +295,24 @@ def _checked(option: dataclasses.Field[Any], value: Any) -> Any:
     if wanted is float and type(value) is int:
         value = float(value)
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-        raise UserError(f"option {option.name!r} is {value!r}", f"it takes a {wanted.__name__}")
+        words = ", ".join(map(repr, option_names()[written].when)) if written in option_names() else ""
+        also = f", or one of TorchInductor's {words}" if words and "*" not in words else ""
+        raise UserError(f"option {written!r} is {value!r}", f"it takes a {wanted.__name__}{also}")
     choices = option.metadata["choices"]
     if choices and value not in choices:
-        raise UserError(f"option {option.name!r} is {value!r}", f"it takes one of: {', '.join(map(repr, choices))}")
+        raise UserError(f"option {written!r} is {value!r}", f"it takes one of: {', '.join(map(repr, choices))}")
     limits = option.metadata["limits"]
     if limits and not limits[0] <= value <= limits[1]:
-        raise UserError(f"option {option.name!r} is {value!r}", f"it takes {limits[0]} to {limits[1]}")
+        raise UserError(f"option {written!r} is {value!r}", f"it takes {limits[0]} to {limits[1]}")
+    return value
+
+
+def _function(value: Any, written: str) -> Any:
+    """A function of a graph, several, or none."""
+    for each in value if isinstance(value, list | tuple) else (value,):
+        if each is not None and not callable(each):
+            takes = "it takes a function of a torch.fx.Graph, or a list of them"
+            raise UserError(f"option {written!r} holds {each!r}", takes)
     return value
 
 

@@ -91,10 +91,12 @@ class Translation:
     """What options that are not ours become.
 
     options:        of ours
+    written:        option of ours -> the name that was given
     without_effect: name -> why
     """
 
     options: dict[str, Any] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
     without_effect: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, value: Any) -> bool:
@@ -110,6 +112,7 @@ class Translation:
         if known.verdict == TRANSLATED:
             found = known.translate(value)
             self.options = joined(self.options, found or {})
+            self.written |= dict.fromkeys(found or {}, name)
             return found is not None or not _is_ours_too(name)
         if known.verdict == WITHOUT_EFFECT and not is_default(name, value):
             self.without_effect[name] = known.reason
@@ -136,7 +139,7 @@ def is_default(name: str, value: Any) -> bool:
 def unknown_option(name: str, ours: Iterable[str]) -> UserError:
     """The error of a name that neither list has, with the nearest of both."""
     ours = list(ours)
-    hints = [nearest(name, names).removesuffix("?") for names in (ours, option_names())]
+    hints = [nearest(name.lower(), names).removesuffix("?") for names in (ours, option_names())]
     own, foreign = (hint.removeprefix("did you mean ") for hint in hints)
     if own and foreign and own != foreign:
         return UserError(f"unknown option {name!r}", f"did you mean {own}, or TorchInductor's {foreign}?")

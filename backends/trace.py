@@ -16,7 +16,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +75,7 @@ def counters_json() -> str:
 
 def facts_of(config: Config) -> dict[str, str]:
     """Versions, and the options that are not at their default."""
-    default = Config()
-    options = {each.name: getattr(config, each.name) for each in fields(Config) if not each.name.startswith("trace")}
-    changed = {name: repr(value) for name, value in options.items() if value != getattr(default, name)}
-    return {**changed, "torch": torch.__version__}
+    return {**{name: repr(value) for name, value in config.changed().items()}, "torch": torch.__version__}
 
 
 @dataclass

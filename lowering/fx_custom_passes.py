@@ -17,17 +17,13 @@ def run_custom_passes(graph: GraphModule, name: str, passes: Any, *, is_inferenc
     """Call what the option `name` holds: nothing, one pass, or several.
 
     Behind them nodes are in order, and what is new or changed has its value in `meta["val"]`, where the graph has
-    values. Raises UserError for what is no function, and for a graph that is none any more.
+    values. Raises UserError for a graph that is none any more.
     """
     chosen = () if passes is None else tuple(passes) if isinstance(passes, list | tuple) else (passes,)
     if not chosen:
         return
     before = {node: (node.target, node.args, dict(node.kwargs)) for node in graph.graph.nodes}
     for each in chosen:
-        if not callable(each):
-            raise UserError(
-                f"option {name!r} holds {each!r}", "it takes a function of a torch.fx.Graph, or a list of them"
-            )
         _call(each, graph, is_inference)
     try:
         sort_nodes(graph.graph)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..backends.config import MODES, Config, describe_option
 from ..backends.option_names import REFUSED, SAME, TRANSLATED, WITHOUT_EFFECT, OptionName, option_names
+from ..lowering.registry import available_passes, module_of_pass, pass_class
 
 _HEAD = """# Options
 
@@ -29,7 +30,20 @@ torch.compile(model, backend=inductile.backend(mode="max-autotune", emulate_prec
 first call, which then fails before any work, with the same message.
 
 What `torch._inductor.config` is set to, by assignment, by `patch` or by torch's environment variables, holds for the
-names that mean the same here or are translated. Options go before a mode, a mode before these settings.
+names that mean the same here or are translated. Options go before a mode, a mode before these settings. torch.compile
+itself takes a mode or options, not both; `inductile.backend(mode=..., **options)` takes both: an option that is given
+counts more than what the mode sets.
+
+## Did it take effect?
+
+- A name or value that cannot be is an error that says what can be; what has no effect is one warning that says why.
+- `TORCH_LOGS=inductile` ends the line of each graph with the options that are not at their default, wherever they come
+  from: `compiled inference: 1 launches of 1 kernels; ATen calls: none; 0.612 s; max_autotune=True`. The overview of
+  [the report](report.md) lists them too.
+- What an option changed: `inductile.explain(f, options={...})(x)` says what runs with it and which pass did what, and
+  `inductile-report before after` compares [two traces](report.md#compare), one with it and one without.
+- An option that a graph cannot follow is a remark in `TORCH_LOGS=perf_hints`, as `freezing` is for a graph that wants
+  gradients. With CUDA graphs, `TORCH_LOGS=cudagraphs` says why one was not recorded.
 """
 
 
@@ -37,7 +51,7 @@ def page() -> str:
     """The text of docs/options.md."""
     names = list(option_names().values())
     counts = {verdict: sum(each.verdict == verdict for each in names) for verdict in _TITLES}
-    lines = [_HEAD, *_modes(), "", "## Options of inductile", "", *_ours(), ""]
+    lines = [_HEAD, *_modes(), "", "## Options of inductile", "", *_ours(), "", *_needed(), ""]
     lines += [
         "## Names of TorchInductor",
         "",
@@ -64,6 +78,14 @@ def _ours() -> Iterator[str]:
     yield from ("| name | what it does |", "|---|---|")
     for option in dataclasses.fields(Config):
         yield f"| `{option.metadata['group']}{option.name}` | {_cell(describe_option(option))} |"
+
+
+def _needed() -> Iterator[str]:
+    """What `disabled_passes` refuses."""
+    own = sorted(name for name in available_passes() if module_of_pass(name))
+    names = [f"`{name}`" for name in own if not getattr(pass_class(name), "optional", False)]
+    yield "`disabled_passes` refuses, in the first call, a pass without which programs cannot be compiled:"
+    yield f"{', '.join(names)}. Any other pass of `inductile-opt --list-passes` may be left out."
 
 
 def _foreign(names: Sequence[OptionName]) -> Iterator[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.arith import AndIOp, CmpiOp, ConstantOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ...dialects import host, kernel, loop
@@ -27,6 +28,9 @@ _INDEXED: dict[str, tuple[str, str]] = {
     "index_fill": ("index", "self"),
     "nll_loss_forward": ("target", "self"),
 }
+
+#: predicates of arith.cmpi that bound what is on the left, signed and unsigned -> distance to the first value above
+_BELOW = {2: 0, 3: 1, 6: 0, 7: 1}
 
 
 class IndexBounds:
@@ -58,6 +62,8 @@ class IndexBounds:
             kind = op.buffer.type
             assert isinstance(kind, kernel.BufferType)
             self._access(op.dynamic, op.map.data, (kind.extent,))
+        elif isinstance(op, loop.AssertOp | kernel.AssertOp):
+            self._asserted(op.condition)
 
     def _aten(self, op: AtenOp) -> None:
         if op.packet in ("index", "index_put", "_unsafe_index", "_unsafe_index_put"):
@@ -83,6 +89,17 @@ class IndexBounds:
                 step = expr.coefficient(dynamic_name(number))
                 if step is not None and step.terms:
                     self._note(value, size if step.as_int() == 1 else size // step)
+
+    def _asserted(self, condition: SSAValue) -> None:
+        """Bounds that the program itself checks: of an address, an axis of many has the one that counts."""
+        made = condition.owner
+        if isinstance(made, AndIOp):
+            for part in made.operands:
+                self._asserted(part)
+        elif isinstance(made, CmpiOp) and made.predicate.value.data in _BELOW:
+            bound = _number(made.rhs)
+            if bound is not None:
+                self._note(made.lhs, bound + _BELOW[made.predicate.value.data])
 
     def _launch(self, op: host.LaunchOp) -> None:
         function = self._kernels.get(op.kernel.root_reference.data)
@@ -116,6 +133,16 @@ class IndexBounds:
                 yield self._arguments[value]
             elif not isinstance(value, BlockArgument) and isinstance(value.owner, Operation):
                 pending += _inputs_of(value.owner)
+
+
+def _number(value: SSAValue) -> Expr | None:
+    """What a scalar is that depends on sizes alone."""
+    made = value.owner
+    if isinstance(made, loop.IndexOp | kernel.IndexOp):
+        return made.expr.data
+    if isinstance(made, ConstantOp) and isinstance(made.value, IntegerAttr):
+        return as_expr(made.value.value.data)
+    return None
 
 
 def _inputs_of(op: Operation) -> list[SSAValue]:

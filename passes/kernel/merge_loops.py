@@ -242,18 +242,30 @@ def fuse_loops(loops: Sequence[Loop], names: set[str]) -> Loop | None:
 
     `names` are the axes and symbols of the kernel.
     """
-    block = loops[0].parent
-    assert block is not None
-    policy = _Policy(inf, through_others=False, asked_for=frozenset(loops))
-    grouping = _Grouping(list(block.ops)[:-1], policy)
-    found = next((group for group in grouping.groups if len(group.items) == len(loops) > 1), None)
+    grouping, found = _grouped(loops)
     if found is None:
         return None
+    block = loops[0].parent
+    assert block is not None
     place = grouping.in_order().index(found)
     _rebuild(block, grouping, names)
     fused = list(block.ops)[place]
     assert is_loop(fused)
     return fused
+
+
+def can_fuse(loops: Sequence[Loop]) -> bool:
+    """Whether `fuse_loops` would make one loop of several."""
+    return _grouped(loops)[1] is not None
+
+
+def _grouped(loops: Sequence[Loop]) -> tuple[_Grouping, _Group | None]:
+    """The ops around loops in groups, and the one that holds them all."""
+    block = loops[0].parent
+    assert block is not None
+    policy = _Policy(inf, through_others=False, asked_for=frozenset(loops))
+    grouping = _Grouping(list(block.ops)[:-1], policy)
+    return grouping, next((group for group in grouping.groups if len(group.items) == len(loops) > 1), None)
 
 
 def _same_range(first: Operation, second: Operation) -> bool:

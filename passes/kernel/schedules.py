@@ -14,6 +14,7 @@ nothing. Those of `transforms.py` only rewrite, for passes that know better. Dep
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, Region
@@ -24,7 +25,7 @@ from ...errors import UserError
 from ..analysis.dependences import Dependence, carried_dependence, dependences
 from ..analysis.effects import written_buffers
 from ..analysis.loops import Loop, fresh_axis, is_loop, kernel_names, loops_around, loops_in, named_in_bounds
-from .merge_loops import fuse_loops
+from .merge_loops import can_fuse, fuse_loops
 from .simplify_block import BlockSimplifier, remove_dead
 from .transforms import (
     block_range,
@@ -184,18 +185,33 @@ def _jam(block: Block, count: int, names: set[str]) -> None:
 def fuse(loops: Sequence[Loop], names: set[str] | None = None) -> Loop:
     """Let loops of one block be one loop with the bodies of all. Legal where no iteration would read what a later one
     writes, or write what a later one still had to."""
-    parents = {loop.parent for loop in loops}
-    if len(parents) != 1:
-        raise IllegalTransformError("the loops do not stand side by side")
     first = loops[0]
     for loop in loops[1:]:
+        if loop.parent is not first.parent:
+            raise IllegalTransformError(f"{_name(first)} and {_name(loop)} are not in one block, side by side")
         if (loop.lo, loop.hi, loop.mapping, loop.tile) != (first.lo, first.hi, first.mapping, first.tile):
-            raise IllegalTransformError(f"{_name(first)} and {_name(loop)} have different ranges or mappings")
+            both = f"{_name(first)}, {_mapped(first)}, and {_name(loop)}, {_mapped(loop)}"
+            raise IllegalTransformError(f"loops that become one have the same range, mapping and tile: here {both}")
     fused = fuse_loops(loops, kernel_names(_kernel_of(first)) if names is None else names)
     if fused is None:
-        listed = ", ".join(map(_name, loops))
-        raise IllegalTransformError(f"one of {listed} needs what another one has only at its end, or a scan forbids it")
+        raise IllegalTransformError(_why_apart(loops))
     return fused
+
+
+def _why_apart(loops: Sequence[Loop]) -> str:
+    """Why loops of the same range cannot be one: for the first two of them that cannot."""
+    if len(loops) < 2:
+        return "one loop alone is not fused with anything"
+    apart = next((pair for pair in combinations(loops, 2) if not can_fuse(pair)), (loops[0], loops[-1]))
+    one, other = map(_name, apart)
+    both = f"two copies of {one}" if one == other else f"{one} and {other}"
+    combining = [loop for loop in apart if isinstance(loop, kernel.ReduceOp | kernel.ScanOp)]
+    if len(combining) == 2 and any(loop.combine is not None for loop in combining):
+        return f"{both} cannot be one: a combination of its own stands alone"
+    return (
+        f"{both} cannot be one: an iteration of the second, or an op between them, needs what the first has "
+        "only at its end"
+    )
 
 
 def vectorize(loop: Loop, lanes: int) -> None:
@@ -305,3 +321,8 @@ def _kernel_of(op: Operation) -> kernel.FuncOp:
 
 def _name(loop: Loop) -> str:
     return f"the loop over {loop.axis.data} in {loop.lo.data} to {loop.hi.data}"
+
+
+def _mapped(loop: Loop) -> str:
+    tile = "" if loop.tile is None else f" in tiles of {loop.tile.value.data}"
+    return f"mapped to {loop.mapping.data}{tile}"

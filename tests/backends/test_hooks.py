@@ -74,6 +74,18 @@ def test_lowerings_of_inductor_are_told_of(cube: Any, monkeypatch: pytest.Monkey
         torch.compile(lambda x: cube(x) - 1, backend="inductile")(x)
 
 
+def test_in_place_forms_of_inductor_are_told_of(cube: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor.fx_passes.reinplace import InplaceableOp, inplaceable_ops
+
+    monkeypatch.setattr(foreign_lowerings, "_told", set())
+    monkeypatch.setitem(inplaceable_ops, cube.default, InplaceableOp(torch.ops.aten.exp_.default, 0))
+    x = torch.randn(7)
+    with pytest.warns(UserWarning, match=r"in-place forms .* here of inductile_hooks.cube.default: .*`mutates_args`"):
+        explained = inductile.explain(lambda x: cube(x.sin()) + x)(x)
+    torch.testing.assert_close(explained.result, x.sin() ** 3 + x)
+    assert any("in-place form of inductile_hooks.cube.default" in each.reason for each in explained.remarks)
+
+
 def test_lowerings_of_a_program(cube: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also behind the first compile, again, and for what is none."""
     monkeypatch.setattr(extensions, "_added", {})

@@ -36,7 +36,7 @@ def nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_table_has_every_name_of_this_torch() -> None:
-    names = {*getattr(inductor, "_config", DEFAULTS), *DEFAULTS} - {"TYPE_CHECKING"}
+    names = {*getattr(inductor, "_config", DEFAULTS), *DEFAULTS}
     assert sorted(names - set(NAMES)) == [], "give each a verdict in backends/option_names.toml"
 
 
@@ -99,7 +99,7 @@ def test_refused_names_say_what_to_do() -> None:
     ("typo", "expected"),
     [("max_autotun", "did you mean 'max_autotune'[?]"), ("verify_eac", "did you mean 'verify_each'[?]"),
      ("max_fusion_siz", "did you mean 'max_fusion_size'[?]"),
-     ("partitio", "'partition', or TorchInductor's '.*partit")],
+     ("MAX_AUTOTUNE", "did you mean 'max_autotune'[?]"), ("partitio", "'partition', or TorchInductor's '.*partit")],
 )  # fmt: skip
 def test_typos_name_the_nearest_of_both_lists(typo: str, expected: str) -> None:
     with pytest.raises(UserError, match=f"unknown option '{typo}'; .*{expected}"):
@@ -201,8 +201,24 @@ def test_pre_grad_pass_and_partitioner(reset: None) -> None:
     y.sum().backward()
     torch.testing.assert_close(x.grad, (x + 3.0).exp().detach())
     assert len(seen) == 1
-    with pytest.raises(Exception, match=r"option 'pre_grad_custom_pass' holds 3; it takes a function"):
-        torch.compile(lambda x: x - 1, backend=inductile.backend(pre_grad_custom_pass=3))(x)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [("pre_grad_custom_pass", 3, "holds 3; it takes a function"),
+     ("joint_custom_pre_pass", [3], "holds 3; it takes a function"),
+     ("trace.debug_dir", 3, "is 3; it takes a str"),
+     ("triton.cudagraph_capture_sizes", 3, "is 3; it takes a tuple"),
+     ("memory_pool", "pool", "is 'pool'; it takes a bool, or one of TorchInductor's 'none', 'intermediates',")],
+)  # fmt: skip
+def test_values_are_checked_under_the_name_that_was_written(name: str, value: Any, expected: str) -> None:
+    with pytest.raises(UserError, match=f"option '{name}' {expected}"):
+        inductile.backend(options={name: value})
+
+
+def test_names_of_options_are_text() -> None:
+    with pytest.raises(UserError, match="an option is named 3; names are text"):
+        inductile.backend(options={3: 1})  # pyright: ignore[reportArgumentType]
 
 
 def test_keys_of_functions_are_their_own() -> None:

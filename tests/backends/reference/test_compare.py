@@ -130,6 +130,39 @@ def test_random_inputs_fit() -> None:
     assert isinstance(plain, torch.Tensor) and bool(plain.isfinite().all())
 
 
+CHECKED_ADDRESS = """
+builtin.module {
+  kernel.func @k(%i: !kernel.buffer<i16, 4*s0>, %y: !kernel.buffer<f32, 9*s0>) symbols (s0)
+      errors ["IndexError: index out of range"] target "cpp" {
+    kernel.for i0 in 0 to s0 {
+      kernel.for i1 in 0 to 4 {
+        %0 = kernel.load %i[4*i0 + i1]
+        %1 = scalar.cast %0 : i16 to i64
+        %2 = kernel.index BOUND
+        %3 = arith.cmpi slt, %1, %2 : i64
+        kernel.assert %3, 1
+        %4 = arith.constant 1.0 : f32
+        kernel.store %4, %y[9*i0 + d0] (d0 = %1) if %3
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  host.func @f(%i: !aten.tensor<(s1)x4xi16>, %y: !aten.tensor<(s1)x9xf32>) -> (!aten.tensor<(s1)x9xf32>)
+      symbols [#sym.symbol<s1, arg = 0, dim = 0, hint = 50>] {
+    host.launch @k(%i, %y) [s1]
+    host.return %y
+  }
+}"""
+
+
+@pytest.mark.parametrize(("bound", "largest"), [("9", 8), ("s0 - 30", 19)])
+def test_what_a_program_checks_bounds_random_inputs(bound: str, largest: int) -> None:
+    indices = random_inputs(parse(CHECKED_ADDRESS.replace("BOUND", bound)), 0)[0]
+    assert isinstance(indices, torch.Tensor) and indices.shape == (50, 4) and int(indices.max()) == largest
+
+
 LOOP_GATHER = """
 func.func @f(%x: !aten.tensor<3x9xf32>, %i: !aten.tensor<60xi32>) -> !aten.tensor<60xf32> {
   %y = loop.generate (i0 in 60) {

@@ -77,8 +77,8 @@ transform.sequence {
 
 // -----
 
-// CHECK: transform.fuse fails: kernel.for i0 of @backwards: one of the loop over i0 in 0 to 63, the loop over i1 in 0 to 63
-// CHECK-SAME: needs what another one has only at its end
+// CHECK: transform.fuse fails: kernel.for i0 of @backwards: the loop over i0 in 0 to 63 and the loop over i1 in 0 to 63
+// CHECK-SAME: cannot be one: an iteration of the second, or an op between them, needs what the first has only at its end
 kernel.func @backwards(%x: !kernel.buffer<f32, 64>, %y: !kernel.buffer<f32, 64>, %z: !kernel.buffer<f32, 64>) {
   kernel.for i0 in 0 to 63 {
     %v = kernel.load %x[i0]
@@ -100,7 +100,7 @@ transform.sequence {
 
 // -----
 
-// CHECK: transform.unroll_and_jam fails: kernel.for i0 of @rows: one of the loop over
+// CHECK: transform.unroll_and_jam fails: kernel.for i0 of @rows: two copies of the loop over i1
 kernel.func @rows(%y: !kernel.buffer<f32, 1024>) {
   kernel.for i0 in 1 to 31 {
     %s = kernel.reduce sum i1 in 0 to 32 {
