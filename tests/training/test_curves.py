@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from ..scripts import load_benchmark
+from ..warm.python import python
 
 _curves = load_benchmark("curves")
 
@@ -17,6 +18,8 @@ _curves = load_benchmark("curves")
 )
 def test_curves_stay_together(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
+    if name == "ddp":
+        monkeypatch.setattr(sys, "executable", python())
     assert _curves.main(["--steps", "6", "--layers", "1", "--variants", name]) == 0, capsys.readouterr().out
     assert f"| {name} | 2." in capsys.readouterr().out
 
