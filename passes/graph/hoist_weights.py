@@ -57,9 +57,9 @@ class HoistWeights(ModulePass):
     level: ClassVar[str] = "aten"
     optional: ClassVar[bool] = True
 
-    growth: float = 1.25
-    small: int = 65536
-    least: int = 4096
+    growth: float = Limits.growth
+    small: int = Limits.small
+    least: int = Limits.least
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function with frozen arguments from which nothing was hoisted yet."""

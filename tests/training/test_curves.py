@@ -12,6 +12,7 @@ from ..warm.python import python
 _curves = load_benchmark("curves")
 
 
+@pytest.mark.rotates(3)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=pytest.mark.slow) if name == "ddp" else name for name in _curves.VARIANTS],

@@ -24,7 +24,7 @@ _PRODUCTS = {
 
 def _unmarked(call: Call) -> str | None:
     if call.op.attributes.get(IMPLEMENTATION) != StringAttr(NEST):
-        return f"{call.op.name} has no lowering unless it is marked as a nest"
+        return f"{call.op.name} is a library's: graph-expand-products has not made it a nest"
     types = {type_of(value).element for value in (*call.op.operands, call.op.results[0])}
     return None if len(types) == 1 and all(map(is_float, types)) else "its operands are no floats of one type"
 
