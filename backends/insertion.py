@@ -9,6 +9,7 @@ from xdsl.passes import ModulePass
 from ..errors import UserError
 from ..lowering.levels import mismatch, stages_of_pass
 from ..lowering.registry import nearest, parse_passes
+from .torch_bisector import is_refused
 
 
 def insert_passes(passes: Sequence[ModulePass], insert: Mapping[str, str]) -> list[ModulePass]:
@@ -26,8 +27,9 @@ def insert_passes(passes: Sequence[ModulePass], insert: Mapping[str, str]) -> li
             raise UserError(f"cannot insert passes at {place!r}", hint)
         position = len(names) - 1 - names[::-1].index(name) + 1 if side == "after" else names.index(name)
         added = parse_passes(text)
-        _check_levels(added, _stage_at(result, position), place, passes)
-        result[position:position] = added
+        stage = _stage_at(result, position)
+        _check_levels(added, stage, place, passes)
+        result[position:position] = [each for each in added if not is_refused(each, stage)]
     return result
 
 

@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from xdsl.passes import ModulePass
+
 from ..lowering.pre_grad import PRE_GRAD
+from ..lowering.registry import available_passes, pass_class
 from ..passes.counters import Counter, counting
 
 NAME = "inductile"
@@ -24,11 +27,35 @@ SUBSYSTEMS = tuple(f"{level}_rewrites" for level in (*_LEVELS, "pre_grad", "othe
 
 
 def subsystem_of(counter: str) -> str:
-    """The subsystem of a counter, whose name begins with its pass."""
+    """The subsystem of a counter, whose name begins with its pass; a pass of a plugin says its level."""
     if counter in PRE_GRAD:
         return "pre_grad_rewrites"
     level = counter.partition("-")[0]
-    return f"{level if level in _LEVELS else 'other'}_rewrites"
+    return f"{level if level in _LEVELS else _level_of_plugin(counter)}_rewrites"
+
+
+def _level_of_plugin(counter: str) -> str:
+    """The level of the registered pass with whose name a counter begins, in the words of the subsystems."""
+    owners = [name for name in available_passes() if f"{counter}-".startswith(f"{name}-")]
+    if not owners:
+        return "other"
+    text = str(getattr(pass_class(max(owners, key=len)), "level", ""))
+    level = "lower" if "->" in text else text.partition("+")[0].strip()
+    level = "graph" if level == "aten" else level
+    return level if level in _LEVELS else "other"
+
+
+def is_refused(module_pass: ModulePass, stage: int | None) -> bool:
+    """Whether the bisector leaves out a pass that the user inserts, before IR of a stage of `lowering.levels`.
+
+    Passes of plugins need not ask a counter, so that the whole pass is a rewrite of its level, in front of its own.
+    """
+    bisector = _active()
+    if bisector is None:
+        return False
+    level = "other" if stage is None else ("graph", "loop", "kernel")[stage]
+    said = f"the inserted pass {module_pass.name}"
+    return bisector.disable_subsystem(NAME, f"{level}_rewrites", lambda: said)
 
 
 def bisect(function: Callable[[], bool]) -> Any:

@@ -10,6 +10,7 @@ the file has for this device and version of torch is not run again (`--again err
 `--write-docs` makes docs/models.md of the results. Exits with 1 when a failure is not shared by aot_eager.
 
     python benchmarks/zoo.py --only bert timm_test_vit --modes inference      some models
+    python benchmarks/zoo.py --only 'transformers, *'                         families of that beginning
     python benchmarks/zoo.py --shard 0/4 --out part0.jsonl                    every fourth
     python benchmarks/zoo.py --out all.jsonl --results part*.jsonl --write-docs
 """
@@ -17,6 +18,7 @@ the file has for this device and version of torch is not run again (`--again err
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import json
 import os
 import queue
@@ -26,7 +28,7 @@ import tempfile
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -89,8 +91,10 @@ class Process:
             self.lines.put(line)
         self.lines.put(None)
 
-    def results(self, limit: float) -> tuple[list[Result], str | None, str]:
-        """(results, the mode in which it ended, why); the mode is None where all went well."""
+    def results(
+        self, limit: float, keep: Callable[[Result], None] = lambda _: None
+    ) -> tuple[list[Result], str | None, str]:
+        """(results, the mode in which it ended, why); the mode is None where all went well. Each is kept at once."""
         found: list[Result] = []
         mode, said = "", deque[str](maxlen=4)
         ends = time.monotonic() + limit + LOADING
@@ -101,6 +105,7 @@ class Process:
                     ends = time.monotonic() + limit + (0 if found else LOADING)
                 elif line.startswith(RESULT):
                     found.append(json.loads(line.removeprefix(RESULT)))
+                    keep(found[-1])
                 elif line.strip():
                     said.append(line.strip()[:200])
         except queue.Empty:
@@ -111,21 +116,23 @@ class Process:
         return found, mode if status else None, f"exit code {status}: {' | '.join(said)}"
 
 
-def measure_model(model: str, modes: Sequence[str], args: argparse.Namespace, cache: str) -> list[Result]:
-    """All modes of a model; a mode that ends its process is a result, and aot_eager is asked about it."""
-    found: list[Result] = []
+def measure_model(
+    model: str, modes: Sequence[str], args: argparse.Namespace, cache: str, keep: Callable[[Result], None]
+) -> None:
+    """All modes of a model, each kept when it is known; one that ends its process is a result, and aot_eager is asked
+    about it.
+    """
     left = list(modes)
     while left:
-        results, mode, reason = Process(model, left, args, cache, "inductile").results(args.limit)
-        found += results
-        done = {result["mode"] for result in found}
+        results, mode, reason = Process(model, left, args, cache, "inductile").results(args.limit, keep)
+        done = {result["mode"] for result in results}
         if mode is not None and mode not in done:
-            found.append(without_answer(model, mode or left[0], reason, args, cache))
-            done.add(found[-1]["mode"])
+            lost = without_answer(model, mode or left[0], reason, args, cache)
+            keep(lost)
+            done.add(lost["mode"])
         elif mode is None and len(done & set(left)) < len(left):
             raise RuntimeError(f"{model}: no result and no error")
         left = [each for each in left if each not in done]
-    return found
 
 
 def without_answer(model: str, mode: str, reason: str, args: argparse.Namespace, cache: str) -> Result:
@@ -178,21 +185,21 @@ def owed(result: Result) -> bool:
 
 
 class Bar:
-    """A line on standard error that says how far it is; one line a model where that is no terminal."""
+    """A line on standard error that says how far it is; one line a mode where that is no terminal."""
 
     def __init__(self, total: int) -> None:
         self.total, self.done, self.started = total, 0, time.monotonic()
         self.counts = Counter[str]()
 
-    def add(self, model: str, results: Sequence[Result]) -> None:
-        """A model is done."""
-        self.done += len(results)
-        self.counts.update("not owed" if r.get("shared") else r["status"] for r in results)
+    def add(self, result: Result) -> None:
+        """A mode of a model is done."""
+        self.done += 1
+        self.counts["not owed" if result.get("shared") else result["status"]] += 1
         part = int(30 * self.done / max(self.total, 1))
         counts = ", ".join(f"{count} {status}" for status, count in self.counts.most_common())
         line = f"[{'#' * part}{'.' * (30 - part)}] {self.done}/{self.total} {time.monotonic() - self.started:.0f} s"
         terminal = sys.stderr.isatty()
-        print(f"{chr(13) if terminal else ''}{line}: {counts}; {model:24}", end="" if terminal else "\n",
+        print(f"{chr(13) if terminal else ''}{line}: {counts}; {result['model']:24}", end="" if terminal else "\n",
               file=sys.stderr, flush=True)  # fmt: skip
 
 
@@ -201,16 +208,18 @@ def run_all(jobs: Sequence[tuple[str, Sequence[str]]], args: argparse.Namespace,
     left, bar, lock = deque(jobs), Bar(sum(len(modes) for _, modes in jobs)), threading.Lock()
     ends = time.monotonic() + args.deadline if args.deadline else float("inf")
 
+    def keep(result: Result) -> None:
+        with lock, out.open("a") as file:
+            file.write(json.dumps(result) + "\n")
+            bar.add(result)
+
     def take(cache: str) -> None:
         while time.monotonic() < ends:
             with lock:
                 if not left:
                     return
                 model, modes = left.popleft()
-            results = measure_model(model, modes, args, cache)
-            with lock, out.open("a") as file:
-                file.writelines(json.dumps(result) + "\n" for result in results)
-                bar.add(model, results)
+            measure_model(model, modes, args, cache, keep)
 
     with tempfile.TemporaryDirectory() as cache:
         threads = [threading.Thread(target=take, args=(cache,)) for _ in range(args.jobs)]
@@ -226,10 +235,12 @@ def chosen(args: argparse.Namespace, known: dict[Key, Result]) -> list[tuple[str
     from zoo_models import MODELS
 
     number, total = (int(x) for x in args.shard.split("/"))
-    names = [n for n in MODELS if not args.only or any(n == o or MODELS[n].family.startswith(o) for o in args.only)]
-    unknown = [o for o in args.only or () if not any(n == o or r.family.startswith(o) for n, r in MODELS.items())]
+    words = {name: (name, row.family) for name, row in MODELS.items()}
+    names = [n for n in MODELS if not args.only or any(fnmatch.filter(words[n], o) for o in args.only)]
+    unknown = [o for o in args.only or () if not any(fnmatch.filter(both, o) for both in words.values())]
     if unknown:
-        sys.exit(f"no model or family {', '.join(unknown)}; known: {', '.join(MODELS)}")
+        families = "; ".join(sorted({row.family for row in MODELS.values()}))
+        sys.exit(f"no model or family {', '.join(unknown)}; families: {families}; models: {', '.join(MODELS)}")
     found: list[tuple[str, list[str]]] = []
     for name in names[number::total]:
         keys = {m: (name, m, args.device.partition(":")[0], torch_version().partition("+")[0]) for m in args.modes}
@@ -245,7 +256,7 @@ def arguments() -> argparse.Namespace:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--out", default="zoo.jsonl", help="file of results, read and added to")
     p.add_argument("--results", nargs="*", default=[], metavar="FILE", help="more files of results, read only")
-    p.add_argument("--only", nargs="*", metavar="NAME", help="names of models, or the beginnings of families")
+    p.add_argument("--only", nargs="*", metavar="NAME", help="models or families, patterns such as 'bert*' among them")
     p.add_argument("--modes", nargs="+", default=list(from_measure[:3]), choices=from_measure)
     p.add_argument("--device", default="cpu")
     p.add_argument("--jobs", type=int, default=1, help="models measured side by side")

@@ -19,6 +19,8 @@ FORMAT = 1
 #: line that says the version, and its beginning
 PREFIX = "// inductile format: "
 HEADER = f"{PREFIX}{FORMAT}"
+#: how a line of the table of locations begins, which ends a file
+NAMED_LOCATION = re.compile(r"#loc[0-9]*+ = loc\(")
 #: version -> what makes text of the next version of it, line by line, so that messages name lines of the file. A
 #: version that is missing is refused
 UPGRADES: Mapping[int, Callable[[str], str]] = {}

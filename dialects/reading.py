@@ -26,7 +26,7 @@ from xdsl.utils.mlir_lexer import (
     StringLiteral,
 )
 
-from .format import upgraded
+from .format import NAMED_LOCATION, upgraded
 
 MAX_REGIONS = 100
 """Deepest nesting of regions in text; loops of a program nest a tenth as deep."""
@@ -123,17 +123,13 @@ _SCALAR_LINE = re.compile(
 )
 
 
-#: a line of the table of locations
-_NAMED_LOCATION = re.compile(r"#loc[0-9]*+ = loc\(")
-
-
 def _table_of_locations(text: str) -> int:
     """Where the table of locations begins, which is all that follows; the length of the text without one."""
     begin = len(text)
     end = len(text.rstrip())
     while end > 0:
         start = text.rfind("\n", 0, end) + 1
-        if not _NAMED_LOCATION.match(text, start, end):
+        if not NAMED_LOCATION.match(text, start, end):
             break
         begin, end = start, start - 1
     return begin

@@ -255,15 +255,10 @@ class InterchangeOp(Step):
             raise VerifyException(f"order {order} is none of {len(self.operands)} loops")
 
 
-@irdl_op_definition
-class UnrollOp(Step):
-    """Write out iterations: `%b = transform.unroll %i factor 4`. What is left of an axis has a loop behind it."""
+class _LeavesOne(Step):
+    """An op in place of whose loops there is one."""
 
-    name = "transform.unroll"
-    CLAUSES: ClassVar[tuple[str, ...]] = ("factor",)
     CONSUMES: ClassVar[bool] = True
-    loop = operand_def(LoopType)
-    factor = prop_def(IntegerAttr)
     made = result_def(LoopType)
 
     @classmethod
@@ -271,28 +266,31 @@ class UnrollOp(Step):
         """The loop that remains."""
         return 1
 
+
+@irdl_op_definition
+class UnrollOp(_LeavesOne):
+    """Write out iterations: `%b = transform.unroll %i factor 4`. What is left of an axis has a loop behind it."""
+
+    name = "transform.unroll"
+    CLAUSES: ClassVar[tuple[str, ...]] = ("factor",)
+    loop = operand_def(LoopType)
+    factor = prop_def(IntegerAttr)
+
     def verify_(self) -> None:
         """Check the factor."""
         _at_least(self, "factor", 2)
 
 
 @irdl_op_definition
-class UnrollAndJamOp(Step):
+class UnrollAndJamOp(_LeavesOne):
     """Write out iterations, and let loops in them that were one be one again:
     `%b = transform.unroll_and_jam %i factor 4`.
     """
 
     name = "transform.unroll_and_jam"
     CLAUSES: ClassVar[tuple[str, ...]] = ("factor",)
-    CONSUMES: ClassVar[bool] = True
     loop = operand_def(LoopType)
     factor = prop_def(IntegerAttr)
-    made = result_def(LoopType)
-
-    @classmethod
-    def count_of_results(cls, operands: Sequence[SSAValue], properties: dict[str, Attribute]) -> int:
-        """The loop that remains."""
-        return 1
 
     def verify_(self) -> None:
         """Check the factor."""
@@ -300,18 +298,11 @@ class UnrollAndJamOp(Step):
 
 
 @irdl_op_definition
-class FuseOp(Step):
+class FuseOp(_LeavesOne):
     """Let loops that stand side by side be one, with the bodies of all: `%f = transform.fuse %a, %b`."""
 
     name = "transform.fuse"
-    CONSUMES: ClassVar[bool] = True
     loops = var_operand_def(LoopType)
-    made = result_def(LoopType)
-
-    @classmethod
-    def count_of_results(cls, operands: Sequence[SSAValue], properties: dict[str, Attribute]) -> int:
-        """The loop that remains."""
-        return 1
 
     def verify_(self) -> None:
         """Check that there are several."""

@@ -24,7 +24,8 @@ def register_lowering(*operators: Any) -> Callable[[Any], Any]:
     of them where there are several. `builder` is a `LoopBuilder`, `call` the `aten.call`, and `values` has what stands
     for an operand, `values.get(operand, operand)`. A name that is registered again gets the new lowering. Graphs that
     are compiled already stay as they are until `torch.compiler.reset()`. A package ships its lowerings by entry points
-    of the group `inductile.lowerings` instead. `UserError` for an operator that we lower ourselves.
+    of the group `inductile.lowerings` instead. `UserError` for an operator that we lower ourselves, and for one that
+    writes to its arguments.
     """
     from .aten_to_loop import lower  # noqa: F401 - enters our own rules
 
@@ -32,6 +33,11 @@ def register_lowering(*operators: Any) -> Callable[[Any], Any]:
     for name in names:
         if name.startswith("aten::") or rules.is_ours(name):
             raise UserError(f"inductile lowers {name} itself", "give it another meaning by the option 'decompositions'")
+        if _writes(name):
+            raise UserError(
+                f"{name} writes to its arguments, and a lowering only makes values, so that it would never be used",
+                "give one to an operator that returns what this one writes, and copy it in the program",
+            )
 
     def enter(lowering: Any) -> Any:
         for name in names:
@@ -41,14 +47,23 @@ def register_lowering(*operators: Any) -> Callable[[Any], Any]:
     return enter
 
 
+def _writes(name: str) -> bool:
+    """Whether an operator, if it is defined already, writes to its arguments."""
+    qualified, _, overload = name.partition(".")
+    try:
+        return torch._C._get_schema(qualified, "" if overload == "default" else overload).is_mutable
+    except RuntimeError:
+        return False
+
+
 def _names(operator: Any) -> Iterator[str]:
     if isinstance(operator, str) and "::" in operator:
         yield operator
     elif isinstance(operator, torch._ops.OpOverload):
         yield callee_name(operator)
     elif isinstance(operator, torch._ops.OpOverloadPacket):
-        for overload in operator.overloads():
-            yield callee_name(getattr(operator, overload))
+        names = [callee_name(getattr(operator, overload)) for overload in operator.overloads()]
+        yield from [name for name in names if not _writes(name)] or names  # an `out` beside the others stays a call
     elif isinstance(overload := getattr(operator, "_opoverload", None), torch._ops.OpOverload):  # a `custom_op`
         yield callee_name(overload)
     else:

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp, UnknownLoc
 from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
-from ..dialects.format import HEADER
+from ..dialects.format import HEADER, NAMED_LOCATION
 
 _MAX_TEXT = 160
 
@@ -50,8 +50,8 @@ def broken_module_text(module: ModuleOp, locations: bool = False) -> str:
 def spelled_out(text: str) -> str:
     """The text with what each name of a location stands for in place of it, and without the table: for people."""
     lines = text.split("\n")
-    named = dict(line.split(" = ", 1) for line in lines if line.startswith("#loc"))
-    kept = [line for line in lines if not line.startswith("#loc")]
+    named = dict(line.split(" = ", 1) for line in lines if NAMED_LOCATION.match(line))
+    kept = [line for line in lines if not NAMED_LOCATION.match(line)]
     return re.sub(r"loc\((#loc\d+)\)", lambda match: named.get(match[1], match[0]), "\n".join(kept))
 
 

@@ -79,7 +79,7 @@ def why_not(config: Config) -> str:
         return "an option is a function"
     if config.cudagraphs:
         return "graphs are recorded"
-    if values.get("freezing"):
+    if config.freezing:
         return "weights are frozen"
     return private.without_shape_guards()
 

@@ -72,8 +72,7 @@ def scan(
     for row, target in zip(_rows(xs), targets, strict=True):
         results = body([*carry, *row, *additional])
         carry = results[:count]
-        for place, result in zip(target, results[count:], strict=True):
-            place.copy_(result)
+        _fill(target, results[count:])
     return [*_own(carry, [*init, *xs, *additional]), *stacked]
 
 
@@ -88,8 +87,7 @@ def map_rows(
     """What a body returns for each row."""
     stacked, targets = _stacked(layouts, _length(xs, most))
     for row, target in zip(_rows(xs), targets, strict=True):
-        for place, result in zip(target, body([*row, *additional]), strict=True):
-            place.copy_(result)
+        _fill(target, body([*row, *additional]))
     return stacked
 
 
@@ -106,8 +104,7 @@ def associative_scan(
     before: list[Any] = []
     for row, target in zip(_rows(xs), targets, strict=True):
         before = body([*before, *row, *additional]) if before else [*row]
-        for place, result in zip(target, before, strict=True):
-            place.copy_(result)
+        _fill(target, before)
     return stacked
 
 
@@ -137,6 +134,12 @@ def _stacked(layouts: Sequence[Layout], count: int) -> tuple[list[Any], list[Seq
         raise of_program(RuntimeError(f"a loop runs {count} times, and its results are of sizes {list(wrong)}"))
     made = [torch.empty_strided(size, stride, dtype=dtype, device=device) for size, stride, dtype, device in layouts]
     return made, list(zip(*(each.unbind(0) for each in made), strict=True)) if made else [()] * count
+
+
+def _fill(rows: Sequence[torch.Tensor], results: Sequence[torch.Tensor]) -> None:
+    """Copy what a run of a body returns into the rows that it fills."""
+    for row, result in zip(rows, results, strict=True):
+        row.copy_(result)
 
 
 def _own(results: list[Any], given: Sequence[Any]) -> list[Any]:

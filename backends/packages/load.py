@@ -42,6 +42,9 @@ class Package:
         self._weights = [tensors[name] for name in index["weights"]]
         self._buffers = [Named(f"the tensor {name}", tensors[name]) for name in dict.fromkeys(index["weights"])]
         self._written_buffers = [Named(f"the tensor {name}", tensors[name]) for name in index["written"]]
+        self._writes = bool(self._written_buffers) or any(
+            isinstance(each, TensorInput) and each.written for each in self.conditions.inputs
+        )
         self._constants = [tensors[name] for name in index["constants"]]
         self._arrangements = [Arrangement(*decode(each)) for each in index["arrangements"]]
         self._outputs = None if index["outputs"] is None else decode(index["outputs"])
@@ -74,6 +77,8 @@ class Package:
 
     def _checked_writes(self, given: Sequence[Any]) -> list[Named]:
         """What the call will write. UserError where it must not."""
+        if not self._writes:
+            return []
         pairs = [
             (each, Named(f"the input {each.name}", tensor))
             for each, tensor in zip(self.conditions.inputs, given, strict=True)

@@ -47,31 +47,26 @@ def instruction_sets() -> list[str]:
 
 def needs_of_this() -> dict[str, Any]:
     """What a package that is made here and now needs."""
+    from ... import __version__  # which is looked up each time
+
     flags = instruction_sets()
     capability = os.environ.get("ATEN_CPU_CAPABILITY", "").lower()
     if capability in ("avx2", "default"):
         kinds = ("avx512", "avx10", "amx") if capability == "avx2" else ("avx", "amx", "fma", "f16c", "vaes", "vpclmul")
         flags = [flag for flag in flags if not flag.startswith(kinds)]
     return {
-        "format": FORMAT, "inductile": _version(), "runtime": runtime(), "torch": torch.__version__,
+        "format": FORMAT, "inductile": __version__, "runtime": runtime(), "torch": torch.__version__,
         "system": platform.system(), "machine": platform.machine(), "instructions": flags,
     }  # fmt: skip
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("inductile")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def check_needs(needs: dict[str, Any], path: Path) -> None:
     """UserError where a package does not run here, with the reason."""
     if needs["format"] != FORMAT or needs["runtime"] != runtime():
+        from ... import __version__
+
         raise UserError(
-            f"the package {path} was made by inductile {needs['inductile']}, of other code than this {_version()}",
+            f"the package {path} was made by inductile {needs['inductile']}, of other code than this {__version__}",
             "make it again with this version, or load it with that one",
         )
     if _minor(needs["torch"]) != _minor(torch.__version__):

@@ -22,7 +22,8 @@ def flatten(tensors: Mapping[str, torch.Tensor]) -> tuple[dict[str, Any], bytes]
             raise UserError(
                 f"the tensor {name} is on {tensor.device}, of layout {tensor.layout}", "export a dense model on the CPU"
             )
-        first, last = _extent(tensor)
+        first, last = bytes_reached(tensor)
+        first -= first % ALIGNMENT
         key = tensor.untyped_storage()._cdata
         low, high, _ = reached.get(key, (first, last, tensor))
         reached[key] = min(low, first), max(high, last), tensor
@@ -43,16 +44,14 @@ def flatten(tensors: Mapping[str, torch.Tensor]) -> tuple[dict[str, Any], bytes]
     return described, b"".join(parts)
 
 
-def _extent(tensor: torch.Tensor) -> tuple[int, int]:
-    """The bytes of its storage that a tensor reaches: the first, and the one behind the last, both aligned."""
+def bytes_reached(tensor: torch.Tensor) -> tuple[int, int]:
+    """The bytes of its storage that a tensor reaches: the first, and the one behind the last; none for no elements."""
     size = tensor.element_size()
-    first = int(tensor.storage_offset()) * size // ALIGNMENT * ALIGNMENT
+    first = int(tensor.storage_offset()) * size
     if tensor.numel() == 0:
         return first, first
-    last = (
-        int(tensor.storage_offset()) + 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
-    )
-    return first, int(last) * size
+    last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    return first, first + int(last + 1) * size
 
 
 def tensors_in(described: Mapping[str, Any], content: memoryview) -> dict[str, torch.Tensor]:

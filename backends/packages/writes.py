@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ...errors import UserError
+from .weights import bytes_reached
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def tell_of_writes(written: Sequence[Any]) -> None:
 
 def share_elements(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two strided tensors have an element in common; of unequal types, whether ranges of addresses meet."""
-    (low, high), (first, last) = _extent(one), _extent(other)
+    (low, high), (first, last) = _addresses(one), _addresses(other)
     if max(low, first) >= min(high, last):
         return False
     size = one.element_size()
@@ -58,9 +59,8 @@ def share_elements(one: torch.Tensor, other: torch.Tensor) -> bool:
     return bool(touched.as_strided(other.shape, other.stride(), (first - begin) // size).any())
 
 
-def _extent(tensor: torch.Tensor) -> tuple[int, int]:
+def _addresses(tensor: torch.Tensor) -> tuple[int, int]:
     """Addresses of the first byte and behind the last one; an empty range for no elements."""
-    if not tensor.numel():
-        return 0, 0
-    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    return tensor.data_ptr(), tensor.data_ptr() + (last + 1) * tensor.element_size()
+    start = tensor.untyped_storage().data_ptr()
+    first, last = bytes_reached(tensor)
+    return start + first, start + last

@@ -34,6 +34,8 @@ from .templates import Key, Template, template_key
 
 _OWN_RULES = dict(RULES)
 _NEST = StringAttr(NEST)
+#: what becomes of ops that stay, where it is not always a call
+_OUTLOOK = {"aten.copy_": "host-reinplace lets what is copied be computed in place, or it will be an ATen call"}
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,9 @@ def lower_block(
             for made in reversed(_behind(block, last)):
                 block.erase_op(made)
         if isinstance(op, AtenOp):
-            remark("missed", LowerAtenToLoop.name, op, reason, suggestion="it will be an ATen call")
+            remark(
+                "missed", LowerAtenToLoop.name, op, reason, suggestion=_OUTLOOK.get(op.name, "it will be an ATen call")
+            )
         elif isinstance(op, CallOp) and EAGER in op.attributes:
             why = f"{op.target} runs its bodies op by op: {cast(StringAttr, op.attributes[EAGER]).data}"
             remark("missed", LowerAtenToLoop.name, op, why, suggestion="torch runs it in eager")

@@ -7,7 +7,7 @@ them. Views of early values are made late, where they are read: they cost nothin
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -36,9 +36,9 @@ class Limits:
     least:  bytes of traffic that keeping a value has to save where it is computed inside of what reads it
     """
 
-    growth: float
-    small: int
-    least: int
+    growth: float = 1.25
+    small: int = 65536
+    least: int = 4096
 
 
 @dataclass
@@ -116,13 +116,14 @@ class BindingTimes:
             if not self._saves(value):
                 found = True
                 yield op, ""
-            elif (reason := self._growth(value)) is not None:
+            elif (reason := self.growth(value)) is not None:
                 found = True
                 yield op, reason
         if not found:
             yield from self._objections_to_all(border)
 
-    def _growth(self, value: SSAValue) -> str | None:
+    def growth(self, value: SSAValue) -> str | None:
+        """Why an early value takes too much memory to be kept, or None."""
         made, read = self.counted(value), self.bytes_read(value)
         if made <= self.limits.growth * read or bytes_of(value) <= self.limits.small:
             return None
@@ -225,13 +226,6 @@ def bytes_of(value: SSAValue) -> int:
 def size_text(count: int) -> str:
     """Bytes for people."""
     return f"{count / 2**20:.1f} MiB" if count >= 2**20 else f"{count / 2**10:.1f} KiB"
-
-
-def early_values(function: FuncOp, block: Block) -> Container[SSAValue]:
-    """The values that frozen arguments of a function, and nothing else, decide; those arguments among them."""
-    times = BindingTimes(function, block, Limits(0, 0, 0))
-    times.early_ops()
-    return times.sources
 
 
 def move_before(values: Iterable[SSAValue], place: Operation) -> None:

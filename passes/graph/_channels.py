@@ -98,6 +98,11 @@ class Step:
         """Whether it is a batch norm."""
         return self.op.target in _BATCH_NORMS
 
+    @property
+    def scales(self) -> bool:
+        """Whether it multiplies or divides."""
+        return self.is_norm or self.op.packet in ("mul", "div")
+
 
 def step_of(op: object, value: SSAValue, channel: int) -> Step | None:
     """The affine map of the channels of `value`, its dimension `channel`, that an op is; None for any other op."""

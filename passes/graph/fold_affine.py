@@ -16,7 +16,7 @@ from ..analysis.kept import frozen_arguments
 from ..counters import counter
 from ..function_pass import AtenPass
 from ..remarks import remark
-from ._binding_times import early_values, move_before
+from ._binding_times import BindingTimes, Limits, move_before
 from ._channels import Affine, Step, Vectors, step_of
 from ._operands import only_nests_read
 from ._replacement import Origin, ReplacementBuilder, type_of
@@ -38,7 +38,8 @@ class FoldAffine(AtenPass):
                    difference with a frozen number for each channel, behind a convolution or a matrix product that
                    nothing else reads, is part of its weight and bias. New weights are computed in float32 and
                    rounded once. Float16 stays, whose small weights would lose digits; so do maps that cost nothing,
-                   because they are computed in nests that read the result anyway, unless a batch norm is among them.
+                   because they are computed in nests that read the result anyway, unless a batch norm is among them,
+                   and factors of a weight that takes too much memory to be kept, such as a dequantised one.
 
         %c = aten.convolution(%x, %w, ...)
         %y, ... = aten._native_batch_norm_legit_no_training(%c, %gamma, %beta, %mean, %var, eps = 1.0e-05)
@@ -52,15 +53,16 @@ class FoldAffine(AtenPass):
         """Run on every function with frozen arguments."""
         if not frozen_arguments(function):
             return
-        early = early_values(function, block)
+        times = BindingTimes(function, block, Limits())
+        times.early_ops()
         for producer in [each for each in block.ops if isinstance(each, AtenOp) and each.target in _PRODUCERS]:
-            self._fold(producer, early)
+            self._fold(producer, times)
 
-    def _fold(self, op: AtenOp, early: Container[SSAValue]) -> None:
-        chain = _chain(op, early)
+    def _fold(self, op: AtenOp, times: BindingTimes) -> None:
+        chain = _chain(op, times.sources)
         if not chain.steps:
             return
-        reason = _objection(op, chain, early)
+        reason = _objection(op, chain, times)
         if reason:
             remark("missed", self.name, chain.steps[0].op, f"it is not folded into {op.target}: {reason}")
         elif reason is None and counter(self.name):
@@ -82,7 +84,7 @@ def _channel_of(op: AtenOp) -> int:
     """The dimension of the result of a producer that its channels run along."""
     if op.target != "aten.convolution":
         return 1
-    return len(type_of(op.results[0]).shape) - len(type_of(cast(SSAValue, op.arg("weight"))).shape) + 1
+    return len(type_of(op.results[0]).shape) - len(type_of(_weight(op)).shape) + 1
 
 
 def _chain(op: AtenOp, early: Container[SSAValue]) -> _Chain:
@@ -110,18 +112,20 @@ def _keeps_columns(op: Operation, value: SSAValue) -> bool:
     return bool(shape) and shape[-1] is type_of(value).shape[-1] and type_of(value).is_contiguous
 
 
-def _objection(op: AtenOp, chain: _Chain, early: Container[SSAValue]) -> str | None:
+def _objection(op: AtenOp, chain: _Chain, times: BindingTimes) -> str | None:
     """Why a chain stays; empty where nobody misses it."""
     parts = (
         [op.arg("weight"), op.arg("bias")] if op.target == "aten.convolution" else [*op.operands[:-2], op.operands[-1]]
     )
-    if not all(part in early for part in parts if isinstance(part, SSAValue)):
+    if not all(part in times.sources for part in parts if isinstance(part, SSAValue)):
         return "its weight is no frozen one"
     if not any(step.is_norm for step in chain.steps) and only_nests_read(chain.result):
         return ""
     type_ = type_of(op.results[0])
     if type(type_.element) not in _COMPUTED or type_of(op.operands[-1]).element != type_.element:
         return f"weights of {type_.element} would lose digits"
+    if any(step.scales for step in chain.steps) and (growth := times.growth(_weight(op))) is not None:
+        return f"its weight is made in each call, for {growth}"
     if op.target == "aten.addmm":
         bias = type_of(op.operands[0])
         if op.arg("beta") != 1 or op.arg("alpha") != 1 or [n for n in bias.shape if n is not ONE] != [type_.shape[1]]:
@@ -147,7 +151,7 @@ def _replace(op: AtenOp, chain: _Chain) -> None:
     for step in chain.steps:
         step.add(affine)
     is_convolution = op.target == "aten.convolution"
-    weight = cast(SSAValue, op.arg("weight")) if is_convolution else op.operands[-1]
+    weight = _weight(op)
     if affine.scale is not None:
         weight = _scaled(aten, weight, affine.scale, 0 if is_convolution and not op.arg("transposed") else 1, vectors)
     bias = _narrowed(aten, affine.shift, result)
@@ -168,6 +172,10 @@ def _replace(op: AtenOp, chain: _Chain) -> None:
         step.op.results[0].replace_all_uses_with(step.op.operands[number])
         block.erase_op(step.op)
     block.erase_op(op)
+
+
+def _weight(op: AtenOp) -> SSAValue:
+    return cast(SSAValue, op.arg("weight")) if op.target == "aten.convolution" else op.operands[-1]
 
 
 def _scaled(aten: ReplacementBuilder, weight: SSAValue, scale: SSAValue, dim: int, vectors: Vectors) -> SSAValue:

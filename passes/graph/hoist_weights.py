@@ -52,9 +52,9 @@ class HoistWeights(AtenPass):
 
     name = "graph-hoist-weights"
 
-    growth: float = 1.25
-    small: int = 65536
-    least: int = 4096
+    growth: float = Limits.growth
+    small: int = Limits.small
+    least: int = Limits.least
 
     def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function with frozen arguments from which nothing was hoisted yet."""

@@ -15,6 +15,7 @@ from xdsl.passes import ModulePass
 from ...dialects import kernel, transform
 from ...errors import UserError
 from ..analysis.loops import Loop, is_loop
+from ..counters import counting
 from ..remarks import format_location, remark
 from . import schedules
 from .pinned import pin
@@ -49,9 +50,10 @@ class KernelApplySchedule(ModulePass):
         """Run every sequence. UserError for an op that does not fit."""
         for sequence in [each for each in op.body.block.ops if isinstance(each, transform.SequenceOp)]:
             run = _Run(op)
-            for step in sequence.body.block.ops:
-                assert isinstance(step, transform.Step)
-                run.step(step)
+            with counting():  # what the user wrote is no decision
+                for step in sequence.body.block.ops:
+                    assert isinstance(step, transform.Step)
+                    run.step(step)
             op.body.block.erase_op(sequence)
 
 

@@ -13,6 +13,7 @@ from ..analysis.loops import Loop, is_loop, loops_in
 from ..analysis.nests import element_bytes
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
+from .pinned import is_pinned
 from .scheduled import for_cpu
 from .transforms import set_mapping
 
@@ -38,7 +39,8 @@ class KernelAssignAccumulators(KernelPass, kernels=for_cpu):
     Guarantee: a loop around others, and a reduction, is `vector` only where it runs in lanes, and its tile says in how
     many: a power of two in a reduction, whose lanes are combined in a tree. What does not fit lanes is `serial`. Long
     sums of floats have a `block`, a whole number of tiles: behind each block, and there alone, they are added in
-    float64, so that rounding errors grow with the length of a block only.
+    float64, so that rounding errors grow with the length of a block only. Lanes of a pinned nest stay as they are,
+    unless they are none.
 
         %s = kernel.reduce sum r0 in 0 to n map vector tile 64 { ... kernel.yield %v }
     becomes
@@ -88,7 +90,7 @@ def _lanes_of_loop(op: kernel.ForOp) -> int | None:
     """Lanes of a loop around others; None for one that does not run in lanes, or has nothing to decide."""
     if op.mapping.data != "vector" or op.tile is None or not _has_loops(op) or not fits_lanes(op, op.axis.data):
         return None
-    return _at_most(op, min(op.tile.value.data, MOST_LANES))
+    return op.tile.value.data if is_pinned(op) else _at_most(op, min(op.tile.value.data, MOST_LANES))
 
 
 def _lanes_of_reduction(op: kernel.ReduceOp) -> int | None:
@@ -97,6 +99,8 @@ def _lanes_of_reduction(op: kernel.ReduceOp) -> int | None:
         return None
     if _has_loops(op) and (op.tile is None or not fits_lanes(op, op.axis.data)):
         return None
+    if op.tile is not None and is_pinned(op) and op.tile.value.data.bit_count() == 1:
+        return op.tile.value.data
     trip = _trip(op)
     if trip is not None and trip < LEAST_TRIP:
         return None

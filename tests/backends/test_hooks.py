@@ -127,6 +127,23 @@ def test_lowerings_of_a_program(cube: Any, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(extensions, "_added", {})
 
 
+@pytest.mark.parametrize("of", [lambda packet: packet, lambda packet: packet.default, lambda _: "inductile_writes::f"])
+def test_a_lowering_of_what_writes_is_refused(of: Any) -> None:
+    with torch.library._scoped_library("inductile_writes", "FRAGMENT") as library:
+        library.define("f(Tensor(a!) x) -> ()")
+        with pytest.raises(UserError, match="inductile_writes::f writes to its arguments"):
+            inductile.register_lowering(of(torch.ops.inductile_writes.f))
+
+
+def test_an_overload_that_writes_stays_a_call() -> None:
+    from inductile.lowering.fx_lowerings import _names
+
+    with torch.library._scoped_library("inductile_out", "FRAGMENT") as library:
+        library.define("f(Tensor x) -> Tensor")
+        library.define("f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)")
+        assert list(_names(torch.ops.inductile_out.f)) == ["inductile_out::f"]
+
+
 TAGS = ("pt2_compliant_tag", "needs_fixed_stride_order", "needs_exact_strides", "flexible_layout", "cudagraph_unsafe")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from torch._dynamo import config as dynamo_config
 from torch._inductor.compiler_bisector import BACKENDS
 from torch.profiler import ProfilerActivity, profile
 from xdsl.dialects import arith
+from xdsl.passes import ModulePass
 
 import inductile
+from inductile import extensions
 from inductile.passes.counters import counter
 from inductile.passes.loop.cse import EliminateCommonSubexpressions
 from inductile.tools.opt import main as opt
@@ -91,10 +94,10 @@ def test_torch_makes_scripts_for_this_backend(debug_folder: Path, monkeypatch: p
     assert len(scripts) == 2 and all("backend='inductile'" in script for script in scripts)
 
 
-def bisect(function: Callable[..., torch.Tensor], *inputs: torch.Tensor) -> Any:
+def bisect(function: Callable[..., torch.Tensor], *inputs: torch.Tensor, options: Any = None) -> Any:
     def is_right() -> bool:
         torch.compiler.reset()
-        return torch.allclose(torch.compile(function, backend="inductile")(*inputs), function(*inputs))
+        return torch.allclose(torch.compile(function, backend="inductile", options=options)(*inputs), function(*inputs))
 
     return inductile.debug.bisect(is_right)
 
@@ -105,6 +108,43 @@ def test_bisector_finds_the_rewrite(wrong_pass: None, capsys: pytest.CaptureFixt
     assert (found.backend, found.subsystem) == ("inductile", "loop_rewrites")
     assert found.debug_info == "loop-cse-swap, number 1 of its graph"
     assert "inductile" not in BACKENDS
+
+
+@dataclass(frozen=True)
+class SwapsSubtractions(ModulePass):
+    name = "swaps-subtractions"
+    level = "loop"
+
+    def apply(self, ctx: Any, op: Any) -> None:
+        for each in op.walk():
+            if isinstance(each, arith.SubfOp) and self.may(each):
+                each.operands = each.operands[::-1]
+
+    def may(self, op: arith.SubfOp) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class AsksForSubtractions(SwapsSubtractions):
+    name = "asks-for-subtractions"
+
+    def may(self, op: arith.SubfOp) -> bool:
+        return counter(self.name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (SwapsSubtractions, "the inserted pass swaps-subtractions"),
+        (AsksForSubtractions, "asks-for-subtractions, number 2 of its graph"),
+    ],
+)
+def test_bisector_finds_an_inserted_pass(kind: type[ModulePass], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose fault shows only where rewrites of other levels are made: they are not to blame."""
+    monkeypatch.setitem(extensions._added, "inductile.passes", {kind.name: lambda: kind})
+    x, y = torch.randn(5, 3), torch.randn(5, 3)
+    found = bisect(chain, x, y, options={"insert": {"after:loop-cse": kind.name}})
+    assert (found.subsystem, found.debug_info) == ("loop_rewrites", said)
 
 
 def test_stances_and_recompiles() -> None:

@@ -22,12 +22,12 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..filecheck_runner.execute import Completed, Tool, call, check
+from ..warm.python import python
 
 _BLOCK = re.compile(
     r"(?:^<!-- not run: (?P<reason>[^\n]*) -->\n)?"
@@ -126,7 +126,7 @@ def _call(words: Sequence[str], tools: Mapping[str, Tool], environment: Mapping[
         return call(tools[words[0]], words[1:])
     assert words[0] == "python", f"pages run our commands and python, not {words[0]}"
     own = {**os.environ, **(environment or {})}
-    process = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, env=own)
+    process = subprocess.run([python(), *words[1:]], capture_output=True, text=True, env=own)
     return Completed(process.returncode, process.stdout, process.stderr)
 
 

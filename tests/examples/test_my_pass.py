@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy
 import pytest
 
+from ..warm.python import python
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_pass"
 
 SOFTSIGN = """\
@@ -65,7 +67,7 @@ def run(installed: Path, *arguments: str | Path) -> subprocess.CompletedProcess[
     """Python with the package on its path, in front of what is there."""
     paths = [str(installed), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, env=environment)
+    return subprocess.run([python(), *map(str, arguments)], capture_output=True, text=True, env=environment)
 
 
 def opt(installed: Path, *arguments: str | Path) -> str:

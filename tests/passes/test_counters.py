@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from inductile.backends.generators import GENERATORS
@@ -21,7 +22,7 @@ from inductile.passes.counters import WITHOUT_COUNTER, Counter, counting
 from inductile.passes.manager import PassManager
 from inductile.passes.watching import spell_out
 from inductile.tools.opt import build_parser, choose_passes
-from inductile.tools.source import Source, split_source
+from inductile.tools.source import split_source
 
 ROOT = Path(__file__).parents[1] / "filecheck"
 LEVELS = ("graph", "loop", "kernel", "host")
@@ -36,14 +37,15 @@ def example(name: str) -> Path:
     return ROOT / "passes" / level / f"{rest.replace('-', '_')}.mlir"
 
 
-def run(passes: Sequence[ModulePass], source: Source, counters: dict[str, Counter]) -> dict[str, Counter]:
-    """Run passes, verify, and compare answers unless the module has none; the counters that were asked."""
-    context = new_context()
+def run(passes: Sequence[ModulePass], module: ModuleOp, counters: dict[str, Counter]) -> dict[str, Counter]:
+    """Run passes on a copy, verify, and compare answers unless the module has none; the counters that were asked."""
     with counting(counters):
         try:
-            PassManager(passes, [NumericCheck()]).run(context, source.parse(context))
+            PassManager(passes, [NumericCheck()]).run(new_context(), module.clone())
         except UserError:
-            PassManager(passes).run(context, source.parse(context))
+            counters = {name: Counter(count=state.count) for name, state in counters.items()}
+            with counting(counters):
+                PassManager(passes).run(new_context(), module.clone())
     return counters
 
 
@@ -79,13 +81,12 @@ def _check(name: str, path: Path) -> set[str]:
     position = [p.name for p in passes].index(name)
     asked_for: set[str] = set()
     for source in split_source(text, path.name, "// -----"):
-        before = run(passes[:position], source, {})
-        whole = run(passes[: position + 1], source, {})
-        for counter, state in whole.items():
-            earlier = before[counter].asked if counter in before else 0
-            if state.asked > earlier:
-                asked_for.add(counter)
-            for count in {earlier, (earlier + state.asked) // 2} if state.asked > earlier else ():
-                run(passes, source, {counter: Counter(count=count)})
+        context = new_context()
+        module = source.parse(context)
+        PassManager(passes[:position]).run(context, module)
+        for counter, state in run(passes[position : position + 1], module, {}).items():
+            asked_for.add(counter)
+            for count in {0, state.asked // 2}:
+                run(passes[position:], module, {counter: Counter(count=count)})
     assert bool(asked_for) != (name in WITHOUT_COUNTER)
     return asked_for

@@ -64,6 +64,7 @@ def bytes_moved(folder: Path) -> int:
     return program_costs(Reader(new_context(), text).parse_module(), {})[0].total.bytes
 
 
+@pytest.mark.rotates(2, each="step")
 @pytest.mark.parametrize("dynamic", [None, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize("held", ["argument", "buffer"])
 @pytest.mark.parametrize("step", CASES, ids=lambda step: step.__name__)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from ..warm.python import python
 from .commands import FAULTY_PASSES, faulty, opt, run, run_scripts_here, write
 
 CHAIN = """\
@@ -90,7 +92,8 @@ def test_a_crashing_pass_is_guilty(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_script_with_a_wrong_answer(tmp_path: Path) -> None:
+def test_a_script_with_a_wrong_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", python())
     plugin = write(tmp_path, "faulty_passes.py", FAULTY_PASSES)
     script = write(tmp_path, "model.py", WRONG_ANSWER.format(plugin=str(plugin)))
     done = run("bisect", script, "--load-pass-plugin", plugin)

@@ -8,11 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ..warm.python import python
+
 HERE = Path(__file__).parent
 
 
 def run(out: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(HERE / "run.py"), "--file", str(HERE / "small_suite.py"), "--out", str(out), *more]
+    # its own children are forked too
+    warm = f"sys.executable = {python()!r}; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    script = [f"import runpy, sys; {warm}", str(HERE / "run.py")]
+    command = [python(), "-c", *script, "--file", str(HERE / "small_suite.py"), "--out", str(out), *more]
     environment = os.environ | {"SMALL_SUITE_DIES": "1"}
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
 

@@ -6,9 +6,10 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from ..warm.python import python
 
 
 def in_two_processes(worker: str, *arguments: str) -> list[str]:
@@ -19,7 +20,7 @@ def in_two_processes(worker: str, *arguments: str) -> list[str]:
 def jobs_in_two_processes(jobs: Sequence[Sequence[str]]) -> list[list[str]]:
     """What the two processes of each job print, one job after another; all have to end well."""
     with subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("forked_ranks.py"))],
+        [python(), str(Path(__file__).with_name("forked_ranks.py"))],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
     ) as parent:  # fmt: skip
         try:

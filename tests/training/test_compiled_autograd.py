@@ -157,11 +157,13 @@ def _check(program: Program, compile_forward: bool) -> None:
     assert any(report.kernels for report in REPORTS), "no backward pass was compiled"
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("program", _PROGRAMS, ids=lambda program: program.__name__.strip("_"))
 def test_of_eager_forward(program: Program) -> None:
     _check(program, compile_forward=False)
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("program", _OF_COMPILED, ids=lambda program: program.__name__.strip("_"))
 def test_of_compiled_forward(program: Program) -> None:
     _check(program, compile_forward=True)

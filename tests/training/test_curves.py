@@ -7,16 +7,20 @@ import sys
 import pytest
 
 from ..scripts import load_benchmark
+from ..warm.python import python
 
 _curves = load_benchmark("curves")
 
 
+@pytest.mark.rotates(3)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=pytest.mark.slow) if name == "ddp" else name for name in _curves.VARIANTS],
 )
 def test_curves_stay_together(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
+    if name == "ddp":
+        monkeypatch.setattr(sys, "executable", python())
     assert _curves.main(["--steps", "6", "--layers", "1", "--variants", name]) == 0, capsys.readouterr().out
     assert f"| {name} | 2." in capsys.readouterr().out
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from ..scripts import load_example
+from ..warm.python import python
 
 _SCRIPT = Path(__file__).parents[2] / "examples" / "train_gpt.py"
 
 
 def test_the_script() -> None:
-    command = [sys.executable, str(_SCRIPT), "--steps", "30", "--layers", "1"]
+    command = [python(), str(_SCRIPT), "--steps", "30", "--layers", "1"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert run.returncode == 0, run.stdout + run.stderr[-2000:]
     assert "step   29" in run.stdout

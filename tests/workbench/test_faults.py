@@ -58,7 +58,7 @@ def test_without_a_fault_nothing_is_found(tmp_path: Path) -> None:
     assert (done.status, done.out) == (1, ""), done.out
 
 
-@pytest.mark.rotates(5)
+@pytest.mark.rotates(8)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "-"))
 def test_a_fault_is_found(
     fault: Fault,

@@ -33,7 +33,7 @@ _NAMES = (
 
 def _unmarked(call: Call) -> str | None:
     if call.op.attributes.get(IMPLEMENTATION) != StringAttr(NEST):
-        return f"{call.op.name} has no lowering unless it is marked as a nest"
+        return f"{call.op.name} is a library's: graph-expand-products has not made it a nest"
     if any(result.first_use is not None for result in call.op.results[1:]):
         return "others of its results are read"
     if call["is_causal"] or call["dropout_p"] != 0.0:

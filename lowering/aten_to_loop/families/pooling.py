@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from ....dialects.sym import ONE, Expr, as_expr, ceildiv, const, smax, smin
 from ..dtypes import I64, is_float
@@ -10,7 +11,7 @@ from ..nests import LoopBuilder, Shape, shape_of, type_of
 from ..reshape import linearize
 from ..rules import Call, Replacement, add_rule
 from ..scalar import Number, Scalar
-from ..scalar_builder import Index
+from ..scalar_builder import Index, ScalarBuilder
 from .gather import in_range
 from .reductions import ordered, reject_wide_unsigned
 from .scatter import filled_with
@@ -61,6 +62,23 @@ def inside(b: LoopBuilder, positions: Sequence[Expr], sizes: Sequence[Expr]) -> 
     return mask
 
 
+Element: TypeAlias = Callable[[Shape], tuple[Scalar, Scalar]]
+
+
+def _largest(s: ScalarBuilder, window: Sequence[Expr], element: Element) -> list[Scalar]:
+    """The largest of (value, place) in a window: the first of equal numbers, but the last NaN, as eager has it.
+
+    A reduction takes the lowest of equal places, so that the place of a NaN is one inverted, below all others.
+    """
+
+    def ranked(inner: Shape) -> list[Scalar]:
+        value, place = element(inner)
+        return [value, s.where(s.isnan(value), ~place, place) if is_float(value.element) else place]
+
+    value, rank = s.reduce(["argmax"], window, ranked)
+    return [value, s.where(rank < 0, ~rank, rank) if is_float(value.element) else rank]
+
+
 def _max_pool(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
     """The maximum of each window and its row-major position in the pooled dimensions."""
 
@@ -73,17 +91,17 @@ def _max_pool(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
         def body(index: tuple[Expr, ...]) -> list[Scalar]:
             outer, output = index[: windows.first], index[windows.first :]
 
-            def element(inner: tuple[Expr, ...]) -> list[Scalar]:
+            def element(inner: tuple[Expr, ...]) -> tuple[Scalar, Scalar]:
                 place = windows.positions(output, inner)
                 where = s.index(linearize(place, list(windows.sizes)))
                 if not windows.is_padded(call):
-                    return [ordered(s, s.load(source, (*outer, *place))), where]
+                    return ordered(s, s.load(source, (*outer, *place))), where
                 mask = inside(b, place, windows.sizes)
                 value = ordered(s, s.load(source, (*outer, *place), mask))
                 low = s.constant(lowest_value, value.element)
-                return [s.where(mask, value, low), s.where(mask, where, s.constant(_FAR, I64))]
+                return s.where(mask, value, low), s.where(mask, where, s.constant(_FAR, I64))
 
-            return s.reduce(["argmax"], windows.window, element)
+            return _largest(s, windows.window, element)
 
         return b.generate(body, *call.types)
 
@@ -317,16 +335,16 @@ def _adaptive_max(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
         def body(index: tuple[Expr, ...]) -> list[Scalar]:
             outer, output = index[: pool.first], index[pool.first :]
 
-            def element(inner: tuple[Expr, ...]) -> list[Scalar]:
+            def element(inner: tuple[Expr, ...]) -> tuple[Scalar, Scalar]:
                 places, mask = pool.places(b, output, inner)
                 value = ordered(s, s.load(source, (*outer, *places), mask))
                 where = s.index(linearize(places, list(pool.sizes)))
                 if mask is None:
-                    return [value, where]
+                    return value, where
                 low = s.constant(float("-inf"), value.element)
-                return [s.where(mask, value, low), s.where(mask, where, s.constant(_FAR, I64))]
+                return s.where(mask, value, low), s.where(mask, where, s.constant(_FAR, I64))
 
-            return s.reduce(["argmax"], pool.window, element)
+            return _largest(s, pool.window, element)
 
         return b.generate(body, *call.types)
 

@@ -26,7 +26,7 @@ _INTEGERS = "_int_mm"
 
 def _unmarked(call: Call) -> str | None:
     if call.op.attributes.get(IMPLEMENTATION) != StringAttr(NEST):
-        return f"{call.op.name} has no lowering unless it is marked as a nest"
+        return f"{call.op.name} is a library's: graph-expand-products has not made it a nest"
     if call.op.packet == _INTEGERS:
         return None
     types = {type_of(value).element for value in (*call.op.operands, call.op.results[0])}

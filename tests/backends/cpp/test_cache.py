@@ -22,6 +22,7 @@ from inductile.backends.c_like.library import compile_kernels
 from inductile.backends.cpp.language import CPP
 from inductile.errors import CompilerNotFoundError, UserError
 
+from ...warm.python import python
 from .programs import emit, run_kernel
 
 SCALE = """
@@ -182,7 +183,8 @@ def test_a_folder_that_cannot_be_made_is_replaced_by_a_private_one(
 
 
 _PROCESS = """
-import sys, torch
+import sys, torch, warnings
+warnings.simplefilter("error")
 sys.path.insert(0, sys.argv[1])
 from concurrent.futures import ThreadPoolExecutor
 from xdsl.parser import Parser
@@ -204,7 +206,7 @@ def test_processes_and_threads_share_a_cache(folder: Path, tmp_path: Path) -> No
     environment = {**os.environ, "INDUCTILE_CACHE_DIR": str(folder.parent)}
     processes = [
         subprocess.Popen(
-            [sys.executable, "-W", "error", "-c", _PROCESS, str(tmp_path)],
+            [python(), "-c", _PROCESS, str(tmp_path)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
         )
         for _ in range(3)

@@ -10,6 +10,7 @@ SHAPES = ((64, 128), (70, 33), (200, 16), (17, 15), (3, 130))
 TYPES = (torch.int8, torch.bool, torch.bfloat16, torch.float16, torch.int32, torch.float32, torch.int64, torch.float64)
 
 
+@pytest.mark.rotates(2, each="dynamic")
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_equals_eager(dtype: torch.dtype, dynamic: bool) -> None:

@@ -86,7 +86,10 @@ def test_reasons() -> None:
     f, c, q = tensor(2, 3), tensor(2, 3, dtype="complex64"), tensor(2, 3, dtype="float8_e5m2")
     gpu = tensor(2, 3, device="cuda:0")
     assert reason("add.Tensor", {"self": f, "other": f}, f) is None
-    assert reason("mm", {"self": f, "mat2": f}, f) == "aten.mm has no lowering unless it is marked as a nest"
+    assert (
+        reason("mm", {"self": f, "mat2": f}, f)
+        == "aten.mm is a library's: graph-expand-products has not made it a nest"
+    )
     assert reason("exp", {"self": c}, c) == "complex64 is computed by ATen only"
     assert reason("_to_copy", {"self": f}, q) == "float8_e5m2 is computed by ATen only"
     assert reason("add.Scalar", {"self": f, "other": 1j}, c) == "complex64 is computed by ATen only"

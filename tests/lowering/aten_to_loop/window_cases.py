@@ -7,6 +7,14 @@ import torch
 from .structured_cases import case, channels_last, inf, mixed
 
 _i6 = mixed(1, 2, 6, 7)
+
+
+def _with_nans(*shape: int) -> torch.Tensor:
+    """Few numbers, many NaNs."""
+    drawn = torch.randint(0, 6, shape, generator=torch.Generator().manual_seed(1))
+    return torch.tensor([0.0, 1.0, 2.0, inf, -inf, float("nan")])[drawn]
+
+
 POOLS = [
     case("max_pool2d_with_indices", _i6, [2, 3]),
     case("max_pool2d_with_indices", _i6, [3, 3], [2, 2], [1, 1]),
@@ -16,6 +24,13 @@ POOLS = [
     case("max_pool2d_with_indices", torch.full((1, 1, 4, 4), -inf), [3, 3], [1, 1], [1, 1]),
     case("max_pool2d_with_indices", mixed(1, 4, 4).to(torch.int64), [3, 3], [1, 1], [1, 1]),
     case("max_pool3d_with_indices", mixed(1, 2, 4, 5, 6), [2, 2, 3], [2, 1, 2], [1, 0, 1]),
+    # of several NaNs the last one, in a window with infinities and equal numbers
+    case("max_pool2d_with_indices", _with_nans(2, 7, 8), [3, 3], [2, 2], [1, 1], [1, 2]),
+    case("max_pool2d_with_indices", _with_nans(1, 6, 7).bfloat16(), [2, 3], [1, 1]),
+    case("max_pool2d_with_indices", _with_nans(1, 2, 6, 7).contiguous(memory_format=torch.channels_last), [3, 3]),
+    case("max_pool3d_with_indices", _with_nans(2, 4, 5, 6), [2, 3, 3], [1, 2, 1], [0, 1, 1]),
+    case("adaptive_max_pool2d", _with_nans(1, 2, 6, 7), [2, 3]),
+    case("adaptive_max_pool3d", _with_nans(2, 4, 5, 6), [2, 2, 3]),
     case(
         "max_pool2d_with_indices_backward",
         mixed(1, 2, 3, 2),

@@ -18,6 +18,7 @@ CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
+@pytest.mark.rotates(2, each="case")
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -70,3 +70,21 @@ func.func @stays(%x: !aten.tensor<4x6xf32>, %y: !aten.tensor<4x6xf16>, %u: !aten
   %5 = aten.mul.Tensor(%d, %rows) : !aten.tensor<4x8xf32>
   func.return %0, %b, %1, %2, %4, %5 : !aten.tensor<4x8xf32>, !aten.tensor<4x8xf32>, !aten.tensor<4x8xf32>, !aten.tensor<4x8xf16>, !aten.tensor<4x8xf32>, !aten.tensor<4x8xf32>
 }
+
+// -----
+
+// A weight that is dequantised in each call would be multiplied there as a whole; an addend goes into the bias.
+// CHECK-LABEL: func.func @dequantised(
+// CHECK: %[[W:.*]] = aten._to_copy(%q
+// CHECK: %[[A:.*]] = aten.mm(%x, %[[W]])
+// CHECK-NEXT: %[[S:.*]] = aten.mul.Tensor(%[[A]], %g)
+// CHECK: aten.addmm(%b, %x, %[[W]])
+// REMARK: missed: aten.mul.Tensor: it is not folded into aten.mm: its weight is made in each call, for 1.8 MiB would be kept of 468.8 KiB of weights
+func.func @dequantised(%x: !aten.tensor<4x600xf32>, %q: !aten.tensor<600x800xi8> {frozen}, %g: !aten.tensor<800xf32> {frozen}, %b: !aten.tensor<800xf32> {frozen}) -> (!aten.tensor<4x800xf32>, !aten.tensor<4x800xf32>) {
+  %w = aten._to_copy(%q, dtype = torch.float32) : !aten.tensor<600x800xf32>
+  %a = aten.mm(%x, %w) : !aten.tensor<4x800xf32>
+  %0 = aten.mul.Tensor(%a, %g) : !aten.tensor<4x800xf32>
+  %c = aten.mm(%x, %w) : !aten.tensor<4x800xf32>
+  %1 = aten.add.Tensor(%c, %b, alpha = 1) : !aten.tensor<4x800xf32>
+  func.return %0, %1 : !aten.tensor<4x800xf32>, !aten.tensor<4x800xf32>
+}

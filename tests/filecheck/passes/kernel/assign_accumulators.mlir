@@ -88,3 +88,37 @@ kernel.func @gpu(%x: !kernel.buffer<f32, n>, %y: !kernel.buffer<f32, 1>) symbols
 
 // CHECK-LABEL: @gpu
 // CHECK: kernel.reduce sum r0 in 0 to n map vector tile 1024 {
+
+// -----
+
+// A pinned nest keeps the lanes that somebody chose, more than there are elements among them.
+
+kernel.func @pinned(%x: !kernel.buffer<f32, 60>, %y: !kernel.buffer<f32, 6>, %z: !kernel.buffer<f32, 6>) target "cpp" {
+  kernel.for i0 in 0 to 6 map vector tile 16 pinned {
+    %s = kernel.reduce sum r0 in 0 to 10 {
+      %v = kernel.load %x[10*i0 + r0]
+      kernel.yield %v
+    }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.for i1 in 0 to 6 pinned {
+    %t = kernel.reduce sum r1 in 0 to 10 map vector tile 16 {
+      %w = kernel.load %x[10*i1 + r1]
+      kernel.yield %w
+    }
+    %u = kernel.reduce max r2 in 0 to 6 map vector tile 4 {
+      %q = kernel.load %x[10*i1 + r2]
+      kernel.yield %q
+    }
+    %a = arith.addf %t, %u : f32
+    kernel.store %a, %z[i1]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @pinned
+// CHECK: kernel.for i0 in 0 to 6 map vector tile 16 pinned {
+// CHECK: kernel.reduce sum r1 in 0 to 10 map vector tile 16 {
+// CHECK: kernel.reduce max r2 in 0 to 6 map vector tile 4 {

@@ -16,10 +16,10 @@
 // HOST-LABEL: host.func @convolutions(
 // HOST: host.call kept
 // HOST-LABEL: host.func @convolutions_weights(
-func.func @convolutions(%x: !aten.tensor<16x64x56x56xbf16, strides = [200704, 1, 3584, 64], device = "cuda:0">, %w: !aten.tensor<64x64x3x3xbf16, device = "cuda:0"> {frozen}, %v: !aten.tensor<64x64x3x3xbf16, device = "cuda:0"> {frozen}) -> !aten.tensor<16x64x56x56xbf16, strides = [200704, 1, 3584, 64], device = "cuda:0"> {
+func.func @convolutions(%x: !aten.tensor<2x64x14x14xbf16, strides = [12544, 1, 896, 64], device = "cuda:0">, %w: !aten.tensor<64x64x3x3xbf16, device = "cuda:0"> {frozen}, %v: !aten.tensor<64x64x3x3xbf16, device = "cuda:0"> {frozen}) -> !aten.tensor<2x64x14x14xbf16, strides = [12544, 1, 896, 64], device = "cuda:0"> {
   %e = aten.exp(%v) : !aten.tensor<64x64x3x3xbf16, device = "cuda:0">
-  %0 = aten.convolution(%x, %w, stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<16x64x56x56xbf16, strides = [200704, 1, 3584, 64], device = "cuda:0">
-  %1 = aten.relu(%0) : !aten.tensor<16x64x56x56xbf16, strides = [200704, 1, 3584, 64], device = "cuda:0">
-  %2 = aten.convolution(%1, %e, stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<16x64x56x56xbf16, strides = [200704, 1, 3584, 64], device = "cuda:0">
-  func.return %2 : !aten.tensor<16x64x56x56xbf16, strides = [200704, 1, 3584, 64], device = "cuda:0">
+  %0 = aten.convolution(%x, %w, stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<2x64x14x14xbf16, strides = [12544, 1, 896, 64], device = "cuda:0">
+  %1 = aten.relu(%0) : !aten.tensor<2x64x14x14xbf16, strides = [12544, 1, 896, 64], device = "cuda:0">
+  %2 = aten.convolution(%1, %e, stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<2x64x14x14xbf16, strides = [12544, 1, 896, 64], device = "cuda:0">
+  func.return %2 : !aten.tensor<2x64x14x14xbf16, strides = [12544, 1, 896, 64], device = "cuda:0">
 }
