@@ -17,6 +17,15 @@ def _last(x: torch.Tensor) -> torch.Tensor:
     return x.contiguous(memory_format=torch.channels_last)
 
 
+def _bordered(x: torch.Tensor) -> torch.Tensor:
+    """Pieces are copied over others of the same tensor, apart and, in the end, overlapping."""
+    x = x.clone()
+    x[:, :, 0] = x[:, :, -1]
+    x[..., -3:] = x[..., 2:5].flip(-1)
+    x[:, 1:, 1] = x[:, :-1, 1].clone()
+    return x
+
+
 CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "nearest by 2": _resize("nearest", 2),
     "nearest by 3": _resize("nearest", 3),
@@ -30,6 +39,8 @@ CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "replication": lambda x: F.pad(x, (9, 2, 0, 3), mode="replicate") + 1,
     "roll": lambda x: torch.roll(x, 5, -1) * 2,
     "circular": lambda x: F.pad(x, (1, 2, 3, 1), mode="circular") + 1,
+    "circular volume": lambda x: F.pad(x, (2, 1, 1, 2, 1, 1), mode="circular") + 1,
+    "rows of a border copied": lambda x: _bordered(x) + 1,
     "constant": lambda x: F.pad(x, (1, 2, 3, 1)) + 1,
     "replication by one": lambda x: F.pad(x, (1, 1, 1, 1), mode="replicate") + 1,
     "repeat": lambda x: x.repeat(1, 1, 2, 2) * 2,
