@@ -60,3 +60,24 @@ def test_equals_eager(case: str) -> None:
     torch._dynamo.reset()
     compiled = torch.compile(CASES[case], backend="inductile", dynamic=False)
     torch.testing.assert_close(compiled(x), CASES[case](x), rtol=2e-6, atol=2e-6, equal_nan=True)
+
+
+def test_rows_of_tables() -> None:
+    """All lanes share an index; one that is outside is an error, wherever it stands."""
+    table, which = torch.randn(7, 33), torch.tensor([6, 0, 3, 3, 5, 1])
+    at_ends = torch.tensor([-1, 2, -7, 0, 6, 4])
+    bags = torch.tensor([0, 2, 2, 5])
+
+    def rows(table: torch.Tensor, i: torch.Tensor, j: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        looked_up = F.embedding(i, table) + table[j]
+        return looked_up, table.index_select(0, i) * 2, F.embedding_bag(i, table, bags, mode="sum"), table[i].sum(1)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(rows, backend="inductile", dynamic=False)
+    torch.testing.assert_close(compiled(table, which, at_ends), rows(table, which, at_ends))
+    for bad in (7, -1):
+        with pytest.raises(IndexError):
+            compiled(table, torch.tensor([6, 0, bad, 3, 5, 1]), at_ends)
+    none = torch.empty(0, 33)
+    with pytest.raises((IndexError, RuntimeError)):
+        torch.compile(lambda x, i: F.embedding(i, x), backend="inductile", dynamic=False)(none, which)
