@@ -94,7 +94,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-privatize,kernel-rematerialize,kernel-spill,kernel-online-softmax,kernel-sink-stores,"
         "kernel-hoist-loads,kernel-choose-steps,kernel-unroll,kernel-assign-registers,kernel-hint-cache,kernel-pair-accesses,"
         "kernel-group-elements,kernel-insert-barriers,kernel-choose-warps,"
-        "kernel-split-lanes,kernel-hoist-rows,kernel-hoist-invariants,"
+        "kernel-split-lanes,kernel-hoist-rows,kernel-hoist-invariants,kernel-unmask-lanes,"
         "kernel-peel-lanes,kernel-peel-rows,kernel-unroll-quotients,kernel-tensorize,"
         "kernel-assign-accumulators,kernel-place-locals",
     ),

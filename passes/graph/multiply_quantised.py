@@ -14,7 +14,7 @@ from ...dialects.machine import targets_of
 from ...dialects.sym import ONE, Expr, Ranges, bounds
 from ...errors import UserError
 from ...machines import CpuTarget
-from ..common.functions import functions, symbol_ranges
+from ..analysis.functions import functions, symbol_ranges
 from ..common.implementations import FLOATS, IMPLEMENTATION, INTEGER_LIBRARIES, LIBRARY, NEST
 from ..counters import counter
 from ..remarks import remark

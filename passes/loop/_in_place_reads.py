@@ -9,8 +9,9 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Operation
 
 from ...dialects.loop import FusionOp, GenerateOp, LoadOp, ReduceOp, ScanOp, ScatterOp
-from ...dialects.sym import AxesAttr, Expr
+from ...dialects.sym import AxesAttr, Expr, Ranges
 from ._accesses import access_of, map_of
+from ._scatter_chains import boxes_apart, continues
 
 Place = str | None
 """The fusion axis that an index runs along; None for an axis of size 1."""
@@ -80,6 +81,13 @@ def reads_only_own_element(load: LoadOp, scatter: ScatterOp, fusion: FusionOp) -
     written = _placed(scatter.map.data, places, dict(scatter.axes.data))
     is_before = load.parent_op() is not None and _member_of(load).is_before_in_block(scatter)
     return is_before and written is not None and scatter.unique is not None and reads_only_at(load, fusion, written)
+
+
+def reads_apart(load: LoadOp, scatter: ScatterOp, fusion: FusionOp, ranges: Ranges) -> bool:
+    """Whether a load of a scatter's destination reads no element that the scatter, or one of the kernel that goes on
+    in its result, writes at any point."""
+    index, axes = map_of(load).data, tuple(_sizes_around(load).items())
+    return all(boxes_apart(index, axes, op.map.data, op.axes.data, ranges) for op in continues(scatter, fusion))
 
 
 def _member_of(op: Operation) -> Operation:

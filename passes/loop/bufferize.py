@@ -10,14 +10,15 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from ...dialects.loop import FusionOp, GenerateOp, LoadOp, ScanOp, ScatterOp, YieldOp, yielded
-from ...dialects.sym import MapAttr, symbol
+from ...dialects.sym import MapAttr, Ranges, symbol
+from ..analysis.functions import symbol_ranges
 from ..analysis.kept import is_kept_value
 from ..analysis.memory import roots, written_value
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import loads_in
-from ._in_place_reads import member_index, reads_only_at, reads_only_own_element
+from ._in_place_reads import member_index, reads_apart, reads_only_at, reads_only_own_element
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Bufferize(LoopPass):
                    the result to; the lowering copies the destinations of the others. A fusion that computes the value
                    of an `aten.copy_` writes it to the input by a scatter in place, which leaves the copy_ nothing to
                    do. Neither happens when something would read the old elements afterwards, at another point of the
-                   same kernel, or when the value is returned: an output would alias the input.
+                   same kernel, or when the value is returned: an output would alias the input. A kernel may copy one
+                   piece of a tensor over another one: what it reads and what it writes lie apart along a dimension.
 
         %u = loop.fusion (a0 in 4) { %g = loop.generate (i0 in 4) on (a0) { ... } : T  loop.yield %g } : T
         %c = aten.copy_(%p, %u) : T
@@ -48,7 +50,7 @@ class Bufferize(LoopPass):
         """Run on every function of the module."""
         ops = list(block.ops)
         if any(_may_reuse(inner) for inner in ops):
-            _Bufferizer(block, ops).run()
+            _Bufferizer(block, ops, symbol_ranges(function)).run()
 
 
 def _may_reuse(op: Operation) -> bool:
@@ -60,9 +62,10 @@ def _may_reuse(op: Operation) -> bool:
 class _Bufferizer:
     """Decides for one function. Positions are those of its ops."""
 
-    def __init__(self, block: Block, ops: list[Operation]) -> None:
+    def __init__(self, block: Block, ops: list[Operation], ranges: Ranges) -> None:
         self.block = block
         self.ops = ops
+        self.ranges = ranges
         #: by memory (its root value), positions of the ops that use it
         self.uses: dict[SSAValue, list[int]] = {}
         self.copies: dict[SSAValue, list[int]] = {}
@@ -122,13 +125,17 @@ class _Bufferizer:
         if sum(1 for member in fusion.members for v in member.operands if v is dest) > 1:
             return "two scatters of the kernel start from it"
         reads = [load for load in loads_in(fusion) if dest in roots(load.source)]
-        if not all(reads_only_own_element(load, scatter, fusion) for load in reads):
+        if not all(self.keeps_old(load, scatter, fusion) for load in reads):
             return "the kernel reads elements of it that other points write"
         if is_kept_value(dest):
             return "it is kept for later calls"
         if isinstance(dest, BlockArgument):
             return self.unwritten(position, dest, result)
         return "it is used later" if self.last_use(dest) > position else None
+
+    def keeps_old(self, load: LoadOp, scatter: ScatterOp, fusion: FusionOp) -> bool:
+        """Whether a load of the destination sees old elements when the scatter writes in place."""
+        return reads_only_own_element(load, scatter, fusion) or reads_apart(load, scatter, fusion, self.ranges)
 
     def last_use(self, root: SSAValue) -> int:
         return max(self.uses.get(root, ()), default=-1)

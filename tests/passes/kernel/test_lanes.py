@@ -17,6 +17,15 @@ def _last(x: torch.Tensor) -> torch.Tensor:
     return x.contiguous(memory_format=torch.channels_last)
 
 
+def _bordered(x: torch.Tensor) -> torch.Tensor:
+    """Pieces are copied over others of the same tensor, apart and, in the end, overlapping."""
+    x = x.clone()
+    x[:, :, 0] = x[:, :, -1]
+    x[..., -3:] = x[..., 2:5].flip(-1)
+    x[:, 1:, 1] = x[:, :-1, 1].clone()
+    return x
+
+
 CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "nearest by 2": _resize("nearest", 2),
     "nearest by 3": _resize("nearest", 3),
@@ -30,6 +39,8 @@ CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "replication": lambda x: F.pad(x, (9, 2, 0, 3), mode="replicate") + 1,
     "roll": lambda x: torch.roll(x, 5, -1) * 2,
     "circular": lambda x: F.pad(x, (1, 2, 3, 1), mode="circular") + 1,
+    "circular volume": lambda x: F.pad(x, (2, 1, 1, 2, 1, 1), mode="circular") + 1,
+    "rows of a border copied": lambda x: _bordered(x) + 1,
     "constant": lambda x: F.pad(x, (1, 2, 3, 1)) + 1,
     "replication by one": lambda x: F.pad(x, (1, 1, 1, 1), mode="replicate") + 1,
     "repeat": lambda x: x.repeat(1, 1, 2, 2) * 2,
@@ -49,3 +60,24 @@ def test_equals_eager(case: str) -> None:
     torch._dynamo.reset()
     compiled = torch.compile(CASES[case], backend="inductile", dynamic=False)
     torch.testing.assert_close(compiled(x), CASES[case](x), rtol=2e-6, atol=2e-6, equal_nan=True)
+
+
+def test_rows_of_tables() -> None:
+    """All lanes share an index; one that is outside is an error, wherever it stands."""
+    table, which = torch.randn(7, 33), torch.tensor([6, 0, 3, 3, 5, 1])
+    at_ends = torch.tensor([-1, 2, -7, 0, 6, 4])
+    bags = torch.tensor([0, 2, 2, 5])
+
+    def rows(table: torch.Tensor, i: torch.Tensor, j: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        looked_up = F.embedding(i, table) + table[j]
+        return looked_up, table.index_select(0, i) * 2, F.embedding_bag(i, table, bags, mode="sum"), table[i].sum(1)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(rows, backend="inductile", dynamic=False)
+    torch.testing.assert_close(compiled(table, which, at_ends), rows(table, which, at_ends))
+    for bad in (7, -1):
+        with pytest.raises(IndexError):
+            compiled(table, torch.tensor([6, 0, bad, 3, 5, 1]), at_ends)
+    none = torch.empty(0, 33)
+    with pytest.raises((IndexError, RuntimeError)):
+        torch.compile(lambda x, i: F.embedding(i, x), backend="inductile", dynamic=False)(none, which)
