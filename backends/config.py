@@ -123,7 +123,7 @@ class Config:
     debug_counter: str = _option("", "switch single rewrites off: NAME-skip=N,NAME-count=N")
     cache: bool = _option(True, "keep compiled kernels on disk, under INDUCTILE_CACHE_DIR")
     cache_graphs: bool = _option(
-        False, "keep whole compiled graphs there too, for later processes; INDUCTILE_GRAPH_CACHE=0 switches it off"
+        True, "keep whole compiled graphs there too, for later processes; INDUCTILE_GRAPH_CACHE=0 switches it off"
     )
     compile_threads: int = _option(0, "compiler processes at once; 0: one a core")
     watch: str = _option(

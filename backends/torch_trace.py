@@ -15,7 +15,7 @@ from typing import Any
 from torch._dynamo import utils
 from torch._logging._internal import trace_structured
 
-from .compiled import GraphReport
+from .graph_report import GraphReport
 
 NAME = "inductile"
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
 
+from . import twice
 from .filecheck_runner.plugin import pytest_addoption as pytest_addoption
 from .filecheck_runner.plugin import pytest_collect_file as pytest_collect_file
 from .rotation import rotated
@@ -43,6 +44,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
     items[:] = kept
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    twice.draw(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Some tests run twice, the second time with graphs from the cache."""
+    if twice.DRAWN not in item.stash or not isinstance(item, pytest.Function):
+        return None
+    twice.run_protocol(item, nextitem)
+    return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    with twice.run_call(item):
+        return (yield)
 
 
 def pytest_collection_finish() -> None:

@@ -47,13 +47,15 @@ def through_cache(
     graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, compile_afresh: CompileAfresh
 ) -> Compiled:
     """The compiled function of a Dynamo graph, from the cache or by `compile_afresh`, which takes the session too."""
-    reason = why_not(config)
+    reason = why_not(config) or not_on_cpu(inputs)
     if reason and not private.is_forced():
         if reason != OFF:
             _bypassed(reason)
         return compile_afresh(graph, inputs, config, None)
-    session = GraphSession(config, "" if reason else config.key())
-    loaded = None if reason else session.look_up(graph, inputs)
+    # what torch keeps itself, with the programs inside, is none of our entries
+    looks_up = not (reason or private.is_bundled())
+    session = GraphSession(config, config.key() if looks_up else "")
+    loaded = session.look_up(graph, inputs) if looks_up else None
     return compile_afresh(graph, inputs, config, session) if loaded is None else loaded
 
 
@@ -84,6 +86,12 @@ def why_not(config: Config) -> str:
     return private.without_shape_guards()
 
 
+def not_on_cpu(inputs: Sequence[Any]) -> str:
+    """Why no graph with these inputs is cached, or nothing: entries hold machine code for a CPU alone."""
+    others = {each.device.type for each in inputs if isinstance(each, torch.Tensor)} - {"cpu", "meta"}
+    return f"inputs are on {', '.join(sorted(others))}" if others else ""
+
+
 def _is_function(value: Any) -> bool:
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     return callable(value) or any(map(callable, parts))
@@ -102,6 +110,7 @@ def _remarks() -> Any:
 
 def _bypassed(reason: str) -> None:
     counters["inductile"]["graphs that the cache does not take"] += 1
+    counters["inductile"][f"not cached: {reason}"] += 1
     log.info("not cached: %s", reason)
     if (remarks := _remarks()) is not None:
         remarks.remark("analysis", PASS, None, f"the graph is not cached: {reason}")
@@ -126,6 +135,8 @@ class GraphSession:
         self._refused = ""
         self._live: dict[str, Any] = {}
         self._symbols: list[torch.SymInt] = []
+        self._fakes: list[Any] = []
+        """The inputs of the look-up: torch makes them once for as long as they live, and the compile needs them too."""
 
     def look_up(self, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Compiled | None:
         """The function from the cache, None where it is not there; then the key is known."""
@@ -139,6 +150,7 @@ class GraphSession:
             loaded = private.aot_look_up(graph, inputs, self)
             for name in ("total", "ok"):  # what Dynamo's way into AOTAutograd counts
                 counters["aot_autograd"][name] += 1
+            self._fakes = []
             return loaded
         except _Missed:
             return None
@@ -159,11 +171,11 @@ class GraphSession:
             if loaded is None:
                 raise _Missed
             return loaded, aot_config
-        self._symbols = private.backed_symbols(args)
+        self._symbols, self._fakes = private.backed_symbols(args), []
         return None, aot_config if self._key is None else private.with_cache_info(aot_config, self._key, self)
 
     def _load(self, module: Any, args: list[Any], aot_config: Any) -> Compiled | None:
-        started = time.perf_counter()
+        started, self._fakes = time.perf_counter(), list(args)
         try:
             self._key = self._key_of(module, args, aot_config)
         except NotCacheableError as error:
@@ -203,14 +215,16 @@ class GraphSession:
                     yield path, content
 
     def _key_of(self, module: torch.fx.GraphModule, args: Sequence[Any], aot_config: Any) -> str:
+        return private.PREFIX + digest("\n".join(self._lines_of(module, args, aot_config)).encode())
+
+    def _lines_of(self, module: torch.fx.GraphModule, args: Sequence[Any], aot_config: Any) -> list[str]:
         devices = {str(each.device) for each in args if isinstance(each, torch.Tensor)}
         self._process = list(process_text())
-        lines = [
+        return [
             *identity_lines(devices),
             self._options,
             *key_lines(module, args, aot_config, private.current_shape_env()),
         ]
-        return private.PREFIX + digest("\n".join(lines).encode())
 
     def _revived(
         self, entry: Any, content: bytes, args: list[Any], symbols: Sequence[torch.SymInt], aot_config: Any
@@ -244,6 +258,9 @@ class GraphSession:
             self._live[number] = compiled
             compiled._fx_graph_cache_key = number
             compiled._fx_graph_cache_debug_lines = []
+        elif not self._refused:  # AOTAutograd will not ask to save it
+            self.refuse("torch runs a part of it in eager")
+            _bypassed(self._refused)
 
     def refuse(self, reason: str) -> None:
         """Keep nothing of this graph."""

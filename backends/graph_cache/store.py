@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +20,14 @@ from ...errors import UserError
 from ..c_like.cache import cache_dir, digest, is_refusal, warn_of_refusal, write_atomically
 
 FOLDER = "graphs"
+LIMIT = "INDUCTILE_GRAPH_CACHE_BYTES"
+"""The variable that says how much entries may take together."""
 _MAGIC = b"inductile graph 1\n"
+_DAY = 24 * 60 * 60.0
+_OLDEST = 30 * _DAY
+"""An entry that nobody has read for so long is removed; that of other code or another torch is never read again."""
+_MOST_BYTES = 1 << 30
+_CLEANED = ".cleaned"
 
 
 class Store:
@@ -45,18 +54,54 @@ class Store:
 
     def write(self, key: str, content: bytes) -> None:
         """Keep a content under a key. A disk that takes no more is told once."""
-        place = self.folder / key
         try:
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_atomically(place / digest(content), _MAGIC + content)
+            try:
+                self._write(key, content)
+            except FileNotFoundError:  # another process has just removed the folder, which was empty
+                self._write(key, content)
+            clean_daily(self.folder)
         except OSError as error:
             if not is_refusal(error) and not isinstance(error, FileExistsError | NotADirectoryError):
                 raise
             warn_of_refusal(self.folder, str(error.strerror))
 
+    def _write(self, key: str, content: bytes) -> None:
+        place = self.folder / key
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomically(place / digest(content), _MAGIC + content)
+
     def drop(self, key: str) -> None:
         """Remove all entries of a key."""
         shutil.rmtree(self.folder / key, ignore_errors=True)
+
+
+@cache
+def clean_daily(folder: Path) -> None:
+    """Remove what nobody reads any more, once a process and once a day."""
+    mark = folder / _CLEANED
+    with suppress(OSError):
+        if time.time() - mark.stat().st_mtime < _DAY:
+            return
+    with suppress(OSError):
+        mark.touch(mode=0o600)
+        given = os.environ.get(LIMIT, "")
+        clean(folder, int(given) if given.isdecimal() else _MOST_BYTES, time.time() - _OLDEST)
+
+
+def clean(folder: Path, most_bytes: int, oldest: float) -> None:
+    """Remove entries that were last read before a time, and the oldest of those that take too much together."""
+    found: list[tuple[float, int, Path]] = []
+    for path in folder.glob("*/*"):
+        with suppress(OSError):
+            status = path.lstat()
+            found.append((status.st_mtime, status.st_size, path))
+    total = 0
+    for last, size, path in sorted(found, reverse=True):
+        total += size
+        if last < oldest or total > most_bytes:
+            with suppress(OSError):  # another process was quicker
+                path.unlink()
+                path.parent.rmdir()  # where it was the last one; else this fails
 
 
 def own_store() -> Store | None:
@@ -107,6 +152,9 @@ def read_bytes(path: Path) -> bytes | None:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode) or not _is_own(path, status):
             return None
+        if time.time() - status.st_mtime > _DAY:
+            with suppress(OSError):  # the folder may be one that is only read
+                os.utime(handle)
         return file.read()
 
 

@@ -18,6 +18,7 @@ from ..c_like.cache import cache_dir, keep_library, write_entry
 from ..c_like.loaded import address_in, find_kernel
 from ..graph_report import GraphReport, keep_report
 from ..runnable import Outputs, RunnableGraph
+from ..torch_trace import count
 from .frozen import FrozenKernel, FrozenProgram, make_program
 from .identity import code_version, processor_digest
 
@@ -98,6 +99,7 @@ class StoredGraph(RunnableGraph):
         report = data.report
         report.sources = program.sources
         report.seconds = {"load": time.perf_counter() - started}
+        count(report)
         super().__init__(program, data.constants, data.arrangements, data.outputs, report, data.region, data.nvtx)
         keep_report(report)
 

@@ -178,6 +178,7 @@ def test_torch_splits_the_graph(reports: list[Any]) -> None:
     assert reports
 
 
+@pytest.mark.once("counts compiles")
 def test_each_compile_reports(reports: list[Any]) -> None:
     """What a compile takes from the cache is described as well."""
     check()
@@ -233,6 +234,7 @@ def test_compiled_autograd(kind: type[Block], reports: list[Any]) -> None:
     assert reports
 
 
+@pytest.mark.once("looks at the IR of a compile")
 def test_every_convolution_has_its_channels_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Images are neither read nor written in another layout, in forward and in backward."""
     convolutions: list[AtenOp] = []
