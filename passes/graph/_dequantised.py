@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.sym import Expr
 from ..analysis.memory import UNSAFE_VIEWS
-from ._recompute import element_bytes
+from ..analysis.nests import element_bytes
 
 #: arithmetic of one instruction or two that scales, shifts and unpacks
 _ARITHMETIC = frozenset({
