@@ -20,7 +20,7 @@ from ..counters import counter
 from ..remarks import remark
 from ._binding_times import size_text
 from ._dequantised import dequantised
-from ._recompute import element_bytes
+from ..analysis.nests import element_bytes
 from ._replacement import type_of
 from .match_patterns import apply_patterns
 from .patterns.quantised import quantised_patterns
