@@ -15,12 +15,12 @@ from ...dialects.sym import ONE, Expr, Ranges, bounds
 from ...errors import UserError
 from ...machines import CpuTarget
 from ..analysis.functions import functions, symbol_ranges
+from ..analysis.nests import element_bytes
 from ..common.implementations import FLOATS, IMPLEMENTATION, INTEGER_LIBRARIES, LIBRARY, NEST
 from ..counters import counter
 from ..remarks import remark
 from ._binding_times import size_text
 from ._dequantised import dequantised
-from ..analysis.nests import element_bytes
 from ._replacement import type_of
 from .match_patterns import apply_patterns
 from .patterns.quantised import quantised_patterns

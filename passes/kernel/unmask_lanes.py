@@ -16,12 +16,12 @@ from xdsl.passes import ModulePass
 from ...dialects import kernel
 from ...dialects.access import dynamic_name
 from ...dialects.sym import ZERO, Expr, Ranges, bounds, prove_le, prove_lt, symbol
+from ..analysis.effects import written_buffers
+from ..analysis.launch_facts import ranges_of
+from ..analysis.loops import Loop, flat_vector_loops, loops_around, loops_in
 from ..counters import counter
 from ..remarks import remark
-from .axes import Loop, flat_vector_loops, loops_around, loops_in
-from .effects import written_buffers
 from .lane_indices import expr_of
-from .launch_facts import ranges_of
 from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
 
