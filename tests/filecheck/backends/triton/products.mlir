@@ -93,5 +93,5 @@ kernel.func @bytes(%x: !kernel.buffer<i8, 4096>, %w: !kernel.buffer<i8, 4096>, %
   kernel.yield
 }
 // CHECK-LABEL: def bytes_(
-// CHECK: s_acc = tl.zeros([BLOCK_I0, BLOCK_I0], tl.int32)
-// CHECK: s_acc = tl.dot(x_value, w_value, s_acc, out_dtype=tl.int32)
+
+// CHECK: s = tl.dot(x_value, w_value, out_dtype=tl.int32)
