@@ -25,7 +25,7 @@ from ..torch_settings import torch_settings
 from .archive import WEIGHTS, write_archive
 from .needs import needs_of_this
 from .plain import encode, encode_program
-from .sizes import Size, size_of, symbols_in
+from .sizes import Size, renamed, size_of, symbols_in, text_of
 from .weights import flatten
 
 _ATEN: Any = torch.ops.aten
@@ -57,7 +57,7 @@ def package(
         if getattr(config, name):
             raise UserError(f"a package cannot have {name}", f"leave the option {name} out")
     with torch.no_grad():
-        lowered = program.run_decompositions(_decompositions(config))
+        lowered = _lowered(program, config)
         graph, written = _with_writes(lowered)
         examples = [node.meta["val"] for node in graph.graph.find_nodes(op="placeholder")]
         compiled = compile_graph(graph, examples, config, "inference")
@@ -69,6 +69,30 @@ def package(
     except OSError as error:
         raise UserError(f"the package {target} cannot be written: {error.strerror}", "name another place") from error
     return target
+
+
+def _lowered(program: ExportedProgram, config: Config) -> ExportedProgram:
+    """The program in ATen's terms. UserError for tensors in one memory of which one is written, which torch refuses."""
+    try:
+        return program.run_decompositions(_decompositions(config))
+    except AssertionError as error:
+        shared = [names for names in _in_one_memory(program.state_dict) if len(names) > 1]
+        if not shared:
+            raise
+        names = "; ".join(" and ".join(each) for each in shared)
+        raise UserError(
+            f"tensors of the model share memory, of which it writes to one, and torch does not follow that: {names}",
+            "register a clone of the one that is written",
+        ) from error
+
+
+def _in_one_memory(tensors: Mapping[str, torch.Tensor]) -> list[list[str]]:
+    """Names of tensors, those together that lie in one memory."""
+    found: dict[int, list[str]] = {}
+    for name, tensor in tensors.items():
+        if isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided:
+            found.setdefault(tensor.untyped_storage()._cdata, []).append(name)
+    return list(found.values())
 
 
 def _decompositions(config: Config) -> dict[Any, Any]:
@@ -249,10 +273,13 @@ def _conditions(
     """Bounds of the symbols of inputs, and relations between them. UserError for a symbol that no size is."""
     sizes = [size for each in inputs for size in (*each.get("shape", ()), *([each["size"]] if "size" in each else []))]
     bound = {size for size in sizes if isinstance(size, str)}
-    if derived := sorted(set().union(*map(symbols_in, sizes)) - bound):
+    if derived := set().union(*map(symbols_in, sizes)) - bound:
+        names = _names_of_users(nodes)
+        place, size = next(each for each in _places(inputs) if symbols_in(each[1]) & derived)
+        of = ", ".join(sorted(names.get(symbol, symbol) for symbol in symbols_in(size) & derived))
         raise UserError(
-            f"no size of an input is {', '.join(derived)}, which others are made from",
-            "export with other dynamic shapes",
+            f"{place} is {text_of(renamed(size, names))}, and no size of an input is {of}, which no call says then",
+            "give that dimension a torch.export.Dim of its own, not one that is made from another",
         )
     limits: dict[str, Any] = {}
     for symbol, limit in program.range_constraints.items():
@@ -264,14 +291,35 @@ def _conditions(
     return limits, list(_relations(nodes, bound))
 
 
+def _places(inputs: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Size]]:
+    """What users call the sizes of inputs, and the sizes."""
+    for each in inputs:
+        for number, size in enumerate(each.get("shape", ())):
+            yield f"dimension {number} of the input {each['name']}", size
+        if "size" in each:
+            yield f"the input {each['name']}", each["size"]
+
+
+def _names_of_users(nodes: Iterable[Node]) -> dict[str, str]:
+    """The names that users gave to dimensions, by the symbols; where torch has kept them."""
+    names: dict[str, str] = {}
+    for environment in _environments(nodes):
+        for symbol, sources in getattr(environment, "var_to_sources", {}).items():
+            given = [source.source_name for source in sources if hasattr(source, "source_name")]
+            names |= {str(symbol): each for each in given[:1]}
+    return names
+
+
+def _environments(nodes: Iterable[Node]) -> list[Any]:
+    """What knows the symbols of the sizes of nodes."""
+    modes = [getattr(node.meta["val"], "fake_mode", None) for node in nodes]
+    found = [mode.shape_env for mode in modes if mode is not None and mode.shape_env is not None]
+    return list({id(environment): environment for environment in found}.values())
+
+
 def _relations(nodes: list[Node], bound: set[str]) -> Iterator[Size]:
     """What tracing and compiling have relied on; relations of other symbols are asserts of the program."""
-    environments = {
-        id(mode.shape_env): mode.shape_env
-        for node in nodes
-        if (mode := getattr(node.meta["val"], "fake_mode", None)) is not None and mode.shape_env is not None
-    }
-    for environment in environments.values():
+    for environment in _environments(nodes):
         for guard in environment.guards:
             relation = environment.simplify(guard.expr)
             if relation.free_symbols and {str(symbol) for symbol in relation.free_symbols} <= bound:

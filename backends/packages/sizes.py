@@ -58,6 +58,13 @@ def symbols_in(size: Size) -> set[str]:
     return set() if isinstance(size, int) else set().union(*map(symbols_in, size[1:]))
 
 
+def renamed(size: Size, names: Mapping[str, str]) -> Size:
+    """An expression of other symbols; those without a name stay."""
+    if isinstance(size, str):
+        return names.get(size, size)
+    return size if isinstance(size, int) else [size[0], *[renamed(each, names) for each in size[1:]]]
+
+
 def text_of(size: Size) -> str:
     """An expression as people write it."""
     if not isinstance(size, list):

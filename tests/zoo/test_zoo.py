@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import json
 import random
 import sys
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))  # the scripts there import one another
 zoo_measure: Any = importlib.import_module("zoo_measure")
 zoo_models: Any = importlib.import_module("zoo_models")
+zoo: Any = importlib.import_module("zoo")
 
 #: families whose models compile in a few seconds
 QUICK = ("transformers, encoder", "transformers, decoder", "torch, ")
@@ -141,3 +144,32 @@ def test_packages_that_lack_are_said() -> None:
     """A row whose package is not installed is a result, not an error."""
     row = zoo_models.Row("absent", "nobody's", "no_such_package", lambda: pytest.fail("it was built"))
     assert zoo_measure.measure(row, "inference", "cpu", 1)["status"] == "missing"
+
+
+def test_only_is_names_and_patterns() -> None:
+    def names(*only: str) -> set[str]:
+        args = Namespace(only=only, shard="0/1", device="cpu", modes=["inference"], again=[])
+        return {name for name, _ in zoo.chosen(args, {})}
+
+    def of(family: str) -> set[str]:
+        return {name for name, row in zoo_models.MODELS.items() if row.family.startswith(family)}
+
+    assert names("bert") == {"bert"}
+    assert names("torch, graph", "gpt2") == of("torch, graph") | {"gpt2"}
+    assert names("transformers, *") == of("transformers, ") > names("transformers, encoder")
+    with pytest.raises(SystemExit, match="no model or family transformers; families: "):
+        names("bert", "transformers")
+
+
+def test_a_row_is_written_when_it_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Also of a model that is stopped between two modes."""
+    out, seen = tmp_path / "zoo.jsonl", list[str]()
+    row = {"model": "m", "mode": "inference", "status": "pass"}
+
+    def stopped(model: str, modes: Any, args: Any, cache: str, keep: Any) -> None:
+        keep(row)
+        seen.append(out.read_text())
+
+    monkeypatch.setattr(zoo, "measure_model", stopped)
+    zoo.run_all([("m", ("inference", "training"))], Namespace(jobs=1, deadline=0), out)
+    assert [json.loads(text) for text in seen] == [row]
