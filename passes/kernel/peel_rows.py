@@ -27,7 +27,7 @@ from .split_lanes import take_condition
 from .transforms import set_range
 
 #: most ops of a body that is there three times afterwards
-MOST_OPS = 700
+MOST_OPS = 1000
 #: fewest rows between the ends
 LEAST_ROWS = 2
 #: no axis has this name
