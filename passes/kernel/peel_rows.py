@@ -23,7 +23,7 @@ from .scheduled import tiled_for_cpu
 from .simplify_block import remove_dead
 
 #: most ops of a body that is there three times afterwards
-MOST_OPS = 700
+MOST_OPS = 1000
 #: fewest rows between the ends
 LEAST_ROWS = 2
 #: no axis has this name

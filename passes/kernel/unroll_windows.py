@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 from math import prod
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, FloatAttr
+from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
-from ...dialects.sym import ZERO, as_expr
+from ...dialects.sym import ZERO
 from ..analysis.effects import written_buffers
-from ..analysis.loops import Loop, loops_in
+from ..analysis.loops import loops_in
 from ..analysis.nests import Nest, is_unit
 from ..counters import counter
 from ..remarks import remark
@@ -23,6 +22,7 @@ from .pinned import is_pinned
 from .scheduled import untiled_for_cpu
 from .simplify_block import BlockSimplifier, remove_dead
 from .transforms import copy_body, reduction_chain
+from .window_places import EXTREMES, Inserter, find_extreme, has_rising_places, window_points
 
 #: most elements of a window, and most ops that it becomes
 MOST_ELEMENTS, MOST_OPS = 64, 800
@@ -38,6 +38,7 @@ class UnrollWindows(KernelPass, kernels=untiled_for_cpu):
                    float over at most `MOST_ELEMENTS` points whose number is known, inside of a `kernel.for` along which
                    what it loads lies side by side or stays in place, is straight-line code. `kernel-tile` gives that
                    loop's axis to the lanes, and what is the same in all of them, as weights are, is loaded in front.
+                   So is an `argmax` or `argmin` whose places rise by constants; its lanes carry 32-bit distances.
 
         kernel.for i0 in 0 to 64 {
           %s = kernel.reduce sum i1 in 0 to 2 {
@@ -88,10 +89,12 @@ def is_window(chain: Sequence[kernel.ReduceOp], loop: kernel.ForOp) -> bool:
     if len(known) < len(trips) or any(op.lo.data.as_int() is None for op in chain):
         return False
     combiners = [c.data for c in outer.combiners]
-    if len(combiners) != 1 or combiners[0] not in _COMBINED or not isinstance(outer.results[0].type, AnyFloat):
+    if len(combiners) != 1 or combiners[0] not in (*_COMBINED, *EXTREMES):
         return False
     copies, ops = prod(known), list(body.ops)
     if not 0 < copies <= MOST_ELEMENTS or copies * len(ops) > MOST_OPS or any(map(_prevents, ops)):
+        return False
+    if not isinstance(outer.results[0].type, AnyFloat) or (combiners[0] in EXTREMES and not has_rising_places(chain)):
         return False
     return _is_beside(Nest.of(outer), loop, [op.axis.data for op in chain])
 
@@ -135,26 +138,17 @@ def unroll(chain: Sequence[kernel.ReduceOp]) -> None:
     outer, body = chain[0], chain[-1].body.block
     parent = outer.parent
     assert parent is not None
-    type_ = outer.results[0].type
-    assert isinstance(type_, AnyFloat)
-    identity, combine = _COMBINED[outer.combiners.data[0].data]
-    zero = arith.ConstantOp(FloatAttr(identity, type_))
-    zero.location = outer.location
-    parent.insert_op_before(zero, outer)
-    total: SSAValue = zero.result
-    for point in product(*(_values(op) for op in chain)):
-        values = {op.axis.data: as_expr(value) for op, value in zip(chain, point, strict=True)}
-        (value,) = copy_body(body, values, parent, outer)
-        added = combine(total, value)
-        added.location = outer.location
-        parent.insert_op_before(added, outer)
-        total = added.results[0]
-    total.name_hint = outer.results[0].name_hint
-    outer.results[0].replace_all_uses_with(total)
+    elements = (copy_body(body, values, parent, outer) for values in window_points(chain))
+    monoid, insert = outer.combiners.data[0].data, Inserter(outer)
+    if monoid in EXTREMES:
+        totals = find_extreme(monoid, list(elements), insert)
+    else:
+        identity, combine = _COMBINED[monoid]
+        total: SSAValue = insert.number(identity, outer.results[0].type)
+        for (value,) in elements:
+            total = insert(combine(total, value))
+        totals = (total,)
+    for old, new in zip(outer.results, totals, strict=True):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
     parent.erase_op(outer)
-
-
-def _values(op: Loop) -> range:
-    lo, hi = op.lo.data.as_int(), op.hi.data.as_int()
-    assert lo is not None and hi is not None
-    return range(lo, hi)

@@ -81,3 +81,25 @@ def test_rows_of_tables() -> None:
     none = torch.empty(0, 33)
     with pytest.raises((IndexError, RuntimeError)):
         torch.compile(lambda x, i: F.embedding(i, x), backend="inductile", dynamic=False)(none, which)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("last", [False, True])
+def test_places_of_maxima(dtype: torch.dtype, last: bool) -> None:
+    """Ties, infinities, single NaN, and windows that begin outside: places are eager's."""
+    x = torch.randint(-2, 3, (1, 2, 9, 21), generator=torch.Generator().manual_seed(0)).to(dtype)
+    x[0, 0, :3, :5] = float("-inf")
+    x[0, 1, :, -4:] = float("-inf")
+    x[0, 0, 7, 9] = float("nan")
+    x = _last(x) if last else x
+
+    def places(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        padded = F.max_pool2d(x, 3, 2, 1, return_indices=True)
+        dilated = F.max_pool2d(x, (2, 3), 1, (0, 1), dilation=2, return_indices=True)
+        whole = F.max_pool2d(x, 2, ceil_mode=True, return_indices=True)
+        return *padded, *dilated, *whole, *F.max_pool1d(x[0].flatten(1), 5, 2, 2, return_indices=True)
+
+    torch._dynamo.reset()
+    got, want = torch.compile(places, backend="inductile", dynamic=False)(x), places(x)
+    for ours, eager in zip(got, want, strict=True):
+        torch.testing.assert_close(ours, eager, rtol=0, atol=0, equal_nan=True)
