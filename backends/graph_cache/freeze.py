@@ -24,7 +24,7 @@ from ..host import runtime
 from ..host.arena import Arena
 from ..host.copies import OnCopies
 from ..host.executable import HostProgram
-from .frozen import FrozenKernel, FrozenProgram, Recipe
+from .frozen import FrozenKernel, FrozenProgram, Recipe, code_bytes
 from .identity import code_version, processor_digest
 from .key import NotCacheableError
 from .thaw import FrozenGraph
@@ -104,7 +104,7 @@ def _program(program: HostProgram, entries: Mapping[int, str]) -> FrozenProgram:
         else:
             recipes[name] = _recipe(value, entries)
     parts = {name: _program(part, entries) for name, part in program.parts.items()}
-    return FrozenProgram(program.source, program.watched, recipes, parts, program.called)
+    return FrozenProgram(program.source, program.watched, recipes, parts, program.called, code_bytes(program.code))
 
 
 def _recipe(value: Any, entries: Mapping[int, str]) -> Recipe:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import marshal
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import MAGIC_NUMBER
+from types import CodeType
 from typing import Any
 
 import torch
@@ -32,13 +35,26 @@ class FrozenKernel:
 
 @dataclass(frozen=True)
 class FrozenProgram:
-    """A host program: its texts, and recipes for what they name."""
+    """A host program: its texts, and recipes for what they name.
+
+    code: what Python has made of the text, as `code_bytes`; empty where only the text travels
+    """
 
     source: str
     watched: str
     recipes: dict[str, Recipe]
     parts: dict[str, FrozenProgram]
     called: dict[str, str]
+    code: bytes = b""
+
+
+def code_bytes(code: CodeType) -> bytes:
+    """Code as data, for this version of Python: to compile the text of a deep model takes as long as all else here."""
+    return MAGIC_NUMBER + marshal.dumps(code)
+
+
+def _code(data: bytes) -> CodeType | None:
+    return marshal.loads(data[len(MAGIC_NUMBER) :]) if data.startswith(MAGIC_NUMBER) else None
 
 
 def make_program(data: FrozenProgram, kernels: Mapping[str, int]) -> HostProgram:
@@ -48,7 +64,7 @@ def make_program(data: FrozenProgram, kernels: Mapping[str, int]) -> HostProgram
         if isinstance(value, _AddressOf):
             namespace[name] = ctypes.addressof(namespace[value.table][0])
     parts = {name: make_program(part, kernels) for name, part in data.parts.items()}
-    return HostProgram(data.source, namespace, {}, (), parts, data.called, data.watched)
+    return HostProgram(data.source, namespace, {}, (), parts, data.called, data.watched, code=_code(data.code))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import itertools
 import linecache
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from .regions import Region
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     from .launchers import Launcher
 
 _NUMBERS = itertools.count()
+
+
+def _in_file(code: CodeType, filename: str) -> CodeType:
+    """The same code under another name of a file."""
+    inner = tuple(_in_file(each, filename) if isinstance(each, CodeType) else each for each in code.co_consts)
+    return code.replace(co_filename=filename, co_consts=inner)
 
 
 class HostProgram:
@@ -29,6 +36,7 @@ class HostProgram:
     called:  the names in the text of the parts
     watched: the text with a region of a profile around each launch
     launchers: what compiled the kernels, by code generator
+    code:    what Python makes of the text; made here where it is not given, under whatever name of a file
     """
 
     def __init__(
@@ -42,6 +50,7 @@ class HostProgram:
         watched: str = "",
         kept: Mapping[str, KeptResults] | None = None,
         launchers: Mapping[str, Launcher] | None = None,
+        code: CodeType | None = None,
     ) -> None:
         self.source = source
         self.watched = watched
@@ -60,7 +69,8 @@ class HostProgram:
         # tracebacks and debuggers show the generated lines
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         # all names and words of the text are our own; see HostEmitter
-        exec(compile(source, filename, "exec"), namespace)
+        self.code = compile(source, filename, "exec") if code is None else _in_file(code, filename)
+        exec(self.code, namespace)
         self.run: Callable[[list[Any]], list[Any]] = namespace["run"]
 
     def __call__(self, args: list[Any]) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import linecache
 import os
 import pickle
 import subprocess
@@ -22,9 +23,10 @@ from torch.compiler import config as compiler_config
 from inductile.backends import compile_graph
 from inductile.backends.c_like.cache import warn_of_refusal
 from inductile.backends.config import Config
-from inductile.backends.graph_cache import front, store
+from inductile.backends.graph_cache import front, frozen, store, thaw
 from inductile.backends.graph_cache.store import Store
 from inductile.backends.graph_report import REPORTS
+from inductile.backends.host.executable import HostProgram
 from inductile.passes.remarks import collecting
 
 from .harness import run
@@ -127,6 +129,18 @@ def test_what_a_hit_counts_is_what_a_miss_counts(folder: Path) -> None:
         assert run(double, X.clone().requires_grad_()) == expected
         found.append({name: times for name, times in counters["inductile"].items() if "cache" not in name})
     assert found[0] == found[1] and found[0]["kernels"]
+
+
+def test_lines_of_a_loaded_program_are_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its code comes from the entry, and names the file of this process."""
+    programs: list[HostProgram] = []
+    make = frozen.make_program
+    monkeypatch.setattr(thaw, "make_program", lambda *rest: programs.append(make(*rest)) or programs[-1])
+    assert (run(double, X), run(double, X)) == ("miss", "hit")
+    (program,) = programs
+    code = program.run.__code__
+    assert code.co_filename == program.code.co_filename
+    assert linecache.getlines(code.co_filename)[code.co_firstlineno - 1].startswith("def run(")
 
 
 def test_what_torch_runs_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
