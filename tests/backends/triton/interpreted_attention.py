@@ -16,7 +16,7 @@ from inductile.lowering.pipeline import pipeline_string
 from ...scripts import load_benchmark
 from .products import Tensor, for_cpu
 
-VARIANTS = load_benchmark("attention_variants")
+VARIANTS: Any = load_benchmark("attention_variants")
 VARIANTS.WINDOW, VARIANTS.PREFIX = 18, 20
 HIDDEN = -float("inf")
 #: what recognises attention would call the library; small tiles leave something over
