@@ -286,13 +286,14 @@ def main() -> None:
     parser.add_argument("--lock", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
-        return work(*args.worker, args.who, args.lock)
+        name, size = args.worker
+        return work(name, size, args.who, args.lock)
     results = Results(args.out)
     whos = [*args.who, *("x".join(map(str, tile)) for tile in TILES if args.tune)]
     if not args.table:
         with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(args.jobs) as pool:
             jobs = [(name, size) for size in args.sizes for name in args.variants]
-            for _ in pool.map(lambda job: in_process(*job, whos, results, args.timeout, cache), jobs):
+            for _ in pool.map(lambda job: in_process(job[0], job[1], whos, results, args.timeout, cache), jobs):
                 pass
     print(table(results.rows))
 

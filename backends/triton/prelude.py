@@ -104,12 +104,13 @@ def softmax_weight(x, highest):
 
 @triton.jit
 def softmax_scale(highest):
-    """(f, c) with exp(x - highest) == 2 ** (f*x + c) for all x <= highest, also where products would overflow.
+    """(f, c) with exp(x - highest) == 2 ** (f*x + c) for all x <= highest, if f*x + c is rounded once.
 
-    From 1e37 on, numbers lie so far apart that a weight is 1 or 0 whatever the factor. -inf weighs 0 beside anything,
-    and beside nothing but -inf.
+    c is rounded: all weights of a row, and what rescales them, are wrong by one factor, below 2 ** 93. From 2 ** 31 on
+    numbers lie 256 apart, so that a weight is 1 or 0, as it is with f = 0.5, where c is exact and nothing overflows.
+    What is -inf weighs 0 beside anything, and beside nothing but -inf.
     """
-    factor = tl.where(tl.abs(highest) > 1e37, 1e-20, 1.4426950408889634)
+    factor = tl.where(tl.abs(highest) >= 2147483648.0, 0.5, 1.4426950408889634)
     return factor, tl.where(highest == float("-inf"), 0.0, -highest) * factor
 
 

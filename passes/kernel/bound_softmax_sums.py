@@ -75,7 +75,8 @@ class _Tile:
 
     def widest(self, bound: Expr, is_upper: bool) -> Expr | None:
         """A bound that holds for all rows of the tile, and is the same for all of them."""
-        factor = bound.coefficient(self.axis).as_int()
+        found = bound.coefficient(self.axis)
+        factor = None if found is None else found.as_int()
         if factor is None:
             return None
         rest = bound - symbol(self.axis) * factor

@@ -90,8 +90,10 @@ class Places:
             return Stretch()
         difference = left - right
         factor = difference.coefficient(self.axis)
+        if factor is None or factor not in (ONE, -ONE):
+            return Stretch()
         rest = difference - factor * symbol(self.axis)
-        if factor not in (ONE, -ONE) or self.axis in rest.free_symbols:
+        if self.axis in rest.free_symbols:
             return Stretch()
         predicate = predicate if holds else _OPPOSITE[predicate]
         if factor is ONE:  # axis + rest ~ 0
