@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     Signedness,
 )
-from xdsl.ir import Attribute, Data, TypeAttribute
+from xdsl.ir import Attribute, Data, SSAValue, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -284,3 +284,9 @@ def _parse_shape(parser: AttrParser) -> tuple[tuple[Expr, ...], Attribute]:
         else:
             return tuple(shape), parser.parse_type()
         parser.parse_shape_delimiter()
+
+
+def type_of(value: SSAValue) -> TensorType:
+    """The type of a value that is a tensor."""
+    assert isinstance(value.type, TensorType)
+    return value.type

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import loop
-from ...dialects.aten.types import TensorType
+from ...dialects.aten.types import TensorType, type_of
 from ...dialects.machine import TargetsAttr
 from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, MapAttr, Ranges, as_expr
 from .scalar import Scalar
@@ -42,12 +42,6 @@ def broadcast_map(source: Shape, rank: int) -> MapAttr:
     axes = axes_of_rank(rank)
     skipped = rank - len(source)
     return MapAttr.of(*(ZERO if size is ONE else axes[skipped + k] for k, size in enumerate(source)))
-
-
-def type_of(value: SSAValue) -> TensorType:
-    """The tensor type of a value."""
-    assert isinstance(value.type, TensorType)
-    return value.type
 
 
 def shape_of(value: SSAValue) -> Shape:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
+from ...dialects.effects import is_pure
 from .loops import ops_in
 
 #: what touches an element of a buffer
@@ -47,6 +49,11 @@ def _collect(op: Operation, effects: Effects) -> None:
             _collect(inner, effects)
 
 
+def is_local(buffer: SSAValue) -> bool:
+    """Whether a buffer belongs to one iteration."""
+    return isinstance(buffer.type, kernel.BufferType) and buffer.type.local
+
+
 def is_plain_store(op: kernel.StoreOp) -> bool:
     """Whether a store sets a place that no other iteration stores to, under no mask and at no dynamic index."""
     may_meet = op.atomic is not None or op.ordered is not None
@@ -62,6 +69,15 @@ def written_buffers(block: Block) -> set[SSAValue]:
         for region in op.regions:
             found |= written_buffers(region.block)
     return found
+
+
+def is_invariant(op: Operation, axes: Collection[str], written: Collection[SSAValue]) -> bool:
+    """Whether an op gives one value for all values of some axes, if its operands do; `written` buffers change."""
+    if isinstance(op, kernel.LoadOp):
+        return op.buffer not in written and op.map.data[0].free_symbols.isdisjoint(axes)
+    if isinstance(op, kernel.IndexOp):
+        return op.expr.data.free_symbols.isdisjoint(axes)
+    return not op.regions and len(op.results) > 0 and is_pure(op)
 
 
 def conflicts(first: Effects, second: Effects) -> list[tuple[Access, Access]]:

@@ -38,12 +38,6 @@ def is_tensor(value: SSAValue) -> bool:
     return type(value.type) is TensorType
 
 
-def type_of(value: SSAValue) -> TensorType:
-    """The type of a value that has memory."""
-    assert isinstance(value.type, TensorType)
-    return value.type
-
-
 def sources(value: SSAValue) -> tuple[SSAValue, ...]:
     """The values that `value` may be a view of, one step up; empty when its memory is its own."""
     owner = value.owner

@@ -36,14 +36,15 @@ def ops_in(op: Operation) -> list[Operation]:
     return found
 
 
-def loops_around(op: Operation) -> list[Loop]:
-    """The loops around an op, outermost first."""
+def loops_around(op: Operation, inside: Block | None = None) -> list[Loop]:
+    """The loops around an op, or those of them that are inside of a block, outermost first."""
     path: list[Loop] = []
-    parent = op.parent_op()
-    while parent is not None:
+    block = op.parent
+    while block is not None and block is not inside:
+        parent = block.parent_op()
         if isinstance(parent, Loop):
             path.insert(0, parent)
-        parent = parent.parent_op()
+        block = None if parent is None else parent.parent
     return path
 
 
@@ -67,6 +68,11 @@ def nested_axes(op: Loop) -> dict[str, Bound]:
     return {
         inner.axis.data: (inner.lo.data, inner.hi.data) for region in op.regions for inner in loops_in(region.block)
     }
+
+
+def axes_around(op: Operation, inside: Block | None = None) -> dict[str, Bound]:
+    """The axes of those loops, with lower and upper bound."""
+    return {loop.axis.data: (loop.lo.data, loop.hi.data) for loop in loops_around(op, inside)}
 
 
 def named_in_bounds(loops: Iterable[Loop]) -> set[str]:

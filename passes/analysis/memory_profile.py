@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import host
-from ...dialects.aten.types import TensorType
+from ...dialects.aten.types import TensorType, type_of
 from ...machines import in_host_memory
 from .caching_allocator import Block, CachingAllocator
 from .kept import is_kept_value
-from .lifetimes import Lifetimes, is_tensor, type_of
+from .lifetimes import Lifetimes, is_tensor
 from .sizes import Sizes
 
 

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.aten import AtenOp, CallOp, Device, TensorType
+from ...dialects.aten.types import type_of
 from ...dialects.sym import ONE, Expr, as_expr, const
 from ...machines import HOST
 
@@ -91,12 +92,6 @@ class _Overloads:
 
     def __getattr__(self, overload: str) -> Callable[..., Any]:
         return _Overloads(self._builder, f"{self._name}.{overload}")
-
-
-def type_of(value: SSAValue) -> TensorType:
-    """The type of a tensor."""
-    assert isinstance(value.type, TensorType)
-    return value.type
 
 
 def _row_major(value: SSAValue, shape: Sequence[Expr]) -> list[TensorType]:

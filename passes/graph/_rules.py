@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.aten import AtenOp, Device, TensorType
+from ...dialects.aten.types import type_of
 from ...dialects.sym import Expr
 from ..analysis.memory import roots
 from ._aliases import escapes, is_returned
@@ -64,12 +65,6 @@ def _is_fresh(value: SSAValue) -> bool:
 Rule = Callable[[AtenOp, Rewriter], SSAValue | None]
 
 
-def _type(value: SSAValue) -> TensorType:
-    type_ = value.type
-    assert isinstance(type_, TensorType)
-    return type_
-
-
 def view_of_same_type(op: AtenOp, rewriter: Rewriter) -> SSAValue | None:
     """view(x, sizes of x) == x, and likewise for other views that keep elements in order."""
     source = op.arg("self")
@@ -91,14 +86,14 @@ def view_of_view(op: AtenOp, rewriter: Rewriter) -> SSAValue | None:
     inner = op.arg("self").owner
     if op.target == "aten.view.dtype" or not isinstance(inner, AtenOp) or inner.target != "aten.view":
         return None
-    return rewriter.insert(op, op.target, {"self": inner.arg("self"), "size": _type(op.results[0]).shape})
+    return rewriter.insert(op, op.target, {"self": inner.arg("self"), "size": type_of(op.results[0]).shape})
 
 
 def permutation(op: Operation) -> tuple[int, ...] | None:
     """For `permute`, `transpose` and `t`: which dimension of the source each result dimension is."""
     if not isinstance(op, AtenOp) or op.target not in ("aten.permute", "aten.transpose.int", "aten.t"):
         return None
-    rank = len(_type(op.results[0]).shape)
+    rank = len(type_of(op.results[0]).shape)
     dims = list(range(rank))
     if op.target == "aten.permute":
         return tuple(d % rank for d in op.arg("dims")) if rank else ()
@@ -134,7 +129,7 @@ def cast_of_exact_cast(op: AtenOp, rewriter: Rewriter) -> SSAValue | None:
     if not isinstance(inner, AtenOp) or inner.target != "aten._to_copy" or not _is_plain_cast(inner):
         return None
     source = inner.arg("self")
-    narrow, wide, result = _type(source), _type(inner.results[0]), _type(op.results[0])
+    narrow, wide, result = type_of(source), type_of(inner.results[0]), type_of(op.results[0])
     if narrow.strides != wide.strides or not is_exact(narrow.element, wide.element):
         return None
     to_number = isinstance(result.element, IntegerType) and result.element.width.data > 1
@@ -146,7 +141,7 @@ def cast_of_exact_cast(op: AtenOp, rewriter: Rewriter) -> SSAValue | None:
 
 def _is_plain_cast(op: AtenOp) -> bool:
     """Whether a `_to_copy` changes nothing but the dtype."""
-    return _type(op.operands[0]).device == _type(op.results[0]).device and not op.arg("pin_memory")
+    return type_of(op.operands[0]).device == type_of(op.results[0]).device and not op.arg("pin_memory")
 
 
 #: constructors of constants -> how the fill value follows from the op
@@ -166,7 +161,7 @@ _FILL: dict[str, Callable[[AtenOp], Any]] = {
 def constant_is_full(op: AtenOp, rewriter: Rewriter) -> SSAValue | None:
     """zeros(n) == full(n, 0), and likewise for ones, the `_like` and `new_` forms and scalar_tensor."""
     fill = _FILL.get(op.target)
-    type_ = _type(op.results[0])
+    type_ = type_of(op.results[0])
     if fill is None or not type_.is_contiguous or op.arg("pin_memory"):
         return None
     return rewriter.insert(op, "aten.full", _full(type_, fill(op)))
@@ -186,8 +181,8 @@ def cast_of_full(op: AtenOp, rewriter: Rewriter) -> SSAValue | None:
     inner = op.arg("self").owner
     if not isinstance(inner, AtenOp) or inner.target != "aten.full" or not _is_plain_cast(op):
         return None
-    type_ = _type(op.results[0])
-    value = converted(inner.arg("fill_value"), _type(inner.results[0]).element, type_.element)
+    type_ = type_of(op.results[0])
+    value = converted(inner.arg("fill_value"), type_of(inner.results[0]).element, type_.element)
     if value is None or not type_.is_contiguous:
         return None
     return rewriter.insert(op, "aten.full", _full(type_, value))
@@ -206,7 +201,7 @@ def multiply_by_one(op: AtenOp, rewriter: Rewriter) -> SSAValue | None:
 
 def add_integer_zero(op: AtenOp, rewriter: Rewriter) -> SSAValue | None:
     """x + 0 == x for integers; for floats it would turn -0.0 into 0.0"""
-    is_integer = isinstance(_type(op.results[0]).element, IntegerType)
+    is_integer = isinstance(type_of(op.results[0]).element, IntegerType)
     if op.target in ("aten.add.Scalar", "aten.sub.Scalar") and is_integer and _is_number(op.arg("other"), 0):
         return copy_of_same_type(op, rewriter)
     return None

@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block
 
 from ...dialects.aten import AtenOp, Device, TensorType
-from ...dialects.aten.types import element_type
+from ...dialects.aten.types import element_type, type_of
 from ...dialects.sym import ONE, const
 from ..common.locations import merged
 from ..counters import counter
@@ -46,28 +46,22 @@ class MergeSeeds(AtenPass):
         groups: dict[tuple[str, Attribute | None], list[AtenOp]] = {}
         for each in block.ops:
             if isinstance(each, AtenOp) and _is_seed(each) and counter(self.name):
-                key = (_type(each).device, each.attributes.get(PLACEMENT))
+                key = (type_of(each.results[0]).device, each.attributes.get(PLACEMENT))
                 groups.setdefault(key, []).append(each)
         for seeds in groups.values():
             if len(seeds) > 1:
                 _merge(block, seeds)
 
 
-def _type(op: AtenOp) -> TensorType:
-    type_ = op.results[0].type
-    assert isinstance(type_, TensorType)
-    return type_
-
-
 def _is_seed(op: AtenOp) -> bool:
     if op.target != "aten.randint.low" or op.arg("low") != 0 or op.arg("high") != _HIGH:
         return False
-    type_ = _type(op)
+    type_ = type_of(op.results[0])
     return type_.shape == (ONE,) and type_.element == _INT64
 
 
 def _merge(block: Block, seeds: list[AtenOp]) -> None:
-    first = _type(seeds[0])
+    first = type_of(seeds[0].results[0])
     args = {"low": 0, "high": _HIGH, "size": (len(seeds),), "dtype": _INT64, "device": Device(first.device)}
     type_ = TensorType.get((const(len(seeds)),), _INT64, None, first.device)
     drawn = AtenOp.of("aten.randint.low", args, (type_,), merged(seed.location for seed in seeds))

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten import AtenOp, TensorType
+from ...dialects.aten.types import type_of
 from ...dialects.sym import ONE, Ranges, prove_le
 from ..analysis.functions import symbol_ranges
 from ..counters import counter
@@ -79,7 +80,7 @@ def _objection(op: AtenOp, returned: set[SSAValue], late: set[SSAValue], ranges:
         return "backward does not read it"
     if any(map(_fuses_with_nothing, readers(result))):
         return "an op that fuses with nothing reads it: it is in memory"
-    source, type_ = _type(op.operands[0]), _type(result)
+    source, type_ = type_of(op.operands[0]), type_of(result)
     if not source.shape or not source.is_contiguous or not type_.is_contiguous:
         return "no contiguous rows"
     size = source.shape[op.arg("dim")]
@@ -90,18 +91,13 @@ def _fuses_with_nothing(op: Operation) -> bool:
     return not isinstance(op, ReturnOp) and recompute_class(op) in (RecomputeClass.HEAVY, RecomputeClass.NEVER)
 
 
-def _type(value: SSAValue) -> TensorType:
-    assert isinstance(value.type, TensorType)
-    return value.type
-
-
 def _split(op: AtenOp) -> None:
     """Rows are computed in float32 at least, as the one op does."""
     source, result = op.operands[0], op.results[0]
-    dim, element = op.arg("dim"), _type(source).element
+    dim, element = op.arg("dim"), type_of(source).element
     if isinstance(element, BFloat16Type | Float16Type):
         element = Float32Type()
-    whole = _type(source).with_(element=element)
+    whole = type_of(source).with_(element=element)
     kept = list(whole.shape)
     kept[dim] = ONE
     row = whole.with_(shape=tuple(kept))
@@ -115,7 +111,7 @@ def _split(op: AtenOp) -> None:
         return new.results[0]
 
     def cast(value: SSAValue, type_: TensorType) -> SSAValue:
-        same = _type(value).element == type_.element
+        same = type_of(value).element == type_.element
         return value if same else make("aten._to_copy", {"self": value, "dtype": type_.element}, type_, "cast")
 
     x = cast(source, whole)
@@ -130,6 +126,6 @@ def _split(op: AtenOp) -> None:
     else:
         logarithm = make("aten.log", {"self": total}, row, "log")
         value = make("aten.sub.Tensor", {"self": centered, "other": logarithm}, whole, "sub")
-    result.replace_all_uses_with(cast(value, _type(result)))
+    result.replace_all_uses_with(cast(value, type_of(result)))
     assert op.parent is not None
     op.parent.erase_op(op)

@@ -8,8 +8,9 @@ from itertools import accumulate
 from xdsl.ir import Block, SSAValue
 
 from ...dialects import host
+from ...dialects.aten.types import type_of
 from ...dialects.sym import Expr, SymAttr
-from ..analysis.lifetimes import Lifetimes, type_of
+from ..analysis.lifetimes import Lifetimes
 from ..analysis.sizes import Sizes
 from ..analysis.tensor_bytes import ALIGNMENT, bytes_of
 from ..counters import counter

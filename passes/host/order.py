@@ -13,13 +13,14 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.aten import AtenOp
+from ...dialects.aten.types import type_of
 from ...dialects.raw import operands_of
 from ...dialects.sym import SymIntOp
 from ...machines import in_host_memory
 from ..analysis.functions import kernels_of
 from ..analysis.kept import is_kept_call
 from ..analysis.launches import written_by
-from ..analysis.lifetimes import Lifetimes, is_tensor, type_of
+from ..analysis.lifetimes import Lifetimes, is_tensor
 from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..remarks import remark

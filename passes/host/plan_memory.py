@@ -11,10 +11,10 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from ...dialects import host
-from ...dialects.aten.types import TensorType
+from ...dialects.aten.types import TensorType, type_of
 from ...dialects.sym import ZERO, Expr, Ranges, SymAttr, ceildiv, const, prove_le
 from ...machines import HOST, in_host_memory
-from ..analysis.lifetimes import LifetimeError, Lifetimes, is_used_by_call, type_of, verify_pools
+from ..analysis.lifetimes import LifetimeError, Lifetimes, is_used_by_call, verify_pools
 from ..analysis.sizes import Sizes
 from ..analysis.tensor_bytes import ALIGNMENT, bytes_of
 from ..counters import counter

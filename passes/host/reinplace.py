@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import host
+from ...dialects.aten.types import type_of
 from ...dialects.raw import operands_of
 from ..analysis.kept import is_kept_value
-from ..analysis.lifetimes import Lifetimes, is_tensor, type_of
+from ..analysis.lifetimes import Lifetimes, is_tensor
 from ..analysis.tensor_bytes import bytes_of
 from ..common.functional_calls import FunctionalCall, functional_call, is_wrapper
 from ..counters import counter

@@ -11,10 +11,10 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
-from ...dialects.aten.types import TensorType
+from ...dialects.aten.types import TensorType, type_of
 from ...dialects.sym import ZERO, SymAttr
 from ..analysis.aliasing import may_overwrite, merge_arguments
-from ..analysis.lifetimes import Lifetimes, is_used_by_call, type_of
+from ..analysis.lifetimes import Lifetimes, is_used_by_call
 from ..analysis.tensor_bytes import bytes_of, is_dense
 from ..counters import counter
 from ..remarks import remark

@@ -13,6 +13,7 @@ from ...dialects import kernel
 from ...dialects.sym import ZERO
 from ...machines import CpuTarget
 from ..analysis.dependences import keeps_apart
+from ..analysis.effects import is_local
 from ..analysis.loops import Loop, is_loop, loops_in, named_in_bounds, ops_in
 from ..analysis.nests import Access, Nest, widest_scalar
 from ..analysis.sizes import Sizes
@@ -87,11 +88,6 @@ def _lanes_independent(op: Loop) -> bool:
     return all(keeps_apart(store, op) for store in stores if store.atomic is not None or store.ordered is not None)
 
 
-def _is_local(access: Access) -> bool:
-    type_ = access.op.buffer.type
-    return isinstance(type_, kernel.BufferType) and type_.local
-
-
 class _Lanes:
     """Chooses the lanes of one nest.
 
@@ -145,7 +141,7 @@ class _Lanes:
         cost = 0.0
         for access in self.nest.accesses:
             # Each lane has a local buffer of its own, with the lanes side by side.
-            cost += access.runs(self.sizes) * (1.0 if _is_local(access) else self._along(access, axis))
+            cost += access.runs(self.sizes) * (1.0 if is_local(access.op.buffer) else self._along(access, axis))
         row = self._row_bytes * self.lanes
         if row > self.target.l2_bytes:
             cost *= 2

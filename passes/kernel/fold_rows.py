@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.ir import Block, SSAValue
 
 from ...dialects import kernel
-from ..analysis.effects import written_buffers
+from ..analysis.effects import is_local, written_buffers
 from ..analysis.loops import is_loop
 from .fold_lanes import fold_lanes
 from .kernel_pass import KernelFacts, KernelPass
@@ -49,10 +49,6 @@ def _fold_rows(function: kernel.FuncOp, block: Block) -> None:
     for loop in loops:
         ops = list(loop.body.block.ops)
         reads = (op.buffer for op in ops if isinstance(op, kernel.LoadOp))
-        keeps = any(isinstance(op, kernel.StoreOp) and _is_local(op.buffer) for op in ops)
+        keeps = any(isinstance(op, kernel.StoreOp) and is_local(op.buffer) for op in ops)
         if not (keeps or any(map(is_loop, ops)) or any(buffer in written for buffer in reads)):
             fold_lanes(function, [loop], KernelFoldRows.name)
-
-
-def _is_local(buffer: SSAValue) -> bool:
-    return isinstance(buffer.type, kernel.BufferType) and buffer.type.local

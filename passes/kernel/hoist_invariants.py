@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
-from ...dialects.effects import is_pure
 from ...dialects.sym import Ranges, bounds
-from ..analysis.effects import written_buffers
+from ..analysis.effects import is_invariant, written_buffers
 from ..analysis.loops import flat_vector_loops
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
@@ -54,7 +53,8 @@ def _hoist(loop: kernel.ForOp, written: set[SSAValue], ranges: Ranges) -> None:
     inside: set[Operation] = set(loop.body.block.ops)
     moved: list[Operation] = []
     for op in loop.body.block.ops:
-        if all(v.owner not in inside for v in op.operands) and _is_invariant(op, axis, written, runs):
+        stays = isinstance(op, kernel.LoadOp) and not runs  # it may be outside then
+        if not stays and all(v.owner not in inside for v in op.operands) and is_invariant(op, {axis}, written):
             inside.discard(op)
             moved.append(op)
     if all(not op.operands for op in moved) or not counter(KernelHoistInvariants.name):
@@ -64,12 +64,3 @@ def _hoist(loop: kernel.ForOp, written: set[SSAValue], ranges: Ranges) -> None:
     for op in moved:
         op.detach()
         parent.insert_op_before(op, loop)
-
-
-def _is_invariant(op: Operation, axis: str, written: set[SSAValue], runs: bool) -> bool:
-    """Whether an op gives one value in all lanes and may run before them; its operands are known to."""
-    if isinstance(op, kernel.LoadOp):
-        return runs and op.buffer not in written and axis not in op.map.data[0].free_symbols
-    if isinstance(op, kernel.IndexOp):
-        return axis not in op.expr.data.free_symbols
-    return not op.regions and len(op.results) > 0 and is_pure(op)

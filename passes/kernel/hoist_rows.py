@@ -10,9 +10,8 @@ from xdsl.dialects.builtin import Float32Type, Float64Type
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from ...dialects import kernel
-from ...dialects.effects import is_pure
 from ...dialects.sym import MapAttr, Ranges, SymAttr, as_expr, bounds, symbol
-from ..analysis.effects import written_buffers
+from ..analysis.effects import is_invariant, written_buffers
 from ..analysis.loops import Loop, flat_vector_loops, fresh_axis, kernel_names, substitute_axes
 from ..analysis.nests import work_of_op
 from ..analysis.sizes import Sizes
@@ -100,23 +99,14 @@ def _invariant(loop: kernel.ForOp, around: Sequence[kernel.ForOp], written: set[
     axes = {each.axis.data for each in around}
     found: dict[Operation, None] = {}
     for op in loop.body.block.ops:
-        if all(value.owner in found for value in _inputs(op)) and _is_invariant(op, axes, written):
+        is_local = isinstance(op, kernel.LoadOp) and not isinstance(op.buffer, BlockArgument)
+        if not is_local and all(value.owner in found for value in _inputs(op)) and is_invariant(op, axes, written):
             found[op] = None
     return found
 
 
 def _inputs(op: Operation) -> Iterable[SSAValue]:
     return op.operands[1:] if isinstance(op, kernel.LoadOp) else op.operands
-
-
-def _is_invariant(op: Operation, axes: set[str], written: set[SSAValue]) -> bool:
-    """Whether an op gives one value in all rows; its operands are known to."""
-    if isinstance(op, kernel.LoadOp):
-        argument = isinstance(op.buffer, BlockArgument) and op.buffer not in written
-        return argument and axes.isdisjoint(op.map.data[0].free_symbols)
-    if isinstance(op, kernel.IndexOp):
-        return axes.isdisjoint(op.expr.data.free_symbols)
-    return not op.regions and len(op.results) > 0 and is_pure(op)
 
 
 def _kept(loop: kernel.ForOp, invariant: dict[Operation, None], sizes: Sizes) -> list[SSAValue]:

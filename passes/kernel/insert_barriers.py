@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
-from ..analysis.effects import effects_of
+from ..analysis.effects import effects_of, is_local
 from ..analysis.loops import Loop, is_loop, loops_in, ops_in
 from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import all_for_gpu
@@ -56,11 +56,6 @@ def _reads_what_is_written(users: list[Operation]) -> bool:
     stores = [op for op in users if isinstance(op, kernel.StoreOp)]
     combines = any(op.kind.data != "set" and op.atomic is None for op in stores)
     return combines or 0 < len(stores) < len(users)
-
-
-def is_local(buffer: SSAValue) -> bool:
-    """Whether a buffer belongs to one iteration."""
-    return isinstance(buffer.type, kernel.BufferType) and buffer.type.local
 
 
 @dataclass

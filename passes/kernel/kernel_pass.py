@@ -70,7 +70,7 @@ class KernelPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Treat the kernels in the order of the module."""
         ranges, sizes = LaunchFacts(op), LaunchSizes(op)
-        for function, target in list(self._select(op)):
+        for function, target in list(type(self)._select(op)):
             self.on_kernel(function, KernelFacts(function, target, ranges, sizes))
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:

@@ -13,12 +13,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
+from ...dialects.aten.types import type_of
 from ...dialects.machine import targets_of
 from ...dialects.sym import Expr, SymAttr, const
 from ...machines import GpuTarget, Target, in_host_memory
 from ..analysis.kept import is_kept_call
 from ..analysis.launches import device_of, on_cpu, passed_sizes
-from ..analysis.lifetimes import Lifetimes, type_of
+from ..analysis.lifetimes import Lifetimes
 from ..analysis.loops import kernel_names
 from ..analysis.nests import work_of_block
 from ..analysis.sizes import Sizes

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from ...dialects import kernel
 from ...dialects.kernel import BufferType
 from ...dialects.sym import ZERO, Expr, MapAttr, Ranges, prove_lt, prove_nonneg, symbol
-from ..analysis.loops import Loop
+from ..analysis.loops import Loop, loops_around
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
-from .register_tiles import enclosing_loops, fits_registers, locals_of
+from .register_tiles import fits_registers, locals_of
 from .scheduled import tiled_for_gpu
 
 Access = kernel.LoadOp | kernel.StoreOp
@@ -60,7 +60,7 @@ def _own_parts(op: kernel.LocalOp, ranges: Ranges) -> tuple[kernel.ForOp, Expr] 
     """The loop around all accesses to a buffer, and how many elements each of its iterations has for itself."""
     assert op.parent is not None
     users = [use.operation for use in op.buffer.uses]
-    around = {user: enclosing_loops(user, op.parent) for user in users if isinstance(user, Access)}
+    around = {user: loops_around(user, op.parent) for user in users if isinstance(user, Access)}
     outermost = {loops[0] if loops else None for loops in around.values()}
     loop = outermost.pop() if len(outermost) == 1 else None
     if not isinstance(loop, kernel.ForOp) or len(around) < len(users):
@@ -72,7 +72,7 @@ def _own_parts(op: kernel.LocalOp, ranges: Ranges) -> tuple[kernel.ForOp, Expr] 
     return (loop, part) if part is not None and not parts else None
 
 
-def _part(user: Access, loop: kernel.ForOp, around: tuple[Loop, ...], ranges: Ranges) -> Expr | None:
+def _part(user: Access, loop: kernel.ForOp, around: list[Loop], ranges: Ranges) -> Expr | None:
     """The distance between neighbours along the loop's axis, if the rest of the index stays below it."""
     axis, index = loop.axis.data, user.map.data[0]
     if user.dynamic or axis not in index.free_symbols or any(each.lo.data is not ZERO for each in around):

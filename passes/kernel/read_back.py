@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Expr
-from ..analysis.loops import Bound, Loop, ops_in
+from ..analysis.loops import Bound, axes_around, ops_in
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import untiled_for_cpu
@@ -102,7 +102,7 @@ def _same_element(store: kernel.StoreOp, twin: kernel.StoreOp, load: kernel.Load
     """Whether a load reads at the store's index, along loops that run the same axes, so that the twin's index fits."""
     if load.map != store.map or load.dynamic or load.mask is not None:
         return False
-    written, read = axes_inside(store, op), axes_inside(load, op)
+    written, read = axes_around(store, op.parent), axes_around(load, op.parent)
     index = store.map.data[0]
     if not is_row_major(index, written):
         return False
@@ -124,17 +124,3 @@ def is_row_major(index: Expr, axes: dict[str, Bound]) -> bool:
         del rest[axis]
         step = step * axes[axis][1]
     return True
-
-
-def axes_inside(access: Operation, op: kernel.LocalOp) -> dict[str, Bound]:
-    """The axes of the loops around an access that are inside of the block of a local buffer."""
-    axes: dict[str, Bound] = {}
-    parent = access.parent_op()
-    while isinstance(parent, Loop) and not _holds(parent, op):
-        axes[parent.axis.data] = parent.lo.data, parent.hi.data
-        parent = parent.parent_op()
-    return axes
-
-
-def _holds(loop: Loop, op: kernel.LocalOp) -> bool:
-    return any(region.block is op.parent for region in loop.regions)

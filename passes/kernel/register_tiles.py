@@ -6,20 +6,8 @@ from xdsl.ir import Block, Operation
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, Ranges, symbol
-from ..analysis.loops import Loop, ops_in
+from ..analysis.loops import Loop, loops_around, ops_in
 from .tiles import is_persistent
-
-
-def enclosing_loops(op: Operation, until: Block) -> tuple[Loop, ...]:
-    """The loops around an op inside a block, outermost first."""
-    found: list[Loop] = []
-    block = op.parent
-    while block is not None and block is not until:
-        parent = block.parent_op()
-        assert isinstance(parent, Loop)
-        found.append(parent)
-        block = parent.parent
-    return tuple(reversed(found))
 
 
 def locals_of(function: kernel.FuncOp) -> list[kernel.LocalOp]:
@@ -40,7 +28,7 @@ def fits_registers(op: kernel.LocalOp, ranges: Ranges) -> bool:
         if store.mask is not None or store.kind.data != "set":
             return False
     carrying = carrying_loops(op)
-    loops = {user: enclosing_loops(user, block) for user in (*stores, *users_of(op, kernel.LoadOp))}
+    loops = {user: loops_around(user, block) for user in (*stores, *users_of(op, kernel.LoadOp))}
     if all(is_persistent(loop, ranges) or loop in carrying for around in loops.values() for loop in around):
         return all(_aligned(stores, load, carrying) for load in users_of(op, kernel.LoadOp))
     return len(stores) == 1 and all(
@@ -65,11 +53,11 @@ def carrying_loops(op: kernel.LocalOp) -> set[Loop]:
     assert block is not None
     stores, loads = users_of(op, kernel.StoreOp), users_of(op, kernel.LoadOp)
     axes = frozenset[str]().union(*(user.map.data[0].free_symbols for user in (*stores, *loads)))
-    read = {loop for load in loads for loop in enclosing_loops(load, block)}
+    read = {loop for load in loads for loop in loops_around(load, block)}
     return {
         loop
         for store in stores
-        for loop in enclosing_loops(store, block)
+        for loop in loops_around(store, block)
         if isinstance(loop, kernel.ForOp)
         and loop in read
         and loop.tile is None
@@ -81,7 +69,7 @@ def carrying_loops(op: kernel.LocalOp) -> set[Loop]:
 
 def _stands_before(op: Operation, loop: Loop, block: Block) -> bool:
     """Whether an op is, or lies in, an op of a block in front of the one that a loop is or lies in."""
-    first, second = (next(iter(enclosing_loops(each, block)), each) for each in (op, loop))
+    first, second = (next(iter(loops_around(each, block)), each) for each in (op, loop))
     later = first.next_op
     while later is not None and later is not second:
         later = later.next_op
@@ -98,11 +86,11 @@ def _aligned(stores: list[kernel.StoreOp], load: kernel.LoadOp, carrying: set[Lo
     local = load.buffer.owner
     assert isinstance(local, kernel.LocalOp) and local.parent is not None
     block = local.parent
-    axes = [loop for loop in enclosing_loops(load, block) if loop not in carrying]
+    axes = [loop for loop in loops_around(load, block) if loop not in carrying]
     if load.dynamic:
         return False
     for store in stores:
-        own = [loop for loop in enclosing_loops(store, block) if loop not in carrying]
+        own = [loop for loop in loops_around(store, block) if loop not in carrying]
         if store.dynamic or len(own) != len(axes):
             return False
         if any(bounds_of(a) != bounds_of(b) or a.tile != b.tile for a, b in zip(own, axes, strict=True)):

@@ -11,10 +11,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import kernel
 from ...dialects.sym import Expr, MapAttr, Ranges, SymAttr, symbol
 from ..analysis.effects import written_buffers
-from ..analysis.loops import Loop, loops_in, substitute_axes
+from ..analysis.loops import Loop, loops_around, loops_in, substitute_axes
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
-from .register_tiles import bounds_of, enclosing_loops, fits_registers, locals_of, users_of
+from .register_tiles import bounds_of, fits_registers, locals_of, users_of
 from .scheduled import tiled_for_gpu
 from .simplify_block import BlockSimplifier, is_pure, remove_dead
 
@@ -98,8 +98,8 @@ class _Recomputation:
         (store,) = stores
         if store.mask is not None or store.kind.data != "set":
             return False
-        self.loops = enclosing_loops(store, local.parent)
-        own = enclosing_loops(self.load, local.parent)
+        self.loops = loops_around(store, local.parent)
+        own = loops_around(self.load, local.parent)
         values = _substitution(store.map.data[0], [op.axis.data for op in self.loops], self.load.map.data[0])
         if values is None or not self._can_copy(store.value, set()):
             return False
@@ -111,7 +111,7 @@ class _Recomputation:
         self._replace(self._copy(store.value))
         return True
 
-    def _is_stored_everywhere(self, values: Mapping[str, Expr], own: tuple[Loop, ...]) -> bool:
+    def _is_stored_everywhere(self, values: Mapping[str, Expr], own: list[Loop]) -> bool:
         """Whether the place of a masked load was stored also where the mask is false, so that it can be computed.
 
         So it is where each axis of the store is an axis of the load over the same range.

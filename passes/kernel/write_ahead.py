@@ -9,12 +9,12 @@ from xdsl.ir import BlockArgument, SSAValue
 from ...dialects import kernel
 from ...dialects.sym import MapAttr
 from ..analysis.aliasing import path_to, precedes
-from ..analysis.loops import Bound, ops_in
+from ..analysis.loops import Bound, axes_around, ops_in
 from ..analysis.nests import element_bytes
 from ..analysis.sizes import Sizes
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
-from .read_back import accesses_of, axes_inside, is_plain, is_row_major, same_kind
+from .read_back import accesses_of, is_plain, is_row_major, same_kind
 from .scheduled import untiled_for_cpu
 
 
@@ -59,13 +59,13 @@ def _move(op: kernel.LocalOp) -> None:
     if accesses is None:
         return
     store, loads = accesses
-    axes = axes_inside(store, op)
+    axes = axes_around(store, op.parent)
     index = store.map.data[0]
     if not is_row_major(index, axes) or not axes.keys() <= index.free_symbols:
         return
     if any(load.map != store.map or load.dynamic or load.mask is not None for load in loads):
         return
-    if any(axes_inside(load, op) != axes for load in loads):
+    if any(axes_around(load, op.parent) != axes for load in loads):
         return
     last = next((found for load in loads if (found := _overwriting(load, store, axes, loads))), None)
     if last is None or not counter(KernelWriteAhead.name):

@@ -17,9 +17,9 @@ from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, Float32Type, FloatAttr, LocationAttr, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
-from ...dialects.aten.types import TensorType
+from ...dialects.aten.types import TensorType, type_of
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp
 from ...dialects.scalar import NarrowOp, WidenOp
 from ...dialects.sym import ZERO, AxesAttr, Expr, MapAttr, SymAttr, as_expr, symbol
@@ -49,7 +49,7 @@ class Windows:
     @property
     def channels(self) -> int:
         """Channels of the source that a point of the result sums over."""
-        shape = _type(self.weight).shape
+        shape = type_of(self.weight).shape
         taken = shape[0] // self.groups if self.transposed else shape[1]
         known = taken.as_int()
         assert known is not None
@@ -58,7 +58,7 @@ class Windows:
     @property
     def kernel(self) -> tuple[Expr, ...]:
         """Sizes of the window."""
-        return _type(self.weight).shape[2:]
+        return type_of(self.weight).shape[2:]
 
     def positions(self, point: Sequence[Expr], inner: Sequence[Expr]) -> list[Expr]:
         """The place in the source that element `inner` of the window of a point reads."""
@@ -112,12 +112,12 @@ def _operands(
 ) -> tuple[SSAValue, SSAValue]:
     """The two factors of an element of the window."""
     batch, own, *places = point
-    shape = _type(windows.weight).shape
+    shape = type_of(windows.weight).shape
     of_group = shape[1] if windows.transposed else shape[0] // windows.groups
     read = own // of_group * windows.channels + channel if windows.groups > 1 else channel
     positions = windows.positions(places, inner)
     mask = _inside(windows, positions, block)
-    zero = arith.ConstantOp(FloatAttr(0.0, cast(AnyFloat, _type(windows.source).element)))
+    zero = arith.ConstantOp(FloatAttr(0.0, cast(AnyFloat, type_of(windows.source).element)))
     source = LoadOp.of(windows.source, MapAttr.of(batch, read, *positions), (), mask, zero.result)
     at = (read, own % of_group if windows.groups > 1 else own) if windows.transposed else (own, channel)
     weight = LoadOp.of(windows.weight, MapAttr.of(*at, *inner))
@@ -129,7 +129,7 @@ def _inside(windows: Windows, positions: Sequence[Expr], block: Block) -> SSAVal
     """Whether a place lies in the source; what the ranges of the axes decide of it folds later."""
     tests = [
         _compare(block, position, bound, predicate)
-        for position, size in zip(positions, _type(windows.source).shape[2:], strict=True)
+        for position, size in zip(positions, type_of(windows.source).shape[2:], strict=True)
         for bound, predicate in ((ZERO, "sge"), (size, "slt"))
     ]
     mask = tests[0]
@@ -153,9 +153,3 @@ def _widened(block: Block, value: SSAValue) -> SSAValue:
     wide: Operation = WidenOp.of(value, value.type, Float32Type())
     block.add_op(wide)
     return wide.results[0]
-
-
-def _type(value: SSAValue) -> TensorType:
-    type_: Attribute = value.type
-    assert isinstance(type_, TensorType)
-    return type_
