@@ -1,6 +1,7 @@
 """Products of quantised numbers as one op each: `inductile::quantised_linear`, `inductile::quantised_convolution`.
 
-They mean the product of the dequantised numbers, with sums of integers that are exact, scaled once:
+They mean the product of the dequantised numbers, with sums of integers that are exact, scaled once; images have two
+dimensions and results channels last:
 
     linear((x - zero_point) * scale, (weight - weight_zero_points) * weight_scales, bias)
 
@@ -92,13 +93,7 @@ def _convolution(
             result = ops.qconv_pointwise(
                 x, scale, zero_point, packed, scales, zeros, bias, *window, 1.0, 0, torch.float32, "none", [], ""
             )
-        return result.contiguous(memory_format=_format(x))
-
-
-def _format(x: torch.Tensor) -> torch.memory_format:
-    last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(x.dim())
-    is_last = last is not None and x.is_contiguous(memory_format=last) and not x.is_contiguous()
-    return last if is_last and last is not None else torch.contiguous_format
+        return result.contiguous(memory_format=torch.channels_last)
 
 
 def _fake_linear(x: torch.Tensor, scale: Any, zero_point: Any, weight: torch.Tensor, *others: Any) -> torch.Tensor:
@@ -114,7 +109,7 @@ def _fake_convolution(
         for size, kernel, each, pad, step in zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True)
     ]
     shape = (x.shape[0], weight.shape[0], *sizes)
-    return torch.empty(shape, dtype=torch.float32, device=x.device, memory_format=_format(x))
+    return torch.empty(shape, dtype=torch.float32, device=x.device, memory_format=torch.channels_last)
 
 
 for _name, _function, _fake in (

@@ -27,6 +27,7 @@ CASES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "lora": ("peft_lora", (), ("peft", "transformers")),
     "lora-checkpointing": ("peft_lora", ("--checkpointing",), ("peft", "transformers")),
     "paged-cache": ("paged_cache", (), ()),
+    "torchao": ("torchao_quantised", (), ("torchao",)),
     "timm": ("timm_training", (), ("timm",)),
     "trainer": ("transformers_trainer", (), ("transformers", "accelerate")),
 }

@@ -18,7 +18,8 @@ from typing import Any
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerType, Signedness
 from xdsl.ir import Block, SSAValue
 
-from ....dialects.aten import AtenOp, TensorType
+from ....dialects.aten import AtenOp, MemoryFormat, TensorType
+from ....dialects.sym import ONE
 from ....machines import HOST
 from .._pattern import Either, Pattern, PatternBuilder, PatternCall, either
 from .._replacement import ReplacementBuilder, type_of
@@ -81,9 +82,23 @@ def _quantised_convolution(
     aten: ReplacementBuilder, x: SSAValue, scale: Any, zero_point: Any, weight: SSAValue, scales: SSAValue,
     zero_points: SSAValue, bias: SSAValue | None, stride: Any, padding: Any, dilation: Any, groups: Any, root: SSAValue,
 ) -> SSAValue:  # fmt: skip
+    """The library's integer kernels want channels last; copies in front and behind fuse with their neighbours."""
     quantised = (_number(scale, float), _number(zero_point, int))
-    args = (x, *quantised, weight, scales, zero_points, bias, stride, padding, dilation, groups)
-    return _call(aten, "quantised_convolution", args, type_of(root))
+    source, result = type_of(x), type_of(root)
+    last = _channels_last(source)
+    image = x if source == last else aten.clone(x, memory_format=MemoryFormat("channels_last"), types=[last])
+    args = (image, *quantised, weight, scales, zero_points, bias, stride, padding, dilation, groups)
+    found = _call(aten, "quantised_convolution", args, _channels_last(result))
+    if found.type == result:
+        return found
+    return aten.clone(found, memory_format=MemoryFormat("contiguous_format"), types=[result])
+
+
+def _channels_last(type_: TensorType) -> TensorType:
+    """The type of images with their channels side by side."""
+    _, channels, height, width = type_.shape
+    row = width * channels
+    return TensorType.get(type_.shape, type_.element, (height * row, ONE, row, channels), type_.device)
 
 
 def _number(value: Any, kind: type) -> Any:
@@ -114,8 +129,10 @@ def _objection(
     if not quantised.is_contiguous or any(n.as_int() is None for n in type_of(x).shape):
         return "its sizes are dynamic, or its weight is not row-major"
     is_image = bool(window)
-    if is_image and (len(result.shape) != 4 or not (type_of(x).is_contiguous and result.is_contiguous)):
-        return "its images are not of two dimensions, row by row"
+    if is_image and len(result.shape) != 4:
+        return "its images are not of two dimensions"
+    if is_image and not (result.is_contiguous or result == _channels_last(result)):
+        return "its result is neither row-major nor channels last"
     return None
 
 
