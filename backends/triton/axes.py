@@ -160,7 +160,7 @@ class Axes:
 
     def _steps(self, op: Loop) -> str:
         """Text of what a loop's variable runs through."""
-        lo, hi = self._bound(op.lo.data).text, self._bound(op.hi.data).text
+        lo, hi = self._bound(op, op.lo.data).text, self._bound(op, op.hi.data).text
         tail = f", {self.block(op)}" if is_tiled(op) else ""
         if op.unroll is not None:
             return f"tl.range({lo}, {hi}{tail}, loop_unroll_factor={op.unroll.value.data})"
@@ -180,15 +180,15 @@ class Axes:
         self._bind(op, value)
         mask = None
         if not all_full(op, context.ranges):
-            limit = self._bound(op.hi.data)
+            limit = self._bound(op, op.hi.data)
             mask = context.define(f"{value} < {limit.closed}", "int1", (dim,), f"{op.axis.data}_mask")
         with context.lane(Lanes(op.axis.data, dim, block, mask)):
             yield
 
-    def _bound(self, expr: Expr) -> Code:
-        """A bound of a loop. One that depends on an axis that programs share out by tiles is the same for a tile."""
+    def _bound(self, op: Loop, expr: Expr) -> Code:
+        """A bound of a loop. On matrix units, one that depends on an axis that has tiles is the same for a tile."""
         context = self.context
-        for lanes in context.lanes:
+        for lanes in context.lanes if op.mapping.data == "matrix" else ():
             if lanes.axis in expr.free_symbols:
                 expr = self._of_tile(expr, lanes)
         return context.index(expr)

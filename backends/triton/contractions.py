@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import kernel
+from ...dialects.sym import ZERO
 from ...errors import UnsupportedError
 from ...passes.kernel.tiles import is_persistent
 from .axes import Axes
@@ -35,7 +36,7 @@ class Contractions:
         products, *sides = found
         rows, columns = (next(lanes.dim for lanes in context.lanes if lanes.axis == axis) for axis in sides)
         depth = len(context.lanes)
-        if is_persistent(op, context.ranges):
+        if self._is_one_step(op):
             self._at_once(op, products, rows, columns, depth)
             return
         totals: list[Value] = []
@@ -50,6 +51,10 @@ class Contractions:
                 right = self.operand(op, step, product.right, (depth, columns))
                 context.out.line(f"{total} = tl.dot({left}, {right}, {total}{_arguments(product)})")
         context.values.update(zip(op.results, totals, strict=True))
+
+    def _is_one_step(self, op: kernel.ReduceOp) -> bool:
+        """Whether one tile covers the depth, from its first element."""
+        return op.lo.data is ZERO and is_persistent(op, self.context.ranges)
 
     def _at_once(
         self, op: kernel.ReduceOp, products: list[kernel.Product], rows: int, columns: int, depth: int
@@ -72,7 +77,7 @@ class Contractions:
         context = self.context
         rows, along = frame
         for op in outer.body.block.ops:
-            if not isinstance(op, kernel.ReduceOp) or not is_persistent(op, context.ranges):
+            if not isinstance(op, kernel.ReduceOp) or not self._is_one_step(op):
                 continue
             found = kernel.contraction_of(op)
             assert not isinstance(found, str)

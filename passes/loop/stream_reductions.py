@@ -12,11 +12,11 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.aten.types import TensorType
-from ...dialects.loop import GenerateOp, LoadOp, ReduceOp, YieldOp
+from ...dialects.loop import AssertOp, GenerateOp, LoadOp, ReduceOp, YieldOp
 from ...dialects.machine import TargetsAttr, targets_of
-from ...dialects.sym import AxesAttr
+from ...dialects.sym import AxesAttr, Ranges, bounds
 from ...machines import GpuTarget
-from ..analysis.functions import functions
+from ..analysis.functions import functions, symbol_ranges
 from ..analysis.memory import Mutations
 from ..counters import counter
 from ..remarks import remark
@@ -43,7 +43,8 @@ class StreamReductions(ModulePass):
                    of exp(x - m) and the sum of v*exp(x - m). Factors that do not depend on r are multiplied with the
                    sum behind it; a sum of exp(x - m) among them, which divides a softmax, is the second result. What x
                    is computed from, a product of matrices too, moves into the reduction, so that no nest writes it.
-                   Declined where something else needs x, m or the weights, for they are in memory then anyway.
+                   Declined where something else needs x, m or the weights, for they are in memory then anyway; where a
+                   row may be empty, whose sum is 0; and where a body checks indices.
 
     The algebra: with m' the maximum of a part of the row and s' the sum of v*exp(x - m') over it, the sum over both
     parts with respect to the larger maximum m is s'*exp(m' - m) + s''*exp(m'' - m). Milakov, Gimelshein, Online
@@ -74,11 +75,11 @@ class StreamReductions(ModulePass):
         """Run on every function of the module."""
         if not self.loop_products or self.emulate_precision_casts:
             return
-        for _, block in functions(op):
-            changed = False
+        for function, block in functions(op):
+            changed, ranges = False, symbol_ranges(function)
             for nest in [each for each in block.ops if type(each) is GenerateOp]:
                 if nest.parent is not None and _has_units(nest, targets_of(op)):
-                    changed |= _Streamer(nest, block).run()
+                    changed |= _Streamer(nest, block, ranges).run()
             if changed:
                 sweep(block)
 
@@ -92,9 +93,10 @@ def _has_units(nest: GenerateOp, targets: TargetsAttr) -> bool:
 class _Streamer:
     """Rewrites the sums of one nest, on a copy, which takes its place where all went well."""
 
-    def __init__(self, nest: GenerateOp, block: Block) -> None:
+    def __init__(self, nest: GenerateOp, block: Block, ranges: Ranges) -> None:
         self.nest = nest
         self.block = block
+        self.ranges = ranges
 
     def run(self) -> bool:
         """Rewrite; whether something changed."""
@@ -126,6 +128,8 @@ class _Streamer:
 
     def objection(self, copy: GenerateOp) -> str | None:
         """Why the new nest should not take the place of the old one."""
+        if any(type(op) is AssertOp for op in copy.walk()):
+            return "it checks indices"
         old = {load.operands[0] for load in loads_in(self.nest)}
         new = {load.operands[0] for load in loads_in(copy)}
         mutations = Mutations(self.block)
@@ -139,9 +143,14 @@ class _Streamer:
 
     def stream(self, total: ReduceOp) -> str | None:
         """Rewrite one sum; why not."""
-        ((axis, _),) = cast(AxesAttr, total.properties["axes"]).data
+        ((axis, size),) = cast(AxesAttr, total.properties["axes"]).data
+        least, _ = bounds(size, self.ranges)
+        if not least:
+            return "its row may be empty, and sums 0 then"
         while (load := next((each for each in _loads(total) if _reaches_weights(each, axis)), None)) is not None:
             _splice(load)
+        if any(type(op) is AssertOp for op in total.body.block.ops):
+            return "it checks indices"
         last = total.body.block.last_op
         assert last is not None
         terms = expand(last.operands[0], axis, total.body.block)

@@ -38,3 +38,19 @@ def test_matrix_units(dtype: torch.dtype, target: str, instruction: str) -> None
 def test_float32_is_exact_unless_it_says_otherwise() -> None:
     assert "mma" not in _assembly(torch.float32, "cuda:80")
     assert "f32.tf32.tf32.f32" in _assembly(torch.float32, "cuda:80", "allow-tf32=true")
+
+
+def test_both_products_of_attention() -> None:
+    """They are asynchronous, keys and values are on their way meanwhile, and each weight takes one instruction."""
+    kind, scores = '!aten.tensor<2x256x64xbf16, device = "cuda:0">', '!aten.tensor<2x256x256xbf16, device = "cuda:0">'
+    text = f"""func.func @f(%q: {kind}, %k: {kind}, %v: {kind}) -> {kind} {{
+      %t = aten.permute(%k, dims = [0, 2, 1]) : {kind.replace("256x64xbf16", "64x256xbf16, strides = [16384, 1, 64]")}
+      %s = aten.bmm(%q, %t) : {scores}
+      %p = aten._softmax(%s, dim = -1, half_to_float = false) : {scores}
+      %o = aten.bmm(%p, %v) : {kind}
+      func.return %o : {kind}
+    }}"""
+    (kernel,) = emit(lowered(text, ""))
+    assembly = compile_kernel(kernel, "cuda:90").asm["ptx"]
+    assert assembly.count("wgmma.mma_async") > 4 and "cp.async.cg.shared.global" in assembly
+    assert assembly.count("ex2.approx") < 64 + 16  # a thread has 64 of 128 x 64 weights
