@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +42,20 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument("--random", type=int, metavar="SEED", help="make up the inputs, in the sizes of the export")
     run.add_argument("--output", action="append", default=[], metavar="Y.npy", help="where results go, in order")
     run.add_argument("--full", action="store_true", help="print all elements of the results")
+    for each in (make, run):
+        text = (
+            "import it first: it defines a class that inputs or outputs are of, as a model of transformers returns one"
+        )
+        each.add_argument("--import", dest="imports", action="append", default=[], metavar="MODULE", help=text)
     return p
+
+
+def _import(names: Sequence[str]) -> None:
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            raise UserError(f"--import {name}: error: {error}", "name a module of this environment") from error
 
 
 def _make(args: argparse.Namespace) -> int:
@@ -56,9 +70,11 @@ def _make(args: argparse.Namespace) -> int:
             f"{args.file}: error: cannot read it: {error.strerror}", "name a file of torch.export.save"
         ) from error
     except Exception as error:
-        raise UserError(
-            f"{args.file}: error: torch.export.load: {error}", "name a file of torch.export.save"
-        ) from error
+        remedy = (
+            "name a file of torch.export.save; where a warning above says that a class is not registered, --import the "
+            "module that defines it"
+        )
+        raise UserError(f"{args.file}: error: torch.export.load: {error}", remedy) from error
     made = package(exported, args.output, weights=not args.weights_apart, mode=args.mode)
     print(f"{made}: {made.stat().st_size} bytes")
     return 0
@@ -107,6 +123,7 @@ def _inputs(args: argparse.Namespace, package: Package) -> list[Any]:
 
 def _run(argv: Sequence[str] | None) -> int:
     args = build_parser().parse_args(argv)
+    _import(getattr(args, "imports", ()))
     return {"make": _make, "inspect": _inspect, "run": run_package}[args.command](args)
 
 

@@ -48,8 +48,7 @@ class Package:
         self._constants = [tensors[name] for name in index["constants"]]
         self._arrangements = [Arrangement(*decode(each)) for each in index["arrangements"]]
         self._outputs = None if index["outputs"] is None else decode(index["outputs"])
-        self._taken = pytree.treespec_loads(index["taken"])
-        self._returned = pytree.treespec_loads(index["returned"])
+        self._taken, self._returned = (_structure(path, index[name]) for name in ("taken", "returned"))
         self._program = program
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -169,6 +168,17 @@ def load_package(path: str | os.PathLike[str], *, weights: Mapping[str, torch.Te
         addresses = {name: _address(archive, member, symbol) for name, (member, symbol) in index["kernels"].items()}
         program = make_program(decode_program(index["program"]), addresses)
         return Package(archive.path, index, program, tensors)
+
+
+def _structure(path: Path, text: str) -> pytree.TreeSpec:
+    """How inputs or outputs nest. UserError where they are of a class that nobody has told torch of."""
+    try:
+        return pytree.treespec_loads(text)
+    except NotImplementedError as error:
+        remedy = "import the module that defines it before, or export a model that takes and returns tensors and tuples"
+        raise UserError(
+            f"the package {path} takes or returns a class that is not known here: {error}", remedy
+        ) from error
 
 
 @contextmanager

@@ -100,19 +100,26 @@ class Groups:
         found = self.places[node.position][axis] if axis != NO_AXIS else NO_AXIS
         return found if found == NO_AXIS else self.axis(found)
 
-    def makes_cycle(self, left: Group, right: Group) -> bool:
-        """Whether something outside would come both behind one group and before the other."""
-        return self._path_outside(left, right) or self._path_outside(right, left)
+    def between(self, left: Group, right: Group) -> Node | None:
+        """An op outside that comes both behind one group and before the other: of a path, a call rather than a nest."""
+        for start, end in ((left, right), (right, left)):
+            last = found = self._path_outside(start, end)
+            while found is not None and found.is_nest:
+                last, found = found, self._path_outside(start, found)
+            if last is not None:
+                return (found or last).nodes[0]
+        return None
 
-    def _path_outside(self, start: Group, end: Group) -> bool:
+    def _path_outside(self, start: Group, end: Group) -> Group | None:
+        """The last group of a path from one group to another that leads through others."""
         bit = 1 << start.number
         if not end.ancestors & bit:
-            return False
+            return None
         for position in end.preds:
             pred = self.group(position)
             if pred is not start and pred is not end and pred.ancestors & bit:
-                return True
-        return False
+                return pred
+        return None
 
     def merge(self, left: Group, right: Group, pairs: dict[int, int], parallel: set[int]) -> Group:
         """Merge the later of two groups into the earlier; `pairs` gives axes of `left` for axes of `right`."""

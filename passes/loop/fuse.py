@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation
 
 from ...dialects.aten.types import TensorType
 from ...dialects.machine import TargetsAttr, targets_of
@@ -17,7 +17,7 @@ from ..analysis.memory import written_value
 from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..function_pass import LoopPass
-from ..remarks import enabled, remark
+from ..remarks import enabled, format_location, remark
 from ._alignment import Aligner, Alignment, MisalignedError
 from ._build_fusions import build_fusions
 from ._dependences import DependenceGraph, Node
@@ -161,8 +161,8 @@ class _Fuser:
             return "too many members", None
         if _device(left) != _device(right):
             return "their results lie on different devices", None
-        if self.groups.makes_cycle(left, right):
-            return "something between them depends on one and feeds the other", None
+        if (between := self.groups.between(left, right)) is not None:
+            return f"{_shown(between.op)} between them depends on one and feeds the other", None
         try:
             alignment = Aligner(self.groups, left, right).run()
         except MisalignedError as error:
@@ -269,3 +269,9 @@ def _is_one_domain(left: Group, right: Group, alignment: Alignment) -> bool:
     """Whether both groups run all their points in parallel, over the same axes."""
     pairs = alignment.pairs
     return pairs.keys() == set(right.axes) and alignment.parallel == {*pairs.values()} == set(left.axes)
+
+
+def _shown(op: Operation) -> str:
+    """The name of an op and its line."""
+    file, _, line = format_location(op.location).rpartition(":")
+    return f"{op.name} at {file.rpartition('/')[2]}:{line}" if file else op.name

@@ -215,6 +215,15 @@ def test_what_a_package_needs(counting: Path, tmp_path: Path, name: str, value: 
         inductile.load_package(tmp_path / "other.pt2i")
 
 
+def test_classes_of_outputs_have_to_be_known(counting: Path, tmp_path: Path) -> None:
+    opened = archive.Archive(counting)
+    members = {each: bytes(opened.read(each)) for each in opened.index["files"]}
+    index = {**opened.index, "returned": opened.index["returned"].replace("builtins.dict", "library.Output")}
+    archive.write_archive(tmp_path / "other.pt2i", index, members)
+    with pytest.raises(UserError, match=r"a class that is not known here: .*library[.]Output.*import the module"):
+        inductile.load_package(tmp_path / "other.pt2i")
+
+
 def test_what_is_never_loaded() -> None:
     """The folder of the runtime that a package depends on has the files that it calls."""
     assert needs.runtime() == needs.runtime.__wrapped__()
