@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from ...dialects import host
 from ...dialects.aten.types import TensorType
@@ -37,20 +37,16 @@ class HostComposeViews(HostPass):
     name = "host-compose-views"
 
     def on_program(self, function: host.FuncOp) -> None:
-        """Compose the views of every host function."""
-        compose_views(function.body.block)
-
-
-def compose_views(block: Block) -> None:
-    """Compose the views of one function, in order: a view's source is composed before it."""
-    views = [op for op in block.ops if type(op) is host.ViewOp]
-    for view in views:
-        _look_through(view)
-        if _is_source(view) and counter(HostComposeViews.name):
-            view.out.replace_all_uses_with(view.source)
-    for view in reversed(views):
-        if view.out.first_use is None:
-            block.erase_op(view)
+        """Compose the views of one function, in order: a view's source is composed before it."""
+        block = function.body.block
+        views = [op for op in block.ops if type(op) is host.ViewOp]
+        for view in views:
+            _look_through(view)
+            if _is_source(view) and counter(HostComposeViews.name):
+                view.out.replace_all_uses_with(view.source)
+        for view in reversed(views):
+            if view.out.first_use is None:
+                block.erase_op(view)
 
 
 def _look_through(view: host.ViewOp) -> None:

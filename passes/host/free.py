@@ -38,27 +38,23 @@ class HostFree(HostPass):
     name = "host-free"
 
     def on_program(self, function: host.FuncOp) -> None:
-        """End lives in every host function."""
-        insert_frees(function.body.block)
-
-
-def insert_frees(block: Block) -> None:
-    """Insert the frees of one function."""
-    _remove_unused(block)
-    lifetimes = Lifetimes(block)
-    ending: dict[int, list[SSAValue]] = {}
-    for value in lifetimes.values:
-        if not lifetimes.escapes(value):
-            ending.setdefault(lifetimes.last[value], []).append(value)
-    for position, op in enumerate(list(block.ops)):
-        values = ending.get(position)
-        if values and counter(HostFree.name):
-            block.insert_op_after(host.FreeOp.create(operands=_views_first(values, lifetimes)), op)
-    arguments = ending.get(-1)
-    first = block.first_op
-    if arguments and first is not None:
-        block.insert_op_before(host.FreeOp.create(operands=arguments), first)
-    verify_frees(block)
+        """Insert the frees of one function."""
+        block = function.body.block
+        _remove_unused(block)
+        lifetimes = Lifetimes(block)
+        ending: dict[int, list[SSAValue]] = {}
+        for value in lifetimes.values:
+            if not lifetimes.escapes(value):
+                ending.setdefault(lifetimes.last[value], []).append(value)
+        for position, op in enumerate(list(block.ops)):
+            values = ending.get(position)
+            if values and counter(HostFree.name):
+                block.insert_op_after(host.FreeOp.create(operands=_views_first(values, lifetimes)), op)
+        arguments = ending.get(-1)
+        first = block.first_op
+        if arguments and first is not None:
+            block.insert_op_before(host.FreeOp.create(operands=arguments), first)
+        verify_frees(block)
 
 
 def _remove_unused(block: Block) -> None:

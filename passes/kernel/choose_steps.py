@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
-from ...machines import GpuTarget
 from ..analysis.loops import loops_around, loops_in
 from ..analysis.sizes import Sizes
 from ..counters import counter
@@ -46,19 +45,15 @@ class KernelChooseSteps(KernelPass, kernels=free_tiled_for_gpu):
     per_thread: int = GpuBlocks.per_thread
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
-        """Choose steps in every kernel for a GPU."""
-        choose_steps(function, facts.target, GpuBlocks.of(self), facts.sizes, facts.ranges)
-
-
-def choose_steps(function: kernel.FuncOp, target: GpuTarget, blocks: GpuBlocks, sizes: Sizes, ranges: Ranges) -> None:
-    """Choose steps for the loops over long rows of one kernel."""
-    again = bytes_read_again(function, sizes, ranges)
-    step = min(tiles_of_steps(function)) if again else blocks.step_for(programs_of(function, sizes), target)
-    if not blocks.least_step <= step < blocks.step or not shorten_steps(function, step, sizes, ranges):
-        return
-    if not again and function.per_thread is not None:
-        per_thread = min(function.per_thread.value.data, blocks.per_thread)
-        function.properties["per_thread"] = IntegerAttr(per_thread, i64)
+        """Choose steps for the loops over long rows of one kernel."""
+        target, blocks, sizes, ranges = facts.target, GpuBlocks.of(self), facts.sizes, facts.ranges
+        again = bytes_read_again(function, sizes, ranges)
+        step = min(tiles_of_steps(function)) if again else blocks.step_for(programs_of(function, sizes), target)
+        if not blocks.least_step <= step < blocks.step or not shorten_steps(function, step, sizes, ranges):
+            return
+        if not again and function.per_thread is not None:
+            per_thread = min(function.per_thread.value.data, blocks.per_thread)
+            function.properties["per_thread"] = IntegerAttr(per_thread, i64)
 
 
 def shorten_steps(function: kernel.FuncOp, step: int, sizes: Sizes, ranges: Ranges) -> bool:

@@ -35,13 +35,8 @@ class KernelCse(KernelPass):
     name = "kernel-cse"
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
-        """Simplify every kernel."""
-        simplify_kernel(function)
-
-
-def simplify_kernel(function: kernel.FuncOp) -> None:
-    """Simplify one kernel."""
-    block = function.body.block
-    BlockSimplifier(written_buffers(block)).run(block)
-    while prune_reductions(block) | remove_dead(block):
-        pass
+        """Simplify one kernel."""
+        block = function.body.block
+        BlockSimplifier(written_buffers(block)).run(block)
+        while prune_reductions(block) | remove_dead(block):
+            pass

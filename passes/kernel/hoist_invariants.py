@@ -36,15 +36,11 @@ class KernelHoistInvariants(KernelPass, kernels=tiled_for_cpu):
     name = "kernel-hoist-invariants"
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
-        """Move ops in every kernel for a CPU."""
-        hoist_invariants(function, facts.ranges)
-
-
-def hoist_invariants(function: kernel.FuncOp, ranges: Ranges) -> None:
-    """Move what no lane changes out of the flat vector loops of a kernel, in place."""
-    written = written_buffers(function.body.block)
-    for op in flat_vector_loops(function):
-        _hoist(op, written, ranges)
+        """Move what no lane changes out of the flat vector loops of a kernel, in place."""
+        ranges = facts.ranges
+        written = written_buffers(function.body.block)
+        for op in flat_vector_loops(function):
+            _hoist(op, written, ranges)
 
 
 def _hoist(loop: kernel.ForOp, written: set[SSAValue], ranges: Ranges) -> None:

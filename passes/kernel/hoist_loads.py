@@ -40,18 +40,14 @@ class KernelHoistLoads(KernelPass, kernels=tiled_for_gpu):
     name = "kernel-hoist-loads"
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
-        """Move loads in every kernel for a GPU."""
-        hoist_loads(function.body.block)
+        """Move loads behind the first loop of a block, with what their places are computed from, in front of it.
 
-
-def hoist_loads(block: Block) -> None:
-    """Move loads behind the first loop of a block, with what their places are computed from, in front of it.
-
-    Only what memory held before the kernel is read early, and only where the place and the mask do not follow from what
-    the loop computes. Programs of equal length end at once, and then nothing hides the time that a load takes: a row's
-    chosen logit, behind the loop over the row, is two loads one after the other.
-    """
-    _in_block(block, written_buffers(block))
+        Only what memory held before the kernel is read early, and only where the place and the mask do not follow from
+        what the loop computes. Programs of equal length end at once, and then nothing hides the time that a load takes:
+        a row's chosen logit, behind the loop over the row, is two loads one after the other.
+        """
+        block = function.body.block
+        _in_block(block, written_buffers(block))
 
 
 def _in_block(block: Block, written: set[SSAValue]) -> None:

@@ -53,26 +53,22 @@ class KernelHoistRows(KernelPass, kernels=tiled_for_cpu):
     name = "kernel-hoist-rows"
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
-        """Move work in every kernel for a CPU."""
-        hoist_rows(function, facts.target.l2_bytes // 8, facts.sizes, facts.ranges)
-
-
-def hoist_rows(function: kernel.FuncOp, most_bytes: int, sizes: Sizes, ranges: Ranges) -> None:
-    """Move what rows share in front of them, into buffers of at most `most_bytes` together."""
-    names, written = kernel_names(function), written_buffers(function.body.block)
-    left = most_bytes
-    for loop in flat_vector_loops(function):
-        around = _rows_around(loop, sizes, ranges)
-        extent = (loop.hi.data - loop.lo.data).as_int()
-        if not around or extent is None:
-            continue
-        kept = _kept(loop, _invariant(loop, around, written), sizes)
-        width = sum(extent * (8 if isinstance(value.type, Float64Type) else 4) for value in kept)
-        if kept and width <= left and counter(KernelHoistRows.name):
-            left -= width
-            _keep(loop, around[-1], kept, extent, names)
-    while remove_dead(function.body.block):
-        pass
+        """Move what rows share in front of them, into buffers of at most `most_bytes` together."""
+        most_bytes, sizes, ranges = facts.target.l2_bytes // 8, facts.sizes, facts.ranges
+        names, written = kernel_names(function), written_buffers(function.body.block)
+        left = most_bytes
+        for loop in flat_vector_loops(function):
+            around = _rows_around(loop, sizes, ranges)
+            extent = (loop.hi.data - loop.lo.data).as_int()
+            if not around or extent is None:
+                continue
+            kept = _kept(loop, _invariant(loop, around, written), sizes)
+            width = sum(extent * (8 if isinstance(value.type, Float64Type) else 4) for value in kept)
+            if kept and width <= left and counter(KernelHoistRows.name):
+                left -= width
+                _keep(loop, around[-1], kept, extent, names)
+        while remove_dead(function.body.block):
+            pass
 
 
 def _rows_around(loop: kernel.ForOp, sizes: Sizes, ranges: Ranges) -> list[kernel.ForOp]:

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
-from ...dialects.sym import Ranges, symbol
+from ...dialects.sym import symbol
 from ..analysis.effects import written_buffers
 from ..analysis.loops import loops_in
 from ..common.locations import merged
@@ -44,21 +44,17 @@ class KernelOnlineSoftmax(KernelPass, kernels=free_tiled_for_gpu):
     name = "kernel-online-softmax"
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
-        """Join reductions in every kernel for a GPU."""
-        join_max_and_sum(function, facts.ranges)
-
-
-def join_max_and_sum(function: kernel.FuncOp, ranges: Ranges) -> None:
-    """Join such reductions where they loop over tiles; in registers two passes cost nothing."""
-    block = function.body.block
-    written = written_buffers(block)
-    for op in list(loops_in(block)):
-        if isinstance(op, kernel.ReduceOp) and is_tiled(op) and not is_persistent(op, ranges):
-            highest = _maximum_of(op, written)
-            if highest is not None and counter(KernelOnlineSoftmax.name):
-                _join(highest, op)
-    while remove_dead(block):
-        pass
+        """Join such reductions where they loop over tiles; in registers two passes cost nothing."""
+        ranges = facts.ranges
+        block = function.body.block
+        written = written_buffers(block)
+        for op in list(loops_in(block)):
+            if isinstance(op, kernel.ReduceOp) and is_tiled(op) and not is_persistent(op, ranges):
+                highest = _maximum_of(op, written)
+                if highest is not None and counter(KernelOnlineSoftmax.name):
+                    _join(highest, op)
+        while remove_dead(block):
+            pass
 
 
 def _maximum_of(total: kernel.ReduceOp, written: set[SSAValue]) -> kernel.ReduceOp | None:

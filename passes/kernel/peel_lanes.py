@@ -11,7 +11,6 @@ from xdsl.ir import Operation
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, Ranges, as_expr, simplify, smax, smin, symbol
-from ..analysis.launch_facts import ranges_of
 from ..analysis.loops import flat_vector_loops, loops_in
 from ..analysis.nests import widest_scalar
 from ..counters import counter
@@ -61,7 +60,7 @@ class PeelLanes(KernelPass, kernels=tiled_for_cpu):
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Peel in every kernel that is scheduled for a CPU."""
-        ranges = ranges_of(function)
+        ranges = facts.ranges
         for loop in filterfalse(is_pinned, flat_vector_loops(function)):
             _peel(loop, _open_in(loop), max(END_BYTES // widest_scalar(loop), 1), ranges, self.name)
         for loop in filterfalse(is_pinned, _rows(function)):

@@ -11,7 +11,6 @@ from xdsl.ir import Block, Region
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Atom, Expr, Ranges, as_expr, bounds, simplify, smax, smin, symbol
-from ..analysis.launch_facts import ranges_of
 from ..analysis.loops import Loop, fresh_axis, kernel_names, loops_in, nested_axes
 from ..counters import counter
 from ..remarks import remark
@@ -55,7 +54,7 @@ class PeelRows(KernelPass, kernels=tiled_for_cpu):
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Peel in every kernel that is scheduled for a CPU."""
-        ranges, names = ranges_of(function), kernel_names(function)
+        ranges, names = facts.ranges, kernel_names(function)
         loops = [loop for loop in loops_in(function.body.block) if isinstance(loop, kernel.ForOp)]
         for loop in reversed(loops):  # inner ones first
             rows = _rows_of(loop)

@@ -38,22 +38,18 @@ class KernelPrivatize(KernelPass, kernels=tiled_for_gpu):
     name = "kernel-privatize"
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
-        """Shrink what can be in every kernel for a GPU."""
-        narrow_locals(function, facts.ranges)
+        """Move local buffers that no register tile holds into the loops that all their accesses are in.
 
-
-def narrow_locals(function: kernel.FuncOp, ranges: Ranges) -> None:
-    """Move local buffers that no register tile holds into the loops that all their accesses are in.
-
-    A buffer of `p` elements for each of the iterations of a loop is one of `p` elements inside of it, because no
-    iteration reads what another one stored: `p*i + rest`, with `0 <= rest < p`, becomes `rest`.
-    """
-    for op in locals_of(function):
-        inner = op
-        while not fits_registers(inner, ranges) and (found := _own_parts(inner, ranges)) is not None:
-            if not counter(KernelPrivatize.name):
-                return
-            inner = _move(inner, *found)
+        A buffer of `p` elements for each of the iterations of a loop is one of `p` elements inside of it, because no
+        iteration reads what another one stored: `p*i + rest`, with `0 <= rest < p`, becomes `rest`.
+        """
+        ranges = facts.ranges
+        for op in locals_of(function):
+            inner = op
+            while not fits_registers(inner, ranges) and (found := _own_parts(inner, ranges)) is not None:
+                if not counter(KernelPrivatize.name):
+                    return
+                inner = _move(inner, *found)
 
 
 def _own_parts(op: kernel.LocalOp, ranges: Ranges) -> tuple[kernel.ForOp, Expr] | None:

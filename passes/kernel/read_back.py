@@ -34,15 +34,10 @@ class KernelReadBack(KernelPass, kernels=untiled_for_cpu):
     name = "kernel-read-back"
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
-        """Drop buffers of every kernel that will be for a CPU."""
-        read_back(function)
-
-
-def read_back(function: kernel.FuncOp) -> None:
-    """Drop local buffers that hold what a buffer of the kernel holds as well, element by element."""
-    for op in ops_in(function):
-        if isinstance(op, kernel.LocalOp):
-            _share(op)
+        """Drop local buffers that hold what a buffer of the kernel holds as well, element by element."""
+        for op in ops_in(function):
+            if isinstance(op, kernel.LocalOp):
+                _share(op)
 
 
 def _share(op: kernel.LocalOp) -> None:

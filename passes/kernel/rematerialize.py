@@ -9,7 +9,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
-from ...dialects.sym import Expr, MapAttr, Ranges, SymAttr, symbol
+from ...dialects.sym import Expr, MapAttr, SymAttr, symbol
 from ..analysis.effects import written_buffers
 from ..analysis.loops import Loop, loops_around, loops_in, substitute_axes
 from ..counters import counter
@@ -51,33 +51,29 @@ class KernelRematerialize(KernelPass, kernels=tiled_for_gpu):
     name = "kernel-rematerialize"
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
-        """Replace loads in every kernel for a GPU."""
-        recompute_locals(function, facts.ranges)
-
-
-def recompute_locals(function: kernel.FuncOp, ranges: Ranges) -> None:
-    """Replace loads of locals that do not fit registers by what was stored, computed again where it is read."""
-    block = function.body.block
-    refused: set[kernel.LocalOp] = set()
-    replaced = 0
-    work = True
-    while work:
-        work = False
-        for op in locals_of(function):
-            if op in refused or fits_registers(op, ranges):
-                continue
-            if not counter(KernelRematerialize.name):
-                refused.add(op)
-                continue
-            for load in users_of(op, kernel.LoadOp):
-                replaced += 1
-                if replaced > _MOST_LOADS or not _Recomputation(load, written_buffers(block)).run():
+        """Replace loads of locals that do not fit registers by what was stored, computed again where it is read."""
+        ranges = facts.ranges
+        block = function.body.block
+        refused: set[kernel.LocalOp] = set()
+        replaced = 0
+        work = True
+        while work:
+            work = False
+            for op in locals_of(function):
+                if op in refused or fits_registers(op, ranges):
+                    continue
+                if not counter(KernelRematerialize.name):
                     refused.add(op)
-                    break
-                work = True
-    BlockSimplifier(written_buffers(block)).run(block)
-    while remove_dead(block):
-        pass
+                    continue
+                for load in users_of(op, kernel.LoadOp):
+                    replaced += 1
+                    if replaced > _MOST_LOADS or not _Recomputation(load, written_buffers(block)).run():
+                        refused.add(op)
+                        break
+                    work = True
+        BlockSimplifier(written_buffers(block)).run(block)
+        while remove_dead(block):
+            pass
 
 
 @dataclass

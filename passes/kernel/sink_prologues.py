@@ -43,18 +43,14 @@ class KernelSinkPrologues(KernelPass, kernels=free_for_gpu):
     name = "kernel-sink-prologues"
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
-        """Sink ops in every kernel that will be for a GPU."""
-        sink_prologues(function, facts.sizes)
-
-
-def sink_prologues(function: kernel.FuncOp, sizes: Sizes) -> None:
-    """Sink what may be in the nests of one kernel."""
-    nests = [op for op in function.body.block.ops if isinstance(op, kernel.ForOp) and _is_imperfect(op)]
-    if nests and not is_serial(function):
-        apart = independent_nests(function.body.block)
-        for op in nests:
-            if op in apart:
-                sink_between_loops(op, sizes)
+        """Sink what may be in the nests of one kernel."""
+        sizes = facts.sizes
+        nests = [op for op in function.body.block.ops if isinstance(op, kernel.ForOp) and _is_imperfect(op)]
+        if nests and not is_serial(function):
+            apart = independent_nests(function.body.block)
+            for op in nests:
+                if op in apart:
+                    sink_between_loops(op, sizes)
 
 
 def _is_imperfect(op: kernel.ForOp) -> bool:

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from ...dialects import kernel
 from ...dialects.sym import Atom, Ranges, as_expr, simplify, symbol
-from ..analysis.launch_facts import ranges_of
 from ..analysis.loops import flat_vector_loops
 from ..counters import counter
 from .conditions import condition_on, pieces, resolve_conditions, split_at
@@ -43,20 +42,14 @@ class KernelSplitLanes(KernelPass, kernels=tiled_for_cpu):
     name = "kernel-split-lanes"
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
-        """Split loops of every kernel for a CPU."""
-        split_lanes(function)
+        """Split the vector loops that have constant bounds where conditions on their axis, or quotients of it, change.
 
-
-def split_lanes(function: kernel.FuncOp) -> None:
-    """Split the vector loops of a kernel that have constant bounds where conditions on their axis, or quotients of it,
-    change.
-
-    The parts run one after the other in the order of the axis, so that every iteration runs once, as before.
-    """
-    ranges = ranges_of(function)
-    for op in flat_vector_loops(function):
-        if not is_pinned(op):
-            _split(op, ranges)
+        The parts run one after the other in the order of the axis, so that every iteration runs once, as before.
+        """
+        ranges = facts.ranges
+        for op in flat_vector_loops(function):
+            if not is_pinned(op):
+                _split(op, ranges)
 
 
 def _split(op: kernel.ForOp, ranges: Ranges) -> None:

@@ -10,7 +10,6 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Ranges, as_expr, simplify, symbol
-from ..analysis.launch_facts import ranges_of
 from ..analysis.loops import flat_vector_loops, substitute_axes
 from ..counters import counter
 from ..remarks import remark
@@ -51,7 +50,7 @@ class UnrollQuotients(KernelPass, kernels=tiled_for_cpu):
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Unroll in every kernel that is scheduled for a CPU."""
-        ranges = ranges_of(function)
+        ranges = facts.ranges
         for loop in filterfalse(is_pinned, flat_vector_loops(function)):
             count = _divisor(loop)
             if count is not None and _is_linear_then(loop, count, ranges) and counter(self.name):

@@ -11,7 +11,6 @@ from ...dialects.sym import MapAttr
 from ..analysis.aliasing import path_to, precedes
 from ..analysis.loops import Bound, axes_around, ops_in
 from ..analysis.nests import element_bytes
-from ..analysis.sizes import Sizes
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
 from .read_back import accesses_of, is_plain, is_row_major, same_kind
@@ -40,18 +39,14 @@ class KernelWriteAhead(KernelPass, kernels=untiled_for_cpu):
     name = "kernel-write-ahead"
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
-        """Move buffers of every kernel that will be for a CPU."""
-        write_ahead(function, facts.sizes, facts.target.l1_bytes // 8)
-
-
-def write_ahead(function: kernel.FuncOp, sizes: Sizes, least_bytes: int) -> None:
-    """Replace local buffers of at least `least_bytes` by rows of a result."""
-    for op in ops_in(function):
-        if isinstance(op, kernel.LocalOp):
-            type_ = op.buffer.type
-            assert isinstance(type_, kernel.BufferType)
-            if sizes.of(type_.extent) * element_bytes(type_) >= least_bytes:
-                _move(op)
+        """Replace local buffers of at least `least_bytes` by rows of a result."""
+        sizes, least_bytes = facts.sizes, facts.target.l1_bytes // 8
+        for op in ops_in(function):
+            if isinstance(op, kernel.LocalOp):
+                type_ = op.buffer.type
+                assert isinstance(type_, kernel.BufferType)
+                if sizes.of(type_.extent) * element_bytes(type_) >= least_bytes:
+                    _move(op)
 
 
 def _move(op: kernel.LocalOp) -> None:
