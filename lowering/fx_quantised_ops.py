@@ -13,6 +13,7 @@ zero points, which oneDNN does not know, is dequantised. Uses the private ops `o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -30,6 +31,7 @@ _PACKED: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 """Weight -> (what it was packed with, the packed weight or None where it has zero points)."""
 
 
+@cache
 def has_packed_products() -> bool:
     """Whether torch has oneDNN's products of integers."""
     names = ("qlinear_pointwise", "qlinear_prepack", "qconv_pointwise", "qconv_prepack")
@@ -39,6 +41,8 @@ def has_packed_products() -> bool:
 
 def _packed(weight: torch.Tensor, zero_points: torch.Tensor, how: Any, pack: Callable[[], torch.Tensor]) -> Any:
     """A weight in oneDNN's layout; None where some zero point is not zero."""
+    if not has_packed_products():
+        return None
     if weight.is_inference() or zero_points.is_inference():
         return None if bool(zero_points.any()) else pack()
     key = (weight.data_ptr(), weight._version, zero_points.data_ptr(), zero_points._version, how)

@@ -35,10 +35,12 @@ class MultiplyQuantised(ModulePass):
 
     level:         aten
     precondition:  behind the passes that change products, in front of `graph-hoist-weights`
-    guarantee:     the same values but for the order of sums of floats; integers are added exactly. A product of a few
-                   rows (`CpuTarget.dequantised_rows`) and a matrix that casts and arithmetic make of less memory, as
-                   they do a weight of 8 bits, and whose elements lie side by side along the depth, is marked as a nest:
-                   `lower-aten-to-loop` makes sums over rows of it, and `loop-inline` puts the arithmetic into them, so
+    guarantee:     the same values but for the order and rounding of sums of floats; integers are added exactly. What
+                   matches a pattern of `patterns/quantised.py` becomes one op: products of quantised numbers oneDNN's,
+                   if its sums are exact, which takes `integer_products` "library" or numbers of 7 bits. A product of
+                   a few rows (`CpuTarget.dequantised_rows`) and a matrix that casts and arithmetic make of less
+                   memory, as they do a weight of 8 bits, and whose elements lie side by side along the depth, is marked
+                   as a nest: `lower-aten-to-loop` makes sums over rows, and `loop-inline` puts the arithmetic there, so
                    that the dequantised matrix is never in memory. So is an `aten._int_mm` of few rows. One of more is
                    marked "floats" where `integer_products` says so: exact products of float32 in blocks of the depth,
                    which take 84 ms for 128x768x3072 where ATen's loops take 1200, on two cores of an EPYC with AVX2.

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Intege
 from xdsl.ir import Block, SSAValue
 
 from ....dialects.aten import AtenOp, MemoryFormat, TensorType
-from ....dialects.sym import ONE
+from ....dialects.sym import ONE, Expr, as_expr
 from ....machines import HOST
 from .._pattern import Either, Pattern, PatternBuilder, PatternCall, either
 from .._replacement import ReplacementBuilder, type_of
@@ -158,14 +158,17 @@ def _of_seven_bits(**found: Any) -> str | None:
 
 
 def _greatest(x: SSAValue) -> int | None:
-    """What quantised numbers are clamped to, through views; None where nothing clamps them."""
+    """What quantised numbers are clamped to, from 0 on, through views; None where nothing does that."""
     op = x.owner
     while isinstance(op, AtenOp) and (op.schema.is_view or op.target == "aten._to_copy"):
         op = op.operands[0].owner
     if not isinstance(op, AtenOp) or op.target != "aten.clamp":
         return None
-    high = op.arg("max")
-    return int(high) if isinstance(high, int | float) or getattr(high, "as_int", lambda: None)() is not None else None
+    low, high = (as_expr(limit).as_int() if isinstance(limit, int | Expr) else limit for limit in map(op.arg, _LIMITS))
+    return int(high) if high is not None and low is not None and low >= 0 else None
+
+
+_LIMITS = ("min", "max")
 
 
 def _scaled(aten: PatternBuilder, x: Any, weight: Any, scale: Any) -> PatternCall:

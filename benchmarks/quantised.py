@@ -1,0 +1,113 @@
+"""Models of 8 bits on the CPU beside float ones: `python benchmarks/quantised.py --models resnet50 --repeats 5`.
+
+PT2E with torchao's X86 quantizer, `reduce_range` unless `--full-range`, weights and inputs at random. Each line: the
+least milliseconds of a call, rounds over all backends in turns, and how far the result is from the float model's, in
+its norm. Needs `pip install torchao torchvision transformers timm`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+
+def _vision(name: str) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
+    import torchvision
+
+    return getattr(torchvision.models, name)(weights=None).eval(), (torch.randn(1, 3, 224, 224),)
+
+
+def _bert() -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
+    from transformers import BertConfig, BertModel
+
+    class Pooled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = BertModel(BertConfig(attn_implementation="sdpa"))
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            return self.inner(tokens).last_hidden_state
+
+    return Pooled().eval(), (torch.randint(30000, (1, 128)),)
+
+
+MODELS: dict[str, Callable[[], tuple[torch.nn.Module, tuple[torch.Tensor, ...]]]] = {
+    "resnet18": lambda: _vision("resnet18"),
+    "resnet50": lambda: _vision("resnet50"),
+    "mobilenet_v3_large": lambda: _vision("mobilenet_v3_large"),
+    "vit_b_16": lambda: _vision("vit_b_16"),
+    "bert": _bert,
+}
+
+
+def quantised(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], reduce_range: bool) -> Any:
+    """The model by PT2E, calibrated on one input."""
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+    from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
+
+    quantizer = x86.X86InductorQuantizer()
+    quantizer.set_global(x86.get_default_x86_inductor_quantization_config(reduce_range=reduce_range))
+    prepared = prepare_pt2e(torch.export.export(model, inputs, strict=True).module(), quantizer)
+    prepared(*inputs)
+    return convert_pt2e(prepared)
+
+
+def candidates(model: Any, integer: Any, inputs: tuple[torch.Tensor, ...]) -> dict[str, Callable[[], Any]]:
+    """What is timed, compiled and warm."""
+    import torch._inductor.config as settings
+
+    found: dict[str, Callable[[], Any]] = {"eager, float": lambda: model(*inputs)}
+    plans = (
+        ("inductile, float", model, {"backend": "inductile", "options": {"freezing": True}}),
+        ("inductile, int8", integer, {"backend": "inductile", "options": {"freezing": True}}),
+        ("Inductor, float", model, {}),
+        ("Inductor, int8", integer, {}),
+    )
+    with settings.patch(freezing=True):
+        for name, which, how in plans:
+            torch._dynamo.reset()
+            compiled = torch.compile(which, **how)
+            started = time.perf_counter()
+            compiled(*inputs)
+            print(f"  {name}: first call {time.perf_counter() - started:.1f} s", flush=True)
+            found[name] = lambda compiled=compiled: compiled(*inputs)
+            found[name]()
+    return found
+
+
+def measure(name: str, repeats: int, reduce_range: bool) -> None:
+    """Print a model's lines."""
+    torch.manual_seed(0)
+    model, inputs = MODELS[name]()
+    print(name)
+    calls = candidates(model, quantised(model, inputs, reduce_range), inputs)
+    exact = model(*inputs)
+    least = dict.fromkeys(calls, float("inf"))
+    for _ in range(repeats):
+        for each, call in calls.items():
+            started = time.perf_counter()
+            call()
+            least[each] = min(least[each], 1e3 * (time.perf_counter() - started))
+    for each, call in calls.items():
+        lost = float((call() - exact).norm() / exact.norm())
+        print(f"  {each:18s} {least[each]:9.2f} ms   from float {lost:.1e}", flush=True)
+
+
+def main() -> None:
+    """Measure the models that are asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=[m for m in MODELS if m != "resnet18"])
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--full-range", action="store_true", help="8 bits of activations, for processors with VNNI")
+    given = parser.parse_args()
+    with torch.no_grad():
+        for name in given.models:
+            measure(name, given.repeats, not given.full_range)
+
+
+if __name__ == "__main__":
+    main()
