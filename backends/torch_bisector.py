@@ -10,13 +10,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
-
-from xdsl.passes import ModulePass
+from typing import TYPE_CHECKING, Any
 
 from ..lowering.pre_grad import PRE_GRAD
 from ..lowering.registry import available_passes, pass_class
 from ..passes.counters import Counter, counting
+
+if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
 
 NAME = "inductile"
 SETTINGS = {"fallback_random": True, "emulate_precision_casts": True}

@@ -17,7 +17,11 @@ WHOLE = ",".join(
         "loop-join-moments,loop-split-reductions{min-length=16 parts=3},loop-fuse,loop-bufferize",
     )
 )
-_RUN = re.compile(r"// RUN: inductile-opt %s -p (?:\"([^\"]+)\"|(\S+))")
+_RUN = re.compile(
+    r"// RUN: inductile-opt %s (?:--target (?P<target>\S+) )?-p (?P<quote>[\"']?)(?P<passes>.+?)(?P=quote)(?= )"
+)
+#: how a module says what it is for
+_FOR = 'builtin.module attributes {{machine.targets = #machine.targets<cpu = "cpp", cuda = "{}">}} {{\n{}\n}}'
 
 
 @pytest.mark.rotates(3, each="example")
@@ -27,4 +31,5 @@ def test_examples_compute_the_same(example: Path, which: str, check_same: Check)
     text = example.read_text()
     own = _RUN.search(text)
     assert own is not None
-    check_same(text, (own[1] or own[2]) if which == "own" else WHOLE, sizes={"s0": 5, "s1": 3})
+    passes = own["passes"] if which == "own" else WHOLE
+    check_same(_FOR.format(own["target"], text) if own["target"] else text, passes, sizes={"s0": 5, "s1": 3})
