@@ -25,6 +25,9 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e, 
 from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
 
 
+INT4: Any = torch.int4  # pyright: ignore[reportAttributeAccessIssue] - torch's stubs do not have it
+
+
 class _Attention(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -58,8 +61,8 @@ MODELS: dict[str, tuple[Any, tuple[int, ...]]] = {
 CONFIGS: dict[str, Any] = {
     "int8": Int8WeightOnlyConfig(),
     "int8-dynamic": Int8DynamicActivationInt8WeightConfig(),
-    "int4": IntxWeightOnlyConfig(weight_dtype=torch.int4, granularity=PerGroup(32)),
-    "int4-dynamic": Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4),
+    "int4": IntxWeightOnlyConfig(weight_dtype=INT4, granularity=PerGroup(32)),
+    "int4-dynamic": Int8DynamicActivationIntxWeightConfig(weight_dtype=INT4),
     "float8": Float8WeightOnlyConfig(),
 }
 
