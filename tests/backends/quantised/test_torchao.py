@@ -24,7 +24,6 @@ from torchao.quantization.granularity import PerGroup
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e, prepare_qat_pt2e
 from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
 
-
 INT4: Any = torch.int4  # pyright: ignore[reportAttributeAccessIssue] - torch's stubs do not have it
 
 
