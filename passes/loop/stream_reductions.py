@@ -68,6 +68,7 @@ class StreamReductions(ModulePass):
     name = "loop-stream-reductions"
     level: ClassVar[str] = "loop"
     optional: ClassVar[bool] = True
+    rescales: ClassVar[bool] = True  # a sum of numbers near the largest one is infinite before it is divided
     loop_products: bool = False
     emulate_precision_casts: bool = False
 
