@@ -10,7 +10,8 @@ compiler's program moves. `moved` tells bytes from inductile's IR, of its kernel
 Inductor's own count. `error` is relative to eager in float32 (backward: float64), to be held against eager's own.
 
 With `--backward` only the backward kernels are measured: the forward passes have run before, a graph for each call.
-Gradients of all floating inputs are taken but of running statistics. `--device cpu` is for trying the command.
+Gradients of all floating inputs are taken but of running statistics. `--step` measures both passes, and keeps no graph.
+`--device cpu` is for trying the command.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class Backward(Forward):
         )
         generator = torch.Generator(device=device).manual_seed(2)
         with torch.no_grad():
-            outputs = tensors(self.function(*self.inputs))
+            outputs = _differentiable(self.function(*self.inputs))
         self.cotangents = [
             torch.randn(o.shape, generator=generator, device=device, dtype=torch.float32).to(o.dtype) for o in outputs
         ]
@@ -162,7 +163,7 @@ class Backward(Forward):
         wide = [
             x.detach().double().requires_grad_(x.requires_grad) if x.is_floating_point() else x for x in self.inputs
         ]
-        outputs = tensors(self.function(*wide))
+        outputs = _differentiable(self.function(*wide))
         return _gradients(outputs, wide, [c.to(o.dtype) for c, o in zip(self.cotangents, outputs, strict=True)])
 
     def touched(self) -> int:
@@ -171,10 +172,28 @@ class Backward(Forward):
         return min(known, default=0)
 
 
+class Step(Backward):
+    """Both passes of one pattern."""
+
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of graphs that count."""
+        return ("forward", "backward")
+
+    def measured(self, backend: str, count: int) -> Callable[[], Any]:
+        """A step a call."""
+        return lambda: _gradients(tensors(self.runs[backend](*self.inputs)), self.inputs, self.cotangents)
+
+
 def _gradients(outputs: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any]) -> Any:
     import torch
 
+    outputs = _differentiable(outputs)
     return torch.autograd.grad(outputs, [x for x in inputs if x.requires_grad], cotangents)
+
+
+def _differentiable(outputs: Any) -> list[Any]:
+    """The tensors among them that a gradient can come from: places and counts are integers."""
+    return [x for x in tensors(outputs) if x.is_floating_point()]
 
 
 def _registered(backend: str) -> Any:
@@ -251,7 +270,7 @@ def work(args: argparse.Namespace) -> list[dict[str, Any]]:
     """Prepare all patterns of this process, wait, and measure them; what failed becomes a row with a `problem`."""
     import torch
 
-    kind = Backward if args.backward else Forward
+    kind = Step if args.step else Backward if args.backward else Forward
     cases: list[Forward] = []
     found: list[dict[str, Any]] = []
 
@@ -338,9 +357,11 @@ def main() -> None:
 
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--out", default="gpu-patterns.jsonl", help="file of results, read and added to")
-    p.add_argument("--patterns", nargs="*", default=list(patterns.PATTERNS), help="`more`: those of more_patterns.py")
+    groups = {"more": list(more_patterns.CASES), "behind": list(more_patterns.BEHIND)}
+    p.add_argument("--patterns", nargs="*", default=list(patterns.PATTERNS), help="names, `more` or `behind`")
     p.add_argument("--backends", nargs="*", default=list(BACKENDS), choices=(*BACKENDS, "handwritten"))
     p.add_argument("--backward", action="store_true")
+    p.add_argument("--step", action="store_true", help="forward and backward together")
     p.add_argument("--rows", type=int, default=8192)
     p.add_argument("--repeat", type=int, default=10, help="calls a round")
     p.add_argument("--dtype", default="bfloat16")
@@ -349,7 +370,7 @@ def main() -> None:
     p.add_argument("--deadline", type=float, default=0, help="seconds after which nothing is begun; 0: no limit")
     p.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
     args = p.parse_args()
-    args.patterns = list(more_patterns.CASES) if args.patterns == ["more"] else args.patterns
+    args.patterns = [name for given in args.patterns for name in groups.get(given, [given])]
     if args.worker:
         print(json.dumps(work(args)))
         return

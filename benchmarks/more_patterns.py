@@ -91,6 +91,11 @@ def _gate(x: Tensor) -> tuple[Tensor, Tensor]:
     return weights / weights.sum(-1, keepdim=True), experts
 
 
+def _scattered_gate(x: Tensor) -> Tensor:
+    weights, experts = _gate(x)
+    return torch.zeros_like(x, dtype=weights.dtype).scatter(-1, experts, weights)
+
+
 def _cumulative_mean(x: Tensor) -> Tensor:
     return x.cumsum(-1) / torch.arange(1, x.shape[-1] + 1, device=x.device)
 
@@ -98,6 +103,18 @@ def _cumulative_mean(x: Tensor) -> Tensor:
 def _distillation(x: Tensor, y: Tensor) -> Tensor:
     return F.kl_div(F.log_softmax(x / 2, -1), F.softmax(y / 2, -1), reduction="batchmean") * 4
 
+
+def _divergence(x: Tensor, y: Tensor) -> Tensor:
+    p, q = torch.softmax(y.float() / 2, -1), torch.log_softmax(x.float() / 2, -1)
+    return (p * (p.log() - q)).sum() / x.shape[0]
+
+
+#: kinds bound by memory that were once behind eager or Inductor: `--patterns behind`
+BEHIND = (
+    "column_variance", "column_standard", "column_var_mean", "adam", "cosine", "row_products", "row_distances",
+    "row_polynomials", "gate", "scattered_gate", "cumulative_mean", "gated_cumulative_mean", "distillation",
+    "divergence", "mse", "max_pool",
+)  # fmt: skip
 
 CASES: dict[str, tuple[Callable[..., Any], Inputs]] = {
     # elementwise
@@ -194,6 +211,14 @@ CASES: dict[str, tuple[Callable[..., Any], Inputs]] = {
     "gate": (_gate, lambda m: (m(32768, 64),)),
     "cumulative_mean": (_cumulative_mean, lambda m: (m(8192, 4096),)),
     "distillation": (_distillation, lambda m: (m(4096, 32000), m(4096, 32000))),
+    "column_var_mean": (lambda x: torch.var_mean(x.float(), 0), lambda m: (m(8192, 4096),)),
+    "row_polynomials": (lambda x: (x * x + x).sum(-1), lambda m: (m(8192, 4096),)),
+    "scattered_gate": (_scattered_gate, lambda m: (m(32768, 64),)),
+    "gated_cumulative_mean": (
+        lambda x, y: torch.sigmoid(_cumulative_mean(x)) * y,
+        lambda m: (m(8192, 4096), m(8192, 4096)),
+    ),
+    "divergence": (_divergence, lambda m: (m(4096, 32000), m(4096, 32000))),
     "mse": (lambda x, y: F.mse_loss(x.float(), y.float()), lambda m: (m(8192, 4096), m(8192, 4096))),
     "bce": (
         lambda x, y: F.binary_cross_entropy_with_logits(x.float(), y.sigmoid().float()),
