@@ -63,6 +63,10 @@ def attribute(package: str, name: str) -> Any:
 
 
 _RANDOM = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout)
+#: where modules that call `dropout` themselves keep how often
+_RATES = (
+    "drop_prob", "drop_rate", "dropout_prob", "attention_dropout", "activation_dropout", "dropout_p", "dropout",
+)  # fmt: skip
 
 
 def _no_randomness(module: nn.Module) -> None:
@@ -72,7 +76,7 @@ def _no_randomness(module: nn.Module) -> None:
             part.p = 0.0
         elif isinstance(part, nn.MultiheadAttention | nn.LSTM | nn.GRU | nn.RNN):
             part.dropout = 0.0
-        for name in ("drop_prob", "dropout_prob", "attention_dropout", "activation_dropout", "dropout_p", "dropout"):
+        for name in _RATES:
             if isinstance(getattr(part, name, None), float):
                 setattr(part, name, 0.0)
 
