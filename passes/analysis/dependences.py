@@ -243,7 +243,8 @@ def _never_zero(difference: Expr, ranges: Ranges, axes: set[str], lengths: Seque
             continue
         rest = _sum([term for term in terms if term not in big])
         if _is_digit(rest, _sum([factor]), ranges):
-            return _never_zero(_sum(big), ranges, axes, lengths) or _never_zero(rest, ranges, axes, lengths)
+            multiple = _sum([_quotient(term, factor) for term in big])  # g is more than |rest|, so it is not 0
+            return _never_zero(multiple, ranges, axes, lengths) or _never_zero(rest, ranges, axes, lengths)
     return False
 
 
@@ -264,6 +265,11 @@ def _factor(term: _Term, axes: set[str]) -> _Term:
 
 def _is_multiple(term: _Term, factor: _Term) -> bool:
     return not (Counter(factor[0]) - Counter(term[0])) and term[1] % factor[1] == 0
+
+
+def _quotient(term: _Term, factor: _Term) -> _Term:
+    """A multiple of a factor, divided by it."""
+    return tuple((Counter(term[0]) - Counter(factor[0])).elements()), term[1] // factor[1]
 
 
 def _sum(terms: Iterable[_Term]) -> Expr:

@@ -486,3 +486,38 @@ kernel.func @siblings(%x: !kernel.buffer<f32, 4096>, %y: !kernel.buffer<f32, 409
 // GPU-LABEL: @siblings
 // GPU-COUNT-1: kernel.for i1
 // GPU-NOT: kernel.for i1
+
+// -----
+
+// Images of any size: rows of s0 points are apart, since a point is less than s0, which is more than 0 then.
+
+kernel.func @image(%x: !kernel.buffer<f32, 8*s0*s0>, %y: !kernel.buffer<f32, 8*s0*s0>, %z: !kernel.buffer<f32, 8>) symbols (s0) {
+  kernel.for i0 in 0 to 8 {
+    %row = kernel.local : !kernel.buffer<f32, s0*s0, local>
+    kernel.for i1 in 0 to s0 {
+      kernel.for i2 in 0 to s0 {
+        %v = kernel.load %x[i0*s0*s0 + i1*s0 + i2]
+        %e = math.exp %v : f32
+        kernel.store %e, %y[i0*s0*s0 + i1*s0 + i2]
+        kernel.store %e, %row[i1*s0 + i2]
+        kernel.yield
+      }
+      kernel.yield
+    }
+    %s = kernel.reduce sum i1 in 0 to s0 {
+      %t = kernel.reduce sum i2 in 0 to s0 {
+        %v = kernel.load %row[i1*s0 + i2]
+        kernel.yield %v
+      }
+      kernel.yield %t
+    }
+    kernel.store %s, %z[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+// CHECK-LABEL: @image
+// CHECK-NOT: kernel.local
+// CHECK: kernel.reduce sum i1
+// CHECK-NEXT: kernel.reduce sum i2
+// CHECK-NOT: kernel.for
