@@ -10,7 +10,8 @@ compiler's program moves. `moved` tells bytes from inductile's IR, of its kernel
 Inductor's own count. `error` is relative to eager in float32 (backward: float64), to be held against eager's own.
 
 With `--backward` only the backward kernels are measured: the forward passes have run before, a graph for each call.
-Gradients of all floating inputs are taken but of running statistics. `--step` measures both passes, and keeps no graph.
+Gradients of all floating inputs are taken but of running statistics. `--step` measures both passes, and what
+forward saves for backward.
 `--device cpu` is for trying the command.
 """
 
@@ -183,6 +184,12 @@ class Step(Backward):
         """A step a call."""
         return lambda: _gradients(tensors(self.runs[backend](*self.inputs)), self.inputs, self.cotangents)
 
+    def saved(self, backend: str) -> int:
+        """Bytes that forward keeps for backward, beside its inputs."""
+        from training import saved_bytes
+
+        return saved_bytes(lambda: self.runs[backend](*self.inputs), self.inputs)
+
 
 def _gradients(outputs: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any]) -> Any:
     import torch
@@ -248,6 +255,8 @@ def rows_of(case: Forward, profiler: Any, repeat: int, bandwidth: float) -> list
             "names": {key[:80]: round(ms, 5) for key, (ms, _) in sorted(kernels.items(), key=lambda k: -k[1][0])},
             "card": torch.cuda.get_device_name() if case.device != "cpu" else "cpu", "torch": torch.__version__,
         }  # fmt: skip
+        if isinstance(case, Step):
+            row["saved"] = case.saved(backend) / 2**20
         row["fraction"] = ideal / row["device_ms"] if row["device_ms"] else 0.0
         if backend == "inductor":
             case.made[backend].kernels = sum(n for k, (_, n) in kernels.items() if k.startswith("triton_"))
@@ -315,7 +324,7 @@ def table(rows: Sequence[dict[str, Any]], backends: Sequence[str]) -> str:
         ("device ms", "device_ms", ".4f"), ("fraction", "fraction", ".2f"), ("launches", "launches", ".0f"),
         ("wall ms", "wall_ms", ".3f"), ("kernels", "kernels", ".0f"), ("ATen calls", "aten_calls", ".0f"),
         ("MiB moved", "moved", ".1f"), ("of these by kernels", "kernels_moved", ".1f"),
-        ("by ATen", "aten_moved", ".1f"), ("error", "error", ".1e"),
+        ("by ATen", "aten_moved", ".1f"), ("saved MiB", "saved", ".1f"), ("error", "error", ".1e"),
     )  # fmt: skip
     heads = " | ".join(f"{title}: {' / '.join(backends)}" if k == 0 else title for k, (title, *_) in enumerate(columns))
     lines = [f"| pattern | {heads} |", "|" + "---|" * (len(columns) + 1)]

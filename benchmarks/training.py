@@ -14,7 +14,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
@@ -61,21 +61,26 @@ class Training:
 
     def saved_bytes(self, call: Callable[..., Any]) -> int:
         """Bytes that forward saves, each storage once."""
-        import torch
+        return saved_bytes(lambda: self.forward(call), (*self.module.state_dict().values(), *self.inputs))
 
-        own = {t.untyped_storage().data_ptr() for t in (*self.module.state_dict().values(), *self.inputs)}
-        saved: dict[int, int] = {}
 
-        def pack(tensor: Any) -> Any:
-            storage = tensor.untyped_storage()
-            if storage.data_ptr() not in own:
-                saved[storage.data_ptr()] = storage.nbytes()
-            return tensor
+def saved_bytes(forward: Callable[[], Any], given: Iterable[Any]) -> int:
+    """Bytes that a forward pass saves beside what it was given, each storage once."""
+    import torch
 
-        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-            loss = self.forward(call)
-        loss.detach_()
-        return sum(saved.values())
+    own = {t.untyped_storage().data_ptr() for t in given}
+    saved: dict[int, int] = {}
+
+    def pack(tensor: Any) -> Any:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            saved[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        results = forward()
+    del results
+    return sum(saved.values())
 
 
 def first_step(name: str, backend: str, small: bool) -> dict[str, float]:
