@@ -44,12 +44,6 @@ class LaunchFacts:
         return self._found.get(function.sym_name.data, Ranges()) if function.symbols.data else Ranges()
 
 
-def ranges_of(function: kernel.FuncOp) -> Ranges:
-    """The facts of one kernel."""
-    module = function.parent_op()
-    return LaunchFacts(module).of(function) if isinstance(module, ModuleOp) else Ranges()
-
-
 @lru_cache(maxsize=16)
 def _declared(symbols: ArrayAttr[SymbolAttr]) -> Ranges:
     return Ranges.of_symbols(s.data for s in symbols.data)

@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
-from ..analysis.launches import cpu_kernels
 from ..common.locations import merged
 from ..counters import counter
+from .scheduled import for_host
 from .value_numbering import Key, kernel_key
 
 
@@ -42,7 +42,7 @@ class KernelDeduplicate(ModulePass):
         """Keep the first of equal kernels."""
         block = op.body.block
         first: dict[tuple[Key, bool], kernel.FuncOp] = {}
-        on_cpu = cpu_kernels(op)
+        on_cpu = for_host(op)
         replaced: dict[str, str] = {}
         for function in list(block.ops):
             if not isinstance(function, kernel.FuncOp):

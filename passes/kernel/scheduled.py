@@ -20,14 +20,18 @@ def family_of(function: kernel.FuncOp) -> Family | None:
     return None if function.target is None else target_named(function.target.data).family
 
 
+def for_host(module: ModuleOp) -> set[str]:
+    """The kernels on tensors of the host's memory, in a module whose target is a GPU."""
+    return cpu_kernels(module) if isinstance(targets_of(module).main, GpuTarget) else set()
+
+
 def untiled(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, Target]]:
     """The kernels that are not tiled, and what they will be tiled for, the module's target.
 
     Those on tensors of the host's memory are for the module's CPU in any case.
     """
     targets = targets_of(module)
-    target, host = targets.main, targets.host
-    on_cpu = cpu_kernels(module) if isinstance(target, GpuTarget) else set[str]()
+    target, host, on_cpu = targets.main, targets.host, for_host(module)
     for function in module.body.block.ops:
         if isinstance(function, kernel.FuncOp) and function.target is None:
             yield function, host if function.sym_name.data in on_cpu else target

@@ -5,29 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import filterfalse
-from typing import ClassVar
 
-from xdsl.context import Context
 from xdsl.dialects.arith import ConstantOp, SelectOp
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, IntegerType
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import kernel
 from ...dialects.access import dynamic_name
 from ...dialects.sym import ZERO, Expr, Ranges, bounds, prove_le, prove_lt, symbol
 from ..analysis.effects import written_buffers
-from ..analysis.launch_facts import ranges_of
 from ..analysis.loops import Loop, flat_vector_loops, loops_around, loops_in
 from ..counters import counter
 from ..remarks import remark
+from .kernel_pass import KernelFacts, KernelPass
 from .lane_indices import expr_of
 from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
 
 
 @dataclass(frozen=True)
-class UnmaskLanes(ModulePass):
+class UnmaskLanes(KernelPass, kernels=tiled_for_cpu):
     """Read without a mask where all lanes share the mask, and check once what all lanes check.
 
     level:         kernel
@@ -51,22 +48,19 @@ class UnmaskLanes(ModulePass):
     """
 
     name = "kernel-unmask-lanes"
-    level: ClassVar[str] = "kernel"
-    optional: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite every kernel that is scheduled for a CPU."""
-        for function, _ in tiled_for_cpu(op):
-            ranges, written = ranges_of(function), written_buffers(function.body.block)
-            for loop in filterfalse(is_pinned, flat_vector_loops(function)):
-                if _runs(loop, ranges):
-                    _check_once(loop, self.name)
-            for loop in loops_in(function.body.block):
-                if loop.mapping.data == "vector" and not is_pinned(loop):
-                    for load in _shared_masks(loop, written):
-                        if _is_safe(load, ranges) and counter(self.name):
-                            remark("passed", self.name, load, "all lanes share its mask")
-                            _unmask(load, loop)
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
+        """Rewrite the loops over lanes of one kernel."""
+        ranges, written = facts.ranges, written_buffers(function.body.block)
+        for loop in filterfalse(is_pinned, flat_vector_loops(function)):
+            if _runs(loop, ranges):
+                _check_once(loop, self.name)
+        for loop in loops_in(function.body.block):
+            if loop.mapping.data == "vector" and not is_pinned(loop):
+                for load in _shared_masks(loop, written):
+                    if _is_safe(load, ranges) and counter(self.name):
+                        remark("passed", self.name, load, "all lanes share its mask")
+                        _unmask(load, loop)
 
 
 def _runs(loop: Loop, ranges: Ranges) -> bool:

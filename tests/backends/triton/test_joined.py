@@ -9,7 +9,7 @@ from inductile.backends.reference import run_module
 from inductile.backends.triton.compile_only import compile_kernel
 from inductile.backends.triton.kernel_emitter import emit_kernel
 from inductile.dialects import host
-from inductile.passes.analysis.launch_facts import ranges_of
+from inductile.passes.analysis.launch_facts import LaunchFacts
 from inductile.passes.analysis.program_costs import program_costs
 
 from .joined import FUNCTIONS, captured, joint, launches, lowered
@@ -43,8 +43,9 @@ def test_compiles(name: str, target: str, dynamic: bool) -> None:
     skip_crash_of_triton(name, target)
     backend, _ = captured(name, (ROWS + 3, COLUMNS), torch.bfloat16, dynamic)
     assert backend.module is not None
-    (function,) = joint(lowered(backend.module))
-    source = emit_kernel(function, ranges_of(function))
+    module = lowered(backend.module)
+    (function,) = joint(module)
+    source = emit_kernel(function, LaunchFacts(module).of(function))
     assert "tl.atomic" not in source.source
     compile_kernel(source, target)
 

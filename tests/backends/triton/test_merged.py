@@ -9,7 +9,7 @@ from inductile.backends.reference import run_module
 from inductile.backends.triton.compile_only import compile_kernel
 from inductile.backends.triton.kernel_emitter import emit_kernel
 from inductile.dialects import host, kernel
-from inductile.passes.analysis.launch_facts import ranges_of
+from inductile.passes.analysis.launch_facts import LaunchFacts
 
 from .merged import PROGRAMS, inputs_of, merged, plain
 
@@ -30,7 +30,7 @@ def test_one_launch_of_programs_side_by_side(name: str, target: str) -> None:
     (program,) = (op for op in module.ops if isinstance(op, host.FuncOp))
     assert sum(isinstance(op, host.LaunchOp) for op in program.body.block.ops) == 1
     (function,) = (op for op in module.ops if isinstance(op, kernel.FuncOp))
-    source = emit_kernel(function, ranges_of(function))
+    source = emit_kernel(function, LaunchFacts(module).of(function))
     nests = sum(isinstance(op, kernel.ForOp) for op in function.body.block.ops)
     assert source.programs({"s0": 12}) >= nests == source.source.count("if pid < ")
     compile_kernel(source, target)
