@@ -17,9 +17,11 @@ help: ## list these targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
 
 # The stamp is newer than what decides the installed packages, so that repeated runs install nothing. Python compiles
-# what is imported at its first import, a fifth of what is installed.
+# what is imported at its first import, a fifth of what is installed. The pip that comes with Python may be years old
+# and resolve in twice the time; where no other can be had, it will do.
 $(INSTALLED): pyproject.toml setup.py .ci/constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip || true
 	$(BIN)/python -m pip install --quiet --no-compile --constraint .ci/constraints.txt --editable '.[test,lint,docs,gui]'
 	mkdir -p .venv/typing
 	ln -sfn '$(CURDIR)' .venv/typing/inductile

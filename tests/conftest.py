@@ -41,7 +41,8 @@ def _private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tables rotate. What is slow comes first: no process waits at the end for another that has just begun with it."""
     kept = rotated(config, items)
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    others = set(items).difference(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item in others])
     items[:] = kept
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     twice.draw(items)

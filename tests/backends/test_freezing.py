@@ -248,6 +248,7 @@ def _images() -> nn.Sequential:
     )  # fmt: skip
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
 def test_affine_maps_of_channels_go_into_weights(dtype: torch.dtype) -> None:
     torch.manual_seed(0)

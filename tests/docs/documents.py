@@ -152,12 +152,18 @@ def run(line: str, tools: Mapping[str, Tool]) -> str:
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether a page shows what was printed, where `...` stands for any lines."""
+    """Whether a page shows what was printed, where `...` stands for any lines, or for the start of one.
+
+    Lines that a page leaves out may widen the columns of a table, so that in a line whose start it leaves out two
+    spaces stand for two or more.
+    """
 
     def pattern_of(line: str) -> str:
         if line == "...":
             return r"(?:.*\n)*"
-        return (".*" if line.startswith("...") else "") + re.escape(line.removeprefix("...")) + r"\n"
+        if not line.startswith("..."):
+            return re.escape(line) + r"\n"
+        return ".*" + re.sub(r"(\\ ){2,}", " {2,}", re.escape(line.removeprefix("..."))) + r"\n"
 
     pattern = "".join(map(pattern_of, shown.splitlines()))
     return re.fullmatch(pattern, printed) is not None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import torch
 import torch.nn.functional as F
 
 from .. import eager_compare
+from ..warm.python import python
 from .catalogue import INF, NAN
 
 Tensor = torch.Tensor
@@ -132,6 +132,12 @@ def test_training_of_a_convolution(dtype: torch.dtype) -> None:
         assert errors[0] <= 1.5 * errors[1] + torch.finfo(dtype).eps, errors
 
 
+@pytest.mark.numeric
+def test_capability_is_the_one_asked_for() -> None:
+    wanted = os.environ.get("ATEN_CPU_CAPABILITY")
+    assert wanted in (None, torch.backends.cpu.get_cpu_capability().lower())
+
+
 def _instructions() -> frozenset[str]:
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     return frozenset(next((line for line in lines if line.startswith("flags")), "").split())
@@ -147,7 +153,7 @@ def test_on_another_instruction_set(capability: str, tmp_path: Path) -> None:
     if capability == torch.backends.cpu.get_cpu_capability().lower():
         pytest.skip(f"{capability} is what all other tests run with")
     environment = {**os.environ, "ATEN_CPU_CAPABILITY": capability, "INDUCTILE_CACHE_DIR": str(tmp_path)}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", "-m", "numeric", __file__]
+    command = [python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", "-m", "numeric", __file__]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     assert " passed" in done.stdout

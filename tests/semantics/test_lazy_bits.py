@@ -85,6 +85,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.rotates(2, each="first")
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize("training", [False, True], ids=["inference", "training"])
 @pytest.mark.parametrize("first, second", PAIRS.values(), ids=PAIRS)

@@ -95,6 +95,7 @@ def _applied(remarks: list[Remark]) -> int:
     return sum("'attention' with its gradient replaces" in remark.reason for remark in remarks)
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("function", ATTENTIONS)
 def test_values_and_gradients(function: Attention) -> None:
     assert _applied(_trained(function, _inputs())) == 1
@@ -105,6 +106,7 @@ def test_double_precision(function: Attention) -> None:
     assert _applied(_trained(function, _inputs(torch.float64), atol=1e-6, rtol=1e-6)) == 1
 
 
+@pytest.mark.rotates(2, each="function")
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("function", [_causal, _softmax_in_float])
 def test_low_precision(function: Attention, dtype: torch.dtype) -> None:
@@ -120,6 +122,7 @@ def test_autocast() -> None:
     assert _applied(_trained(cast, _inputs(), atol=0.05, rtol=0.05)) == 1
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("wanted", [(True, False, False), (False, True, False), (False, False, True),
                                     (True, True, False), (False, True, True)])  # fmt: skip
 def test_only_some_gradients_are_wanted(wanted: Sequence[bool]) -> None:

@@ -207,6 +207,7 @@ def test_no_grad_and_inference_mode_after_training() -> None:
     _same(program, _mlp())
 
 
+@pytest.mark.rotates(2, each="fused_names")
 @pytest.mark.parametrize("fused_names", [("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
                                          ("Adam", {"lr": 0.01}), ("AdamW", {"lr": 0.01, "amsgrad": True}),
                                          ("RMSprop", {"lr": 0.01})])  # fmt: skip

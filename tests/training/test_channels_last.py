@@ -155,12 +155,14 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     yield told
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("kind", [Block, Returning, Broken, Checkpointed, Strided])
 def test_steps_are_those_of_eager(kind: type[Block], reports: list[Any]) -> None:
     check(kind)
     assert any(strides is not None for each in reports for strides in each)
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_sizes_that_change(dynamic: bool, reports: list[Any]) -> None:
     sizes = ((2, 16), (3, 16), (2, 24)) if dynamic else ((2, 16), (2, 24))
@@ -212,6 +214,7 @@ def _fail_in(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(compiling, "_compile", compile_)
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("kind", [Block, Strided])
 def test_eager_takes_backward_over(kind: type[Block], monkeypatch: pytest.MonkeyPatch, reports: list[Any]) -> None:
     _fail_in(monkeypatch, "backward")
@@ -227,6 +230,7 @@ def test_eager_takes_forward_over(monkeypatch: pytest.MonkeyPatch, reports: list
     assert not reports
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("kind", [Block, Strided])
 def test_compiled_autograd(kind: type[Block], reports: list[Any]) -> None:
     with torch._dynamo.config.patch(compiled_autograd=True):

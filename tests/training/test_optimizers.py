@@ -51,6 +51,7 @@ def _compare(name: str, arguments: dict[str, Any], expected: dict[str, Any], opt
     return [sum(report.kernels.values()) for report in REPORTS]
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize(("name", "arguments", "launches"), LAUNCHES)
 def test_small_parameters_share_launches(name: str, arguments: dict[str, Any], launches: int) -> None:
     module = _model()

@@ -37,6 +37,7 @@ def _gradients(function: Function, dtype: torch.dtype) -> list[torch.Tensor]:
     return [each.grad for each in inputs if each.grad is not None]
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_gradients_of_16_bits(name: str) -> None:
     if name == "aminmax" and torch_version() < (2, 12):

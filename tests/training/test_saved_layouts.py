@@ -44,6 +44,7 @@ def _gradient(function: Callable[[Tensor], Tensor], hook: Callable[[Tensor], Ten
     return x.grad
 
 
+@pytest.mark.rotates(2, each="hook")
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("hook", [_contiguous, _turned, _spaced])
 @pytest.mark.parametrize("function", [_plain, _transposed])

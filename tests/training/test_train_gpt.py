@@ -20,6 +20,7 @@ def test_the_script() -> None:
     assert "step   29" in run.stdout
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("options", [
     ("--checkpointing", "--accumulation", "2"),
     ("--autocast", "--layers", "1"),

@@ -14,13 +14,16 @@ import socket
 import struct
 import sys
 
-#: variables that are read by imports
-AT_IMPORT = ("ATEN", "CUDA", "KMP", "LD_", "MKL", "OMP", "OPENBLAS", "PYTHON", "TORCH", "TRITON")
+#: variables that are read by imports; ATEN_CPU_CAPABILITY is not: torch reads it when it computes for the first time
+AT_IMPORT = ("CUDA", "KMP", "LD_", "MKL", "OMP", "OPENBLAS", "PYTHON", "TORCH", "TRITON")
+#: of these names, the ones that are read at each use: torch sets its folders in the process that compiles, and the
+#: server adds folders of modules
+AT_USE = ("PYTHONPATH", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 
 
 def read_at_import(environment: dict[str, str]) -> dict[str, str]:
-    """The part of an environment that the server has to share; folders of modules are added later."""
-    return {k: v for k, v in environment.items() if k.startswith(AT_IMPORT) and k != "PYTHONPATH"}
+    """The part of an environment that the server has to share."""
+    return {k: v for k, v in environment.items() if k.startswith(AT_IMPORT) and k not in AT_USE}
 
 
 def main(path: str, environment: str, *command: str) -> int:

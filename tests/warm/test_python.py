@@ -53,7 +53,15 @@ def test_a_fresh_process_where_a_fork_would_differ() -> None:
         done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
         return done.stdout.split()
 
-    assert flags() == ["True", sys.executable]
+    warm = ["True", sys.executable]
+    assert flags() == flags(TORCHINDUCTOR_CACHE_DIR="/tmp/x") == flags(ATEN_CPU_CAPABILITY="default") == warm
     assert (
         flags("-W", "error") == flags(TORCH_LOGS="inductor") == flags(PYTHONHASHSEED="3") == ["False", sys.executable]
     )
+
+
+def test_a_fork_computes_with_the_instruction_set_that_it_is_given() -> None:
+    code = "import torch; print(torch.backends.cpu.get_cpu_capability())"
+    environment = os.environ | {"ATEN_CPU_CAPABILITY": "default"}
+    done = subprocess.run([python(), "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "DEFAULT\n"

@@ -243,6 +243,7 @@ def _compiled(target: str) -> None:
     compile_together(case.values[0] for case in CASES)  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize(("text", "inputs", "want", "rtol"), CASES)
 def test_scalar_op(text: str, inputs: tuple[torch.Tensor, ...], want: torch.Tensor, rtol: float) -> None:
     got = run_kernel(text, *inputs, torch.empty_like(want), want.numel())

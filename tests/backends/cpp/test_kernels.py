@@ -318,6 +318,7 @@ REDUCTIONS = {
 }
 
 
+@pytest.mark.rotates(2, each="monoid")
 @pytest.mark.parametrize("mapping", ["serial", "vector", "vector tile 8"])
 @pytest.mark.parametrize(
     ("monoid", "dtype", "element"),

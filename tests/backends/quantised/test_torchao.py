@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from ...warm.python import python
 
 FOLDER = Path(__file__).parent
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torchao") is None, reason="`pip install torchao` runs these")
 def test_models_of_torchao() -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "python_files=torchao_models.py"]
+    command = [python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "python_files=torchao_models.py"]
     done = subprocess.run([*command, str(FOLDER)], capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]

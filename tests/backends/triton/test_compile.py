@@ -62,6 +62,7 @@ def _sum_of_all(names: list[str], type_: str, tile: str) -> str:
 }}"""
 
 
+@pytest.mark.rotates(2, each="type_")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("type_", ["f32", "f64"])
 def test_float_ops(type_: str, target: str) -> None:

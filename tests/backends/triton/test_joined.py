@@ -50,6 +50,7 @@ def test_compiles(name: str, target: str, dynamic: bool) -> None:
     compile_kernel(source, target)
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_reference(name: str) -> None:
     """Loops that carry local buffers run in order."""

@@ -59,6 +59,7 @@ CASES: dict[str, tuple[Any, tuple[torch.Tensor, ...]]] = {
 }
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("name", CASES)
 def test_training_moved_to_a_gpu(name: str) -> None:
     function, inputs = CASES[name]

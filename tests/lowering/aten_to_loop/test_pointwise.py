@@ -137,6 +137,7 @@ CHECKED_ELSEWHERE = {
 }
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("name", pointwise_overloads())
 def test_as_eager(name: str) -> None:
     quirky, _ = QUIRKS.get(name, (set(), ""))

@@ -54,6 +54,7 @@ CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("case", CASES)
 def test_equals_eager(case: str) -> None:
     x = torch.randn(2, 3, 13, 41, generator=torch.Generator().manual_seed(0))

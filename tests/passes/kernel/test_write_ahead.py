@@ -20,6 +20,7 @@ CASES: dict[str, Callable[[torch.Tensor], torch.Tensor | tuple[torch.Tensor, ...
 }
 
 
+@pytest.mark.rotates(2, each="case")
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_equals_eager(case: str, dynamic: bool) -> None:

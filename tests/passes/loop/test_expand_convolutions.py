@@ -36,6 +36,7 @@ F32, F64, BF16, F16 = torch.float32, torch.float64, torch.bfloat16, torch.float1
 BOTH = [("depthwise and glu", F64), ("same, asymmetric", F16), *((case, F32) for case in CASES), ("causal", BF16)]
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("case, dtype", BOTH)
 def test_is_as_exact_as_eager(case: str, dtype: torch.dtype) -> None:
     function, source, weight = CASES[case]
