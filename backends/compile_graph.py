@@ -27,7 +27,7 @@ from ..passes.host.split_parts import HostSplitParts
 from ..passes.remarks import collecting, remark
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
-from .foreign_lowerings import tell_of_foreign_lowerings
+from .foreign_lowerings import operators_of, tell_of_foreign_lowerings
 from .freezing import freeze, with_freezing
 from .graphs.recording import Recording
 from .host.copies import carrying_now
@@ -115,7 +115,8 @@ def _compile(
     in_folder = config.trace_enabled or config.trace_graph_diagram
     observer = Observer(kind, trace if in_folder else None, config.trace_graph_diagram)
     observer.show_graph(graph)
-    tell_of_foreign_lowerings(graph)
+    report.operators = operators_of(graph)
+    tell_of_foreign_lowerings(report.operators)
 
     def choose(module: ModuleOp) -> list[ModulePass]:
         report.describe_input(module)

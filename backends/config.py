@@ -228,8 +228,13 @@ class Config:
         for name in ("on_error", "verify_each", "cache", "cache_graphs", "compile_threads"):
             del shown[name]
         shown = {name: value for name, value in shown.items() if not name.startswith("trace")}
-        shown |= {name: uuid.uuid4().hex for name in _CALLED if shown[name] is not None}
+        shown |= {name: identity_of(shown[name]) or uuid.uuid4().hex for name in _CALLED if shown[name] is not None}
         return repr(sorted(shown.items()))
+
+    def unnamed_functions(self) -> list[str]:
+        """Options that hold a function of which nothing says what it does."""
+        values = {name: getattr(self, name) for name in _CALLED}
+        return [name for name, value in values.items() if value is not None and identity_of(value) is None]
 
 
 def names_of(text: str) -> set[str]:
@@ -245,6 +250,19 @@ def _foreign_passes(names: object) -> dict[str, str]:
         f"disabled_passes={name}": f"no pass here has this name{f', {hint}' if (hint := nearest(name, known)) else ''}"
         for name in sorted(others)
     }
+
+
+def identity_of(value: Any) -> str | None:
+    """What stands for a function, or for several, in keys; None where nothing does.
+
+    Torch's `CustomGraphPass`, `CustomGraphModulePass` and `CustomPartitionerFn` say it by their method `uuid`.
+    """
+    if isinstance(value, list | tuple):
+        each = [identity_of(one) for one in value]
+        return None if None in each else repr(each)
+    named = getattr(value, "uuid", None)
+    found = named() if callable(named) and callable(value) else None
+    return None if found is None else f"{type(value).__module__}.{type(value).__qualname__} {found!r}"
 
 
 _CALLED = {f.name for f in dataclasses.fields(Config) if f.type == "Any"}

@@ -25,6 +25,7 @@ class GraphReport:
     failures:   passes that failed and were left out -> why
     once:       kernel or op -> how often it runs when weights are new, for results that are kept from then on
     kept_bytes: what these take
+    operators:  names of the operators of its FX graph
     is_loaded:  whether it came from the cache of whole graphs: no pass ran, and `seconds` are those of the load
     """
 
@@ -37,6 +38,7 @@ class GraphReport:
     failures: dict[str, str] = field(default_factory=dict)
     once: dict[str, int] = field(default_factory=dict)
     kept_bytes: int = 0
+    operators: tuple[str, ...] = ()
     is_loaded: bool = False
 
     def add_seconds(self, stage: str, seconds: float) -> None:

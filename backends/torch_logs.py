@@ -29,6 +29,8 @@ STAGES = (
     "pre_grad_graphs", "post_grad_graphs", "ir_pre_fusion", "ir_post_fusion", "schedule", "output_code", "kernel_code",
 )  # fmt: skip
 """Torch's artifacts that show a graph on its way."""
+_OF_AOTAUTOGRAD = ("aot_graphs", "aot_joint_graph", "aot_graphs_effects")
+"""Torch's artifacts that nobody writes for a graph from the cache, for which AOTAutograd traces nothing."""
 _RECORDING = {"cudagraphs", "host-split-parts"}
 
 
@@ -54,7 +56,15 @@ def enter() -> None:
 
 
 def _share_handlers(ours: logging.Logger) -> None:
-    """What torch has set up for its own loggers before ours was among them; `set_logs` replaces them together."""
+    """What torch has set up for its own loggers before ours was among them; `set_logs` replaces them together.
+
+    A module of ours that TORCH_LOGS names has handlers already: what it says must not come here as well.
+    """
+    from torch._logging._internal import log_registry
+
+    for name in log_registry.get_log_qnames():
+        if name.startswith(f"{ours.name}."):
+            logging.getLogger(name).propagate = False
     ours.propagate = False
     for handler in logging.getLogger("torch").handlers:
         ours.addHandler(handler)
@@ -76,9 +86,16 @@ def shows(artifact: str) -> bool:
 
 
 def is_read() -> bool:
-    """Whether somebody reads what a compile says: an artifact of ours, remarks, or torch's structured trace."""
+    """Whether somebody reads what a compile says: an artifact, remarks, or torch's structured trace."""
     traced = bool(logging.getLogger("torch.__trace").handlers)
-    return traced or any(map(shows, STAGES)) or wants_remarks()
+    return traced or any(map(shows, STAGES)) or wants_remarks() or _aot_is_read()
+
+
+def _aot_is_read() -> bool:
+    from torch._logging._internal import log_state
+
+    verbose = logging.getLogger("torch._functorch").isEnabledFor(logging.INFO)
+    return verbose or any(map(log_state.is_artifact_enabled, _OF_AOTAUTOGRAD))
 
 
 def show(artifact: str, title: str, text: str) -> None:

@@ -77,7 +77,7 @@ def why_not(config: Config) -> str:
         return "somebody reads logs of the compile"
     if torch_bisector.is_at_work() or torch._dynamo.config.repro_after == "aot":
         return "torch's bisector or minifier is at work"
-    if any(_is_function(value) for value in values.values()):
+    if config.unnamed_functions():
         return "an option is a function"
     if config.cudagraphs:
         return "graphs are recorded"
@@ -90,11 +90,6 @@ def not_on_cpu(inputs: Sequence[Any]) -> str:
     """Why no graph with these inputs is cached, or nothing: entries hold machine code for a CPU alone."""
     others = {each.device.type for each in inputs if isinstance(each, torch.Tensor)} - {"cpu", "meta"}
     return f"inputs are on {', '.join(sorted(others))}" if others else ""
-
-
-def _is_function(value: Any) -> bool:
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    return callable(value) or any(map(callable, parts))
 
 
 def _active_counters() -> bool:

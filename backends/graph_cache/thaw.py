@@ -16,6 +16,7 @@ import torch
 from ...errors import UserError
 from ..c_like.cache import cache_dir, keep_library, write_entry
 from ..c_like.loaded import address_in, find_kernel
+from ..foreign_lowerings import tell_of_foreign_lowerings
 from ..graph_report import GraphReport, keep_report
 from ..runnable import Outputs, RunnableGraph
 from ..torch_trace import count
@@ -100,6 +101,7 @@ class StoredGraph(RunnableGraph):
         report.sources = program.sources
         report.seconds = {"load": time.perf_counter() - started}
         count(report)
+        tell_of_foreign_lowerings(report.operators)
         super().__init__(program, data.constants, data.arrangements, data.outputs, report, data.region, data.nvtx)
         keep_report(report)
 

@@ -34,8 +34,8 @@ from .templates import Key, Template, template_key
 
 _OWN_RULES = dict(RULES)
 _NEST = StringAttr(NEST)
-#: what becomes of ops that stay, where it is not always a call
-_OUTLOOK = {"aten.copy_": "host-reinplace lets what is copied be computed in place, or it will be an ATen call"}
+_WRITE = "aten.copy_"
+"""How a program writes to an input: every level has it."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +117,8 @@ def lower_block(
                 reason = "its order on this device is not deterministic"
             for made in reversed(_behind(block, last)):
                 block.erase_op(made)
-        if isinstance(op, AtenOp):
-            remark(
-                "missed", LowerAtenToLoop.name, op, reason, suggestion=_OUTLOOK.get(op.name, "it will be an ATen call")
-            )
+        if isinstance(op, AtenOp) and op.name != _WRITE:  # loop-bufferize and host-reinplace tell of those
+            remark("missed", LowerAtenToLoop.name, op, reason, suggestion="it will be an ATen call")
         elif isinstance(op, CallOp) and EAGER in op.attributes:
             why = f"{op.target} runs its bodies op by op: {cast(StringAttr, op.attributes[EAGER]).data}"
             remark("missed", LowerAtenToLoop.name, op, why, suggestion="torch runs it in eager")

@@ -9,11 +9,13 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
+from ...dialects.aten import CallOp
 from ...dialects.loop import FusionOp, GenerateOp, LoadOp, ScanOp, ScatterOp, YieldOp, yielded
 from ...dialects.sym import MapAttr, Ranges, symbol
 from ..analysis.functions import symbol_ranges
 from ..analysis.kept import is_kept_value
 from ..analysis.memory import roots, written_value
+from ..common.functional_calls import is_wrapper
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
@@ -166,7 +168,12 @@ class _Bufferizer:
         """Let the kernel that computes the value of an `aten.copy_` write it to the input."""
         value = self.ops[position].operands[1]
         fusion = value.owner
+        if target in roots(value):
+            return  # a scatter has written it there
         if type(fusion) is not FusionOp or roots(value) != (value,) or not isinstance(target, BlockArgument):
+            if not _is_wrapper(fusion):  # of those host-reinplace tells
+                reason = "the value is copied: it is not what a kernel computes"
+                remark("missed", "loop-bufferize", self.ops[position], reason)
             return
         number = fusion.results.index(value)
         inner = yielded(fusion.body)[number]
@@ -194,6 +201,10 @@ class _Bufferizer:
         if value.type != target.type and any(use.operation.name != "aten.copy_" for use in value.uses):
             return "it has another layout than the input"
         return self.unwritten(position, target, value)
+
+
+def _is_wrapper(owner: Operation | Block) -> bool:
+    return isinstance(owner, CallOp) and is_wrapper(owner)
 
 
 def write_to(fusion: FusionOp, number: int, target: SSAValue) -> FusionOp:

@@ -74,13 +74,58 @@ def test_lowerings_of_inductor_are_told_of(cube: Any, monkeypatch: pytest.Monkey
         torch.compile(lambda x: cube(x) - 1, backend="inductile")(x)
 
 
+def test_a_graph_from_the_cache_tells_of_lowerings_too(
+    cube: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from torch._inductor.lowering import lowerings, register_lowering
+
+    monkeypatch.setenv("INDUCTILE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("INDUCTILE_GRAPH_CACHE", "1")
+    monkeypatch.setattr(foreign_lowerings, "_told", set())
+    op = torch.ops.aten.erfinv.default
+    monkeypatch.setitem(lowerings, op, None)
+    monkeypatch.setattr(extensions, "_added", {})
+    register_lowering(op)(lambda x: x)
+    for is_loaded in (False, True):
+        torch.compiler.reset()
+        foreign_lowerings._told.clear()
+        with pytest.warns(UserWarning, match=r"registered with TorchInductor, here of aten.erfinv.default"):
+            torch.compile(lambda x: torch.erfinv(x) * 3, backend="inductile")(torch.rand(7))
+        assert REPORTS[-1].is_loaded == is_loaded
+
+
+def _add_to(x: torch.Tensor, y: torch.Tensor) -> None:
+    x.add_(y)
+
+
+def test_a_lowering_of_what_writes_is_told_of_where_its_operator_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extensions, "_added", {})
+    monkeypatch.setattr(foreign_lowerings, "_told", set())
+    extensions.table.cache_clear()
+    inductile.register_lowering("inductile_later::add_to")(lambda builder, call, values: [])
+    with torch.library._scoped_library("inductile_later", "FRAGMENT") as library:
+        library.define("add_to(Tensor(a!) x, Tensor y) -> ()")
+        library.impl("add_to", _add_to, "CPU")
+        library.impl("add_to", lambda x, y: None, "Meta")
+
+        def function(x: torch.Tensor) -> torch.Tensor:
+            made = x * 2
+            torch.ops.inductile_later.add_to(made, x)
+            return made
+
+        x = torch.randn(3)
+        with pytest.warns(UserWarning, match=r"for what writes to its arguments, here of inductile_later.add_to"):
+            torch.testing.assert_close(torch.compile(function, backend="inductile")(x), x * 3)
+    extensions.table.cache_clear()
+
+
 def test_in_place_forms_of_inductor_are_told_of(cube: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from torch._inductor.fx_passes.reinplace import InplaceableOp, inplaceable_ops
 
     monkeypatch.setattr(foreign_lowerings, "_told", set())
     monkeypatch.setitem(inplaceable_ops, cube.default, InplaceableOp(torch.ops.aten.exp_.default, 0))
     x = torch.randn(7)
-    with pytest.warns(UserWarning, match=r"in-place forms .* here of inductile_hooks.cube.default: .*`mutates_args`"):
+    with pytest.warns(UserWarning, match=r"in-place form .* here of inductile_hooks.cube.default: .*`mutates_args`"):
         explained = inductile.explain(lambda x: cube(x.sin()) + x)(x)
     torch.testing.assert_close(explained.result, x.sin() ** 3 + x)
     assert any("in-place form of inductile_hooks.cube.default" in each.reason for each in explained.remarks)

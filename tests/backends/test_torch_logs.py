@@ -66,6 +66,9 @@ def test_switches_of_the_environment(switched_on: tuple[Path, str]) -> None:
     assert not said("[__fusion]", "") and not said("[__kernel_code]", "")
     told = [line for line in lines if "compiled inference" in line]
     assert len(told) == len(set(told)) == 2, "each line once"
+    told = [line for line in lines if "backends/torch_logs.py" in line and "remark:" in line and "[__" not in line]
+    said_by_text = [line.partition("] ")[2] for line in told]
+    assert said_by_text and len(said_by_text) == len(set(said_by_text)), "also where a module below has handlers"
 
 
 def test_debug_folder_has_the_names_that_people_know(switched_on: tuple[Path, str], tmp_path: Path) -> None:
@@ -154,13 +157,33 @@ def compiled_stderr(function: Any, *inputs: Any) -> str:
 )  # fmt: skip
 def test_set_logs(set_logs: Any, switch: dict[str, Any], expected: str) -> None:
     torch_logs.enter()
-    set_logs(**switch)
-    text = compiled_stderr(lambda x: (x.sin().sum(0) + 1).softmax(0), torch.randn(8, 8))
+    with redirect_stderr(io.StringIO()) as said:
+        set_logs(**switch)  # in torch 2.11 the stream is that of this moment
+        torch.compile(lambda x: (x.sin().sum(0) + 1).softmax(0), backend="inductile")(torch.randn(8, 8))
+    text = said.getvalue()
     assert expected in text
     others = {"fusion", "schedule", "kernel_code", "ir_post_fusion", "pre_grad_graphs"} - set(switch)
     assert not any(f"[__{name}]" in text for name in others)
     if "inductile.passes.loop.fuse" in switch.get("modules", {}):
         assert "[loop-inline]" not in text
+
+
+def test_graphs_of_aotautograd_are_shown_though_the_cache_has_them(
+    set_logs: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("INDUCTILE_GRAPH_CACHE", "1")
+    monkeypatch.setenv("INDUCTILE_CACHE_DIR", str(tmp_path))
+    set_logs()
+    counters.clear()
+    for _ in range(2):
+        torch.compiler.reset()
+        assert compiled_stderr(lambda x: x.sin() + 3, torch.randn(8)) == ""
+    assert counters["inductile"]["graphs from the cache"] == 1
+    torch.compiler.reset()
+    with redirect_stderr(text := io.StringIO()):
+        set_logs(aot_graphs=True)  # in torch 2.11 the stream is that of this moment
+        torch.compile(lambda x: x.sin() + 3, backend="inductile")(torch.randn(8))
+    assert "torch.ops.aten.sin" in text.getvalue()
 
 
 def test_nothing_is_said_unasked(set_logs: Any) -> None:

@@ -28,6 +28,7 @@ CASES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "lora-checkpointing": ("peft_lora", ("--checkpointing",), ("peft", "transformers")),
     "paged-cache": ("paged_cache", (), ()),
     "torchao": ("torchao_quantised", (), ("torchao",)),
+    "torchao-lora": ("torchao_lora", (), ("torchao", "peft", "transformers")),
     "timm": ("timm_training", (), ("timm",)),
     "trainer": ("transformers_trainer", (), ("transformers", "accelerate")),
 }

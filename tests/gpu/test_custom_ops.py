@@ -67,3 +67,40 @@ def test_no_memory_for_a_copy_of_a_cache() -> None:
         torch.cuda.reset_peak_memory_stats()
         compiled(x, cache)
     assert torch.cuda.max_memory_allocated() - before < cache.nbytes // 2
+
+
+@triton.autotune(configs=[triton.Config({"block": 64}), triton.Config({"block": 256})], key=["n"])
+@triton.jit
+def scale_kernel(x, out, n, factor, block: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Multiplies; which block is best is measured at the first call."""
+    place = tl.program_id(0) * block + tl.arange(0, block)
+    inside = place < n
+    tl.store(out + place, tl.load(x + place, mask=inside) * factor, mask=inside)
+
+
+def autotuned(x: Tensor) -> Tensor:
+    out = torch.empty_like(x)
+    scale_kernel[lambda chosen: (triton.cdiv(x.numel(), chosen["block"]),)](x + 1, out, x.numel(), 3.0)
+    return out.relu()
+
+
+@torch.library.triton_op("inductile_gpu_tests::scaled", mutates_args=())
+def scaled(x: Tensor, factor: float) -> Tensor:
+    out = torch.empty_like(x)
+    wrapped = torch.library.wrap_triton(scale_kernel)
+    wrapped[lambda chosen: (triton.cdiv(x.numel(), chosen["block"]),)](x, out, x.numel(), factor)
+    return out
+
+
+def as_operator(x: Tensor) -> Tensor:
+    return scaled(x.sin(), 2.0) + x
+
+
+@pytest.mark.parametrize("function", [autotuned, as_operator], ids=lambda each: each.__name__)
+def test_autotuned_kernels_of_users(function: Callable[..., Any]) -> None:
+    compiled = torch.compile(function, backend="inductile", fullgraph=True)
+    with torch.no_grad():
+        for n in (1000, 4096):
+            x = torch.randn(n, device="cuda")
+            torch.testing.assert_close(compiled(x), function(x))
+    assert any("scale_kernel" in name for name in REPORTS[-1].aten_calls), REPORTS[-1].aten_calls

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch._dynamo.utils import counters
+from torch._inductor.custom_graph_pass import CustomGraphPass
 
 from .harness import outcomes, run
 
@@ -72,6 +73,33 @@ def test_what_is_different_is_compiled() -> None:
         assert run(double, X) == "miss"
     assert run(double, X, emulate_precision_casts=True) == "hit"
     assert run(double, X) == "hit"
+
+
+class _Named(CustomGraphPass):
+    """A pass that says what it is, and does nothing."""
+
+    def __init__(self, name: str | None) -> None:
+        self.name = name
+
+    def __call__(self, graph: torch.fx.Graph) -> None:
+        """Nothing."""
+
+    def uuid(self) -> str | None:
+        """What it says it is."""
+        return self.name
+
+
+def test_a_pass_with_a_name_is_part_of_the_key() -> None:
+    assert run(double, X) == "miss"
+    one = _Named("one")
+    assert run(double, X, post_grad_custom_pre_pass=one) == "miss"
+    assert run(double, X, post_grad_custom_pre_pass=_Named("one")) == "hit"
+    assert run(double, X, joint_custom_pre_pass=one) == "miss"
+    assert run(double, X, post_grad_custom_pre_pass=_Named("two")) == "miss"
+    assert run(double, X, post_grad_custom_pre_pass=[one, _Named("two")]) == "miss"
+    assert run(double, X, post_grad_custom_pre_pass=_Named(None)) == "bypass"
+    assert run(double, X, post_grad_custom_pre_pass=[one, _Named(None)]) == "bypass"
+    assert run(double, X, post_grad_custom_pre_pass=lambda graph: None) == "bypass"
 
 
 def test_signs_of_zero_are_different() -> None:
