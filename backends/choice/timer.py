@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,8 @@ from ..reference.tensors import span
 from .progress import Progress
 from .store import STORE, Answer, key_of
 from .timing import microseconds
+
+log = logging.getLogger(__name__)
 
 PASS = "graph-choose-products"
 #: a candidate whose result is farther from the first one's, relative to its norm, computes something else
@@ -163,7 +166,10 @@ class MeasuringTimer:
             from ..triton.ahead import compile_ahead
 
             modules = [each for each in self._modules.values() if isinstance(each, ModuleOp)]
-            compile_ahead(modules, self.config.compile_threads)
+            try:
+                compile_ahead(modules, self.config.compile_threads)
+            except Exception as error:  # programs compile by themselves, and tell what fails
+                log.warning("candidates are not compiled side by side: %s", error)
 
 
 def _wait_for(waiting: Sequence[Sequence[Any]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 import torch
 
 import inductile
-from inductile.backends.choice import libraries, timer
+from inductile.backends.choice import libraries, progress, timer
 from inductile.backends.choice.store import STORE
 from inductile.backends.config import Config
 from inductile.passes.common.choices import Question
@@ -205,6 +206,22 @@ def test_the_faster_library_is_measured_once_a_machine(
         libraries._times.cache_clear()
         STORE.clear()
     assert len(calls) == (precision == "highest")
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "seconds", "said"), [(True, 0.0, "1/2 nest"), (False, 3.0, "1/2 nest"), (False, 0.0, "")]
+)
+def test_progress_is_told_on_a_terminal_and_where_it_takes_long(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool, seconds: float, said: str
+) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: is_terminal)
+    monkeypatch.setattr(sys, "stderr", stream)
+    told = progress.Progress("choosing", 2)
+    told._last -= seconds
+    told.step("nest")
+    told.close()
+    assert said in stream.getvalue() and bool(said) == bool(stream.getvalue())
 
 
 def test_words_for_switching_it() -> None:
