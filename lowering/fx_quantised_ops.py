@@ -96,7 +96,7 @@ def _convolution(
         scale, zero_point = float(scale), int(zero_point)
         window = (list(stride), list(padding), list(dilation), groups)
         ops = torch.ops.onednn
-        how = (scale, zero_point, scales.data_ptr(), str(window), tuple(x.shape))
+        how = (scale, zero_point, scales.data_ptr(), *map(tuple, window[:3]), groups, tuple(x.shape))
         packed = _packed(
             weight, zeros, how, lambda: ops.qconv_prepack(weight, scales, scale, zero_point, *window, list(x.shape))
         )
@@ -148,7 +148,7 @@ def _convolution_again(
     with torch.no_grad():
         window = (list(stride), list(padding), list(dilation), groups)
         ops = torch.ops.onednn
-        how = (scale, zero_point, scales.data_ptr(), str(window), tuple(x.shape))
+        how = (scale, zero_point, scales.data_ptr(), *map(tuple, window[:3]), groups, tuple(x.shape))
         packed = _packed(
             weight, zeros, how, lambda: ops.qconv_prepack(weight, scales, scale, zero_point, *window, list(x.shape))
         )

@@ -26,6 +26,7 @@ from ._pattern import Pattern
 from ._replacement import type_of
 from .match_patterns import apply_patterns
 from .patterns.quantised import quantised_patterns
+from .patterns.quantised_pools import QUANTISED_MAXIMUM
 from .patterns.requantised import requantised_patterns
 
 _FLOATS = frozenset({"aten.mm", "aten.addmm"})
@@ -77,7 +78,7 @@ class MultiplyQuantised(ModulePass):
         targets = targets_of(op)
         has_integers, patterns = self.integer_products == LIBRARY, list[Pattern]()
         if self.packed_products:
-            patterns = [*requantised_patterns(has_integers), *quantised_patterns(has_integers)]
+            patterns = [*requantised_patterns(has_integers), *quantised_patterns(has_integers), QUANTISED_MAXIMUM]
         for function, block in functions(op):
             if apply_patterns(block, patterns):
                 _join_copies(block)

@@ -31,7 +31,7 @@ _ACTIVATIONS = {"": "none", "relu": "relu", "hardswish": "hardswish", "silu": "s
 _MOST = 255
 
 
-def _requantised(aten: PatternBuilder, y: PatternCall, activation: str, found: Mapping[str, Any]) -> PatternCall:
+def quantised_again(aten: PatternBuilder, y: PatternCall, activation: str, found: Mapping[str, Any]) -> PatternCall:
     """Quantisation behind an activation."""
     y = getattr(aten, activation)(y) if activation else y
     steps = aten.add(aten.round(aten.mul(y, found["inverse"])), found["result_zero_point"])
@@ -48,7 +48,7 @@ def _convolution(activation: str, has_residual: bool) -> Callable[..., PatternCa
             aten, x, scale, zero_point, weight, scales, zero_points, bias, stride, padding, dilation, groups
         )
         found = {"inverse": inverse, "result_zero_point": result_zero_point, "low": low, "high": high}
-        return _requantised(aten, y, activation, found)
+        return quantised_again(aten, y, activation, found)
 
     def residual(
         aten: PatternBuilder, x: Any, scale: Any, zero_point: Any, weight: Any, scales: Any, zero_points: Any,
@@ -61,7 +61,7 @@ def _convolution(activation: str, has_residual: bool) -> Callable[..., PatternCa
         )
         found = {"inverse": inverse, "result_zero_point": result_zero_point, "low": low, "high": high}
         y = aten.add(y, quantised.numbers(aten, other, other_scale, other_zero_point))
-        return _requantised(aten, y, activation, found)
+        return quantised_again(aten, y, activation, found)
 
     return residual if has_residual else plain
 
@@ -73,7 +73,7 @@ def _addmm(activation: str) -> Callable[..., PatternCall]:
     ) -> PatternCall:  # fmt: skip
         y = quantised.addmm(aten, x, scale, zero_point, weight, scales, zero_points, bias)
         found = {"inverse": inverse, "result_zero_point": result_zero_point, "low": low, "high": high}
-        return _requantised(aten, y, activation, found)
+        return quantised_again(aten, y, activation, found)
 
     return match
 
@@ -92,7 +92,7 @@ def _replacement(activation: str, is_image: bool) -> Callable[..., SSAValue]:
         quantisation = (float(found["scale"]), int(found["zero_point"]))
         args: list[Any] = [operand, *quantisation, *(found[name] for name in _NAMES[3:]), found["bias"]]
         args += [found[name] for name in _WINDOW] if is_image else []
-        args += [_ACTIVATIONS[activation], 1.0 / float(found["inverse"]), _integer(found["result_zero_point"])]
+        args += [_ACTIVATIONS[activation], 1.0 / float(found["inverse"]), integer(found["result_zero_point"])]
         name = f"inductile::requantised_{'convolution' if is_image else 'linear'}"
         if found.get("other") is not None:
             other, last = found["other"], quantised.channels_last(type_of(found["other"]))
@@ -101,7 +101,7 @@ def _replacement(activation: str, is_image: bool) -> Callable[..., SSAValue]:
             args += [other, float(found["other_scale"]), int(found["other_zero_point"])]
             name += ".sum"
         made = aten.call(name, args, [made])
-        if (high := _integer(found["high"])) is not None and high < _MOST:
+        if (high := integer(found["high"])) is not None and high < _MOST:
             made = aten.clamp(made, 0, high, types=[made.type])
         if made.type == result:
             return made
@@ -120,10 +120,10 @@ def _guard(has_integers: bool) -> Callable[..., str | None]:
         if any(isinstance(found[name], SSAValue) or found[name] is None for name in (*numbers, *others)):
             return "scales and zero points are not all numbers"
         result = type_of(root)
-        high = _integer(found["high"])
-        if result.element != quantised.UNSIGNED or _integer(found["low"]) != 0 or high is None or not 0 < high <= _MOST:
+        high = integer(found["high"])
+        if result.element != quantised.UNSIGNED or integer(found["low"]) != 0 or high is None or not 0 < high <= _MOST:
             return "its result is not unsigned, of 8 bits"
-        if _integer(found["result_zero_point"]) is None or float(found["inverse"]) <= 0:
+        if integer(found["result_zero_point"]) is None or float(found["inverse"]) <= 0:
             return "its result has no zero point that is an integer, or no positive scale"
         if "other" in found and not _is_like(found["other"], result):
             return "what is added is no unsigned numbers of the same sizes"
@@ -147,10 +147,10 @@ def _of_floats(root: SSAValue) -> SSAValue:
     return value
 
 
-def _integer(value: Any) -> int | None:
+def integer(value: Any) -> int | None:
     """A number that is an integer, whatever it is written as."""
     if isinstance(value, float):
-        return int(value) if value.is_integer() else None
+        return int(value) if value.isinteger() else None
     return as_expr(value).as_int()
 
 
