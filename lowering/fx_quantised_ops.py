@@ -118,7 +118,7 @@ _ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-def _quantised(y: torch.Tensor, activation: str, scale: float, zero_point: int) -> torch.Tensor:
+def _in_steps(y: torch.Tensor, activation: str, scale: float, zero_point: int) -> torch.Tensor:
     """Floats as unsigned numbers of 8 bits, where oneDNN has no say."""
     return (torch.round(_ACTIVATIONS[activation](y) / scale) + zero_point).clamp(0, 255).to(torch.uint8)
 
@@ -133,7 +133,7 @@ def _linear_again(
         result = (result_scale, result_zero_point)
         if packed is None or 0 in (*x.shape, *weight.shape):
             floats = torch.nn.functional.linear(*_dequantised(x, scale, zero_point, weight, scales, zeros), bias)
-            return _quantised(floats, activation, *result)
+            return _in_steps(floats, activation, *result)
         return ops.qlinear_pointwise(
             x, scale, zero_point, packed, scales, zeros, bias, *result, torch.uint8, activation, [], ""
         )
@@ -158,7 +158,7 @@ def _convolution_again(
             floats = torch.ops.aten.convolution(*operands, bias, *window[:3], False, [0] * len(stride), groups)
             if other is not None:
                 floats = floats + (other.to(torch.float32) - other_zero_point) * other_scale
-            made = _quantised(floats, activation, *result)
+            made = _in_steps(floats, activation, *result)
         elif other is None:
             made = ops.qconv_pointwise(
                 x, scale, zero_point, packed, scales, zeros, bias, *window, *result, torch.uint8, activation, [], ""

@@ -150,7 +150,7 @@ def _of_floats(root: SSAValue) -> SSAValue:
 def integer(value: Any) -> int | None:
     """A number that is an integer, whatever it is written as."""
     if isinstance(value, float):
-        return int(value) if value.isinteger() else None
+        return int(value) if value.is_integer() else None
     return as_expr(value).as_int()
 
 
