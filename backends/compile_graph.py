@@ -23,15 +23,20 @@ from ..lowering.fx_layouts import changed_strides, restrided
 from ..lowering.fx_private import multiplies_in_tf32, report_output_strides, without_modes
 from ..lowering.pipeline import pipeline_string, pipelines
 from ..lowering.registry import parse_passes
+from ..passes.common.choices import timed_by
+from ..passes.common.implementations import BLAS
+from ..passes.graph.choose_products import MEASURED, NONE, RECORDED
 from ..passes.host.split_parts import HostSplitParts
 from ..passes.remarks import collecting, remark
+from .choice import timer_of
+from .choice.libraries import faster_library
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
 from .foreign_lowerings import operators_of, tell_of_foreign_lowerings
 from .freezing import freeze, with_freezing
 from .graphs.recording import Recording
 from .host.copies import carrying_now
-from .host.products import faster_library, way_to_multiply_integers
+from .host.products import way_to_multiply_integers
 from .host.regions import graph_region
 from .insertion import insert_passes
 from .observer import Observer
@@ -94,7 +99,7 @@ def reason_to_leave_it(error: Exception, config: Config) -> str | None:
 def _compile(
     graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str, recording: Recording | None
 ) -> BoxedFunction:
-    config = with_freezing(with_torch_flags(config), kind)
+    config = with_freezing(with_torch_flags(config, graph), kind)
     report = GraphReport(kind)
 
     constants = 0
@@ -129,7 +134,8 @@ def _compile(
         eager = eager_callable(graph, inputs)
         reproducer = Reproducer(graph, kind, config, load, lambda: choose_passes(config), eager, level)
     with _reproduced(reproducer):
-        imported = run_passes(load, choose, config, report, trace, observer)
+        with timed_by(timer_of(config)):
+            imported = run_passes(load, choose, config, report, trace, observer)
         started = time.perf_counter()
         with without_modes():  # programs own real tensors: constants, status words
             carriers = watched_inputs([*inputs, *imported.constants], kind)
@@ -190,7 +196,7 @@ def watched_inputs(inputs: Sequence[Any], kind: str) -> frozenset[int] | None:
     return None if kind == "backward" else carrying_now(inputs)
 
 
-def with_torch_flags(config: Config) -> Config:
+def with_torch_flags(config: Config, graph: torch.fx.GraphModule | None = None) -> Config:
     """A configuration with what torch's own switches and this machine ask for.
 
     Dynamo compiles again when the switch for deterministic algorithms, or that for TF32, changes.
@@ -199,9 +205,22 @@ def with_torch_flags(config: Config) -> Config:
         config,
         deterministic=config.deterministic or torch.are_deterministic_algorithms_enabled(),
         allow_tf32=config.allow_tf32 or multiplies_in_tf32(),
-        products=faster_library() if config.products == "auto" else config.products,
+        products=_library_for(config, graph),
         integer_products=way_to_multiply_integers() if config.integer_products == "auto" else config.integer_products,
     )
+
+
+def _library_for(config: Config, graph: torch.fx.GraphModule | None) -> str:
+    """Who multiplies float32 matrices on the CPU. Where a graph has none nothing is measured."""
+    if config.products != "auto":
+        return config.products
+    if graph is None:
+        return faster_library(config.cache)
+    ops = torch.ops.aten
+    targets = (ops.mm.default, ops.addmm.default)
+    products = (node for each in targets for node in graph.graph.find_nodes(op="call_function", target=each))
+    on_cpu = any(node.meta["val"].device.type == "cpu" for node in products if "val" in node.meta)
+    return faster_library(config.cache) if on_cpu else BLAS
 
 
 def choose_passes(config: Config) -> list[ModulePass]:
@@ -233,8 +252,18 @@ def configured(module_pass: ModulePass, config: Config) -> ModulePass:
     """A pass with the options of the configuration that it has too, where they are not left at their default."""
     fields = type(module_pass).__dataclass_fields__
     changed = {name: value for name in _OF_PASSES if (value := getattr(config, name)) != getattr(Config, name)}
+    if "loop_products" in changed:
+        changed["loop_products"] = config.loop_products == "always"
+    changed["choices"] = choices_of(config)
     changed = {name: value for name, value in changed.items() if name in fields}
     return dataclasses.replace(module_pass, **changed) if changed else module_pass
+
+
+def choices_of(config: Config) -> str:
+    """How `graph-choose-products` chooses. What is measured may differ from process to process."""
+    if config.max_autotune and not config.deterministic:
+        return MEASURED
+    return RECORDED if config.loop_products == "auto" else NONE
 
 
 def eager_callable(graph: torch.fx.GraphModule, inputs: Sequence[Any] = ()) -> Callable[[list[Any]], Any]:

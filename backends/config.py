@@ -24,8 +24,9 @@ def _option(
     choices: tuple[Any, ...] = (),
     limits: tuple[float, float] | None = None,
     group: str = "",
+    synonyms: Mapping[bool, Any] | None = None,
 ) -> Any:
-    metadata = {"doc": doc, "choices": choices, "limits": limits, "group": group}
+    metadata = {"doc": doc, "choices": choices, "limits": limits, "group": group, "synonyms": synonyms or {}}
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -96,10 +97,13 @@ class Config:
         "on a GPU, compute products of a matrix and few vectors by kernels that fuse with what is around them, where "
         "that was measured to be faster than the library",
     )
-    loop_products: bool = _option(
-        False,
-        "compute matrix products by kernels of ours, which fuse with what is around them: on a GPU on its matrix "
-        "units, at 0.77 of the library's pace, 0.90 with an epilogue; on a CPU at an eighth to a half of it",
+    loop_products: str = _option(
+        "auto",
+        "compute matrix products, and attention written op by op, by kernels of ours, which fuse with what is around "
+        "them: 'auto' where they were measured to be faster, 'always' (True), or 'never' (False); on a GPU they run at "
+        "0.77 of the library's pace, 0.90 with an epilogue, on a CPU at an eighth to a half of it",
+        ("auto", "always", "never"),
+        synonyms={True: "always", False: "never"},
     )
     freezing: bool = _option(
         False,
@@ -130,7 +134,11 @@ class Config:
         "",
         "flags of inductile-opt that watch passes, e.g. '--print-ir-after-change --timing'; INDUCTILE_WATCH when empty",
     )
-    max_autotune: bool = _option(False, "choose among implementations by timing them, where there are several")
+    max_autotune: bool = _option(
+        False,
+        "choose who computes products, and attention written op by op, by timing candidates when a graph compiles; "
+        "what was measured is kept under INDUCTILE_CACHE_DIR",
+    )
     coordinate_descent_tuning: bool = _option(False, "tune sizes of tiles by timing them, where there is a choice")
     fallback_by_default: bool = _option(False, "call ATen for every op instead of generating kernels")
     cudagraphs: bool = _option(
@@ -305,6 +313,7 @@ def _checked(option: dataclasses.Field[Any], value: Any, written: str) -> Any:
     kind = str(option.type)
     if kind == "Any":
         return value if option.name == "decompositions" else _function(value, written)
+    value = option.metadata["synonyms"].get(value, value) if isinstance(value, bool) else value
     if value is None and kind.endswith(_OR_NONE):
         return value
     wanted = _TYPES[kind.removesuffix(_OR_NONE)]

@@ -76,7 +76,7 @@ def compile_afresh(
 ) -> CompiledFunction:
     """Compile a Dynamo graph; a session of the cache keeps what comes of it."""
     from .compile_graph import compile_graph
-    from .graphs.recording import Recording, hint_of_tuning
+    from .graphs.recording import Recording
     from .host.gpu import is_gpu
 
     if any(isinstance(each, torch.Tensor) and is_gpu(each.device.type) for each in inputs):
@@ -84,7 +84,6 @@ def compile_afresh(
 
         prepare(inputs)
     recording = Recording(config) if config.cudagraphs else None
-    hint_of_tuning(config)
 
     def compile_aten(kind: str, functional: torch.fx.GraphModule, examples: Sequence[Any]) -> CompiledFunction:
         return compile_graph(functional, examples, config, kind, recording)

@@ -5,6 +5,9 @@ dimensions and results channels last:
 
     linear((x - zero_point) * scale, (weight - weight_zero_points) * weight_scales, bias)
 
+`inductile::requantised_linear` and `inductile::requantised_convolution` quantise the result again, behind an
+activation; `requantised_convolution.sum` adds other quantised numbers in front of that.
+
 oneDNN computes them. It packs a weight in its own layout, which is kept beside the weight while that stays the same
 tensor with the same version; weights without versions (`torch.inference_mode`) are packed in each call. A weight with
 zero points, which oneDNN does not know, is dequantised. Uses the private ops `onednn::*` of torch builds with oneDNN.
@@ -26,6 +29,13 @@ _WINDOW = "int[] stride, int[] padding, int[] dilation, int groups"
 for _overload, _quantised in (("", "float scale, int zero_point"), (".tensor", "Tensor scale, Tensor zero_point")):
     _LIBRARY.define(f"quantised_linear{_overload}(Tensor x, {_quantised}, {_WEIGHT}) -> Tensor")
     _LIBRARY.define(f"quantised_convolution{_overload}(Tensor x, {_quantised}, {_WEIGHT}, {_WINDOW}) -> Tensor")
+
+_AGAIN = "str activation, float result_scale, int result_zero_point"
+_OTHER = "Tensor other, float other_scale, int other_zero_point"
+_NUMBERS = "Tensor x, float scale, int zero_point"
+_LIBRARY.define(f"requantised_linear({_NUMBERS}, {_WEIGHT}, {_AGAIN}) -> Tensor")
+_LIBRARY.define(f"requantised_convolution({_NUMBERS}, {_WEIGHT}, {_WINDOW}, {_AGAIN}) -> Tensor")
+_LIBRARY.define(f"requantised_convolution.sum({_NUMBERS}, {_WEIGHT}, {_WINDOW}, {_AGAIN}, {_OTHER}) -> Tensor")
 
 _PACKED: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 """Weight -> (what it was packed with, the packed weight or None where it has zero points)."""
@@ -86,7 +96,7 @@ def _convolution(
         scale, zero_point = float(scale), int(zero_point)
         window = (list(stride), list(padding), list(dilation), groups)
         ops = torch.ops.onednn
-        how = (scale, zero_point, scales.data_ptr(), str(window), tuple(x.shape))
+        how = (scale, zero_point, scales.data_ptr(), *map(tuple, window[:3]), groups, tuple(x.shape))
         packed = _packed(
             weight, zeros, how, lambda: ops.qconv_prepack(weight, scales, scale, zero_point, *window, list(x.shape))
         )
@@ -98,6 +108,80 @@ def _convolution(
                 x, scale, zero_point, packed, scales, zeros, bias, *window, 1.0, 0, torch.float32, "none", [], ""
             )
         return result.contiguous(memory_format=torch.channels_last)
+
+
+_ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "none": lambda y: y,
+    "relu": torch.relu,
+    "hardswish": torch.nn.functional.hardswish,
+    "swish": torch.nn.functional.silu,
+}
+
+
+def _in_steps(y: torch.Tensor, activation: str, scale: float, zero_point: int) -> torch.Tensor:
+    """Floats as unsigned numbers of 8 bits, where oneDNN has no say."""
+    return (torch.round(_ACTIVATIONS[activation](y) / scale) + zero_point).clamp(0, 255).to(torch.uint8)
+
+
+def _linear_again(
+    x: torch.Tensor, scale: float, zero_point: int, weight: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor,
+    bias: torch.Tensor | None, activation: str, result_scale: float, result_zero_point: int,
+) -> torch.Tensor:  # fmt: skip
+    with torch.no_grad():
+        ops = torch.ops.onednn
+        packed = _packed(weight, zeros, tuple(x.shape), lambda: ops.qlinear_prepack(weight, list(x.shape)))
+        result = (result_scale, result_zero_point)
+        if packed is None or 0 in (*x.shape, *weight.shape):
+            floats = torch.nn.functional.linear(*_dequantised(x, scale, zero_point, weight, scales, zeros), bias)
+            return _in_steps(floats, activation, *result)
+        return ops.qlinear_pointwise(
+            x, scale, zero_point, packed, scales, zeros, bias, *result, torch.uint8, activation, [], ""
+        )
+
+
+def _convolution_again(
+    x: torch.Tensor, scale: float, zero_point: int, weight: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor,
+    bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int,
+    activation: str, result_scale: float, result_zero_point: int, other: torch.Tensor | None = None,
+    other_scale: float = 1.0, other_zero_point: int = 0,
+) -> torch.Tensor:  # fmt: skip
+    with torch.no_grad():
+        window = (list(stride), list(padding), list(dilation), groups)
+        ops = torch.ops.onednn
+        how = (scale, zero_point, scales.data_ptr(), *map(tuple, window[:3]), groups, tuple(x.shape))
+        packed = _packed(
+            weight, zeros, how, lambda: ops.qconv_prepack(weight, scales, scale, zero_point, *window, list(x.shape))
+        )
+        result = (result_scale, result_zero_point)
+        if packed is None or 0 in (*x.shape, *weight.shape):
+            operands = _dequantised(x, scale, zero_point, weight, scales, zeros)
+            floats = torch.ops.aten.convolution(*operands, bias, *window[:3], False, [0] * len(stride), groups)
+            if other is not None:
+                floats = floats + (other.to(torch.float32) - other_zero_point) * other_scale
+            made = _in_steps(floats, activation, *result)
+        elif other is None:
+            made = ops.qconv_pointwise(
+                x, scale, zero_point, packed, scales, zeros, bias, *window, *result, torch.uint8, activation, [], ""
+            )
+        else:
+            total = other.clone(memory_format=torch.channels_last)  # the library adds in place
+            made = ops.qconv2d_pointwise.binary(
+                x, scale, zero_point, packed, scales, zeros, total, bias, *window, *result, torch.uint8,
+                other_scale, other_zero_point, "sum", 1.0, activation, [], "",
+            )  # fmt: skip
+        return made.contiguous(memory_format=torch.channels_last)
+
+
+def _fake_linear_again(
+    x: torch.Tensor, scale: Any, zero_point: Any, weight: torch.Tensor, *others: Any
+) -> torch.Tensor:
+    return _fake_linear(x, scale, zero_point, weight).to(torch.uint8)
+
+
+def _fake_convolution_again(
+    x: torch.Tensor, scale: Any, zero_point: Any, weight: torch.Tensor, scales: Any, zeros: Any, bias: Any, *others: Any
+) -> torch.Tensor:
+    return _fake_convolution(x, scale, zero_point, weight, scales, zeros, bias, *others[:4]).to(torch.uint8)
 
 
 def _fake_linear(x: torch.Tensor, scale: Any, zero_point: Any, weight: torch.Tensor, *others: Any) -> torch.Tensor:
@@ -122,3 +206,10 @@ for _name, _function, _fake in (
     for _overload in ("", ".tensor"):
         _LIBRARY.impl(f"{_name}{_overload}", _function, "CompositeExplicitAutograd")
         torch.library.register_fake(f"{_NAMESPACE}::{_name}{_overload}", _fake, lib=_LIBRARY)
+for _name, _function, _fake in (
+    ("requantised_linear", _linear_again, _fake_linear_again),
+    ("requantised_convolution", _convolution_again, _fake_convolution_again),
+    ("requantised_convolution.sum", _convolution_again, _fake_convolution_again),
+):
+    _LIBRARY.impl(_name, _function, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"{_NAMESPACE}::{_name}", _fake, lib=_LIBRARY)

@@ -8,6 +8,7 @@
 | `lookup.py`   | a target by its name, or that of a device                                                |
 | `costs.py`    | what an op costs                                                                         |
 | `products.py` | how long products and attention of a library take, as measured                           |
+| `nests.py`    | products and attention as nests beside the library, as measured (`measured_nests.py`)     |
 | `eager.py`    | how eager computes on a type of device: meaning, not speed                               |
 | `roofline.py` | upper bounds for estimates                                                               |
 

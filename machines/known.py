@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from .family import CPP, CUDA, HIP, C
+from .measured_nests import NESTS_OF_HOPPER
 from .products import TF32, ProductRates, RowSums
 from .target import CpuTarget, GpuTarget, Target
 
@@ -146,6 +147,7 @@ KNOWN: tuple[Target, ...] = (
         products=MappingProxyType(_PRODUCTS_OF_HOPPER),
         attention=MappingProxyType(_ATTENTION_OF_HOPPER),
         row_sums=MappingProxyType(_ROW_SUMS_OF_HOPPER),
+        nests=NESTS_OF_HOPPER,
         shared_bytes=227 << 10,
         matrix_units=_OF_AMPERE,
     ),

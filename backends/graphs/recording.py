@@ -299,18 +299,6 @@ class Recorded:
         return True
 
 
-_told_of_tuning = False
-
-
-def hint_of_tuning(config: Config) -> None:
-    """Say once what `max_autotune` does not do yet."""
-    global _told_of_tuning
-    if config.max_autotune and not _told_of_tuning:
-        _told_of_tuning = True
-        remark("missed", "max-autotune", None, "nothing is timed: products are the library's, tiles the cost model's")
-        hints.warning("max_autotune: nothing is timed yet; products are the library's, tiles those of the cost model")
-
-
 def reset_recordings() -> None:
     """Drop all recordings, where the machinery is in use."""
     import sys

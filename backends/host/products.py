@@ -6,9 +6,9 @@ Uses the private op `mkldnn::_linear_pointwise` of torch builds with oneDNN.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import torch
+from xdsl.dialects.builtin import StringAttr
 
 from ...dialects.aten import AtenOp
 from ...errors import UnsupportedError
@@ -26,27 +26,10 @@ from ...passes.common.implementations import (
     turns,
 )
 
-_INTEL = "GenuineIntel"
 
-
-def faster_library() -> str:
-    """The library that multiplies large float32 matrices faster on this machine, as far as that has been measured.
-
-    oneDNN where MKL is the BLAS and the processor has AVX-512 but is not Intel's; see `loop-select-implementation`.
-    The BLAS where torch's switches say so: oneDNN is off, or eager may multiply in less than float32.
-    """
-    measured = torch.backends.mkl.is_available() and torch.backends.cpu.get_cpu_capability() == "AVX512"
-    wanted = torch.backends.mkldnn.enabled and torch.get_float32_matmul_precision() == "highest"
-    return ONEDNN if measured and wanted and _linear() is not None and _vendor() != _INTEL else BLAS
-
-
-def _vendor() -> str:
-    """The maker of the processor as Linux says it; elsewhere Intel is assumed, for which nothing changes."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return _INTEL
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("vendor_id")), _INTEL)
+def has_onednn() -> bool:
+    """Whether this torch can multiply float32 matrices by oneDNN."""
+    return _linear() is not None
 
 
 def _linear() -> Callable[..., torch.Tensor] | None:
@@ -57,20 +40,22 @@ def _linear() -> Callable[..., torch.Tensor] | None:
 
 
 def _onednn() -> Mapping[str, Callable[..., torch.Tensor]]:
-    linear = _linear()
-    if linear is None:
+    if _linear() is None:
         raise UnsupportedError(
             "the IR wants products by oneDNN, which this torch was built without: "
             "leave out loop-select-implementation, or run it with products=blas"
         )
+    return {"aten.mm": mm_by_onednn, "aten.addmm": addmm_by_onednn}
 
-    def mm(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        return linear(left, right.t(), None, "none", [], "")
 
-    def addmm(bias: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        return linear(left, right.t(), bias, "none", [], "")
+def mm_by_onednn(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """`left @ right` by oneDNN."""
+    return torch.ops.mkldnn._linear_pointwise.default(left, right.t(), None, "none", [], "")
 
-    return {"aten.mm": mm, "aten.addmm": addmm}
+
+def addmm_by_onednn(bias: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """`left @ right + bias` by oneDNN, the bias one of columns."""
+    return torch.ops.mkldnn._linear_pointwise.default(left, right.t(), bias, "none", [], "")
 
 
 def mm_in_turns(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
@@ -156,7 +141,7 @@ _PROVIDERS: Mapping[str, Callable[[], Mapping[str, Callable[..., torch.Tensor]]]
 def implementation_of(op: AtenOp) -> Callable[..., torch.Tensor] | None:
     """What runs an op instead of ATen's own, if the IR chose something. UnsupportedError for what nobody provides."""
     chosen = op.attributes.get(IMPLEMENTATION)
-    if chosen is None:
+    if chosen is None or chosen == StringAttr(BLAS):
         return None
     provider = _PROVIDERS.get(str(getattr(chosen, "data", "")))
     found = None if provider is None else provider().get(op.name)

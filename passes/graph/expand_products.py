@@ -12,12 +12,12 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, TensorType
-from ...dialects.kernel import PRECISION
 from ...dialects.machine import targets_of
 from ...dialects.sym import ONE, Expr, Ranges, bounds
 from ...machines import GpuTarget
 from ...machines.products import RowSums
 from ..analysis.functions import functions, symbol_ranges
+from ..common.choices import mark_precision
 from ..common.implementations import IMPLEMENTATION, LEAST_OF_UNITS, NEST
 from ..counters import counter
 from ..remarks import remark
@@ -103,8 +103,7 @@ class ExpandProducts(ModulePass):
         if any(_at_most(size, LEAST_OF_UNITS - 1, ranges) for size in shape[-2:]) or not counter(self.name):
             return False
         op.attributes[IMPLEMENTATION] = StringAttr(NEST)
-        if self.allow_tf32 or not isinstance(element, Float32Type):
-            op.attributes[PRECISION] = StringAttr("tf32" if isinstance(element, Float32Type) else element.name)
+        mark_precision(op, self.allow_tf32)
         remark("passed", self.name, op, "a nest: sums of products")
         return True
 

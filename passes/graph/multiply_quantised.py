@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from ...dialects.aten import AtenOp
+from ...dialects.aten import AtenOp, CallOp
 from ...dialects.machine import targets_of
 from ...dialects.sym import ONE, Expr, Ranges, bounds
 from ...errors import UserError
@@ -21,9 +22,12 @@ from ..counters import counter
 from ..remarks import remark
 from ._binding_times import size_text
 from ._dequantised import dequantised
+from ._pattern import Pattern
 from ._replacement import type_of
 from .match_patterns import apply_patterns
 from .patterns.quantised import quantised_patterns
+from .patterns.quantised_pools import QUANTISED_MAXIMUM
+from .patterns.requantised import requantised_patterns
 
 _FLOATS = frozenset({"aten.mm", "aten.addmm"})
 _INTEGERS = "aten._int_mm"
@@ -37,7 +41,8 @@ class MultiplyQuantised(ModulePass):
     precondition:  behind the passes that change products, in front of `graph-hoist-weights`
     guarantee:     the same values but for the order and rounding of sums of floats; integers are added exactly. What
                    matches a pattern of `patterns/quantised.py` becomes one op: products of quantised numbers oneDNN's,
-                   if its sums are exact, which takes `integer_products` "library" or numbers of 7 bits. A product of
+                   if its sums are exact, which takes `integer_products` "library" or numbers of 7 bits. Where their
+                   result is quantised again, behind an activation or a residual, the same op does that. A product of
                    a few rows (`CpuTarget.dequantised_rows`) and a matrix that casts and arithmetic make of less
                    memory, as they do a weight of 8 bits, and whose elements lie side by side along the depth, is marked
                    as a nest: `lower-aten-to-loop` makes sums over rows, and `loop-inline` puts the arithmetic there, so
@@ -71,9 +76,12 @@ class MultiplyQuantised(ModulePass):
         if self.fallback_by_default:
             return
         targets = targets_of(op)
-        patterns = quantised_patterns(self.integer_products == LIBRARY) if self.packed_products else []
+        has_integers, patterns = self.integer_products == LIBRARY, list[Pattern]()
+        if self.packed_products:
+            patterns = [*requantised_patterns(has_integers), *quantised_patterns(has_integers), QUANTISED_MAXIMUM]
         for function, block in functions(op):
-            apply_patterns(block, patterns)
+            if apply_patterns(block, patterns):
+                _join_copies(block)
             products = [each for each in block.ops if isinstance(each, AtenOp) and _is_product(each)]
             ranges = symbol_ranges(function) if products else Ranges()
             for product in products:
@@ -111,6 +119,25 @@ class MultiplyQuantised(ModulePass):
         if counter(self.name):
             op.attributes[IMPLEMENTATION] = StringAttr(implementation)
             remark("passed", self.name, op, text)
+
+
+def _join_copies(block: Block) -> None:
+    """Let the library's calls read one another's results where copies between them cancel out."""
+    for call in [op for op in block.ops if isinstance(op, CallOp)]:
+        for place, value in enumerate(call.operands):
+            outer = value.owner
+            if not isinstance(outer, AtenOp) or outer.packet != "clone":
+                continue
+            inner = outer.operands[0].owner
+            if isinstance(inner, AtenOp) and inner.packet == "clone" and inner.operands[0].type == value.type:
+                call.operands[place] = inner.operands[0]
+                _erase_unread(block, outer, inner)
+
+
+def _erase_unread(block: Block, *ops: Operation) -> None:
+    for op in ops:
+        if all(result.first_use is None for result in op.results):
+            block.erase_op(op)
 
 
 def _is_product(op: AtenOp) -> bool:

@@ -13,6 +13,7 @@ from ...dialects.loop import yielded
 from ...dialects.sym import ONE, ZERO, as_expr, symbol
 from ...machines import CpuTarget
 from ..analysis.loops import substitute_axes
+from ..common.choices import chosen_tile
 from ..counters import counter
 from ..remarks import remark
 from .kernel_pass import KernelFacts, KernelPass
@@ -30,8 +31,8 @@ class KernelJamRows(KernelPass, kernels=untiled_for_cpu):
 
     Level: kernel.
 
-    Precondition: in front of `kernel-map`; loops are serial. Only with the option `loop_products`, and only kernels
-    whose nests are all products, as for `kernel-map-products`.
+    Precondition: in front of `kernel-map`; loops are serial. Only with the option `loop_products`, or where
+    products carry a `tile`, and only kernels whose nests are all products, as for `kernel-map-products`.
     Guarantee: an iteration of the loop over rows does `rows` of them; their sums are one reduction, which loads once
     what no row decides, and what is done with the sums is written out. A nest behind it does the rows that are left.
     Where the second factors lie side by side along the depth and not along the columns, lanes run along the depth.
@@ -55,7 +56,9 @@ class KernelJamRows(KernelPass, kernels=untiled_for_cpu):
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Jam every kernel for the CPU that is a product."""
-        if not self.loop_products or self.rows < 2:
+        chosen = chosen_tile(function)
+        rows = chosen[0] if chosen else self.rows
+        if (not self.loop_products and chosen is None) or rows < 2:
             return
         if is_mapped(function) or not any(isinstance(inner, kernel.ReduceOp) for inner in function.walk()):
             return
@@ -66,10 +69,10 @@ class KernelJamRows(KernelPass, kernels=untiled_for_cpu):
         for nest in nests:
             if counter(self.name):
                 along_depth = _lies_along_depth(nest)
-                sums = _jam(nest, self.rows)
+                sums = _jam(nest, rows)
                 if along_depth and facts.target.vector_bytes:
                     _put_lanes_along_depth(nest, sums, facts.target)
-                remark("passed", self.name, function, f"{self.rows} rows at once")
+                remark("passed", self.name, function, f"{rows} rows at once")
 
 
 def _lies_along_depth(nest: ProductNest) -> bool:

@@ -13,12 +13,16 @@ from ...dialects.effects import has_side_effect
 from ...dialects.scalar import NarrowOp, WidenOp
 from ...machines import GpuTarget
 from ..analysis.sizes import Sizes
+from ..common.choices import chosen_tile
 from ..counters import counter
 from ..remarks import remark
 from .kernel_pass import KernelFacts, KernelPass
 from .products import NARROW, ProductNest, ProductTile, product_nests, product_tile
 from .scheduled import is_mapped, untiled_for_gpu
 from .transforms import range_of, set_mapping, set_range
+
+#: what a chosen tile says
+_SIZES = ("rows", "columns", "depth", "warps", "stages")
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,8 @@ class KernelMapProducts(KernelPass, kernels=untiled_for_gpu):
     Level: kernel.
 
     Precondition: in front of `kernel-map`; loops are serial. Kernels that are tiled or mapped stay as they are, and so
-    does everything without the option `loop_products`, which `graph-expand-products` has too.
+    does everything without the option `loop_products`, which `graph-expand-products` has too, but for products that
+    carry a `tile`, which `graph-choose-products` chose.
     Guarantee: a kernel for a GPU whose nests are all perfect nests of parallel loops, around sums over products and
     what is done with their results element by element, is finished: a loop along which the first factors vary, and one
     along which the second ones do, are the innermost loops of the grid and have tiles; the sums are `matrix`, with a
@@ -57,7 +62,8 @@ class KernelMapProducts(KernelPass, kernels=untiled_for_gpu):
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Map every kernel that is a product, and is not tiled yet."""
-        if not self.loop_products:
+        chosen = chosen_tile(function)
+        if not self.loop_products and chosen is None:
             return
         if is_mapped(function) or not any(isinstance(inner, kernel.ReduceOp) for inner in function.walk()):
             return
@@ -69,11 +75,20 @@ class KernelMapProducts(KernelPass, kernels=untiled_for_gpu):
         if isinstance(nests, str):
             remark("missed", self.name, function, f"not on matrix units: {nests}")
         elif counter(self.name):
-            self._map(function, nests, sizes, facts.target)
+            self._map(function, nests, sizes, facts.target, chosen or ())
 
-    def _map(self, function: kernel.FuncOp, nests: Sequence[ProductNest], sizes: Sizes, target: GpuTarget) -> None:
+    def _map(
+        self,
+        function: kernel.FuncOp,
+        nests: Sequence[ProductNest],
+        sizes: Sizes,
+        target: GpuTarget,
+        chosen: tuple[int, ...],
+    ) -> None:
         """Write a schedule into a kernel; all nests have warps and stages in common."""
         wanted = ProductTile(self.tile_rows, self.tile_columns, self.tile_depth, self.warps, self.stages)
+        if len(chosen) == len(_SIZES):
+            wanted = ProductTile(*chosen).fitted(wanted)
         tiles = [product_tile(nest, sizes, target, wanted) for nest in nests]
         for nest, tile in zip(nests, tiles, strict=True):
             _map(nest, tile, self.swizzle)

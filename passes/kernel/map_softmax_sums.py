@@ -12,6 +12,7 @@ from ...dialects.loop import yielded
 from ...machines import GpuTarget
 from ..analysis.loops import is_loop, loops_in
 from ..analysis.sizes import Sizes
+from ..common.choices import chosen_tile
 from ..counters import counter
 from ..remarks import remark
 from .gpu_legality import box_of, independent_nests, is_serial
@@ -33,7 +34,8 @@ class KernelMapSoftmaxSums(KernelPass, kernels=untiled_for_gpu):
     Level: kernel.
 
     Precondition: in front of `kernel-map`; loops are serial. Kernels that are tiled or mapped stay as they are, and so
-    does everything without the option `loop_products`.
+    does everything without the option `loop_products`, but for products that carry a `tile`, which
+    `graph-choose-products` chose.
     Guarantee: a kernel for a GPU whose nests are all perfect nests of parallel loops, around reductions `softmax_sum`
     whose x is made of products and pointwise ops, is finished. The loop along which x varies and what it weighs does
     not, the rows, is the last of the grid and has a tile; the one along which what it weighs varies alone, the
@@ -59,7 +61,8 @@ class KernelMapSoftmaxSums(KernelPass, kernels=untiled_for_gpu):
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Map every kernel that is such a sum, and is not tiled yet."""
-        if not self.loop_products:
+        chosen = chosen_tile(function)
+        if not self.loop_products and chosen is None:
             return
         reductions = (inner for inner in function.walk() if isinstance(inner, kernel.ReduceOp))
         if is_mapped(function) or not any(map(_is_softmax_sum, reductions)):
@@ -68,11 +71,20 @@ class KernelMapSoftmaxSums(KernelPass, kernels=untiled_for_gpu):
         if isinstance(nests, str):
             remark("missed", self.name, function, f"not on matrix units: {nests}")
         elif counter(self.name):
-            self._map(function, nests, facts.sizes, facts.target)
+            self._map(function, nests, facts.sizes, facts.target, chosen or ())
 
-    def _map(self, function: kernel.FuncOp, nests: Sequence[SoftmaxNest], sizes: Sizes, target: GpuTarget) -> None:
+    def _map(
+        self,
+        function: kernel.FuncOp,
+        nests: Sequence[SoftmaxNest],
+        sizes: Sizes,
+        target: GpuTarget,
+        chosen: tuple[int, ...],
+    ) -> None:
         """Write a schedule into a kernel; all nests have warps and stages in common."""
         wanted = SoftmaxTile(self.softmax_rows, self.softmax_step, self.softmax_warps, self.softmax_stages)
+        if len(chosen) == len(vars(wanted)):
+            wanted = SoftmaxTile(*chosen).fitted(wanted)
         tiles = [softmax_tile(nest, sizes, target).fitted(wanted) for nest in nests]
         for nest, tile in zip(nests, tiles, strict=True):
             _map(nest, tile, sizes)

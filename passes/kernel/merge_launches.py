@@ -24,6 +24,7 @@ from ..analysis.loops import kernel_names
 from ..analysis.nests import work_of_block
 from ..analysis.sizes import Sizes
 from ..analysis.tensor_bytes import bytes_of
+from ..common.choices import chosen_tile
 from ..counters import counter
 from ..remarks import remark
 from .beside import bytes_of_block, lay_beside, may_stand_beside, reduces
@@ -224,7 +225,8 @@ class _Merger:
         dying = sum(sizes.of(bytes_of(type_of(value))) for value in last)
         device = device_of(op.buffers)
         is_sum = not in_host_memory(device) and reduces(function)
-        is_product = is_sum and self.options.loop_products and self._is_product(op, function, sizes)
+        wanted = is_sum and (self.options.loop_products or chosen_tile(function) is not None)
+        is_product = wanted and self._is_product(op, function, sizes)
         return _Launch(op, function, used, written, dying, (device, is_sum, is_product))
 
     def _is_product(self, op: host.LaunchOp, function: kernel.FuncOp, sizes: Sizes) -> bool:

@@ -38,11 +38,12 @@ class SelectImplementation(ModulePass):
                    nothing changes: `aten.mm` and `aten.addmm` call the BLAS that torch was built with. With "onednn"
                    the ops are marked to call oneDNN instead where it is faster: more than one row, and a second matrix
                    that is large or a product that is much work. The first matrix has to be row-major, the second dense
-                   in either order, sizes positive, and the bias one of columns. On a GPU an `aten.addmm` of float32
-                   and an `aten.convolution` with a bias, whose result only nests read, lose the bias to a nest that
-                   adds it, which `loop-inline` puts into them (`bias.py`).
+                   in either order, sizes positive, and the bias one of columns. What carries an implementation,
+                   which `graph-choose-products` chose, keeps it where that is possible. On a GPU an `aten.addmm` of
+                   float32 and an `aten.convolution` with a bias, whose result only nests read, lose the bias to a nest
+                   that adds it, which `loop-inline` puts into them (`bias.py`).
 
-    MKL runs AVX-512 code on Intel's processors only, so `torch.compile` asks for "onednn" on others that have AVX-512.
+    MKL and oneDNN change places from one processor to the next: `torch.compile` measures which one it asks for.
     Measured on two cores of an AMD EPYC, BLAS's time over oneDNN's, for rows x inner x columns: 1x768x3072 0.5 to 1.1,
     2x768x768 1.0 to 1.6, 8x768x3072 1.9 to 2.5, 128x64x64 0.8, 128x256x256 1.0 to 1.15, 256x512x512 1.2, 128x768x3072
     1.4, 512x1024x2816 1.25, 128x768x50257 2.1. A first matrix that is not row-major is copied, which takes what is won.
@@ -73,11 +74,14 @@ class SelectImplementation(ModulePass):
             for each in [op for op in block.ops if is_apart_on_gpu(op)]:
                 self._separate_bias(cast(AtenOp, each))
             products = [product for product in block.ops if _is_product(product)]
-            if not products or self.products != ONEDNN:
-                continue
             estimates, ranges = Sizes.of_function(function), symbol_ranges(function)
             for product in products:
-                self._mark(product, _objection(product, estimates, ranges))
+                chosen = product.attributes.get(IMPLEMENTATION)
+                if chosen == StringAttr(ONEDNN) and (reason := _illegal(product, ranges)) is not None:
+                    del product.attributes[IMPLEMENTATION]
+                    remark("missed", self.name, product, f"not by oneDNN, which was chosen: {reason}")
+                elif chosen is None and self.products == ONEDNN:
+                    self._mark(product, _objection(product, estimates, ranges))
 
     def _mark(self, product: Operation, objection: str | None) -> None:
         if objection is not None:
@@ -103,6 +107,17 @@ def _is_product(op: Operation) -> TypeGuard[AtenOp]:
 
 def _objection(op: AtenOp, estimates: Sizes, ranges: Ranges) -> str | None:
     """Why a product is left to the BLAS; None when it is not."""
+    if (reason := _illegal(op, ranges)) is not None:
+        return reason
+    rows, (inner, columns) = cast(TensorType, op.results[0].type).shape[0], cast(TensorType, op.operands[-1].type).shape
+    matrix = estimates.product((inner, columns))
+    if estimates.of(rows) < 2 or (matrix < LARGE_MATRIX and estimates.of(rows) * matrix < MUCH_WORK):
+        return "it is too small"
+    return None
+
+
+def _illegal(op: AtenOp, ranges: Ranges) -> str | None:
+    """Why oneDNN does not compute a product at all."""
     *bias, left, right = (cast(TensorType, value.type) for value in op.operands)
     (rows, inner), columns = left.shape, right.shape[1]
     if bias and not adds_columns(op):
@@ -113,9 +128,6 @@ def _objection(op: AtenOp, estimates: Sizes, ranges: Ranges) -> str | None:
         return "its second matrix is not dense"
     if not all(_is_positive(size, ranges) for size in (rows, inner, columns)):
         return "it may be empty"
-    matrix = estimates.product((inner, columns))
-    if estimates.of(rows) < 2 or (matrix < LARGE_MATRIX and estimates.of(rows) * matrix < MUCH_WORK):
-        return "it is too small"
     return None
 
 

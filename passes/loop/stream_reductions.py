@@ -18,6 +18,7 @@ from ...dialects.sym import AxesAttr, Ranges, bounds
 from ...machines import GpuTarget
 from ..analysis.functions import functions, symbol_ranges
 from ..analysis.memory import Mutations
+from ..common.choices import chosen_tile
 from ..counters import counter
 from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of
@@ -36,8 +37,8 @@ class StreamReductions(ModulePass):
     """Let a sum over exp(x - max x) follow the maximum in one pass over the row, with the sums rescaled as it grows.
 
     level:         loop
-    precondition:  `loop-inline`; no `loop.fusion` yet. Only with the option `loop_products`, and only what a GPU with
-                   matrix units computes.
+    precondition:  `loop-inline`; no `loop.fusion` yet. Only with the option `loop_products`, or where the product
+                   carries a `tile`, and only what a GPU with matrix units computes.
     guarantee:     a sum along an axis r of a generate, whose summands are linear in exp(x[r] - m), where m is the
                    maximum of x along r, is one reduction by the monoid `softmax_sum` of (x, 1, v): the maximum, the sum
                    of exp(x - m) and the sum of v*exp(x - m). Factors that do not depend on r are multiplied with the
@@ -74,12 +75,14 @@ class StreamReductions(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module."""
-        if not self.loop_products or self.emulate_precision_casts:
+        if self.emulate_precision_casts:
             return
         for function, block in functions(op):
             changed, ranges = False, symbol_ranges(function)
             for nest in [each for each in block.ops if type(each) is GenerateOp]:
-                if nest.parent is not None and _has_units(nest, targets_of(op)):
+                if nest.parent is None or not _has_units(nest, targets_of(op)):
+                    continue
+                if self.loop_products or chosen_tile(nest) is not None:
                     changed |= _Streamer(nest, block, ranges).run()
             if changed:
                 sweep(block)

@@ -149,13 +149,13 @@ def test_stages(page: Path, view: Browser) -> None:
     passes = [block for block in blocks(page) if block["block"] == "pass"]
     changed = sum("lines" in block for block in passes)
     assert view.count(".list .entry") == changed + 1
-    assert view.text(".head h2") == "14 lower-aten-to-loop"
+    assert view.text(".head h2") == "15 lower-aten-to-loop"
     assert view.count(".l.added") > 10
     assert view.count(".l.removed") == 3  # relu, softmax and exp
     assert "missed: aten.mm is a library's" in view.text(".rows .remark.missed")
     view.run("document.querySelector('.list > button').click()")
     assert view.count(".list .entry") == len(passes) + 1
-    view.go("stages/14/0")
+    view.go("stages/15/0")
     assert "builtin.module" in view.text(".l.hit")
 
 
@@ -163,9 +163,9 @@ def test_stages(page: Path, view: Browser) -> None:
 def test_keys(page: Path, view: Browser) -> None:
     view.open(page, "stages")
     view.press("j")
-    assert view.run("location.hash") == "#stages/26"
+    assert view.run("location.hash") == "#stages/27"
     view.press("k")
-    assert view.run("location.hash") == "#stages/14"
+    assert view.run("location.hash") == "#stages/15"
     view.press("4")
     assert view.run("document.body.dataset.tab") == "kernels"
     view.press("/")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from ....dialects.aten.types import ELEMENT_TYPES
 from ....dialects.sym import ONE, Expr, as_expr, ceildiv, const, smax, smin
-from ..dtypes import I64, is_float
-from ..nests import LoopBuilder, Shape, shape_of, type_of
+from ..dtypes import I32, I64, is_float, lowest
+from ..nests import LoopBuilder, Shape, shape_of
 from ..reshape import linearize
 from ..rules import Call, Replacement, add_rule
-from ..scalar import Number, Scalar
+from ..scalar import Scalar
 from ..scalar_builder import Index, ScalarBuilder
 from .gather import in_range
 from .reductions import ordered, reject_wide_unsigned
@@ -79,6 +80,11 @@ def _largest(s: ScalarBuilder, window: Sequence[Expr], element: Element) -> list
     return [value, s.where(rank < 0, ~rank, rank) if is_float(value.element) else rank]
 
 
+def _ordered(s: ScalarBuilder, value: Scalar) -> Scalar:
+    """In a type whose signed order is that of the value; bytes in one that has as many lanes as a float."""
+    return value.to(I32) if value.element == ELEMENT_TYPES["uint8"] else ordered(s, value)
+
+
 def _max_pool(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
     """The maximum of each window and its row-major position in the pooled dimensions."""
 
@@ -86,7 +92,6 @@ def _max_pool(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
         s = b.s
         source = call.tensor("self")
         windows = Windows(call, shape_of(source), dims)
-        lowest_value: Number = float("-inf") if is_float(type_of(source).element) else -_FAR - 1
 
         def body(index: tuple[Expr, ...]) -> list[Scalar]:
             outer, output = index[: windows.first], index[windows.first :]
@@ -95,10 +100,10 @@ def _max_pool(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
                 place = windows.positions(output, inner)
                 where = s.index(linearize(place, list(windows.sizes)))
                 if not windows.is_padded(call):
-                    return ordered(s, s.load(source, (*outer, *place))), where
+                    return _ordered(s, s.load(source, (*outer, *place))), where
                 mask = inside(b, place, windows.sizes)
-                value = ordered(s, s.load(source, (*outer, *place), mask))
-                low = s.constant(lowest_value, value.element)
+                value = _ordered(s, s.load(source, (*outer, *place), mask))
+                low = s.constant(lowest(value.element), value.element)
                 return s.where(mask, value, low), s.where(mask, where, s.constant(_FAR, I64))
 
             return _largest(s, windows.window, element)

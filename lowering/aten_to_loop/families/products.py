@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import StringAttr
 
 from ....dialects.kernel import PRECISION
 from ....dialects.sym import Expr
+from ....passes.common.choices import TILE
 from ....passes.common.implementations import IMPLEMENTATION, NEST
 from ..dtypes import is_float
 from ..nests import LoopBuilder, shape_of, type_of
@@ -41,7 +42,7 @@ def _lower(b: LoopBuilder, call: Call) -> Replacement:
     s = b.s
     first, second, addend = _PRODUCTS[call.op.packet]
     left, right = call.tensor(first), call.tensor(second)
-    precision = call.op.attributes.get(PRECISION)
+    kept = {name: call.op.attributes[name] for name in (PRECISION, TILE) if name in call.op.attributes}
     is_integer = call.op.packet == _INTEGERS
     added = call.tensor(addend) if addend and call["beta"] != 0 else None  # times 0 it is not read: it may be NaN
 
@@ -52,8 +53,8 @@ def _lower(b: LoopBuilder, call: Call) -> Replacement:
             factors = (s.load(left, (*batch, row, *inner)), s.load(right, (*batch, *inner, column)))
             first, second = (s.cast(each, call.type.element) if is_integer else s.widen(each) for each in factors)
             found = first * second
-            if precision is not None and isinstance(found.ssa.owner, MulfOp):
-                found.ssa.owner.attributes[PRECISION] = precision
+            if kept and isinstance(found.ssa.owner, MulfOp):
+                found.ssa.owner.attributes.update(kept)
             return found
 
         (total,) = s.reduce(["sum"], [shape_of(left)[-1]], product)

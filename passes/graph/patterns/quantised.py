@@ -29,22 +29,24 @@ _EXACT_WITHOUT_VNNI = 127
 """Without instructions for integers oneDNN adds pairs of products in 16 bits, and saturates: 2 * 127 * 128 < 2^15."""
 
 
-def _numbers(aten: PatternBuilder, x: Any, scale: Any, zero_point: Any) -> PatternCall:
+def numbers(aten: PatternBuilder, x: Any, scale: Any, zero_point: Any) -> PatternCall:
+    """Dequantised numbers."""
     return aten.mul(aten.sub(aten._to_copy(x, dtype=...), zero_point), scale)
 
 
 def _matrix(aten: PatternBuilder, x: Any, scale: Any, zero_point: Any) -> Either:
-    numbers = _numbers(aten, x, scale, zero_point)
-    return either(numbers, aten.view(numbers, ...))
+    found = numbers(aten, x, scale, zero_point)
+    return either(found, aten.view(found, ...))
 
 
 def _weight(aten: PatternBuilder, weight: Any, scales: Any, zero_points: Any) -> PatternCall:
     return aten.mul(aten.sub(weight, aten.view(zero_points, ...)), aten.view(scales, ...))
 
 
-def _addmm(
+def addmm(
     aten: PatternBuilder, x: Any, scale: Any, zero_point: Any, weight: Any, scales: Any, zero_points: Any, bias: Any
 ) -> PatternCall:
+    """A linear layer with a bias."""
     matrix = _matrix(aten, x, scale, zero_point)
     return aten.addmm(bias, matrix, aten.t(_weight(aten, weight, scales, zero_points)))
 
@@ -55,11 +57,12 @@ def _mm(
     return aten.mm(_matrix(aten, x, scale, zero_point), aten.t(_weight(aten, weight, scales, zero_points)))
 
 
-def _convolution(
+def convolution(
     aten: PatternBuilder, x: Any, scale: Any, zero_point: Any, weight: Any, scales: Any, zero_points: Any, bias: Any,
     stride: Any, padding: Any, dilation: Any, groups: Any,
 ) -> PatternCall:  # fmt: skip
-    image, window = _numbers(aten, x, scale, zero_point), _weight(aten, weight, scales, zero_points)
+    """A convolution of images."""
+    image, window = numbers(aten, x, scale, zero_point), _weight(aten, weight, scales, zero_points)
     return aten.convolution(image, window, bias, stride, padding, dilation, False, ..., groups)
 
 
@@ -85,16 +88,16 @@ def _quantised_convolution(
     """The library's integer kernels want channels last; copies in front and behind fuse with their neighbours."""
     quantised = (_number(scale, float), _number(zero_point, int))
     source, result = type_of(x), type_of(root)
-    last = _channels_last(source)
+    last = channels_last(source)
     image = x if source == last else aten.clone(x, memory_format=MemoryFormat("channels_last"), types=[last])
     args = (image, *quantised, weight, scales, zero_points, bias, stride, padding, dilation, groups)
-    found = _call(aten, "quantised_convolution", args, _channels_last(result))
+    found = _call(aten, "quantised_convolution", args, channels_last(result))
     if found.type == result:
         return found
     return aten.clone(found, memory_format=MemoryFormat("contiguous_format"), types=[result])
 
 
-def _channels_last(type_: TensorType) -> TensorType:
+def channels_last(type_: TensorType) -> TensorType:
     """The type of images with their channels side by side."""
     _, channels, height, width = type_.shape
     row = width * channels
@@ -105,7 +108,7 @@ def _number(value: Any, kind: type) -> Any:
     return value if isinstance(value, SSAValue) else kind(value)
 
 
-def _objection(
+def objection(
     x: SSAValue, scale: Any, zero_point: Any, weight: SSAValue, scales: SSAValue, zero_points: SSAValue, root: SSAValue,
     bias: Any = None, **window: Any,
 ) -> str | None:  # fmt: skip
@@ -113,7 +116,7 @@ def _objection(
     result, quantised = type_of(root), type_of(weight)
     if result.device != HOST:
         return "no library does that on its device"
-    if type_of(x).element != _UNSIGNED or not _is_signed(quantised):
+    if type_of(x).element != UNSIGNED or not _is_signed(quantised):
         return "the numbers are not unsigned ones of 8 bits, and signed ones of the weight"
     channels = (quantised.shape[0],)
     if any(type_of(each).shape != channels for each in (scales, zero_points)):
@@ -131,30 +134,30 @@ def _objection(
     is_image = bool(window)
     if is_image and len(result.shape) != 4:
         return "its images are not of two dimensions"
-    if is_image and not (result.is_contiguous or result == _channels_last(result)):
+    if is_image and not (result.is_contiguous or result == channels_last(result)):
         return "its result is neither row-major nor channels last"
     return None
 
 
-_UNSIGNED = IntegerType(8, Signedness.UNSIGNED)
+UNSIGNED = IntegerType(8, Signedness.UNSIGNED)
 
 
 def _is_signed(type_: TensorType) -> bool:
     element = type_.element
-    return isinstance(element, IntegerType) and element.width.data == 8 and element != _UNSIGNED
+    return isinstance(element, IntegerType) and element.width.data == 8 and element != UNSIGNED
 
 
-def _of_seven_bits(**found: Any) -> str | None:
+def of_seven_bits(**found: Any) -> str | None:
     """For a processor without instructions for integers: whether the library's sums are exact there, too."""
-    objection = _objection(**found)
+    reason = objection(**found)
     greatest = _greatest(found["x"])
-    if objection is None and (greatest is None or greatest > _EXACT_WITHOUT_VNNI):
+    if reason is None and (greatest is None or greatest > _EXACT_WITHOUT_VNNI):
         most = "255" if greatest is None else greatest
         return (
             f"numbers go up to {most}: this processor has no instructions for them (VNNI), and the library's sums "
             f"would saturate above {_EXACT_WITHOUT_VNNI}, the quantizer's reduce_range"
         )
-    return objection
+    return reason
 
 
 def _greatest(x: SSAValue) -> int | None:
@@ -217,11 +220,11 @@ INT8_WEIGHT = Pattern(
 
 def quantised_patterns(has_integers: bool) -> list[Pattern]:
     """The patterns, for a processor with instructions for integers or without."""
-    guard = _objection if has_integers else _of_seven_bits
+    guard = objection if has_integers else of_seven_bits
     pairs = (
-        ("quantised_addmm", _addmm, _quantised_linear),
+        ("quantised_addmm", addmm, _quantised_linear),
         ("quantised_mm", _mm, _quantised_linear),
-        ("quantised_convolution", _convolution, _quantised_convolution),
+        ("quantised_convolution", convolution, _quantised_convolution),
     )
     return [
         *(Pattern(name, match, replace, guard, differs=_DIFFERS, may_repeat=True) for name, match, replace in pairs),

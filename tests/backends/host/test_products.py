@@ -8,8 +8,6 @@ import pytest
 import torch
 
 from inductile.backends.compiled import REPORTS
-from inductile.backends.host import products
-from inductile.backends.host.products import faster_library
 
 pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN")
 
@@ -51,22 +49,3 @@ def test_products_of_a_step_take_what_the_option_says(library: str, marked: int)
     calls = [call for report in REPORTS for call in report.aten_calls.items()]
     assert sum(count for name, count in calls if name.endswith("by onednn")) == marked, calls
     assert sum(count for _, count in calls) == 3, calls
-
-
-@pytest.mark.parametrize(
-    ("capability", "vendor", "precision", "library"),
-    [
-        ("AVX512", "AuthenticAMD", "highest", "onednn"),
-        ("AVX512", "GenuineIntel", "highest", "blas"),
-        ("AVX2", "AuthenticAMD", "highest", "blas"),
-        ("AVX512", "AuthenticAMD", "medium", "blas"),
-    ],
-)
-def test_onednn_is_chosen_where_it_was_measured_to_be_faster(
-    monkeypatch: pytest.MonkeyPatch, capability: str, vendor: str, precision: str, library: str
-) -> None:
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
-    monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: precision)
-    monkeypatch.setattr(products, "_vendor", lambda: vendor)
-    assert faster_library() == library

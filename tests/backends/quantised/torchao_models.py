@@ -105,4 +105,4 @@ def test_pt2e(model: str, kind: str) -> None:
     calls = _check(convert_pt2e(prepared), network, x, 1 / 127)
     name = "quantised_convolution" if model == "images" else "quantised_linear"
     if (model, kind) != ("images", "dynamic"):  # whose quantizer leaves convolutions alone
-        assert any(call.startswith(f"inductile::{name}") for call in calls), calls
+        assert any(name in call for call in calls), calls

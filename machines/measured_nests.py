@@ -1,0 +1,88 @@
+"""What `machines/nests.py` describes, for the targets on which it was measured."""
+
+from __future__ import annotations
+
+from .nests import ATTENTION, PRODUCT, MeasuredNest, NestShape
+
+_BIAS_RELU_RESIDUAL = ("add", "add", "relu")
+
+
+def _product(
+    rows: int, columns: int, depth: int, library: float, nest: float, tile: str, batch: int = 1, behind: bool = False
+) -> MeasuredNest:
+    sizes = batch, rows, columns, depth
+    shape = NestShape(PRODUCT, "bf16", sizes, _BIAS_RELU_RESIDUAL if behind else ())
+    return MeasuredNest(shape, library, nest, tuple(map(int, tile.split("x"))))
+
+
+#: an H200, torch 2.11, Triton 3.6, 2026-11-30, `benchmarks/loop_products.py --tune`, the best of 16 tiles
+PRODUCTS_OF_HOPPER = (
+    _product(8192, 768, 768, 17.2, 22.2, "128x128x64x4x4"),
+    _product(8192, 3072, 768, 57.2, 65.0, "128x256x64x8x3"),
+    _product(8192, 768, 3072, 51.0, 62.7, "128x128x64x4x4"),
+    _product(512, 512, 64, 38.1, 40.0, "64x256x64x4x4", batch=192),
+    _product(4096, 2304, 768, 24.8, 32.5, "128x256x64x8x3"),
+    _product(4096, 768, 3072, 27.7, 35.7, "128x256x64x8x3"),
+    _product(4096, 50257, 768, 517.4, 559.2, "128x256x64x8x3"),
+    _product(4096, 2816, 1024, 33.2, 45.3, "128x256x64x8x3"),
+    _product(4096, 1024, 2816, 32.7, 34.9, "128x256x64x8x3"),
+    _product(4096, 256, 1024, 6.9, 8.1, "128x64x64x4x5"),
+    _product(4096, 2048, 512, 16.3, 19.6, "128x256x64x8x3"),
+    _product(4096, 512, 2048, 14.7, 17.9, "128x128x64x4x4"),
+    _product(64, 1000, 2048, 5.9, 6.8, "16x32x256x4x4"),
+    _product(12608, 2304, 768, 64.5, 77.2, "128x256x64x8x3"),
+    _product(12608, 3072, 768, 85.0, 97.9, "128x256x64x8x3"),
+    _product(200704, 384, 96, 60.3, 94.9, "256x128x64x8x3"),
+    _product(3136, 768, 3072, 22.3, 33.8, "128x256x64x8x3"),
+    _product(128, 1280, 960, 5.1, 5.0, "64x64x64x4x6"),
+    _product(16, 5632, 2048, 10.4, 10.1, "16x64x128x4x6"),
+    _product(16, 2048, 5632, 12.4, 13.2, "16x32x256x4x4"),
+    _product(8192, 768, 768, 25.2, 27.9, "64x128x64x4x4", behind=True),
+    _product(8192, 3072, 768, 91.9, 91.4, "128x256x64x8x3", behind=True),
+    _product(8192, 768, 3072, 59.6, 69.7, "128x128x64x8x4", behind=True),
+    _product(512, 512, 64, 108.2, 63.9, "64x64x64x4x6", batch=192, behind=True),
+    _product(4096, 2304, 768, 35.4, 42.8, "64x128x64x4x4", behind=True),
+    _product(4096, 768, 3072, 32.1, 39.9, "128x256x64x8x3", behind=True),
+    _product(4096, 50257, 768, 944.4, 925.2, "64x128x64x4x4", behind=True),
+    _product(4096, 2816, 1024, 48.5, 56.7, "128x256x64x8x3", behind=True),
+    _product(4096, 1024, 2816, 38.1, 39.2, "128x256x64x8x3", behind=True),
+    _product(4096, 256, 1024, 9.8, 9.4, "128x64x64x4x5", behind=True),
+    _product(4096, 2048, 512, 26.7, 27.9, "128x256x64x8x3", behind=True),
+    _product(4096, 512, 2048, 18.7, 19.9, "64x128x64x4x4", behind=True),
+    _product(64, 1000, 2048, 7.4, 7.4, "16x32x256x4x4", behind=True),
+    _product(12608, 2304, 768, 104.9, 108.8, "128x256x64x8x3", behind=True),
+    _product(12608, 3072, 768, 139.4, 136.9, "128x256x64x8x3", behind=True),
+    _product(200704, 384, 96, 166.2, 130.3, "128x128x128x8x3", behind=True),
+    _product(3136, 768, 3072, 26.0, 38.8, "128x256x64x8x3", behind=True),
+    _product(128, 1280, 960, 7.2, 6.1, "64x64x64x4x6", behind=True),
+    _product(16, 5632, 2048, 12.2, 10.6, "16x64x128x4x6", behind=True),
+    _product(16, 2048, 5632, 13.8, 13.8, "16x32x256x4x4", behind=True),
+)
+
+
+def _attention(ops: str, library: float, nest: float) -> MeasuredNest:
+    return MeasuredNest(NestShape(ATTENTION, "bf16", (64, 2048, 2048, 64), tuple(ops.split())), library, nest)
+
+
+#: the same card, 4 batches of 16 heads, `benchmarks/loop_attention.py`; the library is what the default made of them,
+#: with scores in memory, on another day. Soft capping, relative positions, and the difference of two softmaxes, which
+#: was measured before they shared a loop. Tiles are those of `kernel-map-softmax-sums`
+ATTENTION_OF_HOPPER = (
+    _attention("_softmax div masked_fill mul mul tanh", 700, 410),
+    _attention("_softmax add index mul", 590, 428),
+    _attention("_softmax _softmax div div mul sub", 1180, 101_295),
+)
+
+#: tiles that are candidates of a product on matrix units: rows, columns, depth, warps and stages
+PRODUCT_TILES = (
+    (128, 256, 64, 8, 3), (128, 128, 64, 4, 4), (128, 128, 128, 8, 3), (64, 256, 64, 4, 4), (64, 128, 64, 4, 4),
+    (128, 64, 64, 4, 5), (64, 64, 64, 4, 6), (32, 64, 128, 4, 5), (32, 32, 128, 4, 5), (16, 64, 128, 4, 6),
+    (16, 32, 256, 4, 4),
+)  # fmt: skip
+#: of attention: rows, step, warps and stages
+ATTENTION_TILES = (
+    (128, 64, 4, 3), (128, 64, 8, 3), (128, 128, 8, 2), (64, 64, 4, 3), (64, 128, 4, 3), (128, 32, 4, 4),
+    (256, 64, 8, 3),
+)  # fmt: skip
+
+NESTS_OF_HOPPER = (*PRODUCTS_OF_HOPPER, *ATTENTION_OF_HOPPER)

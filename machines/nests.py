@@ -1,0 +1,71 @@
+"""Products and attention as nests beside the library: the form of what was measured, and what it says of others.
+
+`measured_nests.py` has the numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+#: shapes farther apart than this, the root of the sum of squared logarithms of their sizes' ratios, are not alike
+NEAR = 0.35
+#: a nest has to take so much less than the library, for times differ by as much from run to run
+MARGIN = 1.03
+
+PRODUCT, ATTENTION = "product", "attention"
+
+
+@dataclass(frozen=True)
+class NestShape:
+    """What is computed.
+
+    kind:    `PRODUCT` or `ATTENTION`
+    element: of the factors, "bf16"
+    sizes:   batch, rows, columns and depth; of attention heads of all batches, queries, keys and width
+    ops:     what is done with a product behind it, or of attention between its products, as names of ATen's ops in
+             alphabetical order, without views and casts
+    """
+
+    kind: str
+    element: str
+    sizes: tuple[int, int, int, int]
+    ops: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        sizes = "x".join(map(str, self.sizes))
+        return f"{self.kind} {sizes} {self.element}" + (f" with {', '.join(self.ops)}" if self.ops else "")
+
+    def is_like(self, other: NestShape) -> bool:
+        """Whether sizes alone tell them apart. What follows a product weighs little, but whether something does."""
+        if (self.kind, self.element) != (other.kind, other.element):
+            return False
+        return self.ops == other.ops if self.kind == ATTENTION else bool(self.ops) == bool(other.ops)
+
+    def distance(self, other: NestShape) -> float:
+        """How far the sizes are apart."""
+        ratios = (math.log(max(own, 1) / max(one, 1)) for own, one in zip(self.sizes, other.sizes, strict=True))
+        return math.sqrt(sum(ratio * ratio for ratio in ratios))
+
+
+@dataclass(frozen=True)
+class MeasuredNest:
+    """One measurement: device microseconds of the library, with the kernels around it, and of the best nest."""
+
+    shape: NestShape
+    library: float
+    nest: float
+    tile: tuple[int, ...] = ()
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the nest was faster, by more than noise."""
+        return self.nest * MARGIN <= self.library
+
+
+def nearest(shape: NestShape, measured: Sequence[MeasuredNest]) -> MeasuredNest | None:
+    """What was measured of the most similar shape; None where no similar one was."""
+    alike = [each for each in measured if shape.is_like(each.shape)]
+    found = min(alike, key=lambda each: shape.distance(each.shape), default=None)
+    return None if found is None or shape.distance(found.shape) > NEAR else found

@@ -1,0 +1,125 @@
+"""Choices among implementations of products and attention: what is asked, who answers, and how an answer is marked.
+
+A question is a function at the aten level: the products, with what a nest of ours would fuse with them. Passes ask, and
+measure nothing themselves: whoever runs them may hand over a timer with `timed_by`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Protocol
+
+from xdsl.dialects.builtin import DenseArrayBase, Float32Type, StringAttr, i64
+from xdsl.ir import Operation
+
+from ...dialects.aten import AtenOp, TensorType
+from ...dialects.kernel import PRECISION
+from .implementations import IMPLEMENTATION, NEST
+
+PRODUCTS = frozenset({"mm", "addmm", "bmm", "baddbmm"})
+"""Packets of the ops that are asked about."""
+
+TILE = "tile"
+"""The attribute of a product, and of the multiplication of its nest, with the sizes that were chosen for its kernel.
+
+On a GPU rows, columns, depth, warps and stages, of attention rows, step, warps and stages; on a CPU rows. What is 0 or
+is not there, the pass decides that maps the kernel.
+"""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to compute a question.
+
+    implementation: what the products are marked with; empty for what happens without a mark
+    tile:           sizes for a nest, as `TILE` has them
+    """
+
+    implementation: str
+    tile: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        """As remarks and files of results name it: `nest 128x256x64x8x3`."""
+        return " ".join(filter(None, (self.implementation or "library", "x".join(map(str, self.tile)))))
+
+
+@dataclass(frozen=True)
+class Question:
+    """A function whose products some candidate is to compute.
+
+    text:       the function, with the hints of its symbols for them, so that equal questions have equal texts
+    target:     what it is for
+    candidates: the first one is what happens when nobody answers
+    allow_tf32: whether products of float32 may read less
+    """
+
+    text: str
+    target: str
+    candidates: tuple[Candidate, ...]
+    allow_tf32: bool = False
+
+
+class Timer(Protocol):
+    """Measures."""
+
+    def times(self, questions: Sequence[Question]) -> Sequence[Mapping[str, float]]:
+        """For each question microseconds by the names of the candidates that ran; never an error."""
+        ...
+
+
+_timer: ContextVar[Timer | None] = ContextVar("inductile_timer", default=None)
+
+
+@contextmanager
+def timed_by(timer: Timer | None) -> Iterator[None]:
+    """Let a timer answer what passes ask inside."""
+    token = _timer.set(timer)
+    try:
+        yield
+    finally:
+        _timer.reset(token)
+
+
+def timer() -> Timer | None:
+    """Who measures now, if anybody does."""
+    return _timer.get()
+
+
+def mark(op: AtenOp, candidate: Candidate, allow_tf32: bool = False) -> None:
+    """Write a candidate onto a product."""
+    if not candidate.implementation:
+        return
+    op.attributes[IMPLEMENTATION] = StringAttr(candidate.implementation)
+    if candidate.implementation == NEST:
+        op.attributes[TILE] = DenseArrayBase.from_list(i64, candidate.tile)
+        mark_precision(op, allow_tf32)
+
+
+def mark_precision(op: AtenOp, allow_tf32: bool) -> None:
+    """Say of a product that becomes a nest how exact its factors are read: as the library reads them."""
+    type_ = op.results[0].type
+    assert isinstance(type_, TensorType)
+    if allow_tf32 or not isinstance(type_.element, Float32Type):
+        op.attributes[PRECISION] = StringAttr("tf32" if isinstance(type_.element, Float32Type) else type_.element.name)
+
+
+def is_open(op: Operation) -> bool:
+    """Whether an op is a product that nobody has decided about."""
+    return isinstance(op, AtenOp) and op.packet in PRODUCTS and IMPLEMENTATION not in op.attributes
+
+
+def open_products(module: Operation) -> list[AtenOp]:
+    """The products inside of an op that nobody has decided about."""
+    return [op for op in module.walk() if isinstance(op, AtenOp) and is_open(op)]
+
+
+def chosen_tile(op: Operation) -> tuple[int, ...] | None:
+    """The sizes that the first multiplication inside of an op carries; None where none was chosen."""
+    for inner in op.walk():
+        found = inner.attributes.get(TILE)
+        if isinstance(found, DenseArrayBase):
+            return tuple(int(each) for each in found.get_values())
+    return None

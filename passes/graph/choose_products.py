@@ -1,0 +1,194 @@
+"""`graph-choose-products`: for each product and attention, the library or a nest of ours with which tile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from ...dialects.aten import AtenOp, TensorType
+from ...dialects.machine import targets_of
+from ...errors import UserError
+from ...machines import GpuTarget, Target
+from ...machines.measured_nests import ATTENTION_TILES, PRODUCT_TILES
+from ...machines.nests import MARGIN, NestShape, nearest
+from ..analysis.functions import functions
+from ..analysis.sizes import Sizes
+from ..common.choices import Candidate, Question, mark, timer
+from ..common.implementations import BLAS, LEAST_OF_UNITS, NEST, ONEDNN
+from ..counters import counter
+from ..remarks import remark
+from ._questions import Group, groups_of, text_of
+
+NONE, RECORDED, MEASURED = "none", "recorded", "measured"
+#: types that nests of products multiply
+_FACTORS = (BFloat16Type, Float16Type, Float32Type)
+#: rows that one iteration of a nest on a CPU does
+_ROWS_OF_CPU = ((4,), (1,))
+
+
+@dataclass(frozen=True)
+class ChooseProducts(ModulePass):
+    """Choose who computes each product and attention that was written op by op, by what was measured.
+
+    level:         aten
+    precondition:  what joins products is done; in front of `graph-expand-products`, which leaves alone what is marked
+    guarantee:     the same values but for the order of sums. What is better as a nest is marked so, with the sizes of
+                   its tile, and `lower-aten-to-loop` makes it one; the passes that map nests of products and sums over
+                   a softmax take the tile from there. On a CPU the library is marked where it was measured. With
+                   `choices` "recorded", as by default, the measurements are those in `machines/measured_nests.py`: a
+                   nest is taken where it was faster, by 3 % at least, for the most similar shape, and no size differs
+                   much; ATen where nothing similar was measured. "measured" asks whoever runs the passes
+                   (`passes/common/choices.py`) to time all candidates, at the sizes that were seen, each question once;
+                   without anybody to ask it is as "recorded". "none" leaves every product alone.
+
+        %p = aten.bmm(%x, %w) : !aten.tensor<192x512x512xbf16, device = "cuda:0">
+        %y = aten.relu(%p) : !aten.tensor<192x512x512xbf16, device = "cuda:0">
+    becomes
+        %p = aten.bmm(%x, %w) {implementation = "nest", tile = array<i64: 64, 64, 64, 4, 6>, precision = "bf16"} : ...
+        %y = aten.relu(%p) : !aten.tensor<192x512x512xbf16, device = "cuda:0">
+    """
+
+    name = "graph-choose-products"
+    level: ClassVar[str] = "aten"
+    optional: ClassVar[bool] = True
+
+    choices: str = RECORDED
+    allow_tf32: bool = False
+    deterministic: bool = False
+    fallback_by_default: bool = False
+    """Leave every ATen op to ATen."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run on every function of the module. UserError for an unknown kind of choice."""
+        if self.choices not in (NONE, RECORDED, MEASURED):
+            raise UserError(f"unknown choices {self.choices!r}", f"they are {NONE}, {RECORDED} or {MEASURED}")
+        if self.choices == NONE or self.fallback_by_default:
+            return
+        targets = targets_of(op)
+        asks = self.choices == MEASURED and timer() is not None
+        if not asks and not (isinstance(targets.main, GpuTarget) and targets.main.nests):
+            return
+        asked: list[_Asked] = []
+        for function, block in functions(op):
+            sizes = Sizes.of_function(function)
+            for group in groups_of(list(block.ops)):
+                type_ = group.products[-1].results[0].type
+                assert isinstance(type_, TensorType)
+                target = targets.target(type_.device)
+                if not _may_be_nest(group, target, sizes):
+                    continue
+                if asks:
+                    asked += self._question(group, function, target, sizes)
+                else:
+                    self._by_records(group, target, sizes)
+        self._ask(asked)
+
+    def _by_records(self, group: Group, target: Target, sizes: Sizes) -> None:
+        """Mark what was faster as a nest when it was measured."""
+        measured = target.nests if isinstance(target, GpuTarget) else ()
+        shape, last = group.shape(sizes), group.products[-1]
+        found = nearest(shape, measured)
+        if found is None:
+            if measured:
+                remark("missed", self.name, last, f"the library: nothing like {shape} was measured")
+        elif not found.is_ahead:
+            told = f"the library, which was faster for {found.shape}"
+            remark("missed", self.name, last, told, library=found.library, nest=found.nest)
+        elif counter(self.name):
+            self._mark(group, Candidate(NEST, found.tile))
+            told = f"a nest, which was faster for {found.shape}"
+            remark("passed", self.name, last, told, library=found.library, nest=found.nest)
+
+    def _question(self, group: Group, function: FuncOp, target: Target, sizes: Sizes) -> list[_Asked]:
+        text = text_of(group, function)
+        if text is None:
+            remark("missed", self.name, group.products[-1], "not measured: it reads numbers, or sizes nobody has seen")
+            self._by_records(group, target, sizes)
+            return []
+        candidates = candidates_of(group, target, sizes)
+        return [_Asked(group, Question(text, target.name, candidates, self.allow_tf32), sizes)]
+
+    def _ask(self, asked: Sequence[_Asked]) -> None:
+        """Have all questions measured at once, each once, and mark the fastest."""
+        who, questions = timer(), list(dict.fromkeys(each.question for each in asked))
+        if who is None or not questions:
+            return
+        answers = dict(zip(questions, who.times(questions), strict=True))
+        for each in asked:
+            self._take(each, answers[each.question])
+
+    def _take(self, asked: _Asked, times: Mapping[str, float]) -> None:
+        group, question = asked.group, asked.question
+        default, last = question.candidates[0], group.products[-1]
+        ran = [each for each in question.candidates if str(each) in times]
+        told = {str(each): f"{times[str(each)]:.1f} us" for each in sorted(ran, key=lambda e: times[str(e)])}
+        best = min(ran, key=lambda each: times[str(each)], default=default)
+        if str(default) in times and times[str(best)] * MARGIN > times[str(default)]:
+            best = default
+        if counter(self.name):
+            self._mark(group, best)
+            kind = "passed" if best is not default else "missed"
+            what = f"as measured for {group.shape(asked.sizes)}" if ran else "for nothing ran"
+            remark(kind, self.name, last, f"{best}, {what}", **told)
+
+    def _mark(self, group: Group, candidate: Candidate) -> None:
+        for product in group.products:
+            mark(product, candidate, self.allow_tf32)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    group: Group
+    question: Question
+    sizes: Sizes
+
+
+def _may_be_nest(group: Group, target: Target, sizes: Sizes) -> bool:
+    """Whether there is more than one way: matrices of one type, of more than few rows and columns on a GPU."""
+    shape = group.shape(sizes)
+    if group.is_attention:
+        if not isinstance(target, GpuTarget) or not target.matrix_units:
+            return False
+        return all(_has_one_type(each) for each in group.products) and min(shape.sizes[1:]) >= LEAST_OF_UNITS
+    if not _has_one_type(group.products[0]) or min(shape.sizes) < 1:
+        return False
+    return not isinstance(target, GpuTarget) or min(shape.sizes[1:3]) >= LEAST_OF_UNITS
+
+
+def _has_one_type(op: AtenOp) -> bool:
+    types = {value.type.element for value in (*op.operands, op.results[0]) if isinstance(value.type, TensorType)}
+    return len(types) == 1 and isinstance(types.pop(), _FACTORS)
+
+
+def candidates_of(group: Group, target: Target, sizes: Sizes) -> tuple[Candidate, ...]:
+    """The library first, and nests with tiles that are not much larger than the product."""
+    if not isinstance(target, GpuTarget):
+        return (*_libraries(group.products[0], target), *(Candidate(NEST, rows) for rows in _ROWS_OF_CPU))
+    shape = group.shape(sizes)
+    if group.is_attention:
+        tiles = [tile for tile in ATTENTION_TILES if tile[0] < 2 * shape.sizes[1]]
+        return Candidate(""), Candidate(NEST), *(Candidate(NEST, tile) for tile in tiles)
+    tiles = [tile for tile in PRODUCT_TILES if _fits(tile, shape, target)]
+    return Candidate(""), Candidate(NEST), *(Candidate(NEST, tile) for tile in tiles)
+
+
+def _libraries(op: AtenOp, target: Target) -> list[Candidate]:
+    type_ = op.results[0].type
+    assert isinstance(type_, TensorType)
+    has_both = target.family.library.has_onednn and isinstance(type_.element, Float32Type)
+    others = [Candidate(ONEDNN)] if has_both and op.packet in ("mm", "addmm") else []
+    return [Candidate(BLAS), *others] if others else [Candidate("")]
+
+
+def _fits(tile: tuple[int, ...], shape: NestShape, target: GpuTarget) -> bool:
+    """Whether a tile is at most twice as large as the product, and its stages fit a processor's memory."""
+    (rows, columns, depth, _, stages), (_, high, wide, deep) = tile, shape.sizes
+    size = 4 if shape.element == "f32" else 2
+    small = rows < 2 * max(high, 16) and columns < 2 * max(wide, 16) and depth < 2 * max(deep, 32)
+    return small and (rows + columns) * depth * size * stages <= target.shared_bytes

@@ -1,0 +1,171 @@
+"""Products of quantised numbers whose results are quantised again, in the same call of the library.
+
+    y = product(...)                                       as in `quantised.py`
+    y = y + (cast(qz) - other_zero_point) * other_scale    convolutions only, where a residual is added
+    y = relu(y), hardswish(y), silu(y)                     or none
+    q = cast(clamp(round(y * inverse) + result_zero_point, 0, high))
+
+The library quantises what it has in registers, so that no float image is in memory. A step may be the other one where a
+value lies between two, as with everything that is summed in another order. Its numbers end at 255; fewer bits are a
+clamp of the integers behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects.aten import MemoryFormat, TensorType
+from ....dialects.sym import as_expr
+from .._pattern import Pattern, PatternBuilder, PatternCall
+from .._replacement import ReplacementBuilder, type_of
+from . import quantised
+
+_DIFFERS = "sums of integers are exact, and scaled and quantised once: a value between two steps may take the other one"
+_NAMES = ("x", "scale", "zero_point", "weight", "scales", "zero_points")
+_WINDOW = ("stride", "padding", "dilation", "groups")
+#: ops behind a product -> what oneDNN calls them
+_ACTIVATIONS = {"": "none", "relu": "relu", "hardswish": "hardswish", "silu": "swish"}
+_MOST = 255
+
+
+def quantised_again(aten: PatternBuilder, y: PatternCall, activation: str, found: Mapping[str, Any]) -> PatternCall:
+    """Quantisation behind an activation."""
+    y = getattr(aten, activation)(y) if activation else y
+    steps = aten.add(aten.round(aten.mul(y, found["inverse"])), found["result_zero_point"])
+    return aten._to_copy(aten.clamp(steps, found["low"], found["high"]), dtype=...)
+
+
+def _convolution(activation: str, has_residual: bool) -> Callable[..., PatternCall]:
+    def plain(
+        aten: PatternBuilder, x: Any, scale: Any, zero_point: Any, weight: Any, scales: Any, zero_points: Any,
+        bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any,
+        inverse: Any, result_zero_point: Any, low: Any, high: Any,
+    ) -> PatternCall:  # fmt: skip
+        y = quantised.convolution(
+            aten, x, scale, zero_point, weight, scales, zero_points, bias, stride, padding, dilation, groups
+        )
+        found = {"inverse": inverse, "result_zero_point": result_zero_point, "low": low, "high": high}
+        return quantised_again(aten, y, activation, found)
+
+    def residual(
+        aten: PatternBuilder, x: Any, scale: Any, zero_point: Any, weight: Any, scales: Any, zero_points: Any,
+        bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any,
+        inverse: Any, result_zero_point: Any, low: Any, high: Any,
+        other: Any, other_scale: Any, other_zero_point: Any,
+    ) -> PatternCall:  # fmt: skip
+        y = quantised.convolution(
+            aten, x, scale, zero_point, weight, scales, zero_points, bias, stride, padding, dilation, groups
+        )
+        found = {"inverse": inverse, "result_zero_point": result_zero_point, "low": low, "high": high}
+        y = aten.add(y, quantised.numbers(aten, other, other_scale, other_zero_point))
+        return quantised_again(aten, y, activation, found)
+
+    return residual if has_residual else plain
+
+
+def _addmm(activation: str) -> Callable[..., PatternCall]:
+    def match(
+        aten: PatternBuilder, x: Any, scale: Any, zero_point: Any, weight: Any, scales: Any, zero_points: Any,
+        bias: Any, inverse: Any, result_zero_point: Any, low: Any, high: Any,
+    ) -> PatternCall:  # fmt: skip
+        y = quantised.addmm(aten, x, scale, zero_point, weight, scales, zero_points, bias)
+        found = {"inverse": inverse, "result_zero_point": result_zero_point, "low": low, "high": high}
+        return quantised_again(aten, y, activation, found)
+
+    return match
+
+
+def _replacement(activation: str, is_image: bool) -> Callable[..., SSAValue]:
+    def replace(aten: ReplacementBuilder, root: SSAValue, **found: Any) -> SSAValue:
+        source, result = type_of(found["x"]), type_of(root)
+        operand, made = found["x"], result
+        if is_image:
+            last, made = quantised.channels_last(source), quantised.channels_last(result)
+            if source != last:
+                operand = aten.clone(operand, memory_format=MemoryFormat("channels_last"), types=[last])
+        else:
+            shape = (result.shape[0], type_of(found["weight"]).shape[1])
+            operand = operand if source.shape == shape else aten.view(operand, list(shape))
+        quantisation = (float(found["scale"]), int(found["zero_point"]))
+        args: list[Any] = [operand, *quantisation, *(found[name] for name in _NAMES[3:]), found["bias"]]
+        args += [found[name] for name in _WINDOW] if is_image else []
+        args += [_ACTIVATIONS[activation], 1.0 / float(found["inverse"]), integer(found["result_zero_point"])]
+        name = f"inductile::requantised_{'convolution' if is_image else 'linear'}"
+        if found.get("other") is not None:
+            other, last = found["other"], quantised.channels_last(type_of(found["other"]))
+            if other.type != last:
+                other = aten.clone(other, memory_format=MemoryFormat("channels_last"), types=[last])
+            args += [other, float(found["other_scale"]), int(found["other_zero_point"])]
+            name += ".sum"
+        made = aten.call(name, args, [made])
+        if (high := integer(found["high"])) is not None and high < _MOST:
+            made = aten.clamp(made, 0, high, types=[made.type])
+        if made.type == result:
+            return made
+        return aten.clone(made, memory_format=MemoryFormat("contiguous_format"), types=[result])
+
+    return replace
+
+
+def _guard(has_integers: bool) -> Callable[..., str | None]:
+    """What `quantised.py` demands of a product, and that all about the result is known numbers."""
+    of_product = quantised.objection if has_integers else quantised.of_seven_bits
+
+    def guard(root: SSAValue, **found: Any) -> str | None:
+        numbers = ("scale", "zero_point", "inverse", "result_zero_point", "low", "high")
+        others = ("other_scale", "other_zero_point") if "other" in found else ()
+        if any(isinstance(found[name], SSAValue) or found[name] is None for name in (*numbers, *others)):
+            return "scales and zero points are not all numbers"
+        result = type_of(root)
+        high = integer(found["high"])
+        if result.element != quantised.UNSIGNED or integer(found["low"]) != 0 or high is None or not 0 < high <= _MOST:
+            return "its result is not unsigned, of 8 bits"
+        if integer(found["result_zero_point"]) is None or float(found["inverse"]) <= 0:
+            return "its result has no zero point that is an integer, or no positive scale"
+        if "other" in found and not _is_like(found["other"], result):
+            return "what is added is no unsigned numbers of the same sizes"
+        product = {name: found[name] for name in (*_NAMES, "bias", *_WINDOW) if name in found}
+        return of_product(root=_of_floats(root), **product)
+
+    return guard
+
+
+def _is_like(other: Any, result: TensorType) -> bool:
+    type_ = type_of(other)
+    return type_.element == quantised.UNSIGNED and type_.shape == result.shape
+
+
+def _of_floats(root: SSAValue) -> SSAValue:
+    """The value that is rounded, which has the type of the product."""
+    value = root
+    for _ in range(3):  # cast, clamp, the zero point
+        assert isinstance(value.owner, Operation)
+        value = value.owner.operands[0]
+    return value
+
+
+def integer(value: Any) -> int | None:
+    """A number that is an integer, whatever it is written as."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return as_expr(value).as_int()
+
+
+def requantised_patterns(has_integers: bool) -> list[Pattern]:
+    """The patterns, for a processor with instructions for integers or without."""
+    guard = _guard(has_integers)
+    found: list[Pattern] = []
+    for activation in _ACTIVATIONS:
+        name = f"_{activation}" if activation else ""
+        if activation in ("", "relu"):
+            pairs = (
+                (f"requantised_sum{name}", _convolution(activation, True), _replacement(activation, True)),
+                (f"requantised_addmm{name}", _addmm(activation), _replacement(activation, False)),
+            )
+            found += [Pattern(n, match, make, guard, differs=_DIFFERS, may_repeat=True) for n, match, make in pairs]
+        match, make = _convolution(activation, False), _replacement(activation, True)
+        found.append(Pattern(f"requantised_convolution{name}", match, make, guard, differs=_DIFFERS, may_repeat=True))
+    return found
