@@ -95,7 +95,7 @@ def attention_of_functions(
         if key.shape[0] != query.shape[0]:
             key, value = (each.expand(query.shape[0], -1, -1, -1) for each in (key, value))
         scores = _scores(query, key, score_mod, block_mask[-1], scale, score_buffers, mask_buffers)
-        weights = torch._safe_softmax(scores, dim=-1).to(query.dtype)
+        weights = torch.ops.aten._safe_softmax.default(scores, -1).to(query.dtype)
         result = _in_strides_of(weights @ value.to(query.dtype), query)
         return result, *_statistics(scores, kernel_options)
 
