@@ -58,7 +58,8 @@ class Config:
     )
     pipeline: str = _option("default", "a named pipeline, or a pipeline string of our passes")
     pre_grad: str = _option(
-        "settle-numbers,remove-identities,recognise-attention,prove-attention-masks,group-attention-heads",
+        "settle-numbers,remove-identities,write-out-flex-attention,recognise-attention,prove-attention-masks,"
+        "group-attention-heads",
         "passes on Dynamo's graph, separated by commas",
     )
     partition: str = _option(

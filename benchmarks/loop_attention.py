@@ -1,10 +1,18 @@
 """Attention as people write it, in kernels of ours and of others: `python benchmarks/loop_attention.py --out r.jsonl`.
 
 The eleven variants of `attention_variants.py`, forward, in bfloat16, at the sizes of `SHAPES`: `eager`; `inductor`;
-`inductile` as it is by default; `ours`, with `loop_products`; `flex`, flex_attention compiled with a block mask, where
-it can say the variant; `sdpa`, scaled_dot_product_attention, where one is the same. Device milliseconds: the median of
-calls between events, the cache flushed before each. `error` is the norm relative to float64's over the same of eager,
-on a part of the heads. `--tune` tries the tiles of `TILES` on each, in `ours`.
+`inductile` as it is by default; `ours`, with `loop_products`; `flex`, flex_attention compiled by Inductor with a block
+mask, where it can say the variant; `ours_flex`, the same call compiled by inductile with `loop_products`; `sdpa`,
+scaled_dot_product_attention, where one is the same. Device milliseconds: the median of calls between events, the cache
+flushed before each. `error` is the norm relative to float64's, on a part of the heads. `--tune` tries the tiles of
+`TILES` on each, in `ours`; flex_attention's own rows are never among these.
+
+`--backward` measures forward and backward of the gradients of q, k and v, in rows of their own (`"backward": true`);
+`error` is then that of the result. `--table --backward` prints these:
+
+    python benchmarks/loop_attention.py --out forward.jsonl --who ours ours_flex flex eager
+    python benchmarks/loop_attention.py --out backward.jsonl --backward --who ours flex sdpa inductor eager
+    python benchmarks/loop_attention.py --out backward.jsonl --backward --table
 
 Every variant and size has a process of its own, `--jobs` side by side, which compile at once and measure in turns; one
 that takes longer than `--timeout` is ended, and what it had printed is kept. Results are appended as they come, and
@@ -39,7 +47,7 @@ NAMES = (
     "full", "causal", "window", "alibi", "softcap", "document", "prefix", "added", "relative", "grouped",
     "differential",
 )  # fmt: skip
-WHO = ("ours", "flex", "sdpa", "inductor", "inductile", "eager")
+WHO = ("ours", "ours_flex", "flex", "sdpa", "inductor", "inductile", "eager")
 #: rows, step, warps, stages
 TILES = (
     (128, 64, 4, 3), (128, 64, 8, 3), (128, 128, 8, 2), (128, 128, 8, 3), (64, 64, 4, 3), (64, 128, 4, 3),
@@ -58,14 +66,14 @@ def program_of(who: str, name: str, q: Any, extra: Sequence[Any]) -> Callable[..
         if name not in ("full", "causal"):
             return None
         return lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=name == "causal")
-    if who == "flex":
-        return _flex(name, q, extra, flex_of(name, q, extra), GROUPS)
+    if who in ("flex", "ours_flex"):
+        return _flex(name, q, extra, flex_of(name, q, extra), GROUPS, who)
     if who == "inductor":
         return torch.compile(VARIANTS[name], dynamic=False)
     return torch.compile(VARIANTS[name], backend="inductile", options=options_of(who), dynamic=False)
 
 
-def _flex(name: str, q: Any, extra: Sequence[Any], flex: Any, groups: int) -> Callable[..., Any] | None:
+def _flex(name: str, q: Any, extra: Sequence[Any], flex: Any, groups: int, who: str) -> Callable[..., Any] | None:
     import torch
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
@@ -75,7 +83,8 @@ def _flex(name: str, q: Any, extra: Sequence[Any], flex: Any, groups: int) -> Ca
     mask = None
     if flex.mask is not None:
         mask = create_block_mask(flex.mask, None, None, length, length, device=str(q.device))
-    compiled = torch.compile(flex_attention, dynamic=False)
+    given = {} if who == "flex" else {"backend": "inductile", "options": options_of("ours")}
+    compiled = torch.compile(flex_attention, dynamic=False, **given)
 
     def run(q: Any, k: Any, v: Any, *extra: Any) -> Any:
         if flex.grouped:
@@ -90,7 +99,7 @@ def options_of(who: str) -> dict[str, Any]:
     if who == "inductile":
         return {}
     # what recognises attention would call the library's kernel for some of them
-    ours = {"loop_products": True, "pre_grad": "settle-numbers,remove-identities"}
+    ours = {"loop_products": True, "pre_grad": "settle-numbers,remove-identities,write-out-flex-attention"}
     if who == "ours":
         return ours
     from inductile.lowering.pipeline import pipeline_string
@@ -149,15 +158,33 @@ def milliseconds(call: Callable[[], Any], repeat: int = 20) -> float:
     return median(start.elapsed_time(end) for start, end in events)
 
 
-def measure(who: str, name: str, inputs: Sequence[Any], lock: str) -> dict[str, Any]:
+def with_gradients(run: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any]:
+    """A call that computes the gradients of queries, keys and values, too, and returns the result."""
+    import torch
+
+    leaves = [x.detach().requires_grad_() for x in inputs[:3]]
+    rest = inputs[3:]
+    gradient = torch.randn_like(inputs[0])
+
+    def call(*_: Any) -> Any:
+        result = run(*leaves, *rest)
+        torch.autograd.grad(result, leaves, gradient)
+        return result.detach()
+
+    return call
+
+
+def measure(who: str, name: str, inputs: Sequence[Any], lock: str, backward: bool = False) -> dict[str, Any]:
     """One row: times, error, peak, seconds of the first call, and what our passes said of it."""
     import torch
 
     torch._dynamo.reset()
-    with torch.no_grad():
+    with torch.set_grad_enabled(backward):
         run = program_of(who, name, inputs[0], inputs[3:])
         if run is None:
             return {"none": True}
+        if backward:
+            run = with_gradients(run, inputs)
         begin = time.perf_counter()
         result = run(*inputs)
         torch.cuda.synchronize()
@@ -172,29 +199,31 @@ def measure(who: str, name: str, inputs: Sequence[Any], lock: str) -> dict[str, 
             torch.cuda.synchronize()
             peak = (torch.cuda.max_memory_allocated() - before) / 2**20
             took = milliseconds(lambda: run(*inputs))
-            error = error_of(name, inputs, result)
+            with torch.no_grad():
+                error = error_of(name, inputs, result)
     return {"ms": took, "error": error, "peak": peak, "first": first}
 
 
-def work(name: str, size: str, whos: Sequence[str], lock: str) -> None:
+def work(name: str, size: str, whos: Sequence[str], lock: str, backward: bool) -> None:
     """Print a line for each way to compute a variant."""
     make_importable()
     inputs = inputs_of(name, SHAPES[size])
     for who in whos:
-        row = {"variant": name, "size": size, "who": who}
+        row = {"variant": name, "size": size, "who": who, **({"backward": True} if backward else {})}
         try:
-            row |= measure(who, name, inputs, lock)
+            row |= measure(who, name, inputs, lock, backward)
         except Exception as failure:  # a tile that does not fit the card is a row of the table too
             row["failed"] = f"{type(failure).__name__}: {failure}"[:400]
         print(json.dumps(row), flush=True)
 
 
 class Results:
-    """The file of results, to which threads append."""
+    """The file of results, to which threads append; of its rows those with `backward`, or those without."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, backward: bool) -> None:
         self.path = path
-        self.rows = read_results(path)
+        self.backward = backward
+        self.rows = [row for row in read_results(path) if row.get("backward", False) == backward]
         self.lock = threading.Lock()
 
     def add(self, row: dict[str, Any]) -> None:
@@ -217,6 +246,7 @@ def in_process(name: str, size: str, whos: Sequence[str], results: Results, time
     while left:
         environment = os.environ | {variable: f"{cache}/{folder}" for variable, folder in CACHES.items()}
         command = [sys.executable, __file__, "--worker", name, size, "--lock", f"{cache}/lock", "--who", *left]
+        command += ["--backward"] if results.backward else []
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         timer = threading.Timer(timeout, process.kill)
         timer.start()
@@ -232,7 +262,8 @@ def in_process(name: str, size: str, whos: Sequence[str], results: Results, time
         left = results.missing(name, size, left)
         if left:
             problem = f"exit code {process.returncode} after at most {timeout:.0f} s: {''.join(errors)[-300:]}"
-            results.add({"variant": name, "size": size, "who": left[0], "failed": problem})
+            row = {"variant": name, "size": size, "who": left[0], "failed": problem}
+            results.add({**row, "backward": True} if results.backward else row)
             left = left[1:]
 
 
@@ -283,6 +314,7 @@ def main() -> None:
     parser.add_argument(
         "--who", nargs="+", default=list(WHO), help="of these, or tiles as rows x step x warps x stages"
     )
+    parser.add_argument("--backward", action="store_true", help="forward and backward, in rows of their own")
     parser.add_argument("--tune", action="store_true", help="try the tiles of TILES too")
     parser.add_argument("--jobs", type=int, default=4, help="processes side by side")
     parser.add_argument("--timeout", type=float, default=240, help="seconds for a variant at a size")
@@ -292,8 +324,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.worker:
         name, size = args.worker
-        return work(name, size, args.who, args.lock)
-    results = Results(args.out)
+        return work(name, size, args.who, args.lock, args.backward)
+    results = Results(args.out, args.backward)
     whos = [*args.who, *("x".join(map(str, tile)) for tile in TILES if args.tune)]
     if not args.table:
         with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(args.jobs) as pool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -367,6 +367,16 @@ def inference_aware(custom: Any) -> bool:
 
     kind = getattr(custom_graph_pass, "CustomInferenceAwareGraphPass", None)
     return kind is not None and isinstance(custom, kind)
+
+
+def indexing_by_tensors() -> AbstractContextManager[Any]:
+    """Lets `x[i]` with a tensor `i` without dimensions stay an op, where torch would ask for the number.
+
+    Uses `torch._dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex`, as flex_attention does.
+    """
+    from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+
+    return TransformGetItemToIndex()
 
 
 def triton_kernel_name(node: torch.fx.Node) -> str | None:

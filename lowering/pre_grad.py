@@ -36,6 +36,12 @@ PRE_GRAD: dict[str, PreGradPass] = {
         ),
         PreGradPass("remove-identities", "Calls that return their argument itself go away: dropout in evaluation."),
         PreGradPass(
+            "write-out-flex-attention",
+            "`flex_attention` that no gradient is asked of is the products, the functions of scores and the softmax "
+            "that it stands for, which fuse as others do. Tables of a BlockMask and `kernel_options` are not read.",
+            "lowering.fx_flex_attention",
+        ),
+        PreGradPass(
             "recognise-attention",
             "On a GPU, attention of 16 bits that is written out is `scaled_dot_product_attention`, with its mask, bias "
             "and dropout. Rounds differently: scores stay in float32. A row that is hidden entirely gets what it gets "

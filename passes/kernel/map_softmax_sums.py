@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import Float32Type, IntegerAttr, StringAttr, i64
+from xdsl.ir import Operation
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
@@ -222,8 +223,18 @@ def _objection(op: object, target: GpuTarget) -> str | None:
 _TILES = {64: SoftmaxTile(128, 64, 4, 3), 128: SoftmaxTile(128, 64, 8, 3), 256: SoftmaxTile(64, 64, 8, 2)}
 
 
+#: registers of a thread beside those of tiles, and of all those that it should take of the 255 that there are
+_OTHER_REGISTERS, _MOST_REGISTERS = 60, 248
+#: registers for an element of the scores: itself and its weight in 16 bits
+_OF_SCORE = 1.5
+#: registers for an element of a tile that is loaded one by one: its address and itself
+_OF_GATHERED = 3
+#: elements that one instruction loads, where rows are as many apart
+_SIDE_BY_SIDE = 4
+
+
 def softmax_tile(nest: SoftmaxNest, sizes: Sizes, target: GpuTarget) -> SoftmaxTile:
-    """A tile by the size of the heads; smaller where there are few rows."""
+    """A tile by the size of the heads; smaller where there are few rows, and where a thread had too few registers."""
     longest = max(sizes.trips(nest.columns), *(sizes.trips(op) for op in nest.inner), 16)
     width = next((width for width in _TILES if longest <= width), 256)
     tile = _TILES[width]
@@ -232,7 +243,44 @@ def softmax_tile(nest: SoftmaxNest, sizes: Sizes, target: GpuTarget) -> SoftmaxT
     rows = max(16, min(tile.rows, _power(sizes.trips(nest.rows))))
     step = max(16, min(tile.step, *(_power(sizes.trips(op)) for op in nest.sums)))
     warps = tile.warps if rows >= 64 else min(tile.warps, 4)
-    return SoftmaxTile(rows, step, warps, tile.stages)
+    width = max(16, _power(sizes.trips(nest.columns)))
+    return _without_spills(SoftmaxTile(rows, step, warps, tile.stages), nest, width)
+
+
+def _without_spills(tile: SoftmaxTile, nest: SoftmaxNest, width: int) -> SoftmaxTile:
+    """More warps, then shorter steps, until what a program keeps fits the registers of its threads."""
+    gathers = sum(_is_gathered(op, nest) for total in nest.sums for op in total.body.block.ops)
+    while registers_of(tile, width, len(nest.parts), gathers) > _MOST_REGISTERS:
+        if tile.warps < 8 <= tile.rows // 16:
+            tile = replace(tile, warps=8)
+        elif tile.step > 16:
+            tile = replace(tile, step=tile.step // 2)
+        else:
+            break
+    return tile
+
+
+def registers_of(tile: SoftmaxTile, width: int, sums: int, gathers: int) -> float:
+    """About how many registers of 32 bits a thread takes; ptxas took 0.55 to 1.2 times as many for an H100.
+
+    width: columns; gathers: tiles of rows and steps that are loaded element by element
+    """
+    scores = tile.rows * tile.step
+    elements = sums * (tile.rows * width + _OF_SCORE * scores) + _OF_GATHERED * gathers * scores
+    return _OTHER_REGISTERS + elements / (32 * tile.warps)
+
+
+def _is_gathered(op: Operation, nest: SoftmaxNest) -> bool:
+    """Whether an op loads a tile of rows and steps whose elements do not lie as wide loads want them."""
+    if not isinstance(op, kernel.LoadOp):
+        return False
+    rows, along = nest.rows.axis.data, {total.axis.data for total in nest.sums}
+    axes = kernel.axes_of(op.value)
+    if rows not in axes or not along & axes:
+        return False
+    apart = op.map.data[0].coefficient(rows)
+    distance = None if apart is None else apart.as_int()
+    return bool(op.dynamic) or distance is None or distance % _SIDE_BY_SIDE != 0
 
 
 def _power(number: int) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.builtin import AnyFloat, FloatAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, yielded
@@ -19,11 +19,16 @@ Factor = tuple[SSAValue, bool]
 """A factor, and whether it divides."""
 
 
+Guard = tuple[SSAValue, bool]
+"""A condition, and what it is where the product is 0."""
+
+
 @dataclass(frozen=True)
 class Term:
     """A product with one factor exp(x - m).
 
-    outer: the factors that do not depend on the axis; inner: the others
+    outer:  the factors that do not depend on the axis; inner: the others
+    guards: conditions that do not depend on the axis, and whether the product is 0 where they hold, or where not
     """
 
     weight: SSAValue | None = None
@@ -31,6 +36,7 @@ class Term:
     inner: tuple[Factor, ...] = ()
     negative: bool = False
     operands: tuple[SSAValue, SSAValue] | None = field(default=None)
+    guards: tuple[Guard, ...] = ()
 
     @property
     def x(self) -> SSAValue:
@@ -135,9 +141,22 @@ class _Expansion:
         if kind is arith.NegfOp:
             terms = self.of(op.operands[0])
             return terms if isinstance(terms, str) else [replace(t, negative=not t.negative) for t in terms]
+        if kind is arith.SelectOp:
+            return self.guarded(op)
         if kind in CONVERSIONS and isinstance(op.operands[0].type, AnyFloat) and isinstance(value.type, AnyFloat):
             return self.of(op.operands[0])
         return f"{op.name} stands between a weight and its sum"
+
+    def guarded(self, op: Operation) -> list[Term] | str:
+        """select(c, 0, w) is 0 for a whole row, as `_safe_softmax` has it for one that sees nothing."""
+        condition, first, second = op.operands
+        hides = _is_zero(first)
+        if not (hides or _is_zero(second)) or not is_invariant(condition, self.axis, self.block):
+            return "a choice that is not one of whole rows stands between a weight and its sum"
+        terms = self.of(second if hides else first)
+        if isinstance(terms, str):
+            return terms
+        return [replace(term, guards=(*term.guards, (condition, hides))) for term in terms]
 
     def factor(self, value: SSAValue, divides: bool) -> Term:
         pair = ((value, divides),)
@@ -166,7 +185,13 @@ def _times(left: Term, right: Term) -> Term:
         left.inner + right.inner,
         left.negative != right.negative,
         weighted.operands,
+        left.guards + right.guards,
     )
+
+
+def _is_zero(value: SSAValue) -> bool:
+    op = value.owner
+    return type(op) is arith.ConstantOp and isinstance(op.value, FloatAttr) and op.value.value.data == 0.0
 
 
 def objection_to_maximum(term: Term, axis: str) -> str | None:
@@ -189,6 +214,12 @@ def sums_weights(load: LoadOp, term: Term) -> bool:
     if reduce is None or term.weight is None:
         return False
     return _is_same(yielded(reduce.body)[0], term.weight, _substitution(load, reduce, _axis_of(term)))
+
+
+def reads_maximum(load: LoadOp, term: Term) -> bool:
+    """Whether a load reads the maximum that a term follows."""
+    other = cast(LoadOp, term.highest.owner)
+    return load.operands[0] is other.operands[0] and map_of(load) == map_of(other) and access_of(load).mask is None
 
 
 def _axis_of(term: Term) -> str:

@@ -25,7 +25,7 @@ from ._accesses import access_of, loads_in, map_of
 from ._bodies import axes_around, copy_slice
 from ._devices import device_of
 from ._identities import constant
-from ._softmax_terms import Term, expand, is_weight, objection_to_maximum, sums_weights, weighs
+from ._softmax_terms import Term, expand, is_weight, objection_to_maximum, reads_maximum, sums_weights, weighs
 from ._splice import Site, Splicer
 from .dce import sweep
 
@@ -42,7 +42,8 @@ class StreamReductions(ModulePass):
     guarantee:     a sum along an axis r of a generate, whose summands are linear in exp(x[r] - m), where m is the
                    maximum of x along r, is one reduction by the monoid `softmax_sum` of (x, 1, v): the maximum, the sum
                    of exp(x - m) and the sum of v*exp(x - m). Factors that do not depend on r are multiplied with the
-                   sum behind it; a sum of exp(x - m) among them, which divides a softmax, is the second result. What x
+                   sum behind it; a sum of exp(x - m) among them, which divides a softmax, is the second result. A
+                   choice of 0 for whole rows, as `_safe_softmax` has it where m is -inf, is made behind the sum. What x
                    is computed from, a product of matrices too, moves into the reduction, so that no nest writes it.
                    Declined where something else needs x, m or the weights, for they are in memory then anyway; where a
                    row may be empty, whose sum is 0; and where a body checks indices.
@@ -264,13 +265,20 @@ class _Reduction:
         value = sums[1]
         replaced: dict[SSAValue, SSAValue] = {self.term.highest: highest}
         for factor, divides in self.term.outer:
-            new = self.outside(factor, {**replaced, **self.totals(factor, sums[0])}, ops)
+            new = self.outside(factor, {**replaced, **self.known(factor, highest, sums[0])}, ops)
             op = arith.DivfOp(value, new) if divides else arith.MulfOp(value, new)
             ops.append(op)
             value = op.results[0]
         if self.term.negative:
             op = arith.NegfOp(value)
             ops.append(op)
+            value = op.results[0]
+        for condition, hides in self.term.guards:
+            known = self.outside(condition, {**replaced, **self.known(condition, highest, sums[0])}, ops)
+            nothing = constant(0.0, value.type)
+            choices = (nothing.results[0], value) if hides else (value, nothing.results[0])
+            op = arith.SelectOp(known, *choices)
+            ops += [nothing, op]
             value = op.results[0]
         for op in ops:
             op.location = self.total.location
@@ -301,8 +309,8 @@ class _Reduction:
         _move_in(reduce, {name for name, _ in axes_around(self.total.parent)})  # pyright: ignore[reportArgumentType]
         return reduce
 
-    def totals(self, factor: SSAValue, total: SSAValue) -> dict[SSAValue, SSAValue]:
-        """The loads that a factor is made of that read the sum of the weights."""
+    def known(self, factor: SSAValue, highest: SSAValue, total: SSAValue) -> dict[SSAValue, SSAValue]:
+        """The loads that a factor is made of that read the maximum, or the sum of the weights."""
         found: dict[SSAValue, SSAValue] = {}
         waiting = [factor]
         while waiting:
@@ -311,6 +319,8 @@ class _Reduction:
                 continue
             if type(op) is LoadOp and sums_weights(op, self.term):
                 found[op.results[0]] = total
+            elif type(op) is LoadOp and reads_maximum(op, self.term):
+                found[op.results[0]] = highest
             waiting += op.operands
         return found
 

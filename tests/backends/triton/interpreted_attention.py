@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from inductile.backends.host import build
 from inductile.backends.reference import run_module
@@ -22,7 +23,7 @@ HIDDEN = -float("inf")
 #: what recognises attention would call the library; small tiles leave something over
 OPTIONS: dict[str, Any] = {
     "loop_products": True,
-    "pre_grad": "remove-identities",
+    "pre_grad": "remove-identities,write-out-flex-attention",
     "pipeline": pipeline_string().replace(
         "kernel-map-softmax-sums", "kernel-map-softmax-sums{softmax-rows=16 softmax-step=16}"
     ),
@@ -133,3 +134,39 @@ def test_infinite_scores() -> None:
     q[0, 0, 3] = float("inf")
     k[0, 0].abs_()
     _check(VARIANTS.causal, [q, k, v])
+
+
+def _flex(name: str, inputs: Sequence[Tensor]) -> Callable[..., Tensor]:
+    """A variant as it is told to flex_attention; with the keys of one head for a group."""
+    said = VARIANTS.flex_of(name, inputs[0], inputs[3:])
+    wide = VARIANTS.flex_of(name, inputs[0], [x.double() if x.is_floating_point() else x for x in inputs[3:]])
+    length = inputs[0].shape[2]
+    mask = said.mask and create_block_mask(said.mask, None, None, length, length, device="cpu", BLOCK_SIZE=8)
+
+    def function(q: Tensor, k: Tensor, v: Tensor) -> Any:
+        if said.grouped:
+            k, v = k[:, :: VARIANTS.GROUPS], v[:, :: VARIANTS.GROUPS]
+        score = (wide if q.dtype == torch.float64 else said).score
+        return flex_attention(q, k, v, score, mask, enable_gqa=said.grouped)
+
+    return function
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without")
+@pytest.mark.parametrize("name", [name for name in VARIANTS.VARIANTS if name != "differential"])
+def test_functions_of_scores(name: str) -> None:
+    """flex_attention becomes the loop that the same variant becomes where it is written by hand."""
+    inputs = _inputs(torch.bfloat16, 1, 4, 40, 16)
+    function = _flex(name, [*inputs, *VARIANTS.extra_of(name, inputs[0])])
+    source = _check(function, inputs)
+    assert source.count("tl.dot(") == 2 and source.count("tl.store(") == 1
+    assert name != "causal" or "range(0, tl.minimum(16 * i1_tile + 16, 40), BLOCK_I" in source
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without")
+def test_rows_that_see_nothing_are_zero() -> None:
+    def is_far(b: Any, h: Any, i: Any, j: Any) -> Any:
+        return j <= i - 20
+
+    mask = create_block_mask(is_far, None, None, 40, 40, device="cpu", BLOCK_SIZE=8)
+    _check(lambda q, k, v: flex_attention(q, k, v, block_mask=mask), _inputs(torch.bfloat16, 1, 2, 40, 16))  # pyright: ignore

@@ -64,3 +64,36 @@ kernel.func @vector(%x: !kernel.buffer<f32, 32768>, %v: !kernel.buffer<f32, 512>
 // CHECK-LABEL: kernel.func @vector
 // CHECK-NOT: matrix
 // REMARK: missed: {{.*}}not on matrix units: the weights, or what they weigh, have no rows of their own
+
+// A table of distances is loaded element by element, whose addresses take registers: twice the warps.
+kernel.func @relative(%q: !kernel.buffer<bf16, 32768>, %k: !kernel.buffer<bf16, 32768>, %v: !kernel.buffer<bf16, 32768>,
+                      %b: !kernel.buffer<f32, 1023>, %o: !kernel.buffer<f32, 32768>) {
+  kernel.for i1 in 0 to 512 {
+    kernel.for i2 in 0 to 64 {
+      %m, %s, %t = kernel.reduce softmax_sum i3 in 0 to 512 {
+        %p = kernel.reduce sum i4 in 0 to 64 {
+          %1 = kernel.load %q[64*i1 + i4]
+          %2 = kernel.load %k[64*i3 + i4]
+          %3 = scalar.widen %1 : bf16 to f32
+          %4 = scalar.widen %2 : bf16 to f32
+          %5 = arith.mulf %3, %4 {precision = "bf16"} : f32
+          kernel.yield %5
+        }
+        %d = kernel.load %b[511 + i3 - i1]
+        %x = arith.addf %p, %d : f32
+        %g = kernel.load %v[64*i3 + i2]
+        %w = scalar.widen %g : bf16 to f32
+        %one = arith.constant 1.0 : f32
+        kernel.yield %x, %one, %w
+      }
+      %r = arith.divf %t, %s : f32
+      kernel.store %r, %o[64*i1 + i2]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+// CHECK-LABEL: kernel.func @relative
+// CHECK-SAME: num_warps 8
+// CHECK: kernel.reduce softmax_sum i3 in 0 to 512 map matrix tile 64 {
