@@ -260,15 +260,13 @@ class HostEmitter:
         dtype = self._dtype(kind)
         if op.offset is not None:
             offset = self._expr(op.offset.data)
-            if self._only_launched(op.out) and self._outlives(op.pool[0], op.out):
+            if self._only_launched(op.out, views_are_placed=True) and self._outlives(op.pool[0], op.out):
                 if op.pool[0] not in self.pointers:
                     self._set_pointer(op.pool[0], self._pointer(op.pool[0]))
                 base = self._pointer(op.pool[0])
                 self._set_pointer(op.out, base if offset == "0" else f"{base} + {offset}")
                 return
-            self.constants.fixed("in_pool", runtime.in_pool)
-            pool = self._variable(op.pool[0])
-            self.lines.append(f"{self._fresh(op.out)} = in_pool({pool}, {offset}, {layout}, {dtype})")
+            self._in_pool(op.out, op, op.offset.data)
         elif op.kept is not None and kind.device == "cpu":
             arena = self.constants.fixed("arena", shared_arena())
             self.lines.append(f"{self._fresh(op.out)} = {arena}.take({self._expr(kind.shape[0])})")
@@ -283,11 +281,23 @@ class HostEmitter:
             device = self.constants.bind("device", torch.device(kind.device))
             self.lines.append(f"{self._fresh(op.out)} = empty_strided({layout}, dtype={dtype}, device={device})")
 
+    def _in_pool(self, value: SSAValue, memory: host.EmptyOp, offset: Expr) -> None:
+        """Make a tensor at an offset, in bytes, of the pool that some memory lies in."""
+        kind = _tensor_type(value)
+        self.constants.fixed("in_pool", runtime.in_pool)
+        layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
+        where = f"{self._variable(memory.pool[0])}, {self._expr(offset)}"
+        self.lines.append(f"{self._fresh(value)} = in_pool({where}, {layout}, {self._dtype(kind)})")
+
     def _view(self, op: host.ViewOp) -> None:
         kind, offset = _tensor_type(op.out), self._expr(op.offset.data)
         if self._only_launched(op.out) and self._outlives(op.source, op.out):
             base, item = self._pointer(op.source), _item_size(kind)
             self._set_pointer(op.out, base if offset == "0" else f"{base} + {item}*({offset})")
+            return
+        memory = op.source.owner
+        if op.source not in self.variables and isinstance(memory, host.EmptyOp) and memory.offset is not None:
+            self._in_pool(op.out, memory, memory.offset.data + op.offset.data * _item_size(kind))
             return
         source = self._variable(op.source)
         layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
@@ -307,13 +317,16 @@ class HostEmitter:
         name = self.pointers[value] = f"p{len(self.pointers)}"
         self.lines.append(f"{name} = {text}")
 
-    def _only_launched(self, value: SSAValue) -> bool:
-        """Whether an address is all that is needed of a tensor."""
+    def _only_launched(self, value: SSAValue, views_are_placed: bool = False) -> bool:
+        """Whether an address is all that is needed of a tensor.
+
+        With `views_are_placed` also where views of it are tensors, which are made at their own places of its pool.
+        """
         for use in value.uses:
             user = use.operation
             if isinstance(user, host.FreeOp):
                 continue
-            if isinstance(user, host.ViewOp) and self._only_launched(user.out):
+            if isinstance(user, host.ViewOp) and (views_are_placed or self._only_launched(user.out)):
                 continue
             if not isinstance(user, host.LaunchOp):
                 return False
