@@ -47,7 +47,7 @@ class CheckedEmitter(HostEmitter):
     printer = _CheckedPrinter
 
     @override
-    def _only_launched(self, value: SSAValue) -> bool:
+    def _only_launched(self, value: SSAValue, views_are_placed: bool = False) -> bool:
         return False
 
     @override

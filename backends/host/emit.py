@@ -73,6 +73,10 @@ class HostEmitter:
         """Lines that launch, from and to, and the same as regions of a profile."""
         self._dropped: set[SSAValue] = set()
         """Values that a part was given to drop."""
+        self._placed: dict[SSAValue, dict[str, str]] = {}
+        """Tensors inside of pools: for each pool the expression that makes one, and its variable."""
+        self._places: set[str] = set()
+        """These variables."""
         self._positions: dict[Operation, int] = {}
         self.device = main_device(function)
         """The device that is current while the program runs."""
@@ -245,10 +249,16 @@ class HostEmitter:
 
     def _free(self, op: host.FreeOp) -> None:
         values = [value for value in op.values if value in self.variables and value not in self._dropped]
-        self._freed += [self.variables[value] for value in values]
+        self._freed += [self.variables[value] for value in values if not self._is_placed(value)]
+        for value in values:
+            self._freed += self._placed.pop(value, {}).values()
         self._given += [self.variables[value] for value in op.values if self._is_kept(value)]
         if not self._pending:
             self._flush()
+
+    def _is_placed(self, value: SSAValue) -> bool:
+        """Whether a variable is of a place in a pool, which lives as long as that."""
+        return self.variables.get(value) in self._places
 
     def _pointer(self, value: SSAValue) -> str:
         known = self.pointers.get(value)
@@ -260,15 +270,13 @@ class HostEmitter:
         dtype = self._dtype(kind)
         if op.offset is not None:
             offset = self._expr(op.offset.data)
-            if self._only_launched(op.out) and self._outlives(op.pool[0], op.out):
+            if self._only_launched(op.out, views_are_placed=True) and self._outlives(op.pool[0], op.out):
                 if op.pool[0] not in self.pointers:
                     self._set_pointer(op.pool[0], self._pointer(op.pool[0]))
                 base = self._pointer(op.pool[0])
                 self._set_pointer(op.out, base if offset == "0" else f"{base} + {offset}")
                 return
-            self.constants.fixed("in_pool", runtime.in_pool)
-            pool = self._variable(op.pool[0])
-            self.lines.append(f"{self._fresh(op.out)} = in_pool({pool}, {offset}, {layout}, {dtype})")
+            self._in_pool(op.out, op, op.offset.data)
         elif op.kept is not None and kind.device == "cpu":
             arena = self.constants.fixed("arena", shared_arena())
             self.lines.append(f"{self._fresh(op.out)} = {arena}.take({self._expr(kind.shape[0])})")
@@ -283,11 +291,37 @@ class HostEmitter:
             device = self.constants.bind("device", torch.device(kind.device))
             self.lines.append(f"{self._fresh(op.out)} = empty_strided({layout}, dtype={dtype}, device={device})")
 
+    def _in_pool(self, value: SSAValue, memory: host.EmptyOp, offset: Expr) -> None:
+        """Make a tensor at an offset, in bytes, of the pool that some memory lies in.
+
+        One that the pool outlives is alive as long as the pool: later memory of the same place, sizes and type is the
+        same tensor.
+        """
+        kind = _tensor_type(value)
+        self.constants.fixed("in_pool", runtime.in_pool)
+        layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
+        where = f"{self._variable(memory.pool[0])}, {self._expr(offset)}"
+        made = f"in_pool({where}, {layout}, {self._dtype(kind)})"
+        pool = memory.pool[0]
+        placed = self._placed.setdefault(pool, {})
+        if not self._outlives(pool, value):
+            self.lines.append(f"{self._fresh(value)} = {made}")
+        elif made in placed:
+            self.variables[value] = placed[made]
+        else:
+            placed[made] = self._fresh(value)
+            self._places.add(placed[made])
+            self.lines.append(f"{placed[made]} = {made}")
+
     def _view(self, op: host.ViewOp) -> None:
         kind, offset = _tensor_type(op.out), self._expr(op.offset.data)
         if self._only_launched(op.out) and self._outlives(op.source, op.out):
             base, item = self._pointer(op.source), _item_size(kind)
             self._set_pointer(op.out, base if offset == "0" else f"{base} + {item}*({offset})")
+            return
+        memory = op.source.owner
+        if op.source not in self.variables and isinstance(memory, host.EmptyOp) and memory.offset is not None:
+            self._in_pool(op.out, memory, memory.offset.data + op.offset.data * _item_size(kind))
             return
         source = self._variable(op.source)
         layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
@@ -307,13 +341,16 @@ class HostEmitter:
         name = self.pointers[value] = f"p{len(self.pointers)}"
         self.lines.append(f"{name} = {text}")
 
-    def _only_launched(self, value: SSAValue) -> bool:
-        """Whether an address is all that is needed of a tensor."""
+    def _only_launched(self, value: SSAValue, views_are_placed: bool = False) -> bool:
+        """Whether an address is all that is needed of a tensor.
+
+        With `views_are_placed` also where views of it are tensors, which are made at their own places of its pool.
+        """
         for use in value.uses:
             user = use.operation
             if isinstance(user, host.FreeOp):
                 continue
-            if isinstance(user, host.ViewOp) and self._only_launched(user.out):
+            if isinstance(user, host.ViewOp) and (views_are_placed or self._only_launched(user.out)):
                 continue
             if not isinstance(user, host.LaunchOp):
                 return False
@@ -376,6 +413,7 @@ class HostEmitter:
         given = f"[{', '.join(map(self._variable, op.arguments))}]"
         following = op.next_op
         freed = set(following.operands) & set(op.arguments) if isinstance(following, host.FreeOp) else set()
+        freed = {value for value in freed if not self._is_placed(value)}
         if freed:
             self._dropped |= freed
             self.lines += [

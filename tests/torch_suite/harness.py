@@ -16,7 +16,7 @@ import signal
 import sys
 import time
 import unittest
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,6 +26,10 @@ import not_owed
 
 class SuiteTimeoutError(BaseException):
     """A test took too long; no test's own `except Exception` may catch it."""
+
+
+#: one entry for each graph that was compiled in Inductor's place
+COMPILED: list[int] = []
 
 
 @contextlib.contextmanager
@@ -38,8 +42,9 @@ def in_place_of_inductor(backend: str) -> Iterator[None]:
     if backend != "inductor":
         compile_with: Any = torch._dynamo.lookup_backend(backend)
 
-        def compile_fx(graph: Any, example_inputs: Any, *_: Any, **__: Any) -> Any:
-            options = _shared_options() if backend == "inductile" else {}
+        def compile_fx(graph: Any, example_inputs: Any, *_: Any, **given: Any) -> Any:
+            COMPILED.append(1)
+            options = _shared_options(given.get("config_patches")) if backend == "inductile" else {}
             return compile_with(graph, example_inputs, **({"options": options} if options else {}))
 
         setattr(entry, "compile_fx", compile_fx)  # noqa: B010 - its signature is another one
@@ -62,11 +67,12 @@ def symbolic_sizes(wanted: bool) -> Iterator[None]:
 SHARED_OPTIONS = ("fallback_random", "emulate_precision_casts")
 
 
-def _shared_options() -> dict[str, Any]:
-    """What a test has set of them."""
+def _shared_options(patches: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What a test has set of them, and what a mode or options of torch.compile say of recorded graphs."""
     from torch._inductor import config
 
-    return {name: True for name in SHARED_OPTIONS if getattr(config, name, False)}
+    given = {name: value for name, value in (patches or {}).items() if name.startswith("triton.cudagraph")}
+    return {name: True for name in SHARED_OPTIONS if getattr(config, name, False)} | given
 
 
 class MissingNameError(unittest.SkipTest):
@@ -86,6 +92,10 @@ class MissingName:
         raise MissingNameError(f"this torch has no {self._name}, whose {name} is used")
 
 
+#: name that torch had -> what it is called now, in the same module
+RENAMED = {"torch.testing._internal.inductor_utils.HAS_CUDA": "HAS_CUDA_AND_TRITON"}
+
+
 def supply_missing_names(path: Path) -> list[str]:
     """Put a `MissingName` where a test module imports a name that a module of torch lacks; the names.
 
@@ -101,8 +111,11 @@ def supply_missing_names(path: Path) -> list[str]:
             continue  # told by the statement itself where it runs
         for name in (each.name for each in statement.names if each.name != "*"):
             if not hasattr(module, name) and not _is_module(f"{statement.module}.{name}"):
-                found.append(f"{statement.module}.{name}")
-                setattr(module, name, MissingName(found[-1]))
+                full = f"{statement.module}.{name}"
+                known = getattr(module, RENAMED.get(full, ""), None)
+                if known is None:
+                    found.append(full)
+                setattr(module, name, MissingName(full) if known is None else known)
     return found
 
 
@@ -159,7 +172,7 @@ def time_limit(seconds: int) -> Iterator[None]:
 def run_test(name: str, test: unittest.TestCase, device: str, seconds: int = 120) -> dict[str, Any]:
     """A test's result: pass, fail, skipped, or not owed, with the reason; `text` is the end of the traceback."""
     result, started = unittest.TestResult(), time.perf_counter()
-    written = io.StringIO()
+    written, before = io.StringIO(), len(COMPILED)
     status, problem = "pass", ""
     try:
         with time_limit(seconds), contextlib.redirect_stdout(written), contextlib.redirect_stderr(written):
@@ -182,6 +195,7 @@ def run_test(name: str, test: unittest.TestCase, device: str, seconds: int = 120
         "test": name,
         "status": status,
         "problem": problem[:400],
+        "graphs": len(COMPILED) - before,
         "seconds": round(time.perf_counter() - started, 2),
     } | ({"text": "\n".join(texts)[-TEXT:]} if texts else {})
 

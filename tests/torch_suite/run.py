@@ -3,11 +3,13 @@
     python tests/torch_suite/run.py --checkout ~/pytorch --out suite.jsonl --jobs 8
     python tests/torch_suite/run.py --checkout ~/pytorch --out suite.jsonl --backend aot_eager --failures
     python tests/torch_suite/run.py --out suite.jsonl --report
+    python tests/torch_suite/run.py --file ~/pytorch/test/inductor/test_cudagraph_trees.py --fresh --out trees.jsonl
 
 Names that the tests import and the installed torch lacks skip the tests that use them. One JSON line a test and
 backend; a test that the file has is not run again, and one that kills its process is a failure. A failure is not owed
 where the test asks for Inductor's insides (`not_owed.py` has the rules), or where `aot_eager` fails too (`--failures`
-runs what failed, with that backend). Exits with 1 when a failure is owed.
+runs what failed, with that backend), or Inductor (`--backend inductor --failures`: the file is of another version). The
+tests of recorded graphs need a GPU. Exits with 1 when a failure is owed.
 """
 
 from __future__ import annotations
@@ -77,19 +79,25 @@ def work(args: argparse.Namespace) -> int:
             with own.open("a") as out:
                 out.write(json.dumps(result | {"backend": args.backend}) + "\n")
             running.unlink()
+            if args.fresh and result["status"] in ("fail", "not owed"):
+                return MORE
     return 0
 
 
 def report(out: Path) -> tuple[str, int]:
     """A table of counts and the failures, and how many are owed."""
-    results, shared = read(files(out), "inductile"), read(files(out), "aot_eager")
-    for name, result in results.items():
-        if result["status"] == "fail" and shared.get(name, {}).get("status") in ("fail", "not owed"):
-            result |= {"status": "not owed", "problem": f"aot_eager fails too ({result['problem']})"}
+    results = read(files(out), "inductile")
+    for other in ("aot_eager", "inductor"):
+        shared = read(files(out), other)
+        for name, result in results.items():
+            if result["status"] == "fail" and shared.get(name, {}).get("status") in ("fail", "not owed"):
+                result |= {"status": "not owed", "problem": f"{other} fails too ({result['problem']})"}
     counts = Counter(r["status"] for r in results.values())
     reasons = Counter(r["problem"].partition(" (")[0] for r in results.values() if r["status"] == "not owed")
     lines = ["| result | tests |", "|---|---|"]
     lines += [f"| {status} | {counts[status]} |" for status in ("pass", "fail", "not owed", "skipped")]
+    idle = sum(r["status"] == "pass" and not r.get("graphs", 1) for r in results.values())
+    lines += [f"| of those that pass, compile no graph | {idle} |"]
     lines += ["", "| not owed because it | tests |", "|---|---|", *(f"| {w} | {n} |" for w, n in reasons.most_common())]
     wrong = [f"- {n}: {r['problem'][:200]}" for n, r in sorted(results.items()) if r["status"] == "fail"]
     return "\n".join([*lines, "", *wrong]), len(wrong)
@@ -111,6 +119,7 @@ def main() -> int:
     p.add_argument("--jobs", type=int, default=1)
     p.add_argument("--threads", type=int, default=1, help="threads of torch in each process")
     p.add_argument("--limit", type=int, default=120, help="seconds for a test")
+    p.add_argument("--fresh", action="store_true", help="a fresh process after a test that fails and may leave things")
     p.add_argument("--count", type=int, default=200, help="tests of a process before a fresh one takes over")
     p.add_argument("--seconds", type=float, default=0, help="stop after that; 0: never")
     p.add_argument("--report", action="store_true", help="print the counts, run nothing")

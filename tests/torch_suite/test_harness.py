@@ -31,12 +31,36 @@ def test_counts_failures_and_what_is_not_owed(tmp_path: Path) -> None:
     status = {line["test"].removeprefix("CpuTests.test_").removesuffix("_cpu"): line["status"] for line in lines}
     assert status == {"sum": "pass", "default_backend": "pass", "wrong": "fail", "metrics": "not owed",
                       "skips": "skipped", "another_version": "skipped", "dies": "fail"}  # fmt: skip
+    compiled = {line["test"]: line["graphs"] for line in lines if line["status"] == "pass"}
+    assert list(compiled.values()) == [1, 1]
+    assert "| of those that pass, compile no graph | 0 |" in done.stdout
     assert "| pass | 2 |" in done.stdout and "| fail | 2 |" in done.stdout
     assert "counts what Inductor did | 1 |" in done.stdout
     assert "this torch has no torch._inductor.compile_fx.name_of_another_version" in str(lines)
     before = (tmp_path / "suite.jsonl.0").read_text()
     assert "| pass | 2 |" in run(out, "--report").stdout
     assert (tmp_path / "suite.jsonl.0").read_text() == before
+
+
+def test_a_fresh_process_after_each_failure(tmp_path: Path) -> None:
+    """With --fresh a test that fails ends its process, and the next one goes on behind it."""
+    done = run(tmp_path / "suite.jsonl", "--fresh", "--only", "wrong|sum")
+    assert "| pass | 1 |" in done.stdout and "| fail | 1 |" in done.stdout
+    assert (tmp_path / "suite.jsonl.0.log").read_text().count("left for process 0") == 2
+
+
+def test_tests_of_recorded_graphs_have_rules_of_their_own(tmp_path: Path) -> None:
+    """There a wrong count of recordings is owed; the words in which Inductor says what it skips are not."""
+    sys.path.insert(0, str(HERE))
+    import not_owed
+
+    suite = tmp_path / "test_cudagraph_trees.py"
+    suite.write_text("def test_a():\n    assert cudagraphs == [2]\n    FileCheck().check('skipping').run(text)\n")
+    scope: dict[str, object] = {}
+    exec(compile(suite.read_text(), str(suite), "exec"), scope)
+    for line, why in ((2, None), (3, "reads the words in which Inductor says why a graph is not recorded")):
+        problem = f'  File "{suite}", line {line}, in test_a\nAssertionError: Scalars are not equal!'
+        assert not_owed.reason("T.test_a", scope["test_a"], "cuda", problem) == why  # pyright: ignore[reportArgumentType]
 
 
 def test_says_what_is_missing(tmp_path: Path) -> None:

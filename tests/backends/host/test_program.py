@@ -142,6 +142,57 @@ host.func @f(%x: !aten.tensor<6xf32>) -> (!aten.tensor<6xf32>, !aten.tensor<2x3x
     assert run.source.count("in_pool(") == 2
 
 
+def test_a_view_of_memory_in_a_pool_is_made_in_the_pool() -> None:
+    """No tensor is made of what launches write and others look at through views; its own place is an address."""
+    run = program("""
+host.func @f(%x: !aten.tensor<6xf32>) -> (!aten.tensor<2x3xf32>, !aten.tensor<3xf32>) {
+  %pool = host.empty : !aten.tensor<192xui8>
+  %a = host.empty in %pool at 64 : !aten.tensor<6xf32>
+  host.launch @double(%x, %a) [6]
+  %m = host.view %a offset 0 : !aten.tensor<2x3xf32>
+  %c = aten.relu(%m) : !aten.tensor<2x3xf32>
+  %l = host.view %a offset 3 : !aten.tensor<3xf32>
+  host.free %m
+  %d = aten.neg(%l) : !aten.tensor<3xf32>
+  host.free %a, %l, %pool
+  host.return %c, %d
+}""")
+    x = torch.randn(6)
+    c, d = run([x])
+    assert torch.equal(c, (2 * x).relu().view(2, 3))
+    assert torch.equal(d, -2 * x[3:])
+    assert run.source.count("in_pool(") == 2 and "strided(" not in run.source
+    assert "76" in run.source  # bytes: the place, and three numbers
+
+
+PLACES = """
+host.func @f(%x: !aten.tensor<6xf32>) -> (!aten.tensor<6xf32>, !aten.tensor<6xf32>) {
+  %pool = host.empty : !aten.tensor<192xui8>
+  %a = host.empty in %pool at 64 : !aten.tensor<6xf32>
+  host.launch @double(%x, %a) [6]
+  %c = aten.relu(%a) : !aten.tensor<6xf32>
+  host.free %a
+  %b = host.empty in %pool at 64 : !aten.tensor<6xf32>
+  host.launch @double(%c, %b) [6]
+  EARLY
+  %d = aten.neg(%b) : !aten.tensor<6xf32>
+  host.free %b LATE
+  host.return %c, %d
+}"""
+
+
+@pytest.mark.parametrize(("early", "late", "count"), [("", ", %pool", 1), ("host.free %pool", "", 2)])
+def test_one_tensor_a_place_of_a_pool(early: str, late: str, count: int) -> None:
+    """Memory of a place that was used is the tensor that is there, unless the pool's own tensor ends before it."""
+    run = program(PLACES.replace("EARLY", early).replace(" LATE", late))
+    x = torch.randn(6)
+    for _ in range(2):
+        c, d = run([x])
+        assert torch.equal(c, (2 * x).relu())
+        assert torch.equal(d, -2 * c)
+    assert run.source.count("in_pool(") == count
+
+
 def test_views() -> None:
     run = program("""
 host.func @f(%x: !aten.tensor<(s0)x8xf32>) -> (!aten.tensor<4x(s0)xf32, strides = [1, 8]>, !aten.tensor<8xf32>)
