@@ -48,6 +48,8 @@ class Context:
         self.values: dict[SSAValue, Code] = {}
         self.buffers: dict[SSAValue, Buffer] = {}
         self.symbols: dict[str, Code] = {LANE: Code("lane")}
+        self.parameters: dict[str, str] = {}
+        """The C types of the function's parameters by name."""
         self.ranges = Ranges()
         self.touched: set[str] = set()
         """Symbols and axes that were printed since the set was last replaced."""

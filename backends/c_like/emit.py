@@ -122,6 +122,7 @@ def _parameters(context: Context, function: kernel.FuncOp) -> tuple[list[str], l
         names += [f"{context.buffers[argument].name}_extent" for argument in function.body.block.args]
         names.append(REPORT)
         types += [*("int64_t" for _ in function.body.block.args), "int64_t*"]
+    context.parameters = dict(zip(names, types, strict=True))
     return types, names
 
 

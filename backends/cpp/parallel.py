@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from math import prod
 
+from xdsl.ir import SSAValue
+
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Expr, const
 from ..c_like import memory
@@ -12,6 +14,7 @@ from ..c_like.context import Context
 from ..c_like.literals import REPORT
 from ..c_like.loops import serial_loop
 from ..c_like.statements import Loop, is_loop
+from ..c_like.types import item_bytes
 from ..printing.code import PRODUCT, SUM, Code, binary
 from .lanes import simd_pragma
 from .loops import LoopEmitter
@@ -34,9 +37,11 @@ def emit_parallel(emitter: LoopEmitter, op: kernel.ForOp) -> None:
     context.need("parallel")
     asserts = any(isinstance(inner, kernel.AssertOp) for inner in op.walk())
     captures = "&, &all_failed = failed" if asserts else "&"
-    head = f"parallel_for({condition}, {_count(context, chain)}, [{captures}](int64_t begin, int64_t end) NOINLINE"
+    passed = _passed(context, op)
+    parameters = ", ".join(["int64_t begin", "int64_t end", *(f"{ctype} {name}" for name, ctype in passed.items())])
+    head = f"parallel_for({condition}, {_count(context, chain)}, [{captures}]({parameters}) NOINLINE"
     context.in_parallel = True
-    with context.out.block(head, "});"):
+    with context.out.block(head, "".join(("}", *(f", {name}" for name in passed), ");"))):
         if asserts:
             context.out.line("uint32_t failed = 0;")
         for local in _invariant_locals(chain):
@@ -45,6 +50,28 @@ def emit_parallel(emitter: LoopEmitter, op: kernel.ForOp) -> None:
         if asserts:
             context.out.line("if (failed) __atomic_fetch_or(&all_failed, failed, __ATOMIC_RELAXED);")
     context.in_parallel = False
+
+
+def _passed(context: Context, op: kernel.ForOp) -> dict[str, str]:
+    """The parameters of the kernel that the function of the loop takes by value, with their C types.
+
+    What a lambda captures lies in memory, where a store of a byte may change it, as far as C++ knows: a pointer is then
+    read anew for each element, and no loop is vectorised. Stores of other types cannot reach pointers and sizes.
+    """
+    if context.checked or not any(isinstance(inner, kernel.StoreOp) and _is_byte(inner) for inner in op.walk()):
+        return {}
+    buffers = {context.buffers[value].name for value in _buffers(op) if value in context.buffers}
+    return {name: ctype for name, ctype in context.parameters.items() if name in buffers or "*" not in ctype}
+
+
+def _is_byte(op: kernel.StoreOp) -> bool:
+    assert isinstance(op.buffer.type, kernel.BufferType)
+    return item_bytes(op.buffer.type.element) == 1
+
+
+def _buffers(op: kernel.ForOp) -> set[SSAValue]:
+    """The buffers that anything in a loop uses."""
+    return {value for inner in op.walk() for value in inner.operands if isinstance(value.type, kernel.BufferType)}
 
 
 def _count(context: Context, chain: list[kernel.ForOp]) -> Code:

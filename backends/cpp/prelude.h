@@ -25,20 +25,21 @@
 #endif
 
 //@ parallel
-// Calls f(begin, end) for parts of 0 .. count: one a thread, or all at once where threads are not worth waking. (An
-// `if` clause would enter a parallel region even then, which costs more than a small kernel.)
+// Calls f(begin, end, arguments...) for parts of 0 .. count: one a thread, or all at once where threads are not worth
+// waking. (An `if` clause would enter a parallel region even then, which costs more than a small kernel.)
 extern "C" int omp_get_num_threads();
 extern "C" int omp_get_thread_num();
-template <class F> inline void parallel_for(bool threads, int64_t count, const F& f) {
+template <class F, class... T>
+inline void parallel_for(bool threads, int64_t count, const F& f, T... arguments) {
   if (!threads) {
-    f(0, count);
+    f(0, count, arguments...);
     return;
   }
 #pragma omp parallel
   {
     const int64_t team = omp_get_num_threads(), rank = omp_get_thread_num();
     const int64_t begin = count * rank / team, end = count * (rank + 1) / team;
-    if (begin < end) f(begin, end);
+    if (begin < end) f(begin, end, arguments...);
   }
 }
 

@@ -527,6 +527,27 @@ def test_masked_store() -> None:
     assert torch.equal(run_kernel(MASKED_STORE, x, y, 100), torch.where(x > 0, x, 7.0))
 
 
+REVERSED_BYTES = """
+kernel.func @reverse(%x: !kernel.buffer<ui8, 1000*s0>, %y: !kernel.buffer<ui8, 1000*s0>) symbols (s0) {
+  kernel.for i0 in 0 to s0 map parallel {
+    kernel.for i1 in 0 to 1000 map vector {
+      %v = kernel.load %x[1000*i0 - i1 + 999]
+      kernel.store %v, %y[1000*(s0 - 1 - i0) + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}"""
+
+
+@pytest.mark.parametrize("rows", [3, 40])
+def test_bytes_in_threads_and_in_one(rows: int) -> None:
+    x = torch.randint(0, 256, (rows, 1000), dtype=torch.uint8)
+    y = run_kernel(REVERSED_BYTES, x, torch.empty_like(x), rows)
+    assert torch.equal(y.view_as(x), x.flip(0, 1))
+
+
 def test_halves_round_to_nearest_even_in_memory_and_by_narrow() -> None:
     for element, dtype in (("bf16", torch.bfloat16), ("f16", torch.float16)):
         text = f"""
