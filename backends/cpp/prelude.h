@@ -191,12 +191,18 @@ template <class T> inline T rem_unsigned(T a, T b) {
 }
 
 //@ floor_division: int_division
-// Python's // and % on integers.
+// Python's // and % on integers. By a known divisor without branches, so that a loop that does not change them computes
+// them once and is vectorised.
 template <class T> inline T rem_floor(T a, T b) {
+  if (__builtin_constant_p(b) && b > 0) {
+    const T rest = T(a % b);
+    return T(rest + (rest < 0 ? b : T(0)));
+  }
   const T r = rem_trunc(a, b);
   return r != 0 && (r < 0) != (b < 0) ? T(r + b) : r;
 }
 template <class T> inline T div_floor(T a, T b) {
+  if (__builtin_constant_p(b) && b > 0) return T(a / b - (a % b < 0));
   const T q = div_trunc(a, b);
   return rem_trunc(a, b) != 0 && (a < 0) != (b < 0) ? T(q - 1) : q;
 }
