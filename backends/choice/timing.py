@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 from statistics import median
 from typing import Any
 
@@ -17,6 +18,8 @@ Run = Callable[[], Any]
 _SECONDS, _LEAST, _MOST = 0.4, 3, 50
 #: what takes so many times as long as the fastest in the first rounds is not looked at again
 _HOPELESS = 2.0
+#: what a flush takes a fast card at least, and the longest that a host is waited for: what takes it longer waits itself
+_FLUSH_SECONDS, _LONGEST_HOST = 5e-5, 2e-3
 #: calls on a GPU, each behind a flush of the cache
 _CALLS = 20
 _FLUSH_BYTES = 256 << 20
@@ -48,17 +51,32 @@ def _seconds(run: Run) -> float:
 
 
 def _on_gpu(runs: Mapping[str, Run], device: str) -> dict[str, float]:
-    """The median between events, the cache flushed before each call."""
+    """The median between events, the cache flushed before each call.
+
+    Flushes are many enough to keep the device busy until the host has enqueued the call: else the host's time would be
+    taken for the device's.
+    """
     module = torch.get_device_module(device)
     flush = torch.empty(_FLUSH_BYTES // 4, dtype=torch.float32, device=device)
+    flushes = {name: 1 + ceil(2 * _enqueued(run, module) / _FLUSH_SECONDS) for name, run in runs.items()}
     pairs: dict[str, list[Sequence[Any]]] = {name: [] for name in runs}
     for _ in range(_CALLS):
         for name, run in runs.items():
             pair = module.Event(enable_timing=True), module.Event(enable_timing=True)
-            flush.zero_()
+            for _ in range(flushes[name]):
+                flush.zero_()
             pair[0].record()
             run()
             pair[1].record()
             pairs[name].append(pair)
     module.synchronize()
     return {name: 1000 * median(first.elapsed_time(last) for first, last in each) for name, each in pairs.items()}
+
+
+def _enqueued(run: Run, module: Any) -> float:
+    """Seconds in which the host enqueues a call, while the device has nothing to do; at most `_LONGEST_HOST`."""
+    took: list[float] = []
+    for _ in range(_LEAST):
+        module.synchronize()
+        took.append(_seconds(run))
+    return min(*took, _LONGEST_HOST)

@@ -115,8 +115,12 @@ def width(kind: Attribute) -> int:
 def actual_device(name: str) -> torch.device:
     """The device of a type, or the CPU on a machine without it, so that any program can be interpreted."""
     device = device_of(name)
-    is_here = device.type in HOSTS or gpu(device.type).is_available
-    return device if is_here else torch.device("cpu")
+    return device if device.type in HOSTS or _is_here(device) else torch.device("cpu")
+
+
+def _is_here(device: torch.device) -> bool:
+    found = gpu(device.type)
+    return found.is_available and (device.index or 0) < found.module.device_count()
 
 
 def tensor_device(kind: Attribute) -> torch.device:

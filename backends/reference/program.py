@@ -157,7 +157,7 @@ class Program:
                     found = found.stride(each.stride)
                 self.symbols[each.name] = value_of(each.value, {**self.symbols, MEASURED: int(found)})
         for out, value in zip(op.results, results, strict=True):
-            if isinstance(out.type, TensorType):
+            if isinstance(out.type, TensorType) and isinstance(value, torch.Tensor):
                 self._define_sizes(out.type, value)
         for out, value in zip(op.results, results, strict=True):
             if isinstance(out.type, TensorType):

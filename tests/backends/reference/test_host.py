@@ -12,6 +12,7 @@ from inductile.backends.reference import (
     OutOfBoundsError,
     UninitialisedReadError,
     aten,
+    precision,
     run_module,
 )
 from inductile.backends.reference.program import Program
@@ -216,3 +217,12 @@ def test_strides_of_results_are_exact() -> None:
     module = parse(host(body.replace("host.return %v", f"%w = aten.t(%v) : {kind}\nhost.return %w"), kind))
     with pytest.raises(InterpretationError, match="shape"):
         run_module(module, [X])
+
+
+def test_a_device_that_is_not_here_is_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Cards:
+        is_available = True
+        module = type("Module", (), {"device_count": staticmethod(lambda: 2)})
+
+    monkeypatch.setattr(precision, "gpu", lambda _: Cards)
+    assert [str(precision.actual_device(name)) for name in ("cuda:1", "cuda:2", "cpu")] == ["cuda:1", "cpu", "cpu"]
