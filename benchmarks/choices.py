@@ -55,7 +55,7 @@ def measured(function: Callable[..., Any], inputs: list[Any]) -> Iterator[dict[s
     from inductile.passes.remarks import collecting
 
     torch._dynamo.reset()
-    options = {"max_autotune": True, "cache_graphs": False}
+    options: dict[str, Any] = {"max_autotune": True, "cache_graphs": False}
     with torch.no_grad(), collecting() as remarks:
         torch.compile(function, backend="inductile", options=options, dynamic=False)(*inputs)
     for each in remarks:

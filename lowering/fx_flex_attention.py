@@ -42,7 +42,7 @@ def write_out_flex_attention(graph: GraphModule, inputs: Sequence[Any]) -> None:
             continue
         if (objection := _objection(node)) is not None:
             remark("missed", _NAME, None, f"{node.name} stays a call: {objection}")
-        elif counter(_NAME):
+        elif counter("write-out-flex-attention"):
             options = {name: value for name, value in node.args[6].items() if _DEFAULT_OPTIONS.get(name) != value}
             options = {name: value for name, value in options.items() if not name.startswith("OUTPUT_")}
             ignored = f"; its kernel_options {options} are not looked at" if options else ""

@@ -61,7 +61,9 @@ def test_is_as_eager(name: str, mode: str) -> None:
     result = zoo_measure.measure(zoo_models.MODELS[name], mode, "cpu", threads=1)
     if result["status"] == "missing":
         pytest.skip(result["problem"])
-    assert result["status"] == "pass" or result.get("shared"), result["problem"]
+    if result.get("shared"):
+        return  # Dynamo itself may fail, and then nothing is compiled
+    assert result["status"] == "pass", result["problem"]
     assert result["graphs"], "nothing was compiled"
 
 

@@ -27,6 +27,11 @@ def _dequantise(x: torch.Tensor, scale: float, zero: int) -> torch.Tensor:
 class _Block(torch.nn.Module):
     """A convolution or a linear layer, what it adds, an activation, and its result in steps."""
 
+    weight: torch.Tensor
+    scales: torch.Tensor
+    zeros: torch.Tensor
+    bias: torch.Tensor
+
     def __init__(self, activation: Any, is_image: bool = True, zeros: int = 0, most: int = MOST) -> None:
         super().__init__()
         generator = torch.Generator().manual_seed(0)
