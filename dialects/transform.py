@@ -51,6 +51,8 @@ class LoopType(ParametrizedAttribute, TypeAttribute):
 
 
 LOOP = LoopType()
+#: of a body that is written out
+MOST_COPIES = 1024
 
 
 def _number(parser: Parser) -> Attribute:
@@ -279,6 +281,8 @@ class UnrollOp(_LeavesOne):
     def verify_(self) -> None:
         """Check the factor."""
         _at_least(self, "factor", 2)
+        if self.factor.value.data > MOST_COPIES:
+            raise VerifyException(f"{self.factor.value.data} copies of a body: at most {MOST_COPIES}")
 
 
 @irdl_op_definition
@@ -295,6 +299,8 @@ class UnrollAndJamOp(_LeavesOne):
     def verify_(self) -> None:
         """Check the factor."""
         _at_least(self, "factor", 2)
+        if self.factor.value.data > MOST_COPIES:
+            raise VerifyException(f"{self.factor.value.data} copies of a body: at most {MOST_COPIES}")
 
 
 @irdl_op_definition

@@ -60,7 +60,7 @@ class KernelHoistRows(KernelPass, kernels=tiled_for_cpu):
         for loop in flat_vector_loops(function):
             around = _rows_around(loop, sizes, ranges)
             extent = (loop.hi.data - loop.lo.data).as_int()
-            if not around or extent is None:
+            if not around or extent is None or extent < 1:
                 continue
             kept = _kept(loop, _invariant(loop, around, written), sizes)
             width = sum(extent * (8 if isinstance(value.type, Float64Type) else 4) for value in kept)

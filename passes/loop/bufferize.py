@@ -136,7 +136,12 @@ class _Bufferizer:
         return "it is used later" if self.last_use(dest) > position else None
 
     def keeps_old(self, load: LoadOp, scatter: ScatterOp, fusion: FusionOp) -> bool:
-        """Whether a load of the destination sees old elements when the scatter writes in place."""
+        """Whether a load of the destination sees old elements when the scatter writes in place.
+
+        What is read through a view has other indices, which tell nothing.
+        """
+        if not _lies_as(load.source, scatter.dest):
+            return False
         return reads_only_own_element(load, scatter, fusion) or reads_apart(load, scatter, fusion, self.ranges)
 
     def last_use(self, root: SSAValue) -> int:
@@ -196,7 +201,9 @@ class _Bufferizer:
         if not isinstance(inner.owner, GenerateOp | ScanOp):
             return "another value's memory holds it"
         for load in loads_in(fusion):
-            if target in roots(load.source) and not reads_only_at(load, fusion, member_index(inner.owner)):
+            if target in roots(load.source) and not (
+                _lies_as(load.source, target) and reads_only_at(load, fusion, member_index(inner.owner))
+            ):
                 return "the kernel reads elements of the input that other points write"
         if value.type != target.type and any(use.operation.name != "aten.copy_" for use in value.uses):
             return "it has another layout than the input"
@@ -264,3 +271,16 @@ def _outside_result(fusion: FusionOp, inner: SSAValue) -> SSAValue | None:
         inner = user.out
     values = yielded(fusion.body)
     return fusion.results[values.index(inner)] if inner in values else None
+
+
+def _lies_as(value: SSAValue, dest: SSAValue) -> bool:
+    """Whether indices are places of the same memory in both: what scatters write in place, without views."""
+    while value is not dest:
+        owner = value.owner
+        if type(owner) is FusionOp:
+            value = yielded(owner.body)[owner.results.index(value)]
+        elif type(owner) is ScatterOp:
+            value = owner.dest
+        else:
+            return False
+    return True
