@@ -13,7 +13,7 @@ from ..versions import torch_version
 
 _more = load_benchmark("more_patterns")
 #: what is called of ATen beside kernels
-CALLED = {"gate": {"aten.topk"}}
+CALLED = {"gate": {"aten.topk"}, "scattered_gate": {"aten.topk"}}
 if torch_version() >= (2, 12):  # 2.11 asserts nothing
     CALLED["one_hot"] = {"aten._assert_async.msg"}
 
