@@ -14,7 +14,7 @@ from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...errors import UserError, program_raises
 from ...lowering.fx_targets import resolve
 from ..generators import generator_of
-from ..limits import check_bytes, max_steps
+from ..limits import check_bytes, check_call, max_steps
 from ..reference.tensors import span
 from . import runtime
 from .aten_calls import ArgumentPrinter
@@ -34,7 +34,14 @@ class _CheckedPrinter(ArgumentPrinter):
 
     @override
     def operator(self, name: str) -> Callable[..., Any]:
-        return program_raises()(resolve(name))
+        function = resolve(name)
+
+        def bounded(*args: Any, **kwargs: Any) -> Any:
+            check_call(function, args, kwargs)
+            with program_raises():
+                return function(*args, **kwargs)
+
+        return bounded
 
     @override
     def function(self, op: AtenOp) -> Callable[..., Any]:

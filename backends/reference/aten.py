@@ -25,6 +25,7 @@ from ...dialects.aten.schema import REQUIRED
 from ...dialects.sym import Expr
 from ...errors import program_raises
 from ...lowering.fx_targets import resolve
+from ..limits import check_call
 from .errors import InterpretationError, describe
 from .precision import WIDER, actual_device, torch_dtype
 from .program import Handlers, Program
@@ -113,8 +114,10 @@ def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
         named.update({name: rounded(op, name, named[name]) for name in floats})
     if wide and "half_to_float" in named:
         named["half_to_float"] = False  # there is no half to convert
-    with _default_dtype(wide), program_raises():
-        return _flatten(function(*positional, **named))
+    with _default_dtype(wide):
+        check_call(function, positional, named)
+        with program_raises():
+            return _flatten(function(*positional, **named))
 
 
 def _spelled(op: AtenOp) -> list[Argument]:

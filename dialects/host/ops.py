@@ -35,6 +35,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, SymbolOpInterface, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from ...machines.eager import in_host_memory
 from ..access import parse_parameters, parse_ssa, parse_ssa_list, print_ssa_list
 from ..aten.types import TensorType
 from ..sym import MapAttr, SymAttr, SymbolAttr, parse_expr, parse_exprs_until
@@ -267,6 +268,13 @@ class LaunchOp(IRDLOperation):
     buffers = var_operand_def(base(TensorType))
     symbols = prop_def(MapAttr)
 
+    def verify_(self) -> None:
+        """Check that a kernel runs on one device; what lies in the host's memory is moved to it."""
+        types = [cast("TensorType", value.type) for value in self.buffers]
+        devices = sorted({kind.device for kind in types if not in_host_memory(kind.device)})
+        if len(devices) > 1:
+            raise VerifyException(f"a kernel runs on one device, and its arguments are on {', '.join(devices)}")
+
     @staticmethod
     def of(
         kernel: str, buffers: Sequence[SSAValue], symbols: MapAttr, location: LocationAttr | None = None
@@ -432,6 +440,16 @@ class ReturnOp(IRDLOperation):
     name = "host.return"
     values = var_operand_def()
     traits = traits_def(IsTerminator())
+
+    def verify_(self) -> None:
+        """Check the types against those of the function."""
+        function = self.parent_op()
+        if not isinstance(function, FuncOp):
+            return
+        given, wanted = [value.type for value in self.values], list(function.function_type.outputs.data)
+        if given != wanted:
+            returned, declared = ", ".join(map(str, given)), ", ".join(map(str, wanted))
+            raise VerifyException(f"returns ({returned}), and the function's results are ({declared})")
 
     @classmethod
     def parse(cls, parser: Parser) -> ReturnOp:
