@@ -117,6 +117,18 @@ def test_a_complex_number_is_read_with_both_parts(wide: bool) -> None:
         run(host(body, numbers, f"%x: {half}"), X[:1], wide=wide)
 
 
+def test_places_in_storage_are_counted_from_where_memory_begins() -> None:
+    part, apart = "!aten.tensor<3xf32>", "!aten.tensor<3xf32, strides = [2]>"
+    body = f"""%a = host.empty : {T}
+      host.launch @double(%x, %a) [8]
+      %v = host.view %a offset 2 : !aten.tensor<6xf32>
+      %b = aten.as_strided(%v, size = [3], stride = [2], storage_offset = 1) : {apart}
+      %c = aten.as_strided(%x, size = [3], stride = [1], storage_offset = 4) : {part}
+      host.return %b, %c"""
+    b, c = run(host(body, f"{apart}, {part}"), X)
+    assert b.tolist() == [2, 6, 10] and c.tolist() == [4, 5, 6]
+
+
 def test_results_alias_as_the_program_says() -> None:
     body = """%v = host.view %x offset 4 : !aten.tensor<4xf32>
       host.return %v, %x"""
