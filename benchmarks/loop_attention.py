@@ -4,8 +4,8 @@ The eleven variants of `attention_variants.py`, forward, in bfloat16, at the siz
 `inductile` as it is by default; `ours`, with `loop_products`; `flex`, flex_attention compiled by Inductor with a block
 mask, where it can say the variant; `ours_flex`, the same call compiled by inductile with `loop_products`; `sdpa`,
 scaled_dot_product_attention, where one is the same. Device milliseconds: the median of calls between events, the cache
-flushed before each. `error` is the norm relative to float64's, on a part of the heads. `--tune` tries the tiles of
-`TILES` on each, in `ours`; flex_attention's own rows are never among these.
+flushed before each for as long as the host needs to enqueue it. `error` is the norm relative to float64's, on a part
+of the heads. `--tune` tries the tiles of `TILES` on each, in `ours`; flex_attention's own rows are never among these.
 
 `--backward` measures forward and backward of the gradients of q, k and v, in rows of their own (`"backward": true`);
 `error` is then that of the result. `--table --backward` prints these:
@@ -35,10 +35,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from gpu import FLUSH_BYTES, make_importable, read_results
+from gpu import make_importable, read_results
 from processes import CACHES
 
 #: batch, heads, length, head size
@@ -143,21 +142,6 @@ def alone(lock: str) -> Iterator[None]:
         yield
 
 
-def milliseconds(call: Callable[[], Any], repeat: int = 20) -> float:
-    """The median of device times of a call, the cache flushed before each."""
-    import torch
-
-    flush = torch.empty(FLUSH_BYTES // 4, device="cuda")
-    events = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(repeat)]
-    for start, end in events:
-        flush.zero_()
-        start.record()
-        call()
-        end.record()
-    torch.cuda.synchronize()
-    return median(start.elapsed_time(end) for start, end in events)
-
-
 def with_gradients(run: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any]:
     """A call that computes the gradients of queries, keys and values, too, and returns the result."""
     import torch
@@ -177,6 +161,8 @@ def with_gradients(run: Callable[..., Any], inputs: Sequence[Any]) -> Callable[.
 def measure(who: str, name: str, inputs: Sequence[Any], lock: str, backward: bool = False) -> dict[str, Any]:
     """One row: times, error, peak, seconds of the first call, and what our passes said of it."""
     import torch
+
+    from inductile.backends.choice.timing import microseconds
 
     torch._dynamo.reset()
     with torch.set_grad_enabled(backward):
@@ -198,7 +184,7 @@ def measure(who: str, name: str, inputs: Sequence[Any], lock: str, backward: boo
             run(*inputs)
             torch.cuda.synchronize()
             peak = (torch.cuda.max_memory_allocated() - before) / 2**20
-            took = milliseconds(lambda: run(*inputs))
+            took = microseconds({who: lambda: run(*inputs)}, "cuda")[who] / 1000
             with torch.no_grad():
                 error = error_of(name, inputs, result)
     return {"ms": took, "error": error, "peak": peak, "first": first}

@@ -13,6 +13,7 @@ from ...dialects import host, kernel
 from ...dialects.aten import CHECKED, TRITON_KERNEL, AtenOp, CallOp, TensorType
 from ...dialects.aten.binding import MEASURED, bindings
 from ...dialects.aten.types import ITEM_SIZES, torch_name
+from ...dialects.host.places import number_of, place_of
 from ...dialects.sym import Expr, SymIntOp
 from ...errors import UnsupportedError
 from ..generators import generator_of, runs_on_host
@@ -73,10 +74,8 @@ class HostEmitter:
         """Lines that launch, from and to, and the same as regions of a profile."""
         self._dropped: set[SSAValue] = set()
         """Values that a part was given to drop."""
-        self._placed: dict[SSAValue, dict[str, str]] = {}
-        """Tensors inside of pools: for each pool the expression that makes one, and its variable."""
-        self._places: set[str] = set()
-        """These variables."""
+        self._places: dict[SSAValue, dict[int, str]] = {}
+        """The variables of the places of each pool, by their numbers."""
         self._positions: dict[Operation, int] = {}
         self.device = main_device(function)
         """The device that is current while the program runs."""
@@ -251,14 +250,14 @@ class HostEmitter:
         values = [value for value in op.values if value in self.variables and value not in self._dropped]
         self._freed += [self.variables[value] for value in values if not self._is_placed(value)]
         for value in values:
-            self._freed += self._placed.pop(value, {}).values()
+            self._freed += self._places.get(value, {}).values()
         self._given += [self.variables[value] for value in op.values if self._is_kept(value)]
         if not self._pending:
             self._flush()
 
     def _is_placed(self, value: SSAValue) -> bool:
         """Whether a variable is of a place in a pool, which lives as long as that."""
-        return self.variables.get(value) in self._places
+        return isinstance(value.owner, Operation) and number_of(value.owner) is not None
 
     def _pointer(self, value: SSAValue) -> str:
         known = self.pointers.get(value)
@@ -276,7 +275,7 @@ class HostEmitter:
                 base = self._pointer(op.pool[0])
                 self._set_pointer(op.out, base if offset == "0" else f"{base} + {offset}")
                 return
-            self._in_pool(op.out, op, op.offset.data)
+            self._in_pool(op)
         elif op.kept is not None and kind.device == "cpu":
             arena = self.constants.fixed("arena", shared_arena())
             self.lines.append(f"{self._fresh(op.out)} = {arena}.take({self._expr(kind.shape[0])})")
@@ -291,27 +290,22 @@ class HostEmitter:
             device = self.constants.bind("device", torch.device(kind.device))
             self.lines.append(f"{self._fresh(op.out)} = empty_strided({layout}, dtype={dtype}, device={device})")
 
-    def _in_pool(self, value: SSAValue, memory: host.EmptyOp, offset: Expr) -> None:
-        """Make a tensor at an offset, in bytes, of the pool that some memory lies in.
-
-        One that the pool outlives is alive as long as the pool: later memory of the same place, sizes and type is the
-        same tensor.
-        """
-        kind = _tensor_type(value)
+    def _in_pool(self, op: host.EmptyOp | host.ViewOp) -> None:
+        """Make a tensor at a place of a pool; there is one already where an earlier op has the same number."""
+        where = place_of(op)
+        assert where is not None
+        pool, offset, _ = where
+        places, number = self._places.setdefault(pool, {}), number_of(op)
+        if number is not None and number in places:
+            self.variables[op.out] = places[number]
+            return
+        kind = _tensor_type(op.out)
         self.constants.fixed("in_pool", runtime.in_pool)
         layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
-        where = f"{self._variable(memory.pool[0])}, {self._expr(offset)}"
-        made = f"in_pool({where}, {layout}, {self._dtype(kind)})"
-        pool = memory.pool[0]
-        placed = self._placed.setdefault(pool, {})
-        if not self._outlives(pool, value):
-            self.lines.append(f"{self._fresh(value)} = {made}")
-        elif made in placed:
-            self.variables[value] = placed[made]
-        else:
-            placed[made] = self._fresh(value)
-            self._places.add(placed[made])
-            self.lines.append(f"{placed[made]} = {made}")
+        arguments = f"{self._variable(pool)}, {self._expr(offset)}, {layout}, {self._dtype(kind)}"
+        self.lines.append(f"{self._fresh(op.out)} = in_pool({arguments})")
+        if number is not None:
+            places[number] = self.variables[op.out]
 
     def _view(self, op: host.ViewOp) -> None:
         kind, offset = _tensor_type(op.out), self._expr(op.offset.data)
@@ -319,9 +313,8 @@ class HostEmitter:
             base, item = self._pointer(op.source), _item_size(kind)
             self._set_pointer(op.out, base if offset == "0" else f"{base} + {item}*({offset})")
             return
-        memory = op.source.owner
-        if op.source not in self.variables and isinstance(memory, host.EmptyOp) and memory.offset is not None:
-            self._in_pool(op.out, memory, memory.offset.data + op.offset.data * _item_size(kind))
+        if place_of(op) is not None and (op.source not in self.variables or op.place is not None):
+            self._in_pool(op)
             return
         source = self._variable(op.source)
         layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"

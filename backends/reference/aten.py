@@ -108,6 +108,9 @@ def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
     else:
         function, positional = resolve(op.target.replace(".", "::", 1)), []
         named = {a.name: arguments.value(op.arg(a.name), not _is_output(a)) for a in _spelled(op)}
+        place, tensor = named.get("storage_offset"), next(iter(named.values()), None)
+        if place is not None and isinstance(tensor, torch.Tensor):  # counted from where the program's memory begins
+            named["storage_offset"] = place + program.origin(tensor)
     wide = program.machine.precision.wide and not narrow
     if wide and isinstance(op, AtenOp):
         floats = [a.name for a in _spelled(op) if a.kind == "scalar" and isinstance(named[a.name], float)]

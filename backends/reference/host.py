@@ -22,7 +22,7 @@ from .errors import (
     exception,
 )
 from .kernel import Buffer, KernelFrame, Launch, buffer_parameters
-from .memory import Memory
+from .memory import GUARD, Memory
 from .precision import tensor_device, torch_dtype
 from .program import Handlers, Program
 from .races import AccessLog, Region
@@ -78,6 +78,10 @@ class HostProgram(Program):
     def memory(self, tensor: torch.Tensor) -> Memory | None:
         """The memory of a tensor, if the function allocated it."""
         return self.memories.get(tensor.untyped_storage()._cdata)
+
+    def origin(self, tensor: torch.Tensor) -> int:
+        """Memory of the function has a guard zone in front of it."""
+        return 0 if self.memory(tensor) is None else GUARD // tensor.element_size()
 
     def hold(self, value: SSAValue, tensor: torch.Tensor) -> None:
         """Bind a tensor to a value, which keeps its memory alive."""

@@ -168,33 +168,22 @@ def test_set_logs(set_logs: Any, switch: dict[str, Any], expected: str) -> None:
         assert "[loop-inline]" not in text
 
 
-_CACHED = """
-import io
-from contextlib import redirect_stderr
-
-import torch
-from torch._dynamo.utils import counters
-
-def compiled():
+def test_graphs_of_aotautograd_are_shown_though_the_cache_has_them(
+    set_logs: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("INDUCTILE_GRAPH_CACHE", "1")
+    monkeypatch.setenv("INDUCTILE_CACHE_DIR", str(tmp_path))
+    set_logs()
+    counters.clear()
+    for _ in range(2):
+        torch.compiler.reset()
+        assert compiled_stderr(lambda x: x.sin() + 3, torch.randn(8)) == ""
+    assert counters["inductile"]["graphs from the cache"] == 1, dict(counters["inductile"])
     torch.compiler.reset()
-    torch.compile(lambda x: x.sin() + 3, backend="inductile")(torch.randn(8))
-
-for _ in range(2):
     with redirect_stderr(text := io.StringIO()):
-        compiled()
-    assert text.getvalue() == "", text.getvalue()
-assert counters["inductile"]["graphs from the cache"] == 1, dict(counters["inductile"])
-with redirect_stderr(text := io.StringIO()):
-    torch._logging.set_logs(aot_graphs=True)  # in torch 2.11 the stream is that of this moment
-    compiled()
-assert "torch.ops.aten.sin" in text.getvalue()
-"""
-
-
-def test_graphs_of_aotautograd_are_shown_though_the_cache_has_them(tmp_path: Path) -> None:
-    variables = os.environ | {"INDUCTILE_GRAPH_CACHE": "1", "INDUCTILE_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", _CACHED], env=variables, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+        set_logs(aot_graphs=True)  # in torch 2.11 the stream is that of this moment
+        torch.compile(lambda x: x.sin() + 3, backend="inductile")(torch.randn(8))
+    assert "torch.ops.aten.sin" in text.getvalue()
 
 
 def test_nothing_is_said_unasked(set_logs: Any) -> None:
