@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ...lowering.fx_placed_products import PlacedProduct
 from ..c_like.calls import Failure
 from ..c_like.launch import CpuLauncher
 from ..c_like.library import LoadedKernel, entry_name, kernel_key
@@ -117,6 +118,8 @@ def _recipe(value: Any, entries: Mapping[int, str]) -> Recipe:
         return ("arena", None)
     if isinstance(value, Failure):
         return ("failure", value.errors)
+    if isinstance(value, PlacedProduct):
+        return ("placed", value.name)
     if isinstance(value, OnCopies):
         return ("copies", (value.name, value.written))
     if isinstance(value, _FOREIGN):

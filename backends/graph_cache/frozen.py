@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from ...lowering.fx_placed_products import PlacedProduct
 from ..c_like.calls import Entry, Failure, launch_table
 from ..host.arena import shared_arena
 from ..host.copies import OnCopies
@@ -89,6 +90,7 @@ _RECIPES: dict[str, Callable[[Any, Mapping[str, int]], Any]] = {
     "arena": lambda *_: shared_arena(),
     "failure": lambda errors, _: Failure(errors),
     "copies": lambda parts, _: OnCopies(*parts),
+    "placed": lambda name, _: PlacedProduct(name),
     "entry": lambda name, kernels: Entry(kernels[name]).call,
     "pack": lambda layout, _: struct.Struct(layout).pack,
     "table": _table,

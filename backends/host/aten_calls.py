@@ -13,6 +13,7 @@ from ...dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, Opera
 from ...dialects.aten.schema import REQUIRED
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
+from ...lowering.fx_placed_products import placed
 from ...lowering.fx_targets import resolve
 from ...passes.analysis.region_calls import bodies_of
 from .constants import Constants
@@ -78,8 +79,8 @@ class ArgumentPrinter:
         return f"({', '.join(layout)}, {dtype}, {device})"
 
     def operator(self, name: str) -> Callable[..., Any]:
-        """What runs an operator called by name."""
-        return resolve(name)
+        """What runs an operator called by name, at one place of the program."""
+        return placed(name) or resolve(name)
 
     def function(self, op: AtenOp) -> Callable[..., Any]:
         """What runs an ATen op."""
