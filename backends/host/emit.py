@@ -26,6 +26,7 @@ from .gpu import gpu, is_gpu, on_device
 from .launchers import Launch, Launcher
 from .lazy_bits import check_of_inputs, may_carry, run_on_copies
 from .regions import region_name
+from .sizes import SharedSizes
 
 
 class HostEmitter:
@@ -65,7 +66,10 @@ class HostEmitter:
         self.variables: dict[SSAValue, str] = {}
         self.pointers: dict[SSAValue, str] = {}
         """Addresses of tensors that only launches use; no tensor object is made for them."""
-        self._printer = self.printer(self.constants, self._variable, self.symbols, references, self._body)
+        self._sizes = SharedSizes()
+        self._printer = self.printer(
+            self.constants, self._variable, self.symbols, references, self._body, self._sizes.share
+        )
         self._pending: list[Launch] = []
         self._freed: list[str] = []
         self._given: list[str] = []
@@ -86,7 +90,7 @@ class HostEmitter:
         self._arguments()
         for op in self.function.body.block.ops:
             self._op(op)
-        return self._function("run", self.lines)
+        return self._sizes.function() + self._function("run", self.lines)
 
     def watched_source(self) -> str:
         """The same program with a region of a profile around each launch, as `run_watched`; behind `source`."""
@@ -96,7 +100,7 @@ class HostEmitter:
         return self._function("run_watched", lines)
 
     def _function(self, name: str, lines: Sequence[str]) -> str:
-        body = "".join(f"    {line}\n" for line in lines)
+        body = "".join(f"    {line}\n" for line in self._sizes.insert(list(lines), self.constants))
         head = ""
         if self.device != "cpu":
             self.constants.fixed("on_device", on_device)
@@ -125,6 +129,7 @@ class HostEmitter:
             elif declared.stride is not None:
                 source += f".stride({declared.stride})"
             self.lines.append(f"{name} = {source}")
+        self._sizes.begin(list(self.symbols.values()), len(self.lines))
         for argument in self.function.body.block.args if self.is_a_body else ():
             self._take(argument)
         if self.device != "cpu" and any(isinstance(op, host.LaunchOp) for op in self.function.body.block.ops):
@@ -136,8 +141,7 @@ class HostEmitter:
         kind, name = argument.type, self.variables[argument]
         if isinstance(kind, TensorType) and kind.shape:
             fit = self.constants.fixed("fit", runtime.fit)
-            layout = (expressions(each, self.symbols) for each in (kind.shape, kind.strides))
-            self.lines.append(f"{name} = {fit}({name}, {', '.join(layout)})")
+            self.lines.append(f"{name} = {fit}({name}, {self._layout(kind)})")
 
     def _body(self, name: str) -> str | None:
         """The variable of a function that is a body; None for another name."""
@@ -157,7 +161,14 @@ class HostEmitter:
         return name
 
     def _expr(self, expr: Expr) -> str:
-        return expression(expr, self.symbols)
+        return self._sizes.share(expression(expr, self.symbols))
+
+    def _tuple(self, exprs: Sequence[Expr]) -> str:
+        return self._sizes.share(expressions(exprs, self.symbols))
+
+    def _layout(self, kind: TensorType) -> str:
+        """Sizes and strides."""
+        return f"{self._tuple(kind.shape)}, {self._tuple(kind.strides)}"
 
     # Launches that follow each other are collected, so that Python pays once for all of them. Allocations and views
     # in between move before them, frees behind them; an allocation after a free starts a new run, so that the
@@ -175,7 +186,7 @@ class HostEmitter:
         elif isinstance(op, host.ViewOp):
             self._view(op)
         elif isinstance(op, SymIntOp):
-            self.lines.append(f"{self._fresh(op.result)} = {self._expr(op.value.data)}")
+            self.lines.append(f"{self._fresh(op.result)} = {expression(op.value.data, self.symbols)}")
         else:
             self._flush()
             self._statement(op)
@@ -207,9 +218,9 @@ class HostEmitter:
         needs_tensors = self.launchers[generator_of(function)].needs_tensors
         tensors = tuple(self._variable(v) if needs_tensors else self.variables.get(v, "") for v in buffers)
         pointers = () if needs_tensors else tuple(map(self._pointer, buffers))
-        integers = tuple(map(self._expr, op.symbols.data))
-        extents = self._extents(op, function)
-        self._pending.append(Launch(function, buffers, tensors, pointers, integers, self.device, extents))
+        integers = tuple(expression(each, self.symbols) for each in op.symbols.data)
+        extents, share = self._extents(op, function), self._sizes.share
+        self._pending.append(Launch(function, buffers, tensors, pointers, integers, self.device, extents, share))
 
     def _extents(self, op: host.LaunchOp, function: kernel.FuncOp) -> tuple[str, ...]:
         """What a launch is checked with; nothing here."""
@@ -266,7 +277,7 @@ class HostEmitter:
 
     def _empty(self, op: host.EmptyOp) -> None:
         kind = _tensor_type(op.out)
-        layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
+        layout = self._layout(kind)
         dtype = self._dtype(kind)
         if op.offset is not None:
             offset = self._expr(op.offset.data)
@@ -299,7 +310,7 @@ class HostEmitter:
         """
         kind = _tensor_type(value)
         self.constants.fixed("in_pool", runtime.in_pool)
-        layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
+        layout = self._layout(kind)
         where = f"{self._variable(memory.pool[0])}, {self._expr(offset)}"
         made = f"in_pool({where}, {layout}, {self._dtype(kind)})"
         pool = memory.pool[0]
@@ -317,14 +328,14 @@ class HostEmitter:
         kind, offset = _tensor_type(op.out), self._expr(op.offset.data)
         if self._only_launched(op.out) and self._outlives(op.source, op.out):
             base, item = self._pointer(op.source), _item_size(kind)
-            self._set_pointer(op.out, base if offset == "0" else f"{base} + {item}*({offset})")
+            self._set_pointer(op.out, base if offset == "0" else f"{base} + {self._expr(op.offset.data * item)}")
             return
         memory = op.source.owner
         if op.source not in self.variables and isinstance(memory, host.EmptyOp) and memory.offset is not None:
             self._in_pool(op.out, memory, memory.offset.data + op.offset.data * _item_size(kind))
             return
         source = self._variable(op.source)
-        layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
+        layout = self._layout(kind)
         if kind.element == _tensor_type(op.source).element:
             self.constants.fixed("strided", runtime.strided)
             self.lines.append(f"{self._fresh(op.out)} = strided({source}, {layout}, {offset})")
@@ -428,8 +439,7 @@ class HostEmitter:
         """Give a result the strides that kernels and views rely on, or `always`."""
         if isinstance(out.type, TensorType) and (always or _is_launched(out)):
             fit = self.constants.fixed("fit", runtime.fit)
-            layout = [expressions(e, self.symbols) for e in (out.type.shape, out.type.strides)]
-            self.lines.append(f"{name} = {fit}({name}, {', '.join(layout)})")
+            self.lines.append(f"{name} = {fit}({name}, {self._layout(out.type)})")
 
     def _bind_symbols(self, op: AtenOp | CallOp) -> None:
         """Values of the symbols that an op defines: sizes and strides of its tensors, or its integers in order."""
@@ -448,7 +458,7 @@ class HostEmitter:
         called = self.constants.bind("text", op.target)
         for out in op.results:
             if isinstance(out.type, TensorType):
-                sizes = expressions(out.type.shape, self.symbols)
+                sizes = self._tuple(out.type.shape)
                 self.lines.append(f"{check}({self.variables[out]}, {sizes}, {called})")
 
     def _dtype(self, kind: TensorType) -> str:
