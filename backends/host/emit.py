@@ -27,6 +27,7 @@ from .gpu import gpu, is_gpu, on_device
 from .launchers import Launch, Launcher
 from .lazy_bits import check_of_inputs, may_carry, run_on_copies
 from .regions import region_name
+from .sizes import SharedSizes
 
 
 class HostEmitter:
@@ -66,7 +67,10 @@ class HostEmitter:
         self.variables: dict[SSAValue, str] = {}
         self.pointers: dict[SSAValue, str] = {}
         """Addresses of tensors that only launches use; no tensor object is made for them."""
-        self._printer = self.printer(self.constants, self._variable, self.symbols, references, self._body)
+        self._sizes = SharedSizes()
+        self._printer = self.printer(
+            self.constants, self._variable, self.symbols, references, self._body, self._sizes.share
+        )
         self._pending: list[Launch] = []
         self._freed: list[str] = []
         self._given: list[str] = []
@@ -85,7 +89,7 @@ class HostEmitter:
         self._arguments()
         for op in self.function.body.block.ops:
             self._op(op)
-        return self._function("run", self.lines)
+        return self._sizes.function() + self._function("run", self.lines)
 
     def watched_source(self) -> str:
         """The same program with a region of a profile around each launch, as `run_watched`; behind `source`."""
@@ -95,7 +99,7 @@ class HostEmitter:
         return self._function("run_watched", lines)
 
     def _function(self, name: str, lines: Sequence[str]) -> str:
-        body = "".join(f"    {line}\n" for line in lines)
+        body = "".join(f"    {line}\n" for line in self._sizes.insert(list(lines), self.constants))
         head = ""
         if self.device != "cpu":
             self.constants.fixed("on_device", on_device)
@@ -124,6 +128,7 @@ class HostEmitter:
             elif declared.stride is not None:
                 source += f".stride({declared.stride})"
             self.lines.append(f"{name} = {source}")
+        self._sizes.begin(list(self.symbols.values()), len(self.lines))
         for argument in self.function.body.block.args if self.is_a_body else ():
             self._take(argument)
         if self.device != "cpu" and any(isinstance(op, host.LaunchOp) for op in self.function.body.block.ops):
@@ -135,8 +140,7 @@ class HostEmitter:
         kind, name = argument.type, self.variables[argument]
         if isinstance(kind, TensorType) and kind.shape:
             fit = self.constants.fixed("fit", runtime.fit)
-            layout = (expressions(each, self.symbols) for each in (kind.shape, kind.strides))
-            self.lines.append(f"{name} = {fit}({name}, {', '.join(layout)})")
+            self.lines.append(f"{name} = {fit}({name}, {self._layout(kind)})")
 
     def _body(self, name: str) -> str | None:
         """The variable of a function that is a body; None for another name."""
@@ -156,7 +160,14 @@ class HostEmitter:
         return name
 
     def _expr(self, expr: Expr) -> str:
-        return expression(expr, self.symbols)
+        return self._sizes.share(expression(expr, self.symbols))
+
+    def _tuple(self, exprs: Sequence[Expr]) -> str:
+        return self._sizes.share(expressions(exprs, self.symbols))
+
+    def _layout(self, kind: TensorType) -> str:
+        """Sizes and strides."""
+        return f"{self._tuple(kind.shape)}, {self._tuple(kind.strides)}"
 
     # Launches that follow each other are collected, so that Python pays once for all of them. Allocations and views
     # in between move before them, frees behind them; an allocation after a free starts a new run, so that the
@@ -174,7 +185,7 @@ class HostEmitter:
         elif isinstance(op, host.ViewOp):
             self._view(op)
         elif isinstance(op, SymIntOp):
-            self.lines.append(f"{self._fresh(op.result)} = {self._expr(op.value.data)}")
+            self.lines.append(f"{self._fresh(op.result)} = {expression(op.value.data, self.symbols)}")
         else:
             self._flush()
             self._statement(op)
@@ -206,9 +217,9 @@ class HostEmitter:
         needs_tensors = self.launchers[generator_of(function)].needs_tensors
         tensors = tuple(self._variable(v) if needs_tensors else self.variables.get(v, "") for v in buffers)
         pointers = () if needs_tensors else tuple(map(self._pointer, buffers))
-        integers = tuple(map(self._expr, op.symbols.data))
-        extents = self._extents(op, function)
-        self._pending.append(Launch(function, buffers, tensors, pointers, integers, self.device, extents))
+        integers = tuple(expression(each, self.symbols) for each in op.symbols.data)
+        extents, share = self._extents(op, function), self._sizes.share
+        self._pending.append(Launch(function, buffers, tensors, pointers, integers, self.device, extents, share))
 
     def _extents(self, op: host.LaunchOp, function: kernel.FuncOp) -> tuple[str, ...]:
         """What a launch is checked with; nothing here."""
@@ -265,7 +276,7 @@ class HostEmitter:
 
     def _empty(self, op: host.EmptyOp) -> None:
         kind = _tensor_type(op.out)
-        layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
+        layout = self._layout(kind)
         dtype = self._dtype(kind)
         if op.offset is not None:
             offset = self._expr(op.offset.data)
@@ -301,8 +312,7 @@ class HostEmitter:
             return
         kind = _tensor_type(op.out)
         self.constants.fixed("in_pool", runtime.in_pool)
-        layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
-        arguments = f"{self._variable(pool)}, {self._expr(offset)}, {layout}, {self._dtype(kind)}"
+        arguments = f"{self._variable(pool)}, {self._expr(offset)}, {self._layout(kind)}, {self._dtype(kind)}"
         self.lines.append(f"{self._fresh(op.out)} = in_pool({arguments})")
         if number is not None:
             places[number] = self.variables[op.out]
@@ -311,13 +321,13 @@ class HostEmitter:
         kind, offset = _tensor_type(op.out), self._expr(op.offset.data)
         if self._only_launched(op.out) and self._outlives(op.source, op.out):
             base, item = self._pointer(op.source), _item_size(kind)
-            self._set_pointer(op.out, base if offset == "0" else f"{base} + {item}*({offset})")
+            self._set_pointer(op.out, base if offset == "0" else f"{base} + {self._expr(op.offset.data * item)}")
             return
         if place_of(op) is not None and (op.source not in self.variables or op.place is not None):
             self._in_pool(op)
             return
         source = self._variable(op.source)
-        layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
+        layout = self._layout(kind)
         if kind.element == _tensor_type(op.source).element:
             self.constants.fixed("strided", runtime.strided)
             self.lines.append(f"{self._fresh(op.out)} = strided({source}, {layout}, {offset})")
@@ -421,8 +431,7 @@ class HostEmitter:
         """Give a result the strides that kernels and views rely on, or `always`."""
         if isinstance(out.type, TensorType) and (always or _is_launched(out)):
             fit = self.constants.fixed("fit", runtime.fit)
-            layout = [expressions(e, self.symbols) for e in (out.type.shape, out.type.strides)]
-            self.lines.append(f"{name} = {fit}({name}, {', '.join(layout)})")
+            self.lines.append(f"{name} = {fit}({name}, {self._layout(out.type)})")
 
     def _bind_symbols(self, op: AtenOp | CallOp) -> None:
         """Values of the symbols that an op defines: sizes and strides of its tensors, or its integers in order."""
@@ -441,7 +450,7 @@ class HostEmitter:
         called = self.constants.bind("text", op.target)
         for out in op.results:
             if isinstance(out.type, TensorType):
-                sizes = expressions(out.type.shape, self.symbols)
+                sizes = self._tuple(out.type.shape)
                 self.lines.append(f"{check}({self.variables[out]}, {sizes}, {called})")
 
     def _dtype(self, kind: TensorType) -> str:

@@ -118,22 +118,25 @@ class TritonLauncher:
         on_device.load_likely()
         if not on_device.directs:
             return None
-        programs, longest = _grid_texts(bound.source, launch)
-        return RunLaunch(on_device, programs, launch.pointers, launch.integers, longest)
+        programs, longest = map(launch.share, _grid_texts(bound.source, launch))
+        integers = tuple(map(launch.share, launch.integers))
+        return RunLaunch(on_device, programs, launch.pointers, integers, longest)
 
     def _lines(self, launch: Launch, constants: Constants) -> list[str]:
         bound = self._kernels[launch.function.sym_name.data]
         source = bound.source
         programs, longest = _grid_texts(source, launch)
-        numbers = [programs, f"{longest} > {MAX_INDEX}" if source.chooses_index else "False"]
+        is_wide = f"{longest} > {MAX_INDEX}" if source.chooses_index else "False"
+        numbers = list(map(launch.share, [programs, is_wide]))
+        integers = map(launch.share, launch.integers)
         if self.needs_tensors:
             call = constants.bind("launch", bound)
-            return [f"{call}({', '.join([*numbers, *launch.tensors, *launch.integers])})  # {source.name}"]
+            return [f"{call}({', '.join([*numbers, *launch.tensors, *integers])})  # {source.name}"]
         device = device_of(launch.buffers)
         on_device = bound.on(torch.device(device).index or 0)
         moved, pointers = _on_one_device(launch, device, constants)
         stream = "stream" if device == launch.current else f"current_stream({on_device.device})"
-        arguments = [stream, *numbers, *pointers, *launch.integers]
+        arguments = [stream, *numbers, *pointers, *integers]
         line = f"{constants.bind('launch', on_device.entry())}({', '.join(arguments)})  # {source.name}"
         if device != launch.current:
             constants.fixed("current_stream", gpu(torch.device(device).type).current_stream)
