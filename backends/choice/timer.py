@@ -19,6 +19,8 @@ from ...dialects.aten import TensorType
 from ...dialects.context import new_context
 from ...lowering.fx_private import without_modes
 from ...passes.common.choices import Candidate, Question, mark, open_products
+from ...passes.common.implementations import NEST
+from ...passes.graph.choose_products import is_either, take
 from ...passes.manager import PassManager
 from ...passes.printing import module_text
 from ...passes.remarks import remark
@@ -139,6 +141,8 @@ class MeasuringTimer:
         from ..targets import attach_devices
 
         module = parsed(question)
+        for op in [each for each in module.walk() if is_either(each)]:
+            take(op, second=candidate.implementation == NEST)
         for op in open_products(module):
             mark(op, candidate, question.allow_tf32)
         attach_devices(module)

@@ -22,6 +22,12 @@ from .implementations import IMPLEMENTATION, NEST
 PRODUCTS = frozenset({"mm", "addmm", "bmm", "baddbmm"})
 """Packets of the ops that are asked about."""
 
+EITHER = "inductile::either"
+"""The operator whose operands are two ways to compute the same: by a library, and written out.
+
+What asks about the products of the second one decides which of both stays.
+"""
+
 TILE = "tile"
 """The attribute of a product, and of the multiplication of its nest, with the sizes that were chosen for its kernel.
 
