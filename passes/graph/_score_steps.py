@@ -8,13 +8,14 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.raw import operands_of
+from ...dialects.sym import ONE
 from ..analysis.sizes import Sizes
 from ._segments import is_view
 
 GATHERS = "index"
-PLACES, VECTORS, MATRIX, TABLE = "places", "vectors", "matrix", "table"
-"""Where a mask or a bias comes from: computed from the numbers of rows and keys alone; read from fewer elements than
-there are scores of a head; read from as many; looked up by computed numbers."""
+KEYS, PLACES, VECTORS, MATRIX, TABLE = "keys", "places", "vectors", "matrix", "table"
+"""Where a mask or a bias comes from: the same for all rows; computed from the numbers of rows and keys alone; read from
+fewer elements than there are scores of a head; read from as many; looked up by computed numbers."""
 
 _SUMS, _FACTORS = ("add", "sub", "rsub"), ("mul", "div")
 _SOFTMAXES = ("_softmax", "_safe_softmax")
@@ -63,6 +64,8 @@ def _step(op: Operation, scores: Collection[SSAValue], inside: Collection[Operat
 
 def _source(value: SSAValue, matrix: int, inside: Collection[Operation], sizes: Sizes) -> str:
     """Where a mask or a bias comes from; `matrix` is the number of scores of one head."""
+    if _is_alike_for_rows(value):
+        return KEYS
     seen: set[SSAValue] = set()
     waiting, largest = [value], 0
     while waiting:
@@ -79,6 +82,18 @@ def _source(value: SSAValue, matrix: int, inside: Collection[Operation], sizes: 
             assert isinstance(each.type, TensorType)
             largest = max(largest, sizes.elements(each.type))
     return PLACES if not largest else VECTORS if largest < matrix else MATRIX
+
+
+def _is_alike_for_rows(value: SSAValue) -> bool:
+    """Whether a value has one row, in front of views at least."""
+    while True:
+        assert isinstance(value.type, TensorType)
+        if value.type.shape[-2:-1] in ((), (ONE,)):
+            return True
+        op = value.owner
+        if not (isinstance(op, AtenOp) and is_view(op) and len(operands_of(op)) == 1):
+            return False
+        value = operands_of(op)[0]
 
 
 def _matrix(op: AtenOp, sizes: Sizes) -> int:
