@@ -61,8 +61,9 @@ def _drop(block: Block, values: Iterable[SSAValue]) -> None:
 
 def _may_go(op: Operation) -> bool:
     """Whether an op does nothing but compute. The library's attention draws numbers only for what it drops."""
-    is_attention = isinstance(op, AtenOp) and op.packet.startswith(_FUSED)
-    return (is_attention and op.arg("dropout_p") == 0.0) or not has_side_effect(op)
+    if isinstance(op, AtenOp) and op.packet.startswith(_FUSED):
+        return op.arg("dropout_p") == 0.0
+    return not has_side_effect(op)
 
 
 def alternative_of(either: CallOp, groups: Sequence[Group], order: Mapping[Operation, int]) -> Alternative | None:
