@@ -45,10 +45,10 @@ PRE_GRAD: dict[str, PreGradPass] = {
             "recognise-attention",
             "On a GPU, attention of 16 bits that is written out is `scaled_dot_product_attention`, with its mask, bias "
             "and dropout; where a mask or bias stays and no gradient is asked, `graph-choose-products` chooses between "
-            "that and what was written. Rounds differently: scores stay in float32. A row that is hidden entirely gets what it gets "
-            "in eager; NaN or infinity in a key or value that a row does not see no longer reaches it. A bias of "
-            "float32, as MPT has it, stays as it is: no fused kernel adds one to scores of 16 bits, which would lose "
-            "its digits.",
+            "that and what was written. Rounds differently: scores stay in float32. A row that is hidden entirely gets "
+            "what it gets in eager; NaN or infinity in a key or value that a row does not see no longer reaches it. A "
+            "bias of float32, as MPT has it, stays as it is: no fused kernel adds one to scores of 16 bits, which "
+            "would lose its digits.",
             "lowering.fx_attention",
         ),
         PreGradPass(

@@ -187,7 +187,7 @@ class ChooseProducts(ModulePass):
 
     def _mark(self, group: Group, candidate: Candidate) -> None:
         for product in group.products:
-            mark(product, candidate, self.allow_tf32)
+            mark(product, candidate, self.allow_tf32, group.is_attention)
 
 
 @dataclass(frozen=True)
