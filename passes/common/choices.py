@@ -39,7 +39,7 @@ is not there, the pass decides that maps the kernel.
 
 
 STREAMED = "streamed"
-"""The attribute of a product of an attention that was chosen to be one nest, beside `TILE`, and of its multiplication."""
+"""The attribute, beside `TILE`, of a product of an attention that was chosen to be one nest."""
 
 
 @dataclass(frozen=True)
