@@ -28,7 +28,7 @@ from .fx_attention_parts import (
     tensor_of,
     transposed_of,
 )
-from .fx_either import EITHER
+from .fx_either import WRITTEN, leave_open, may_be_nest
 from .fx_pre_grad import pre_grad_pass, random_as_eager
 from .fx_private import known_true
 from .fx_writes import Writes, use_results
@@ -136,26 +136,27 @@ def _replace(graph: GraphModule, found: Attention, biases: Biases) -> None:
             joined = ("squeeze", (1,)) if found.heads is None else ("flatten", (0, 1))
             result = call_method(graph, fused, joined[0], *joined[1])
         result = call_method(graph, result, "contiguous")
-    if _may_stay_written_out(found):
-        with graph.graph.inserting_after(node):
-            result = graph.graph.call_function(EITHER, (result, node))
-        result.meta["example_value"] = node.meta["example_value"]
     for each in (fused, result):
         for key in ("stack_trace", "nn_module_stack", "source_fn_stack"):
             if key in node.meta:
                 each.meta[key] = node.meta[key]
-    node.replace_all_uses_with(result, delete_user_cb=lambda user: user is not result)
+    if _may_stay_written_out(found, operands[1]):
+        fused.meta[WRITTEN] = True
+        leave_open(graph, result, node)
+        return
+    node.replace_all_uses_with(result)
     drop(graph, node, lambda each: each in found.calls)
 
 
-def _may_stay_written_out(found: Attention) -> bool:
+def _may_stay_written_out(found: Attention, keys: Node) -> bool:
     """Whether kernels of our own may be faster: under a mask, where no gradient is asked and nothing is dropped.
 
     A library's kernel reads the mask from memory, where a nest computes it.
     """
-    read = (found.query, found.keys, found.value, *(step.operand for step in found.steps if step.operand is not None))
-    has_gradient = torch.is_grad_enabled() and any(tensor_of(each).requires_grad for each in read)
-    return bool(found.steps) and not found.is_causal and not found.dropout and not has_gradient
+    if not found.steps or found.is_causal or found.dropout:
+        return False
+    read = (found.value, *(step.operand for step in found.steps if step.operand is not None))
+    return may_be_nest(found.query, keys, read)
 
 
 def _fake(operands: Sequence[Node]) -> torch.Tensor:

@@ -55,7 +55,8 @@ PRE_GRAD: dict[str, PreGradPass] = {
             "prove-attention-masks",
             "Masks of attention that no input decides are evaluated: one that hides nothing goes away, the causal one "
             "becomes `is_causal`, also where sizes are symbols, and of padding by length the keys are not read. Others "
-            "get rows that lie side by side on a GPU, as fused kernels want them.",
+            "get rows that lie side by side on a GPU, as fused kernels want them; where no gradient is asked "
+            "`graph-choose-products` may take products and a softmax instead, which compute the mask.",
             "lowering.fx_attention_masks",
         ),
         PreGradPass(

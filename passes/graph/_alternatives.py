@@ -69,7 +69,7 @@ def _may_go(op: Operation) -> bool:
 def alternative_of(either: CallOp, groups: Sequence[Group], order: Mapping[Operation, int]) -> Alternative | None:
     """The two ways of a choice; None where they are not an attention each."""
     first, second = operands_of(either)
-    last, fused = _behind_views(second), _behind_views(first, copies=True)
+    last, fused = _behind_views(second), _behind_views(first)
     group = next((each for each in groups if each.is_attention and each.products[-1] is last), None)
     if group is None or not isinstance(fused, AtenOp) or not fused.packet.startswith(_FUSED):
         return None
@@ -77,10 +77,10 @@ def alternative_of(either: CallOp, groups: Sequence[Group], order: Mapping[Opera
     return Alternative(either, group, bias is not None, _whole(either, group, fused, order))
 
 
-def _behind_views(value: SSAValue, copies: bool = False) -> Operation | Block:
+def _behind_views(value: SSAValue) -> Operation | Block:
     """What a value is made by, in front of views, and of copies."""
     op = value.owner
-    while isinstance(op, AtenOp) and is_pure(op) and (is_view(op) or (copies and op.packet == "clone")):
+    while isinstance(op, AtenOp) and is_pure(op) and (is_view(op) or op.packet == "clone"):
         op = operands_of(op)[0].owner
     return op
 

@@ -22,7 +22,7 @@ from ..printing import module_text
 from ._score_steps import GATHERS, computes, depending, steps_of
 from ._segments import is_pointwise, is_view
 
-_SOFTMAX = "_softmax"
+_SOFTMAXES = ("_softmax", "_safe_softmax")
 #: a function of more ops is no question about a product
 MOST_OPS = 64
 _SHORT = {"bfloat16": "bf16", "float16": "f16", "float32": "f32"}
@@ -87,7 +87,7 @@ def _attention(last: AtenOp, order: Mapping[Operation, int]) -> Group | None:
         else:
             waiting += operands_of(op)
         members.add(op)
-    if len(products) < 2 or not any(isinstance(op, AtenOp) and op.packet == _SOFTMAX for op in members):
+    if len(products) < 2 or not any(isinstance(op, AtenOp) and op.packet in _SOFTMAXES for op in members):
         return None
     chosen = sorted(members, key=order.__getitem__)
     between = depending(chosen, products)
@@ -101,7 +101,7 @@ def is_between(op: Operation) -> bool:
     """Whether a nest may have an op within itself: of elements, views, softmax, tables, what is made of nothing."""
     if not isinstance(op, AtenOp) or op.regions or not is_pure(op):
         return False
-    return is_pointwise(op) or is_view(op) or op.packet in (_SOFTMAX, GATHERS) or not operands_of(op)
+    return is_pointwise(op) or is_view(op) or op.packet in (*_SOFTMAXES, GATHERS) or not operands_of(op)
 
 
 def _behind(op: AtenOp) -> list[Operation]:

@@ -200,6 +200,8 @@ class _Asked:
 
 def _objection(alternative: Alternative, target: Target, sizes: Sizes) -> str | None:
     """Why a library's attention needs no measurement to stay one."""
+    if alternative.either.operands[1].type != alternative.either.results[0].type:
+        return "what is written out lies otherwise in memory"
     if not alternative.masked:
         return "its mask is proved, and is not read"
     if not _may_be_nest(alternative.written, target, sizes):

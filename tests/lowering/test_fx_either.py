@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -13,6 +13,15 @@ import inductile.lowering.fx_attention as fx_attention
 from inductile.lowering.fx_attention import recognise_attention
 from inductile.lowering.fx_either import EITHER
 from inductile.machines import Library
+from inductile.passes.common.choices import Question, timed_by
+
+
+class _Timer:
+    """Somebody who would measure; without one a choice is left open only where something similar was measured."""
+
+    def times(self, questions: Sequence[Question]) -> Sequence[Mapping[str, float]]:
+        raise NotImplementedError
+
 
 Pair = tuple[torch.Tensor, torch.Tensor]
 
@@ -21,7 +30,8 @@ Pair = tuple[torch.Tensor, torch.Tensor]
 def _on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(fx_attention, "library_of", lambda device: Library(keeps_nan=True))
     torch._dynamo.reset()
-    yield
+    with timed_by(_Timer()):
+        yield
 
 
 def _places(q: torch.Tensor) -> Pair:
@@ -116,6 +126,11 @@ def test_gradients_are_the_library_s() -> None:
     with torch.no_grad():
         torch._dynamo.reset()
         assert _ways(windowed, given)[1]
+
+
+def test_nothing_is_left_open_where_nobody_knows() -> None:
+    with timed_by(None):
+        assert not _ways(windowed, _given())[1]
 
 
 def test_in_eager_the_first_one_counts() -> None:
