@@ -64,6 +64,7 @@ class ChooseProducts(ModulePass):
 
     choices: str = RECORDED
     loop_products: bool = False
+    """Every product becomes a nest, so that records are not asked."""
     allow_tf32: bool = False
     deterministic: bool = False
     fallback_by_default: bool = False
@@ -75,7 +76,8 @@ class ChooseProducts(ModulePass):
             raise UserError(f"unknown choices {self.choices!r}", f"they are {NONE}, {RECORDED} or {MEASURED}")
         targets = targets_of(op)
         asks = self.choices == MEASURED and timer() is not None
-        may_choose = asks or (self.choices != NONE and isinstance(targets.main, GpuTarget) and bool(targets.main.nests))
+        by_records = self.choices != NONE and not self.loop_products
+        may_choose = asks or (by_records and isinstance(targets.main, GpuTarget) and bool(targets.main.nests))
         if self.fallback_by_default or not may_choose:
             for _, block in functions(op):
                 self._take_all(block)
