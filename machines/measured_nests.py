@@ -64,13 +64,17 @@ def _attention(ops: str, library: float, nest: float) -> MeasuredNest:
     return MeasuredNest(NestShape(ATTENTION, "bf16", (64, 2048, 2048, 64), tuple(ops.split())), library, nest)
 
 
-#: the same card, 4 batches of 16 heads, `benchmarks/loop_attention.py`; the library is what the default made of them,
-#: with scores in memory, on another day. Soft capping, relative positions, and the difference of two softmaxes, which
-#: was measured before they shared a loop. Tiles are those of `kernel-map-softmax-sums`
+#: the same card, 4 batches of 16 heads, `benchmarks/loop_attention.py`; the library is what the default made of them:
+#: its kernel for masks, with those that make the mask, or scores in memory where it has none. Masks by places hid
+#: nothing from the nest, whose steps were all computed. Tiles are those of `kernel-map-softmax-sums`
 ATTENTION_OF_HOPPER = (
-    _attention("_softmax div masked_fill mul mul tanh", 700, 410),
-    _attention("_softmax add index mul", 590, 428),
-    _attention("_softmax _softmax div div mul sub", 1180, 101_295),
+    _attention("_softmax hidden:places tanh", 645, 268),
+    _attention("_softmax added:table", 884, 591),
+    _attention("_softmax _softmax sub", 894, 374),
+    _attention("_softmax hidden:places", 278, 269),
+    _attention("_softmax hidden:vectors", 280, 257),
+    _attention("_softmax added:places hidden:places", 883, 247),
+    _attention("_softmax added:matrix", 877, 228),
 )
 
 #: tiles that are candidates of a product on matrix units: rows, columns, depth, warps and stages

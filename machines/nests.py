@@ -14,6 +14,9 @@ NEAR = 0.35
 #: a nest has to take so much less than the library, for times differ by as much from run to run
 MARGIN = 1.03
 
+#: rows of all heads of an attention that fill a card several times: 512 programs of 128 rows for 132 processors
+MANY_ROWS = 1 << 16
+
 PRODUCT, ATTENTION = "product", "attention"
 
 
@@ -44,9 +47,16 @@ class NestShape:
         return self.ops == other.ops if self.kind == ATTENTION else bool(self.ops) == bool(other.ops)
 
     def distance(self, other: NestShape) -> float:
-        """How far the sizes are apart."""
-        ratios = (math.log(max(own, 1) / max(one, 1)) for own, one in zip(self.sizes, other.sizes, strict=True))
-        return math.sqrt(sum(ratio * ratio for ratio in ratios))
+        """How far the sizes are apart, as far as they tell who is faster."""
+        pairs = zip(self._telling(), other._telling(), strict=True)
+        return math.sqrt(sum(math.log(max(own, 1) / max(one, 1)) ** 2 for own, one in pairs))
+
+    def _telling(self) -> tuple[int, ...]:
+        """Sizes that decide who is faster. Where programs fill the card several times, more heads add time to both."""
+        if self.kind != ATTENTION:
+            return self.sizes
+        heads, rows, keys, width = self.sizes
+        return min(heads * rows, MANY_ROWS), rows, keys, width
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,13 @@ class MeasuredNest:
     def is_ahead(self) -> bool:
         """Whether the nest was faster, by more than noise."""
         return self.nest * MARGIN <= self.library
+
+
+def any_near(element: str, sizes: tuple[int, int, int, int], measured: Sequence[MeasuredNest]) -> bool:
+    """Whether attention of about these sizes was measured, whatever is done with its scores."""
+    shape = NestShape(ATTENTION, element, sizes)
+    alike = (m.shape for m in measured if (m.shape.kind, m.shape.element) == (ATTENTION, element))
+    return any(shape.distance(each) <= NEAR for each in alike)
 
 
 def nearest(shape: NestShape, measured: Sequence[MeasuredNest]) -> MeasuredNest | None:

@@ -13,6 +13,8 @@ from xdsl.parser import Parser
 from ...dialects.aten import TensorType
 from ...dialects.context import new_context
 from ...passes.common.choices import Candidate, Question, mark, open_products
+from ...passes.common.implementations import NEST
+from ...passes.graph.choose_products import is_either, take
 from ...passes.printing import module_text
 from ..reference.precision import actual_device, torch_dtype
 from ..reference.tensors import span
@@ -52,6 +54,8 @@ class Asked:
     def marked(self, candidate: Candidate) -> ModuleOp:
         """A copy of the module whose products a candidate is to compute."""
         copy = self.module.clone()
+        for op in [each for each in copy.walk() if is_either(each)]:
+            take(op, second=candidate.implementation == NEST)
         for op in open_products(copy):
             mark(op, candidate, self.question.allow_tf32)
         return copy

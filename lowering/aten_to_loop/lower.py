@@ -21,7 +21,7 @@ from ...dialects.sym import Ranges
 from ...errors import UnsupportedError
 from ...passes.analysis.functions import symbol_ranges
 from ...passes.analysis.region_calls import EAGER
-from ...passes.common.choices import TILE
+from ...passes.common.choices import STREAMED, TILE
 from ...passes.common.implementations import IMPLEMENTATION, NEST
 from ...passes.common.numbering import AttributeTokens
 from ...passes.common.rounding import ROUNDED, is_rounded
@@ -219,7 +219,8 @@ def _keep(block: Block, op: Operation, values: dict[SSAValue, SSAValue]) -> None
     op.attributes.pop(ROUNDED, None)  # what a call gives is rounded
     if op.attributes.get(IMPLEMENTATION) == _NEST:
         del op.attributes[IMPLEMENTATION]  # then the library has it
-        op.attributes.pop(TILE, None)
+        for name in (TILE, STREAMED):
+            op.attributes.pop(name, None)
     for each in op.walk():
         if any(operand in values for operand in each.operands):
             each.operands = [values.get(operand, operand) for operand in each.operands]
