@@ -18,6 +18,7 @@ from ...dialects.sym import Expr, SymIntOp
 from ...errors import UnsupportedError
 from ..generators import generator_of, runs_on_host
 from . import runtime
+from .allocations import allocating
 from .arena import shared_arena
 from .aten_calls import ArgumentPrinter
 from .constants import Constants
@@ -76,6 +77,8 @@ class HostEmitter:
         self._given: list[str] = []
         self._regions: list[tuple[int, int, list[str]]] = []
         """Lines that launch, from and to, and the same as regions of a profile."""
+        self._allocations: list[tuple[int, Operation]] = []
+        """Lines that allocate, and for what."""
         self._dropped: set[SSAValue] = set()
         """Values that a part was given to drop."""
         self._places: dict[SSAValue, dict[int, str]] = {}
@@ -97,6 +100,13 @@ class HostEmitter:
         for first, end, watched in reversed(self._regions):
             lines[first:end] = watched
         return self._function("run_watched", lines)
+
+    def recorded_source(self) -> str:
+        """The same program with a frame of its own around each allocation, as `run_recorded`; behind `source`."""
+        lines = list(self.lines)
+        for number, op in self._allocations:
+            lines[number] = allocating(lines[number], op, self._position)
+        return self._function("run_recorded", lines)
 
     def _function(self, name: str, lines: Sequence[str]) -> str:
         body = "".join(f"    {line}\n" for line in self._sizes.insert(list(lines), self.constants))
@@ -287,7 +297,9 @@ class HostEmitter:
                 self._set_pointer(op.out, base if offset == "0" else f"{base} + {offset}")
                 return
             self._in_pool(op)
-        elif op.kept is not None and kind.device == "cpu":
+            return
+        self._allocations.append((len(self.lines), op))
+        if op.kept is not None and kind.device == "cpu":
             arena = self.constants.fixed("arena", shared_arena())
             self.lines.append(f"{self._fresh(op.out)} = {arena}.take({self._expr(kind.shape[0])})")
         elif kind.device == "cpu":
@@ -387,6 +399,8 @@ class HostEmitter:
     def _call(self, op: AtenOp | CallOp) -> None:
         call = self._printer.call(op)
         names = [self._fresh(out) for out in op.results]
+        if names:
+            self._allocations.append((len(self.lines), op))
         if not names:
             if isinstance(op, CallOp) and TRITON_KERNEL in op.attributes:
                 call += f"  # {op.shown}"

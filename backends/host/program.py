@@ -13,6 +13,7 @@ from ...passes.analysis.functions import called, kernels_of
 from ..generators import generator_named, generator_of
 from .emit import HostEmitter
 from .executable import HostProgram
+from .gpu import is_gpu
 from .kept import KeptResults
 from .launchers import Launcher
 
@@ -48,9 +49,12 @@ def build(
     sources |= {name: text for launcher in launchers.values() for name, text in launcher.sources.items()}
     checks = [check for launcher in launchers.values() for check in getattr(launcher, "checks", ())]
     watched = emitter.watched_source()
+    recorded = emitter.recorded_source() if is_gpu(emitter.device) else ""
     parts = {name: part for name, part in inside.items() if name not in made.kept}
     namespace = emitter.constants.namespace
-    return HostProgram(source, namespace, sources, checks, parts, emitter.parts, watched, made.kept, launchers)
+    return HostProgram(
+        source, namespace, sources, checks, parts, emitter.parts, watched, made.kept, launchers, recorded=recorded
+    )
 
 
 class _Programs:

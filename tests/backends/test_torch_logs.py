@@ -61,7 +61,7 @@ def test_switches_of_the_environment(switched_on: tuple[Path, str]) -> None:
     assert said("[__post_grad_graphs]", "torch.ops.aten.mm.default") and said("[__post_grad_graphs]", "aten.mm(")
     assert said("[__perf_hints]", "aten.mm is a library's")
     assert said("[__recompiles]", "size mismatch")
-    assert said("backends/compile_graph.py", "compiled inference: 1 launches")
+    assert said("backends/compile_graph.py", "compiled inference: 1 launch of 1 kernel;")
     assert said("backends/torch_logs.py", "[loop-inline] passed")
     assert not said("[__fusion]", "") and not said("[__kernel_code]", "")
     told = [line for line in lines if "compiled inference" in line]
@@ -151,6 +151,7 @@ def compiled_stderr(function: Any, *inputs: Any) -> str:
         ({"ir_post_fusion": True}, "loop.generate"),
         ({"pre_grad_graphs": True}, "class GraphModule"),
         ({"inductor": logging.INFO}, "compiled inference"),
+        ({"all": logging.INFO}, "compiled inference"),
         ({"modules": {"inductile": logging.INFO}}, "[loop-fuse]"),
         ({"modules": {"inductile.passes.loop.fuse": logging.INFO}}, "[loop-fuse]"),
     ],
@@ -166,6 +167,18 @@ def test_set_logs(set_logs: Any, switch: dict[str, Any], expected: str) -> None:
     assert not any(f"[__{name}]" in text for name in others)
     if "inductile.passes.loop.fuse" in switch.get("modules", {}):
         assert "[loop-inline]" not in text
+
+
+@pytest.mark.parametrize(("switches", "is_said"), [("all", True), ("all,-dynamo", True), ("all,-inductor", False)])
+def test_all_of_torch_means_ours_too(switches: str, is_said: bool) -> None:
+    program = """
+import torch
+torch.compile(lambda x: x.sin() + 1, backend="inductile")(torch.randn(8))
+"""
+    variables = os.environ | {"TORCH_LOGS": switches}
+    done = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert ("compiled inference: 1 launch" in done.stderr) == is_said
 
 
 def test_graphs_of_aotautograd_are_shown_though_the_cache_has_them(
