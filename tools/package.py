@@ -33,6 +33,8 @@ def build_parser() -> argparse.ArgumentParser:
     make.add_argument("-o", "--output", required=True, metavar="MODEL.pt2i", help="where the package goes")
     make.add_argument("--weights-apart", action="store_true", help="leave parameters and buffers out of the file")
     make.add_argument("--mode", help="one of torch.compile")
+    text = "a machine that the package is for, cuda:90 or cpp; repeatable (default: what it was exported on)"
+    make.add_argument("--target", action="append", default=[], metavar="TARGET", help=text)
     inspect = commands.add_parser("inspect", help="say what a package takes, returns, holds and needs")
     inspect.add_argument("file")
     inspect.add_argument("--sources", action="store_true", help="also print the program and its kernels")
@@ -75,7 +77,7 @@ def _make(args: argparse.Namespace) -> int:
             "module that defines it"
         )
         raise UserError(f"{args.file}: error: torch.export.load: {error}", remedy) from error
-    made = package(exported, args.output, weights=not args.weights_apart, mode=args.mode)
+    made = package(exported, args.output, weights=not args.weights_apart, targets=args.target, mode=args.mode)
     print(f"{made}: {made.stat().st_size} bytes")
     return 0
 
