@@ -59,11 +59,13 @@ def compile_graph(
     kind: str,
     recording: Recording | None = None,
     target: str | None = None,
+    take: Callable[[ModuleOp], None] | None = None,
 ) -> Callable[[list[Any]], Any]:
     """Compile one functional graph, of the kind forward, backward or inference.
 
     `recording` is what forward and backward graph of one function share, where they may be recorded for replays.
     For a `target` that is named, such as "cuda:90", the program is made for files: it need not run here.
+    `take` is given the IR of kernels and program.
 
     Returns a callable that takes one list of inputs and clears it. A graph with values that the aten level has no type
     for (sparse or nested tensors) runs through torch, with a warning and a remark; with `on_error="eager"` so does one
@@ -75,7 +77,7 @@ def compile_graph(
         run_custom_passes(graph, name, getattr(config, name), is_inference=kind == "inference")
     try:
         with no_garbage_collection(), timed(kind), bisected():
-            return _compile(graph, inputs, config, kind, recording, target)
+            return _compile(graph, inputs, config, kind, recording, target, take)
     except (UserError, PassFailureWarning):
         raise
     except Exception as error:
@@ -110,6 +112,7 @@ def _compile(
     kind: str,
     recording: Recording | None,
     target: str | None,
+    take: Callable[[ModuleOp], None] | None,
 ) -> BoxedFunction:
     config = with_freezing(with_torch_flags(config, graph), kind)
     report = GraphReport(kind)
@@ -156,6 +159,8 @@ def _compile(
             program = build(imported.module, config, imported.references, carriers, False, target is not None)
         report.seconds["emit and compile"] = time.perf_counter() - started
     report.describe(imported.module, program)
+    if take is not None:
+        take(imported.module)
     if trace is not None:
         trace.add_program(imported.module, program.sources)
     observer.show_program(imported.module, program.sources)

@@ -14,8 +14,9 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind, TensorArgument
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
+from xdsl.dialects.builtin import ModuleOp
 
-from ...errors import UserError
+from ...errors import UnsupportedError, UserError
 from ...lowering.fx_machines import target_of_device
 from ...machines import target_named
 from ..compile_graph import compile_graph
@@ -32,6 +33,8 @@ from .attention import attention_of_a_gpu
 from .moving import moved
 from .needs import needs_of_this
 from .plain import encode, encode_program
+from .runner.build import SOURCE
+from .runner.emit import emit_program
 from .sizes import Size, renamed, size_of, symbols_in, text_of
 from .weights import flatten, on_device
 
@@ -96,8 +99,23 @@ def _part(program: ExportedProgram, target: str, config: Config, members: dict[s
         lowered = _lowered(aimed, config, device)
         graph, written = _with_writes(lowered)
         examples = [node.meta["val"] for node in graph.graph.find_nodes(op="placeholder")]
-        compiled = compile_graph(graph, examples, config, "inference", target=target)
-    return _described(lowered, _frozen(compiled), graph, written, target, members)
+        modules: list[ModuleOp] = []
+        compiled = compile_graph(graph, examples, config, "inference", target=target, take=modules.append)
+    part = _described(lowered, _frozen(compiled), graph, written, target, members)
+    part.data["runner"] = _add_runner(compiled, modules, bool(part.data["written"]), members)
+    return part
+
+
+def _add_runner(compiled: Any, modules: Sequence[ModuleOp], writes: bool, members: dict[str, bytes]) -> str:
+    """Add the program as C++, of the first target that has one; else why there is none."""
+    launcher = compiled.program.launchers.get("cpp")
+    errors = {name: each.source.errors for name, each in launcher.kernels.items()} if launcher is not None else {}
+    try:
+        text = emit_program(modules[-1], errors, not writes)
+    except UnsupportedError as error:
+        return str(error)
+    members.setdefault(SOURCE, text.encode())
+    return ""
 
 
 def _own_target(program: ExportedProgram) -> str:
