@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -35,9 +35,23 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, SymbolOpInterface, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ..access import parse_parameters, parse_ssa, parse_ssa_list, print_ssa_list
+from ..access import parse_parameters, parse_ssa
+from ..assembly import (
+    CALLEE,
+    EXPR,
+    AssemblyOp,
+    Part,
+    Read,
+    call_arguments,
+    flag,
+    operand,
+    operands,
+    prop,
+    types,
+    word,
+)
 from ..aten.types import TensorType
-from ..sym import MapAttr, SymAttr, SymbolAttr, parse_expr, parse_exprs_until
+from ..sym import Expr, MapAttr, SymAttr, SymbolAttr, parse_expr, parse_exprs_until
 from ..traits import Isolated
 
 _FLAGS = ("recorded", "kept")
@@ -140,9 +154,9 @@ class FuncOp(IRDLOperation):
             printer.print_string("]")
         if self.given is not None:
             printer.print_string(f" given [{', '.join(map(str, self.given_numbers))}]")
-        for flag in _FLAGS:
-            if flag in self.properties:
-                printer.print_string(f" {flag}")
+        for name in _FLAGS:
+            if name in self.properties:
+                printer.print_string(f" {name}")
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)
 
@@ -220,7 +234,7 @@ class EmptyOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ViewOp(IRDLOperation):
+class ViewOp(AssemblyOp):
     """Other sizes and strides over the same memory, nothing moves: `%v = host.view %x offset 4*s0 : T`.
 
     The offset is in elements of the result, from the first element of the source.
@@ -230,6 +244,7 @@ class ViewOp(IRDLOperation):
     source = operand_def(base(TensorType))
     offset = prop_def(SymAttr)
     out = result_def(base(TensorType))
+    SYNTAX: ClassVar = (operand("source"), prop("offset", EXPR, "offset"), types())
 
     @staticmethod
     def of(source: SSAValue, offset: SymAttr, result_type: Attribute, location: LocationAttr | None = None) -> ViewOp:
@@ -238,25 +253,22 @@ class ViewOp(IRDLOperation):
             operands=(source,), properties={"offset": offset}, result_types=(result_type,), location=location
         )
 
-    @classmethod
-    def parse(cls, parser: Parser) -> ViewOp:
-        """Parse `%x offset 0 : T`."""
-        source = parse_ssa(parser)
-        parser.parse_keyword("offset")
-        offset = SymAttr.of(parse_expr(parser))
-        parser.parse_punctuation(":")
-        return ViewOp.of(source, offset, parser.parse_type())
 
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        printer.print_string(f" offset {self.offset.data} : ")
-        printer.print_attribute(self.out.type)
+def _read_values(parser: Parser, read: Read) -> None:
+    exprs: Sequence[Expr] = ()
+    if parser.parse_optional_punctuation("[") is not None:
+        exprs = parse_exprs_until(parser, "]")
+        parser.parse_punctuation("]")
+    read.properties["symbols"] = MapAttr.of(*exprs)
+
+
+def _print_values(printer: Printer, op: LaunchOp) -> None:
+    if op.symbols.data:
+        printer.print_string(f" [{', '.join(map(str, op.symbols.data))}]")
 
 
 @irdl_op_definition
-class LaunchOp(IRDLOperation):
+class LaunchOp(AssemblyOp):
     """Run a kernel: `host.launch @softmax(%x, %y) [s0]`, buffers in the kernel's order, then its symbols' values.
 
     Whether it raises follows from the kernel's `errors`.
@@ -266,6 +278,7 @@ class LaunchOp(IRDLOperation):
     kernel = prop_def(SymbolRefAttr)
     buffers = var_operand_def(base(TensorType))
     symbols = prop_def(MapAttr)
+    SYNTAX: ClassVar = (prop("kernel", CALLEE), call_arguments("buffers"), Part(_read_values, _print_values))
 
     @staticmethod
     def of(
@@ -277,28 +290,6 @@ class LaunchOp(IRDLOperation):
             properties={"kernel": SymbolRefAttr(kernel), "symbols": symbols},
             location=location,
         )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> LaunchOp:
-        """Parse `@k(%x, %y) [s0]`."""
-        kernel = parser.parse_symbol_name().data
-        with parser.in_parens():
-            buffers = parse_ssa_list(parser)
-        symbols = MapAttr.of()
-        if parser.parse_optional_punctuation("[") is not None:
-            symbols = MapAttr.of(*parse_exprs_until(parser, "]"))
-            parser.parse_punctuation("]")
-        return LaunchOp.of(kernel, buffers, symbols)
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        printer.print_symbol_name(self.kernel.root_reference.data)
-        printer.print_string("(")
-        print_ssa_list(printer, self.buffers)
-        printer.print_string(")")
-        if self.symbols.data:
-            printer.print_string(f" [{', '.join(map(str, self.symbols.data))}]")
 
 
 class _CallsHostFunction(SymbolUserOpInterface):
@@ -319,7 +310,7 @@ class _CallsHostFunction(SymbolUserOpInterface):
 
 
 @irdl_op_definition
-class CallOp(IRDLOperation):
+class CallOp(AssemblyOp):
     """Run another program: `%y, %z = host.call @layer(%x, %w) : T, U`, with the types of the results.
 
     The symbols of the other program are arguments or sizes of them, and have the same names here. Nothing that it
@@ -334,6 +325,7 @@ class CallOp(IRDLOperation):
     arguments = var_operand_def()
     out = var_result_def()
     traits = traits_def(_CallsHostFunction())
+    SYNTAX: ClassVar = (flag("kept"), prop("callee", CALLEE), call_arguments("arguments"), types(optional=True))
 
     @staticmethod
     def of(
@@ -349,38 +341,16 @@ class CallOp(IRDLOperation):
             properties["kept"] = UnitAttr()
         return CallOp.create(operands=arguments, properties=properties, result_types=results, location=location)
 
-    @classmethod
-    def parse(cls, parser: Parser) -> CallOp:
-        """Parse `@f(%x, %y) : T, U` or `kept @f(%x) : T`."""
-        kept = parser.parse_optional_keyword("kept") is not None
-        callee = SymbolRefAttr(parser.parse_symbol_name())
-        with parser.in_parens():
-            arguments = parse_ssa_list(parser)
-        types: list[Attribute] = []
-        if parser.parse_optional_punctuation(":") is not None:
-            types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        return CallOp.of(callee, arguments, types, kept=kept)
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" kept " if self.kept is not None else " ")
-        printer.print_symbol_name(self.callee.root_reference.data)
-        printer.print_string("(")
-        print_ssa_list(printer, self.arguments)
-        printer.print_string(")")
-        if self.out:
-            printer.print_string(" : ")
-            printer.print_list([r.type for r in self.out], printer.print_attribute)
-
 
 @irdl_op_definition
-class CopyOp(IRDLOperation):
+class CopyOp(AssemblyOp):
     """Copy elements of `source` into the memory of `target` (same shape; any strides, dtype and device):
     `host.copy %y to %x`."""
 
     name = "host.copy"
     source = operand_def(base(TensorType))
     target = operand_def(base(TensorType))
+    SYNTAX: ClassVar = (operand("source"), word("to"), operand("target"))
 
     def verify_(self) -> None:
         """Check that the shapes can be the same, whatever the symbols are."""
@@ -392,54 +362,21 @@ class CopyOp(IRDLOperation):
             if (size - other).as_int() not in (None, 0):
                 raise VerifyException(f"copies {size} elements to {other} in dimension {dim}")
 
-    @classmethod
-    def parse(cls, parser: Parser) -> CopyOp:
-        """Parse `%y to %x`."""
-        source = parse_ssa(parser)
-        parser.parse_keyword("to")
-        return cls.create(operands=(source, parse_ssa(parser)))
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        printer.print_string(" to ")
-        printer.print_ssa_value(self.target)
-
 
 @irdl_op_definition
-class FreeOp(IRDLOperation):
+class FreeOp(AssemblyOp):
     """End the life of values on the host, after their last use: `host.free %a, %b`."""
 
     name = "host.free"
     values = var_operand_def()
-
-    @classmethod
-    def parse(cls, parser: Parser) -> FreeOp:
-        """Parse `%a, %b`."""
-        return cls.create(operands=parse_ssa_list(parser))
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        print_ssa_list(printer, self.values)
+    SYNTAX: ClassVar = (operands("values"),)
 
 
 @irdl_op_definition
-class ReturnOp(IRDLOperation):
+class ReturnOp(AssemblyOp):
     """Return tensors and integers: `host.return %y, %n`."""
 
     name = "host.return"
     values = var_operand_def()
+    SYNTAX: ClassVar = (operands("values"),)
     traits = traits_def(IsTerminator())
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ReturnOp:
-        """Parse `%y, %n`."""
-        return cls.create(operands=parse_ssa_list(parser))
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        if self.values:
-            printer.print_string(" ")
-            print_ssa_list(printer, self.values)
