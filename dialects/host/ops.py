@@ -35,23 +35,10 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, SymbolOpInterface, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ..access import parse_parameters, parse_ssa
-from ..assembly import (
-    CALLEE,
-    EXPR,
-    AssemblyOp,
-    Part,
-    Read,
-    call_arguments,
-    flag,
-    operand,
-    operands,
-    prop,
-    types,
-    word,
-)
+from ..access import parse_parameters, parse_ssa, parse_ssa_list, print_ssa_list
+from ..assembly import CALLEE, AssemblyOp, call_arguments, flag, operand, operands, prop, types, word
 from ..aten.types import TensorType
-from ..sym import Expr, MapAttr, SymAttr, SymbolAttr, parse_expr, parse_exprs_until
+from ..sym import MapAttr, SymAttr, SymbolAttr, parse_expr, parse_exprs_until
 from ..traits import Isolated
 
 _FLAGS = ("recorded", "kept")
@@ -132,7 +119,7 @@ class FuncOp(IRDLOperation):
         given: list[int] = []
         if parser.parse_optional_keyword("given") is not None:
             given = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        flags = [flag for flag in _FLAGS if parser.parse_optional_keyword(flag) is not None]
+        flags = [name for name in _FLAGS if parser.parse_optional_keyword(name) is not None]
         function = FuncOp.of(sym_name, results, ArrayAttr(symbols), parser.parse_region(arguments), given=given)
         function.properties.update(dict.fromkeys(flags, UnitAttr()))
         return function
@@ -234,7 +221,7 @@ class EmptyOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ViewOp(AssemblyOp):
+class ViewOp(IRDLOperation):
     """Other sizes and strides over the same memory, nothing moves: `%v = host.view %x offset 4*s0 : T`.
 
     The offset is in elements of the result, from the first element of the source.
@@ -244,7 +231,6 @@ class ViewOp(AssemblyOp):
     source = operand_def(base(TensorType))
     offset = prop_def(SymAttr)
     out = result_def(base(TensorType))
-    SYNTAX: ClassVar = (operand("source"), prop("offset", EXPR, "offset"), types())
 
     @staticmethod
     def of(source: SSAValue, offset: SymAttr, result_type: Attribute, location: LocationAttr | None = None) -> ViewOp:
@@ -253,22 +239,25 @@ class ViewOp(AssemblyOp):
             operands=(source,), properties={"offset": offset}, result_types=(result_type,), location=location
         )
 
+    @classmethod
+    def parse(cls, parser: Parser) -> ViewOp:
+        """Parse `%x offset 0 : T`."""
+        source = parse_ssa(parser)
+        parser.parse_keyword("offset")
+        offset = SymAttr.of(parse_expr(parser))
+        parser.parse_punctuation(":")
+        return ViewOp.of(source, offset, parser.parse_type())
 
-def _read_values(parser: Parser, read: Read) -> None:
-    exprs: Sequence[Expr] = ()
-    if parser.parse_optional_punctuation("[") is not None:
-        exprs = parse_exprs_until(parser, "]")
-        parser.parse_punctuation("]")
-    read.properties["symbols"] = MapAttr.of(*exprs)
-
-
-def _print_values(printer: Printer, op: LaunchOp) -> None:
-    if op.symbols.data:
-        printer.print_string(f" [{', '.join(map(str, op.symbols.data))}]")
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        printer.print_string(f" offset {self.offset.data} : ")
+        printer.print_attribute(self.out.type)
 
 
 @irdl_op_definition
-class LaunchOp(AssemblyOp):
+class LaunchOp(IRDLOperation):
     """Run a kernel: `host.launch @softmax(%x, %y) [s0]`, buffers in the kernel's order, then its symbols' values.
 
     Whether it raises follows from the kernel's `errors`.
@@ -278,7 +267,6 @@ class LaunchOp(AssemblyOp):
     kernel = prop_def(SymbolRefAttr)
     buffers = var_operand_def(base(TensorType))
     symbols = prop_def(MapAttr)
-    SYNTAX: ClassVar = (prop("kernel", CALLEE), call_arguments("buffers"), Part(_read_values, _print_values))
 
     @staticmethod
     def of(
@@ -290,6 +278,28 @@ class LaunchOp(AssemblyOp):
             properties={"kernel": SymbolRefAttr(kernel), "symbols": symbols},
             location=location,
         )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LaunchOp:
+        """Parse `@k(%x, %y) [s0]`."""
+        kernel = parser.parse_symbol_name().data
+        with parser.in_parens():
+            buffers = parse_ssa_list(parser)
+        symbols = MapAttr.of()
+        if parser.parse_optional_punctuation("[") is not None:
+            symbols = MapAttr.of(*parse_exprs_until(parser, "]"))
+            parser.parse_punctuation("]")
+        return LaunchOp.of(kernel, buffers, symbols)
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        printer.print_symbol_name(self.kernel.root_reference.data)
+        printer.print_string("(")
+        print_ssa_list(printer, self.buffers)
+        printer.print_string(")")
+        if self.symbols.data:
+            printer.print_string(f" [{', '.join(map(str, self.symbols.data))}]")
 
 
 class _CallsHostFunction(SymbolUserOpInterface):
@@ -373,10 +383,20 @@ class FreeOp(AssemblyOp):
 
 
 @irdl_op_definition
-class ReturnOp(AssemblyOp):
+class ReturnOp(IRDLOperation):
     """Return tensors and integers: `host.return %y, %n`."""
 
     name = "host.return"
     values = var_operand_def()
-    SYNTAX: ClassVar = (operands("values"),)
     traits = traits_def(IsTerminator())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ReturnOp:
+        """Parse `%y, %n`."""
+        return cls.create(operands=parse_ssa_list(parser))
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        if self.values:
+            printer.print_string(" ")
+            print_ssa_list(printer, self.values)

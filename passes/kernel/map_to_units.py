@@ -23,13 +23,14 @@ from .transforms import range_of, set_mapping, set_range
 
 
 class MapToUnits(KernelPass):
-    """A pass that maps kernels whose nests are all of a kind, and says what warps and stages they have.
-
-    wanted: the tile that its options ask for
-    """
+    """A pass that maps kernels whose nests are all of a kind, and says what warps and stages they have."""
 
     loop_products: bool
-    wanted: Tile
+
+    @property
+    def wanted(self) -> Tile:
+        """The tile that the options ask for."""
+        raise NotImplementedError
 
     def may_map(self, function: kernel.FuncOp) -> bool:
         """Whether it is worth looking at the nests of a kernel."""
@@ -61,7 +62,8 @@ class MapToUnits(KernelPass):
                 wanted = type(wanted)(*chosen).fitted(wanted)
             tiles = [self.tile_of(nest, facts, wanted) for nest in nests]
             for nest, tile in zip(nests, tiles, strict=True):
-                self.map(nest, *_put_on_grid(nest)[-2:], tile, facts)
+                *_, rows, columns = _put_on_grid(nest)
+                self.map(nest, rows, columns, tile, facts)
                 remark("passed", self.name, function, "on matrix units", **vars(tile))
             function.properties["num_warps"] = IntegerAttr(max(tile.warps for tile in tiles), i64)
             function.properties["num_stages"] = IntegerAttr(min(tile.stages for tile in tiles), i64)
