@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerType, i1
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, i1
 from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
@@ -225,6 +226,12 @@ class PhiloxOp(AssemblyOp):
 #: conversions that the compiler inserts, and all of them
 INSERTED_CONVERSIONS = (WidenOp, NarrowOp)
 CONVERSIONS = (CastOp, *INSERTED_CONVERSIONS)
+
+
+def number_of(value: SSAValue) -> int | float | None:
+    """The number that a constant is; None for other values."""
+    number = value.owner.value if isinstance(value.owner, ConstantOp) else None
+    return number.value.data if isinstance(number, FloatAttr | IntegerAttr) else None
 
 
 Scalar = Dialect("scalar", [*FUNCTION_OPS.values(), *CONVERSIONS, PhiloxOp])

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import ClassVar
 
-from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
     AnyFloat,
     ArrayAttr,
     Float64Type,
-    FloatAttr,
     IntegerAttr,
     LocationAttr,
     StringAttr,
@@ -37,6 +35,7 @@ from ..access import string_attr
 from ..assembly import NAME, NUMBER, AssemblyOp, Part, Read, clause, flag, region
 from ..loop.body import COMBINERS, combiner_attr, verify_combiners, yielded
 from ..loop.monoids import MONOIDS
+from ..scalar import number_of
 from ..shared_ops import YieldBase
 from ..sym import Expr, SymAttr, parse_expr
 
@@ -319,11 +318,8 @@ def groupable(op: ReduceOp) -> bool:
     """Whether a reduction has a `logsumexp` each of whose elements is a single one: (x, 1)."""
     position = 0
     for combiner in op.combiners if op.combine is None else ():
-        if combiner.data == "logsumexp":
-            weight = yielded(op.body)[position + 1].owner
-            value = weight.value if isinstance(weight, ConstantOp) else None
-            if isinstance(value, FloatAttr) and value.value.data == 1.0:
-                return True
+        if combiner.data == "logsumexp" and number_of(yielded(op.body)[position + 1]) == 1:
+            return True
         position += MONOIDS[combiner.data].arity
     return False
 

@@ -39,8 +39,9 @@ from ..assembly import (
 )
 from ..aten.types import scalar_type
 from ..loop.nests import COMBINES
+from ..scalar import number_of
 from ..shared_ops import IndexBase, LoadBase
-from ..sym import MapAttr, SymAttr
+from ..sym import Expr, MapAttr, SymAttr, as_expr
 from .types import BufferType
 
 #: Which lines of a cache go first: those that nobody needs again, or all others.
@@ -284,3 +285,11 @@ def _verify_cache(op: LoadOp | StoreOp) -> None:
 def _verify_linear(index: MapAttr) -> None:
     if len(index.data) != 1:
         raise VerifyException(f"a buffer has one linear index, not {len(index.data)}")
+
+
+def index_of(value: SSAValue) -> Expr | None:
+    """The expression that an integer is; None for one that is computed or loaded."""
+    owner, number = value.owner, number_of(value)
+    if isinstance(owner, IndexOp):
+        return None if owner.dynamic else owner.expr.data
+    return as_expr(number) if isinstance(number, int) else None
