@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, cast
+from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -36,7 +36,6 @@ from xdsl.traits import IsTerminator, SymbolOpInterface, SymbolTable, SymbolUser
 from xdsl.utils.exceptions import VerifyException
 
 from ..access import parse_parameters, parse_ssa, parse_ssa_list, print_ssa_list
-from ..assembly import CALLEE, AssemblyOp, call_arguments, flag, operand, operands, prop, types, word
 from ..aten.types import TensorType
 from ..sym import MapAttr, SymAttr, SymbolAttr, parse_expr, parse_exprs_until
 from ..traits import Isolated
@@ -119,7 +118,7 @@ class FuncOp(IRDLOperation):
         given: list[int] = []
         if parser.parse_optional_keyword("given") is not None:
             given = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        flags = [name for name in _FLAGS if parser.parse_optional_keyword(name) is not None]
+        flags = [flag for flag in _FLAGS if parser.parse_optional_keyword(flag) is not None]
         function = FuncOp.of(sym_name, results, ArrayAttr(symbols), parser.parse_region(arguments), given=given)
         function.properties.update(dict.fromkeys(flags, UnitAttr()))
         return function
@@ -141,9 +140,9 @@ class FuncOp(IRDLOperation):
             printer.print_string("]")
         if self.given is not None:
             printer.print_string(f" given [{', '.join(map(str, self.given_numbers))}]")
-        for name in _FLAGS:
-            if name in self.properties:
-                printer.print_string(f" {name}")
+        for flag in _FLAGS:
+            if flag in self.properties:
+                printer.print_string(f" {flag}")
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)
 
@@ -320,7 +319,7 @@ class _CallsHostFunction(SymbolUserOpInterface):
 
 
 @irdl_op_definition
-class CallOp(AssemblyOp):
+class CallOp(IRDLOperation):
     """Run another program: `%y, %z = host.call @layer(%x, %w) : T, U`, with the types of the results.
 
     The symbols of the other program are arguments or sizes of them, and have the same names here. Nothing that it
@@ -335,7 +334,6 @@ class CallOp(AssemblyOp):
     arguments = var_operand_def()
     out = var_result_def()
     traits = traits_def(_CallsHostFunction())
-    SYNTAX: ClassVar = (flag("kept"), prop("callee", CALLEE), call_arguments("arguments"), types(optional=True))
 
     @staticmethod
     def of(
@@ -351,16 +349,38 @@ class CallOp(AssemblyOp):
             properties["kept"] = UnitAttr()
         return CallOp.create(operands=arguments, properties=properties, result_types=results, location=location)
 
+    @classmethod
+    def parse(cls, parser: Parser) -> CallOp:
+        """Parse `@f(%x, %y) : T, U` or `kept @f(%x) : T`."""
+        kept = parser.parse_optional_keyword("kept") is not None
+        callee = SymbolRefAttr(parser.parse_symbol_name())
+        with parser.in_parens():
+            arguments = parse_ssa_list(parser)
+        types: list[Attribute] = []
+        if parser.parse_optional_punctuation(":") is not None:
+            types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        return CallOp.of(callee, arguments, types, kept=kept)
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" kept " if self.kept is not None else " ")
+        printer.print_symbol_name(self.callee.root_reference.data)
+        printer.print_string("(")
+        print_ssa_list(printer, self.arguments)
+        printer.print_string(")")
+        if self.out:
+            printer.print_string(" : ")
+            printer.print_list([r.type for r in self.out], printer.print_attribute)
+
 
 @irdl_op_definition
-class CopyOp(AssemblyOp):
+class CopyOp(IRDLOperation):
     """Copy elements of `source` into the memory of `target` (same shape; any strides, dtype and device):
     `host.copy %y to %x`."""
 
     name = "host.copy"
     source = operand_def(base(TensorType))
     target = operand_def(base(TensorType))
-    SYNTAX: ClassVar = (operand("source"), word("to"), operand("target"))
 
     def verify_(self) -> None:
         """Check that the shapes can be the same, whatever the symbols are."""
@@ -372,14 +392,37 @@ class CopyOp(AssemblyOp):
             if (size - other).as_int() not in (None, 0):
                 raise VerifyException(f"copies {size} elements to {other} in dimension {dim}")
 
+    @classmethod
+    def parse(cls, parser: Parser) -> CopyOp:
+        """Parse `%y to %x`."""
+        source = parse_ssa(parser)
+        parser.parse_keyword("to")
+        return cls.create(operands=(source, parse_ssa(parser)))
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        printer.print_string(" to ")
+        printer.print_ssa_value(self.target)
+
 
 @irdl_op_definition
-class FreeOp(AssemblyOp):
+class FreeOp(IRDLOperation):
     """End the life of values on the host, after their last use: `host.free %a, %b`."""
 
     name = "host.free"
     values = var_operand_def()
-    SYNTAX: ClassVar = (operands("values"),)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FreeOp:
+        """Parse `%a, %b`."""
+        return cls.create(operands=parse_ssa_list(parser))
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        print_ssa_list(printer, self.values)
 
 
 @irdl_op_definition
