@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from .sym import Expr, MapAttr, parse_exprs_until, symbol
+from .sym import Expr, MapAttr, symbol
 
 
 @lru_cache(maxsize=256)
@@ -81,14 +81,6 @@ def _parse_parameter(parser: Parser) -> Parser.Argument:
     return parameter
 
 
-def parse_map(parser: Parser) -> tuple[MapAttr, list[SSAValue]]:
-    """Parse `[i0, d0 + 1] (d0 = %j)`: the index map and its dynamic operands."""
-    parser.parse_punctuation("[")
-    exprs = parse_exprs_until(parser, "]")
-    parser.parse_punctuation("]")
-    return MapAttr.of(*exprs), parse_dynamic(parser)
-
-
 def parse_dynamic(parser: Parser) -> list[SSAValue]:
     """Parse an optional `(d0 = %j, d1 = %k)`."""
     dynamic: list[SSAValue] = []
@@ -104,12 +96,6 @@ def parse_dynamic(parser: Parser) -> list[SSAValue]:
     return dynamic
 
 
-def print_map(printer: Printer, index_map: MapAttr, dynamic: Sequence[SSAValue]) -> None:
-    """Print what `parse_map` reads."""
-    printer.print_string(f"[{', '.join(map(str, index_map.data))}]")
-    print_dynamic(printer, dynamic)
-
-
 def print_dynamic(printer: Printer, dynamic: Sequence[SSAValue]) -> None:
     """Print what `parse_dynamic` reads, with a leading space."""
     if not dynamic:
@@ -119,28 +105,6 @@ def print_dynamic(printer: Printer, dynamic: Sequence[SSAValue]) -> None:
         printer.print_string(f"{', ' if position else ''}{dynamic_name(position)} = ")
         printer.print_ssa_value(value)
     printer.print_string(")")
-
-
-def parse_mask(parser: Parser, with_other: bool) -> list[list[SSAValue]]:
-    """Parse an optional `if %mask` and, for loads, `else %other`; operand groups in that order."""
-    if parser.parse_optional_keyword("if") is None:
-        return [[], []] if with_other else [[]]
-    groups = [[parse_ssa(parser)]]
-    if with_other:
-        parser.parse_keyword("else")
-        groups.append([parse_ssa(parser)])
-    return groups
-
-
-def print_mask(printer: Printer, mask: SSAValue | None, other: SSAValue | None = None) -> None:
-    """Print what `parse_mask` reads, with a leading space."""
-    if mask is None:
-        return
-    printer.print_string(" if ")
-    printer.print_ssa_value(mask)
-    if other is not None:
-        printer.print_string(" else ")
-        printer.print_ssa_value(other)
 
 
 def substitute_map(

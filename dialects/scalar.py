@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerType, i1
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, i1
 from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
@@ -18,7 +19,8 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .access import parse_ssa, parse_ssa_list, print_ssa_list
+from .access import parse_ssa_list, print_ssa_list
+from .assembly import TYPE, AssemblyOp, Read, mark, operand, prop
 from .aten.types import scalar_type
 
 
@@ -134,8 +136,20 @@ def _define(function: ScalarFunction) -> type[FunctionOp]:
 FUNCTION_OPS: dict[str, type[FunctionOp]] = {f.name: _define(f) for f in FUNCTIONS}
 
 
-class _ConversionOp(IRDLOperation):
+class _ConversionOp(AssemblyOp):
     """Base of casts: `scalar.cast %x : ui8 to f32`, written with element types, so that the sign is known."""
+
+    value = operand_def()
+    from_ = prop_def(Attribute, prop_name="from")
+    to = prop_def(Attribute)
+    result = result_def()
+    traits = traits_def(Pure())
+    SYNTAX: ClassVar = (operand("value"), mark(":"), prop("from", TYPE), prop("to", TYPE, "to"))
+
+    @classmethod
+    def result_types_of(cls, read: Read) -> tuple[Attribute]:
+        """A scalar of the type on the right."""
+        return (scalar_type(read.properties["to"]),)
 
     def verify_(self) -> None:
         """Check operand and result against the element types."""
@@ -160,24 +174,6 @@ class _ConversionOp(IRDLOperation):
         """Element type converted to."""
         return self.properties["to"]
 
-    @classmethod
-    def parse(cls, parser: Parser):
-        """Parse `%x : f32 to ui8`."""
-        value = parse_ssa(parser)
-        parser.parse_punctuation(":")
-        source = parser.parse_type()
-        parser.parse_keyword("to")
-        return cls.of(value, source, parser.parse_type())
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        printer.print_ssa_value(self.operands[0])
-        printer.print_string(" : ")
-        printer.print_attribute(self.source_element)
-        printer.print_string(" to ")
-        printer.print_attribute(self.target_element)
-
 
 @irdl_op_definition
 class CastOp(_ConversionOp):
@@ -185,11 +181,6 @@ class CastOp(_ConversionOp):
     integers wrap; float to float rounds to nearest even. Never elided, but folded where both sides agree."""
 
     name = "scalar.cast"
-    value = operand_def()
-    from_ = prop_def(Attribute, prop_name="from")
-    to = prop_def(Attribute)
-    result = result_def()
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -198,11 +189,6 @@ class WidenOp(_ConversionOp):
     unless the option `emulate_precision_casts` asks to round like eager."""
 
     name = "scalar.widen"
-    value = operand_def()
-    from_ = prop_def(Attribute, prop_name="from")
-    to = prop_def(Attribute)
-    result = result_def()
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -210,15 +196,10 @@ class NarrowOp(_ConversionOp):
     """The inserted conversion back from the wider type, rounding to nearest even; see `scalar.widen`."""
 
     name = "scalar.narrow"
-    value = operand_def()
-    from_ = prop_def(Attribute, prop_name="from")
-    to = prop_def(Attribute)
-    result = result_def()
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
-class PhiloxOp(IRDLOperation):
+class PhiloxOp(AssemblyOp):
     """32 random bits of Philox 4x32 with 10 rounds: `%bits = scalar.philox %seed, %offset : i64`.
 
     `seed` is the key; `offset` counts single 32-bit draws: block `offset floordiv 4`, word `offset mod 4`.
@@ -229,28 +210,28 @@ class PhiloxOp(IRDLOperation):
     offset = operand_def(IntegerType(64))
     bits = result_def(IntegerType(32))
     traits = traits_def(Pure())
+    SYNTAX: ClassVar = (operand("seed"), mark(","), operand("offset"))
+
+    @classmethod
+    def result_types_of(cls, read: Read) -> tuple[Attribute]:
+        """The bits as an i32."""
+        return (IntegerType(32),)
 
     @staticmethod
     def of(seed: SSAValue, offset: SSAValue) -> PhiloxOp:
         """Build from an i64 seed and an i64 draw counter."""
         return PhiloxOp.create(operands=(seed, offset), result_types=(IntegerType(32),))
 
-    @classmethod
-    def parse(cls, parser: Parser) -> PhiloxOp:
-        """Parse `%seed, %offset`."""
-        seed = parse_ssa(parser)
-        parser.parse_punctuation(",")
-        return PhiloxOp.of(seed, parse_ssa(parser))
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        print_ssa_list(printer, tuple(self.operands))
-
 
 #: conversions that the compiler inserts, and all of them
 INSERTED_CONVERSIONS = (WidenOp, NarrowOp)
 CONVERSIONS = (CastOp, *INSERTED_CONVERSIONS)
+
+
+def number_of(value: SSAValue) -> int | float | None:
+    """The number that a constant is; None for other values."""
+    number = value.owner.value if isinstance(value.owner, ConstantOp) else None
+    return number.value.data if isinstance(number, FloatAttr | IntegerAttr) else None
 
 
 Scalar = Dialect("scalar", [*FUNCTION_OPS.values(), *CONVERSIONS, PhiloxOp])

@@ -14,10 +14,10 @@ names loops and what to do with them, and each op checks that the kernel compute
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -39,6 +39,7 @@ from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from .access import parse_ssa_list, print_ssa_list
+from .assembly import NAME, NUMBER, NUMBERS, TEXT, Kind
 from .kernel.loops import MAPPINGS
 from .traits import Isolated
 
@@ -55,38 +56,11 @@ LOOP = LoopType()
 MOST_COPIES = 1024
 
 
-def _number(parser: Parser) -> Attribute:
-    return IntegerAttr(parser.parse_integer(allow_negative=False), i64)
-
-
-def _numbers(parser: Parser) -> Attribute:
-    return ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _number(parser)))
-
-
-def _text(parser: Parser) -> Attribute:
-    return StringAttr(parser.parse_str_literal())
-
-
-def _word(parser: Parser) -> Attribute:
-    return StringAttr(parser.parse_identifier())
-
-
-#: clause of an op -> how its value is read. An op prints the clauses that it has, in the order of `CLAUSES`
-_READERS: dict[str, Callable[[Parser], Attribute]] = {
-    "kernel": _text, "contains": _text, "writes": _text, "nest": _number, "loops": _number, "sizes": _numbers,
-    "order": _numbers, "factor": _number, "lanes": _number, "grain": _number, "by": _word, "tile": _number,
+#: clause of an op -> the kind of its value. An op prints the clauses that it has, in the order of `CLAUSES`
+_KINDS: dict[str, Kind] = {
+    "kernel": TEXT, "contains": TEXT, "writes": TEXT, "nest": NUMBER, "loops": NUMBER, "sizes": NUMBERS,
+    "order": NUMBERS, "factor": NUMBER, "lanes": NUMBER, "grain": NUMBER, "by": NAME, "tile": NUMBER,
 }  # fmt: skip
-
-
-def _print_value(printer: Printer, clause: str, value: Attribute) -> None:
-    if isinstance(value, ArrayAttr):
-        printer.print_string(f"[{', '.join(map(str, integers(value)))}]")
-    elif isinstance(value, IntegerAttr):
-        printer.print_string(str(value.value.data))
-    elif isinstance(value, StringAttr) and _READERS[clause] is _text:
-        printer.print_string_literal(value.data)
-    elif isinstance(value, StringAttr):
-        printer.print_string(value.data)
 
 
 def integers(value: ArrayAttr) -> list[int]:
@@ -121,7 +95,7 @@ class Step(IRDLOperation):
         properties: dict[str, Attribute] = {}
         for clause in cls.CLAUSES:
             if parser.parse_optional_keyword(clause) is not None:
-                properties[clause] = _READERS[clause](parser)
+                properties[clause] = _KINDS[clause].read(parser)
         needed = cls.get_irdl_definition().properties
         for clause in cls.CLAUSES:
             if clause not in properties and not isinstance(needed[clause], OptPropertyDef):
@@ -138,7 +112,7 @@ class Step(IRDLOperation):
             value = self.properties.get(clause)
             if value is not None:
                 printer.print_string(f" {clause} ")
-                _print_value(printer, clause, value)
+                _KINDS[clause].print(printer, value)
 
 
 def _at_least(op: Step, clause: str, least: int) -> None:
@@ -149,22 +123,9 @@ def _at_least(op: Step, clause: str, least: int) -> None:
             raise VerifyException(f"`{clause}` is {each}, and has to be at least {least}")
 
 
-@irdl_op_definition
-class MatchOp(Step):
-    """Find a nest, and give its outermost loops: `%i, %j = transform.match kernel "mm*" nest 0 loops 2`.
+class _Finds(Step):
+    """An op that gives loops of a nest, the outermost first."""
 
-    kernel:   name of the kernel, where `*` stands for any text
-    contains: name of an op that the nest has
-    writes:   name of a buffer that the nest stores to
-    nest:     its number among those of the kernel that fit, from 0; without it only one may fit
-    loops:    how many loops to give, each the only one in the one before; 1 if nothing is said
-    """
-
-    name = "transform.match"
-    CLAUSES: ClassVar[tuple[str, ...]] = ("kernel", "contains", "writes", "nest", "loops")
-    kernel = prop_def(StringAttr)
-    contains = opt_prop_def(StringAttr)
-    writes = opt_prop_def(StringAttr)
     nest = opt_prop_def(IntegerAttr)
     loops = opt_prop_def(IntegerAttr)
     found = var_result_def(LoopType)
@@ -181,7 +142,25 @@ class MatchOp(Step):
 
 
 @irdl_op_definition
-class InsideOp(Step):
+class MatchOp(_Finds):
+    """Find a nest, and give its outermost loops: `%i, %j = transform.match kernel "mm*" nest 0 loops 2`.
+
+    kernel:   name of the kernel, where `*` stands for any text
+    contains: name of an op that the nest has
+    writes:   name of a buffer that the nest stores to
+    nest:     its number among those of the kernel that fit, from 0; without it only one may fit
+    loops:    how many loops to give, each the only one in the one before; 1 if nothing is said
+    """
+
+    name = "transform.match"
+    CLAUSES: ClassVar[tuple[str, ...]] = ("kernel", "contains", "writes", "nest", "loops")
+    kernel = prop_def(StringAttr)
+    contains = opt_prop_def(StringAttr)
+    writes = opt_prop_def(StringAttr)
+
+
+@irdl_op_definition
+class InsideOp(_Finds):
     """Give the loops inside of one, each the only one in the one before: `%j, %k = transform.inside %i loops 2`.
 
     Where several stand side by side, `nest` says which one comes first, from 0.
@@ -190,18 +169,6 @@ class InsideOp(Step):
     name = "transform.inside"
     CLAUSES: ClassVar[tuple[str, ...]] = ("nest", "loops")
     loop = operand_def(LoopType)
-    nest = opt_prop_def(IntegerAttr)
-    loops = opt_prop_def(IntegerAttr)
-    found = var_result_def(LoopType)
-
-    @classmethod
-    def count_of_results(cls, operands: Sequence[SSAValue], properties: dict[str, Attribute]) -> int:
-        """As many as `loops` says."""
-        return MatchOp.count_of_results(operands, properties)
-
-    def verify_(self) -> None:
-        """Check that it gives a loop."""
-        _at_least(self, "loops", 1)
 
 
 @irdl_op_definition
@@ -269,11 +236,9 @@ class _LeavesOne(Step):
         return 1
 
 
-@irdl_op_definition
-class UnrollOp(_LeavesOne):
-    """Write out iterations: `%b = transform.unroll %i factor 4`. What is left of an axis has a loop behind it."""
+class _WritesOut(_LeavesOne):
+    """An op that copies a body."""
 
-    name = "transform.unroll"
     CLAUSES: ClassVar[tuple[str, ...]] = ("factor",)
     loop = operand_def(LoopType)
     factor = prop_def(IntegerAttr)
@@ -286,21 +251,19 @@ class UnrollOp(_LeavesOne):
 
 
 @irdl_op_definition
-class UnrollAndJamOp(_LeavesOne):
+class UnrollOp(_WritesOut):
+    """Write out iterations: `%b = transform.unroll %i factor 4`. What is left of an axis has a loop behind it."""
+
+    name = "transform.unroll"
+
+
+@irdl_op_definition
+class UnrollAndJamOp(_WritesOut):
     """Write out iterations, and let loops in them that were one be one again:
     `%b = transform.unroll_and_jam %i factor 4`.
     """
 
     name = "transform.unroll_and_jam"
-    CLAUSES: ClassVar[tuple[str, ...]] = ("factor",)
-    loop = operand_def(LoopType)
-    factor = prop_def(IntegerAttr)
-
-    def verify_(self) -> None:
-        """Check the factor."""
-        _at_least(self, "factor", 2)
-        if self.factor.value.data > MOST_COPIES:
-            raise VerifyException(f"{self.factor.value.data} copies of a body: at most {MOST_COPIES}")
 
 
 @irdl_op_definition

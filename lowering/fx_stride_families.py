@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import torch
 
+from ..dialects.parametric import parametric
 from ..machines import eager
 from .fx_private import is_decidable, is_true, sympy_of
 
@@ -214,30 +215,28 @@ def _can_tell(result: torch.Tensor, tensors: Sequence[torch.Tensor]) -> bool:
 # rules that follow one argument
 
 
-def preserved(position: int) -> Rule:
+@parametric
+def preserved(
+    op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor, position: int
+) -> Numbers | None:
     """Those of the argument at a position where it is dense, else dense ones in its order, as for `preserve_format`."""
-
-    def rule(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> Numbers | None:
-        source = args[position]
-        if kwargs.get("memory_format") not in (None, torch.preserve_format) or not _can_tell(result, [source]):
-            return None
-        if not are_alike(source.shape, result.shape):
-            return None
-        return dense_strides(source)
-
-    return rule
+    source = args[position]
+    if kwargs.get("memory_format") not in (None, torch.preserve_format) or not _can_tell(result, [source]):
+        return None
+    if not are_alike(source.shape, result.shape):
+        return None
+    return dense_strides(source)
 
 
-def suggested(position: int) -> Rule:
+@parametric
+def suggested(
+    op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor, position: int
+) -> Numbers | None:
     """Channels last where the argument at a position looks so, else contiguous."""
-
-    def rule(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> Numbers | None:
-        source = args[position]
-        if not _can_tell(result, [source]):
-            return None
-        return channels_last_strides(result.shape) if looks_channels_last(source) else contiguous_strides(result.shape)
-
-    return rule
+    source = args[position]
+    if not _can_tell(result, [source]):
+        return None
+    return channels_last_strides(result.shape) if looks_channels_last(source) else contiguous_strides(result.shape)
 
 
 def normalized(position: int) -> Rule:
@@ -264,14 +263,13 @@ def contiguous(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: 
     return contiguous_strides(result.shape)
 
 
-def same_as(position: int) -> Rule:
+@parametric
+def same_as(
+    op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor, position: int
+) -> Numbers | None:
     """Those of the argument at a position, gaps and overlaps included."""
-
-    def rule(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> Numbers | None:
-        source = args[position]
-        return source.stride() if are_alike(source.shape, result.shape) else None
-
-    return rule
+    source = args[position]
+    return source.stride() if are_alike(source.shape, result.shape) else None
 
 
 def rolled(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> Numbers | None:
@@ -397,8 +395,8 @@ def _find_rules(op: Any) -> tuple[Rule | None, ...] | None:
     return (elementwise,) if torch.Tag.pointwise in op.tags or name in _ALSO_ELEMENTWISE else None
 
 
-def _on_cpu(rule: Rule) -> Rule:
-    def limited(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> Numbers | None:
-        return rule(op, args, kwargs, result) if eager(result.device.type).own_layouts else None
-
-    return limited
+@parametric
+def _on_cpu(
+    op: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor, rule: Rule
+) -> Numbers | None:
+    return rule(op, args, kwargs, result) if eager(result.device.type).own_layouts else None

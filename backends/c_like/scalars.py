@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ... import extensions
 from ...dialects import kernel, scalar
+from ...dialects.parametric import parametric
 from ...errors import UnsupportedError
 from ..printing.code import LOOSE, PRODUCT, SUM, UNARY, Code, binary, call, compare
 from ..printing.operators import BITWISE, CMPF, CMPI, FLOAT_INFIX, LIBM, LIBM_OF_TWO
@@ -52,45 +53,35 @@ def _infix(operator: str, level: int) -> Rule:
     return lambda op, v, need: binary(operator, level, v[0], v[1])
 
 
-def _integer(function: str, section: str, boolean: str = "") -> Rule:
+@parametric
+def _integer(op: Operation, v: list[Code], need: Needs, function: str, section: str, boolean: str = "") -> Code:
     """A support function of integers, or a bitwise operator for i1."""
-
-    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
-        if boolean and is_bool(op.results[0].type):
-            return compare(boolean, v[0], v[1])
-        need(section)
-        return call(need.language.generic(function, scalar_ctype(op.results[0].type)), *v)
-
-    return rule
+    if boolean and is_bool(op.results[0].type):
+        return compare(boolean, v[0], v[1])
+    need(section)
+    return call(need.language.generic(function, scalar_ctype(op.results[0].type)), *v)
 
 
-def _bitwise(operator: str) -> Rule:
-    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
-        code = compare(operator, v[0], v[1])
-        return cast(scalar_ctype(op.results[0].type), code) if 1 < int_width(op.results[0].type) < 32 else code
-
-    return rule
+@parametric
+def _bitwise(op: Operation, v: list[Code], need: Needs, operator: str) -> Code:
+    code = compare(operator, v[0], v[1])
+    return cast(scalar_ctype(op.results[0].type), code) if 1 < int_width(op.results[0].type) < 32 else code
 
 
-def _of_floats(function: str, section: str) -> Rule:
+@parametric
+def _of_floats(op: Operation, v: list[Code], need: Needs, function: str, section: str) -> Code:
     """A support function of floats."""
-
-    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
-        need(section)
-        return call(need.language.overloaded(function, scalar_ctype(op.operands[0].type)), *v)
-
-    return rule
+    need(section)
+    return call(need.language.overloaded(function, scalar_ctype(op.operands[0].type)), *v)
 
 
-def _unsigned_extremum(function: str) -> Rule:
-    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
-        need("int_minmax")
-        ctype = scalar_ctype(op.results[0].type)
-        if ctype == "bool":
-            return compare("|" if function == "max_int" else "&", v[0], v[1])
-        return cast(ctype, call(need.language.generic(function, f"u{ctype}"), *v))
-
-    return rule
+@parametric
+def _unsigned_extremum(op: Operation, v: list[Code], need: Needs, function: str) -> Code:
+    need("int_minmax")
+    ctype = scalar_ctype(op.results[0].type)
+    if ctype == "bool":
+        return compare("|" if function == "max_int" else "&", v[0], v[1])
+    return cast(ctype, call(need.language.generic(function, f"u{ctype}"), *v))
 
 
 def _suffix(op: Operation) -> str:
@@ -102,15 +93,12 @@ def builtin(name: str) -> Rule:
     return lambda op, v, need: call(f"__builtin_{name}{_suffix(op)}", *v)
 
 
-def libm(name: str) -> Rule:
+@parametric
+def libm(op: Operation, v: list[Code], need: Needs, name: str) -> Code:
     """A libm function, with its vector variant where there is one."""
-
-    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
-        function = name + _suffix(op)
-        need(libm_section(function))
-        return call(function, *v)
-
-    return rule
+    function = name + _suffix(op)
+    need(libm_section(function))
+    return call(function, *v)
 
 
 def by_width(single: Rule, double: Rule) -> Rule:
@@ -118,25 +106,18 @@ def by_width(single: Rule, double: Rule) -> Rule:
     return lambda op, v, need: (double if is_double(op.operands[0].type) else single)(op, v, need)
 
 
-def support(function: str, section: str) -> Rule:
+@parametric
+def support(op: Operation, v: list[Code], need: Needs, function: str, section: str) -> Code:
     """A support function of one type."""
-
-    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
-        need(section)
-        return call(function, *v)
-
-    return rule
+    need(section)
+    return call(function, *v)
 
 
-def special(function: str, section: str) -> Rule:
+@parametric
+def special(op: Operation, v: list[Code], need: Needs, function: str, section: str) -> Code:
     """A function that the headers implement in double."""
-    in_double = support(function, section)
-
-    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
-        code = in_double(op, v, need)
-        return code if is_double(op.results[0].type) else cast("float", code)
-
-    return rule
+    code = support(function, section)(op, v, need)
+    return code if is_double(op.results[0].type) else cast("float", code)
 
 
 def _constant(op: Operation, v: list[Code], need: Needs) -> Code:
@@ -183,30 +164,29 @@ def _negf(op: Operation, v: list[Code], need: Needs) -> Code:
     return Code(f"-{v[0].at(0)}", UNARY)
 
 
-def _static_cast(source_unsigned: bool = False, target_unsigned: bool = False) -> Rule:
+@parametric
+def _static_cast(
+    op: Operation, v: list[Code], need: Needs, source_unsigned: bool = False, target_unsigned: bool = False
+) -> Code:
     """arith's conversions: extensions, truncations, int to float and back."""
-
-    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
-        source, target = scalar_ctype(op.operands[0].type), scalar_ctype(op.results[0].type)
-        if target == "bool":  # the lowest bit
-            return Code(f"({v[0].at(SUM)} & 1) != 0", LOOSE)
-        code = v[0]
-        if isinstance(op, arith.FPToSIOp | arith.FPToUIOp):
-            # what fits a narrow type fits the wide one that it goes through
-            wide = "int64_t" if target == "int64_t" or (target_unsigned and target == "int32_t") else "int32_t"
-            if target_unsigned and target == "int64_t":
-                wide = "uint64_t"
-            code = conversions.truncate(wide, code, need)
-            return code if wide == target else cast(target, code)
-        if source_unsigned and source != "bool":
-            code = cast(f"u{source}", code)
-        if target_unsigned:
-            code = cast(f"u{target}", code)
-        if source == target and code is v[0]:
-            return code
-        return cast(target, code)
-
-    return rule
+    source, target = scalar_ctype(op.operands[0].type), scalar_ctype(op.results[0].type)
+    if target == "bool":  # the lowest bit
+        return Code(f"({v[0].at(SUM)} & 1) != 0", LOOSE)
+    code = v[0]
+    if isinstance(op, arith.FPToSIOp | arith.FPToUIOp):
+        # what fits a narrow type fits the wide one that it goes through
+        wide = "int64_t" if target == "int64_t" or (target_unsigned and target == "int32_t") else "int32_t"
+        if target_unsigned and target == "int64_t":
+            wide = "uint64_t"
+        code = conversions.truncate(wide, code, need)
+        return code if wide == target else cast(target, code)
+    if source_unsigned and source != "bool":
+        code = cast(f"u{source}", code)
+    if target_unsigned:
+        code = cast(f"u{target}", code)
+    if source == target and code is v[0]:
+        return code
+    return cast(target, code)
 
 
 def _sign_extend(op: Operation, v: list[Code], need: Needs) -> Code:
@@ -248,12 +228,10 @@ def _only_stored(value: SSAValue) -> bool:
     )
 
 
-def _count_zeros(name: str) -> Rule:
-    def rule(op: Operation, v: list[Code], need: Needs) -> Code:
-        need("bit_counts")
-        return call(need.language.generic(name, scalar_ctype(op.results[0].type)), *v)
-
-    return rule
+@parametric
+def _count_zeros(op: Operation, v: list[Code], need: Needs, name: str) -> Code:
+    need("bit_counts")
+    return call(need.language.generic(name, scalar_ctype(op.results[0].type)), *v)
 
 
 def _isinf(op: Operation, v: list[Code], need: Needs) -> Code:

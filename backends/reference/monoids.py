@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import torch
 
+from ...dialects.parametric import parametric
 from .precision import accumulator
 
 Tensor = torch.Tensor
@@ -54,14 +55,12 @@ def _isnan(x: Tensor) -> Tensor:
     return torch.isnan(x)  # all false for integers
 
 
-def _argument(better: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Values, Values], Values]:
-    def combine(x: Values, y: Values) -> Values:
-        nan_x, nan_y = _isnan(x[0]), _isnan(y[0])
-        equal = (x[0] == y[0]) | (nan_x & nan_y)
-        first = (nan_x & ~nan_y) | (~nan_y & better(x[0], y[0])) | (equal & (x[1] <= y[1]))
-        return torch.where(first, x[0], y[0]), torch.where(first, x[1], y[1])
-
-    return combine
+@parametric
+def _argument(x: Values, y: Values, better: Callable[[Tensor, Tensor], Tensor]) -> Values:
+    nan_x, nan_y = _isnan(x[0]), _isnan(y[0])
+    equal = (x[0] == y[0]) | (nan_x & nan_y)
+    first = (nan_x & ~nan_y) | (~nan_y & better(x[0], y[0])) | (equal & (x[1] <= y[1]))
+    return torch.where(first, x[0], y[0]), torch.where(first, x[1], y[1])
 
 
 def _welford(x: Values, y: Values) -> Values:

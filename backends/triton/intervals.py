@@ -6,8 +6,7 @@ import math
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
-from xdsl.dialects.builtin import FloatAttr
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from ...dialects import scalar
 
@@ -40,6 +39,5 @@ def _is_not_negative(value: SSAValue) -> bool:
 
 
 def _constant(value: SSAValue) -> float:
-    op = value.owner
-    known = not isinstance(op, Block) and isinstance(op, arith.ConstantOp) and isinstance(op.value, FloatAttr)
-    return op.value.value.data if known else -math.inf  # pyright: ignore[reportAttributeAccessIssue]
+    number = scalar.number_of(value)
+    return -math.inf if number is None else number

@@ -17,7 +17,7 @@ from .contraction import (
 )
 from .func import FuncOp
 from .loops import MAPPINGS, ForOp, ReduceOp, ScanOp, YieldOp, float_sums, groupable
-from .memory import HALVES, AssertOp, BarrierOp, IndexOp, LoadOp, LocalOp, StoreOp, other_half, stored_between
+from .memory import HALVES, AssertOp, BarrierOp, IndexOp, LoadOp, LocalOp, StoreOp, index_of, other_half, stored_between
 from .types import BufferType
 
 Kernel = Dialect(
@@ -29,6 +29,6 @@ Kernel = Dialect(
 __all__ = [
     "HALVES", "MAPPINGS", "PRECISION", "PRECISIONS", "AssertOp", "BarrierOp", "BufferType", "ForOp", "FuncOp",
     "IndexOp", "Kernel", "LoadOp", "LocalOp", "Product", "ReduceOp", "ScanOp", "StoreOp", "WeightedSum", "YieldOp",
-    "axes_of", "contraction_of", "element_of", "float_sums", "groupable", "operand_of", "other_half", "products_of",
-    "stored_between", "weighted_parts", "weighted_sums_of",
+    "axes_of", "contraction_of", "element_of", "float_sums", "groupable", "index_of", "operand_of", "other_half",
+    "products_of", "stored_between", "weighted_parts", "weighted_sums_of",
 ]  # fmt: skip

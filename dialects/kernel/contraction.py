@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, FloatAttr, StringAttr, i8, i32
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, StringAttr, i8, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..effects import has_side_effect
 from ..loop.body import yielded
-from ..scalar import CastOp, WidenOp
+from ..scalar import CastOp, WidenOp, number_of
 from .loops import ForOp, ReduceOp, ScanOp
 from .memory import IndexOp, LoadOp
 from .types import BufferType
@@ -221,7 +221,7 @@ def weighted_parts(op: ReduceOp, axes: list[str]) -> list[WeightedSum] | str:
 def _weighted(op: ReduceOp, values: Sequence[SSAValue], axes: list[str]) -> WeightedSum | str:
     """One sum: (x, 1, value)."""
     x, one, value = values
-    if not _is_one(one):
+    if number_of(one) != 1:
         return "its weights are not exp(x - m) alone"
     known: dict[SSAValue, frozenset[str]] = {}
     scores = axes_of(x, known)
@@ -235,11 +235,6 @@ def _weighted(op: ReduceOp, values: Sequence[SSAValue], axes: list[str]) -> Weig
     if operand_of(right).type not in (BFloat16Type(), Float16Type(), Float32Type()) or x.type != Float32Type():
         return "matrix units multiply numbers of one type: f16, bf16 or f32"
     return WeightedSum(x, left, right, own[0], others[0])
-
-
-def _is_one(value: SSAValue) -> bool:
-    number = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
-    return isinstance(number, FloatAttr) and number.value.data == 1.0
 
 
 def _sides(

@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, StringAttr, UnitAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Region
-from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def
+from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ..access import parse_parameters, string_attr
+from ..access import string_attr
+from ..assembly import NUMBER, SIGNATURE, TEXT, TEXTS, AssemblyOp, Part, Read, clause, flag, region
 from ..traits import Isolated
 from .types import BufferType
 
 #: numbers of the schedule, in the order of their text
-_NUMBERS = ("per_thread", "num_warps", "num_stages", "programs")
+_NUMBERS = [clause(name, NUMBER) for name in ("per_thread", "num_warps", "num_stages", "programs")]
+
+
+def _read_symbols(parser: Parser, read: Read) -> None:
+    names: list[str] = []
+    if parser.parse_optional_keyword("symbols") is not None:
+        names = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_identifier)
+    read.properties["symbols"] = ArrayAttr(list(map(string_attr, names)))
+
+
+def _print_symbols(printer: Printer, op: FuncOp) -> None:
+    if op.symbols.data:
+        printer.print_string(f" symbols ({', '.join(s.data for s in op.symbols)})")
 
 
 @irdl_op_definition
-class FuncOp(IRDLOperation):
+class FuncOp(AssemblyOp):
     """One kernel over buffers and integers.
 
         kernel.func @softmax(%x: !kernel.buffer<f32, 4096*s0>, %y: !kernel.buffer<f32, 4096*s0>) symbols (s0)
@@ -53,6 +67,10 @@ class FuncOp(IRDLOperation):
     streams = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     traits = traits_def(Isolated(), SymbolOpInterface())
+    SYNTAX: ClassVar = (
+        SIGNATURE, Part(_read_symbols, _print_symbols), clause("errors", TEXTS), clause("target", TEXT), *_NUMBERS,
+        flag("streams"), region(),
+    )  # fmt: skip
 
     @staticmethod
     def of(
@@ -87,52 +105,3 @@ class FuncOp(IRDLOperation):
         for argument in self.body.block.args:
             if not isinstance(argument.type, BufferType) or argument.type.local:
                 raise VerifyException(f"a kernel takes buffers, not {argument.type}")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> FuncOp:
-        """Parse `@name(%x: T, ...) symbols (s0) errors [...] target "..." num_warps 4 programs 264 streams { ... }`.
-
-        `per_thread 16` stands in front of `num_warps`, `num_stages 3` behind it.
-        """
-        sym_name = parser.parse_symbol_name().data
-        arguments = parse_parameters(parser)
-        symbols: list[str] = []
-        errors: list[str] = []
-        if parser.parse_optional_keyword("symbols") is not None:
-            symbols = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_identifier)
-        if parser.parse_optional_keyword("errors") is not None:
-            errors = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
-        target = parser.parse_str_literal() if parser.parse_optional_keyword("target") is not None else None
-        numbers = {name: parser.parse_integer() for name in _NUMBERS if parser.parse_optional_keyword(name) is not None}
-        streams = parser.parse_optional_keyword("streams") is not None
-        body = parser.parse_region(arguments)
-        function = FuncOp.of(sym_name, symbols, body, errors, target)
-        function.properties.update((name, IntegerAttr(value, i64)) for name, value in numbers.items())
-        if streams:
-            function.properties["streams"] = UnitAttr()
-        return function
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        printer.print_symbol_name(self.sym_name.data)
-        printer.print_string("(")
-        printer.print_list(self.body.block.args, printer.print_block_argument)
-        printer.print_string(")")
-        if self.symbols.data:
-            printer.print_string(f" symbols ({', '.join(s.data for s in self.symbols)})")
-        if self.errors is not None:
-            printer.print_string(" errors [")
-            printer.print_list(self.errors, lambda e: printer.print_string_literal(e.data))
-            printer.print_string("]")
-        if self.target is not None:
-            printer.print_string(" target ")
-            printer.print_string_literal(self.target.data)
-        numbers = self.per_thread, self.num_warps, self.num_stages, self.programs
-        for name, value in zip(_NUMBERS, numbers, strict=True):
-            if value is not None:
-                printer.print_string(f" {name} {value.value.data}")
-        if self.streams is not None:
-            printer.print_string(" streams")
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TypeVar
+from typing import ClassVar
 
-from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
     AnyFloat,
     ArrayAttr,
     Float64Type,
-    FloatAttr,
     IntegerAttr,
     LocationAttr,
     StringAttr,
@@ -19,7 +17,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
     opt_prop_def,
     opt_region_def,
@@ -31,12 +28,15 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsTerminator, NoMemoryEffect, RecursiveMemoryEffect
+from xdsl.traits import RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ..access import parse_ssa_list, print_ssa_list, string_attr
-from ..loop.body import combiner_attr, parse_combiners, print_combiners, verify_combiners, yielded
+from ..access import string_attr
+from ..assembly import NAME, NUMBER, AssemblyOp, Part, Read, clause, flag, region
+from ..loop.body import COMBINERS, combiner_attr, verify_combiners, yielded
 from ..loop.monoids import MONOIDS
+from ..scalar import number_of
+from ..shared_ops import YieldBase
 from ..sym import Expr, SymAttr, parse_expr
 
 #: How an axis runs. grid: one program or thread block a tile. parallel: CPU threads. vector: SIMD lanes or the
@@ -61,37 +61,35 @@ def _range_properties(axis: str, lo: Expr, hi: Expr, mapping: str, tile: int | N
     return properties
 
 
-def _parse_range(parser: Parser) -> dict[str, Attribute]:
+def _read_range(parser: Parser, read: Read) -> None:
     axis = parser.parse_identifier()
     parser.parse_keyword("in")
     lo = parse_expr(parser)
     parser.parse_keyword("to")
     hi = parse_expr(parser)
-    mapping, tile, steps = "serial", None, dict[str, Attribute]()
-    if parser.parse_optional_keyword("map") is not None:
+    mapping, tile = "serial", None
+    if is_mapped := parser.parse_optional_keyword("map") is not None:
         mapping = parser.parse_identifier()
         if parser.parse_optional_keyword("tile") is not None:
             tile = parser.parse_integer(allow_negative=False)
-        if parser.parse_optional_keyword("unroll") is not None:
-            steps["unroll"] = IntegerAttr(parser.parse_integer(allow_negative=False), i64)
-    if parser.parse_optional_keyword("pinned") is not None:
-        steps["pinned"] = UnitAttr()
-    return _range_properties(axis, lo, hi, mapping, tile) | steps
+    read.properties |= _range_properties(axis, lo, hi, mapping, tile)
+    if is_mapped:
+        _UNROLL.read(parser, read)
 
 
-def _print_range(printer: Printer, op: ForOp | ReduceOp | ScanOp) -> None:
-    printer.print_string(f"{op.axis.data} in {op.lo.data} to {op.hi.data}")
+def _print_range(printer: Printer, op: LoopBase) -> None:
+    printer.print_string(f" {op.axis.data} in {op.lo.data} to {op.hi.data}")
     if op.mapping.data != "serial" or op.tile is not None or op.unroll is not None:
         printer.print_string(f" map {op.mapping.data}")
-        if op.tile is not None:
-            printer.print_string(f" tile {op.tile.value.data}")
-        if op.unroll is not None:
-            printer.print_string(f" unroll {op.unroll.value.data}")
-    if op.pinned is not None:
-        printer.print_string(" pinned")
+        for part in (_TILE, _UNROLL):
+            part.print(printer, op)
 
 
-def _verify_range(op: ForOp | ReduceOp | ScanOp) -> None:
+_TILE, _UNROLL = clause("tile", NUMBER), clause("unroll", NUMBER)
+_RANGE = Part(_read_range, _print_range), flag("pinned")
+
+
+def _verify_range(op: LoopBase) -> None:
     if op.mapping.data not in MAPPINGS:
         raise VerifyException(f"maps axis {op.axis.data} by {op.mapping.data}; known: {', '.join(MAPPINGS)}")
     if op.tile is not None and op.tile.value.data < 1:
@@ -104,8 +102,21 @@ def _verify_range(op: ForOp | ReduceOp | ScanOp) -> None:
         raise VerifyException(f"axis {op.axis.data} is pinned inside of another loop: the outermost loop pins a nest")
 
 
+class LoopBase(AssemblyOp):
+    """What all loops have: an axis, its range and its mapping."""
+
+    axis = prop_def(StringAttr)
+    lo = prop_def(SymAttr)
+    hi = prop_def(SymAttr)
+    mapping = prop_def(StringAttr)
+    tile = opt_prop_def(IntegerAttr)
+    unroll = opt_prop_def(IntegerAttr)
+    pinned = opt_prop_def(UnitAttr)
+    traits = traits_def(RecursiveMemoryEffect())
+
+
 @irdl_op_definition
-class ForOp(IRDLOperation):
+class ForOp(LoopBase):
     """Run a body for each value of an axis: `kernel.for i0 in 0 to s0 map grid tile 4 { ... }`.
 
     Iterations are independent unless the mapping is serial or unroll. With `tile`, the axis advances by blocks of
@@ -126,17 +137,10 @@ class ForOp(IRDLOperation):
     """
 
     name = "kernel.for"
-    axis = prop_def(StringAttr)
-    lo = prop_def(SymAttr)
-    hi = prop_def(SymAttr)
-    mapping = prop_def(StringAttr)
-    tile = opt_prop_def(IntegerAttr)
-    unroll = opt_prop_def(IntegerAttr)
-    pinned = opt_prop_def(UnitAttr)
     intrinsic = opt_prop_def(StringAttr)
     swizzle = opt_prop_def(IntegerAttr)
     body = region_def("single_block")
-    traits = traits_def(RecursiveMemoryEffect())
+    SYNTAX: ClassVar = (*_RANGE, clause("swizzle", NUMBER), clause("intrinsic", NAME), region())
 
     @staticmethod
     def of(
@@ -163,28 +167,9 @@ class ForOp(IRDLOperation):
         if self.swizzle is not None and (self.swizzle.value.data < 2 or self.mapping.data != "grid"):
             raise VerifyException(f"axis {self.axis.data} is swizzled: by 2 tiles or more of a grid axis")
 
-    @classmethod
-    def parse(cls, parser: Parser) -> ForOp:
-        """Parse `i0 in 0 to s0 map grid tile 4 { ... }`."""
-        properties = _parse_range(parser)
-        if parser.parse_optional_keyword("swizzle") is not None:
-            properties["swizzle"] = IntegerAttr(parser.parse_integer(allow_negative=False), i64)
-        if parser.parse_optional_keyword("intrinsic") is not None:
-            properties["intrinsic"] = string_attr(parser.parse_identifier())
-        return cls.create(properties=properties, regions=(parser.parse_region(),))
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        _print_range(printer, self)
-        if self.swizzle is not None:
-            printer.print_string(f" swizzle {self.swizzle.value.data}")
-        printer.print_string(" " if self.intrinsic is None else f" intrinsic {self.intrinsic.data} ")
-        printer.print_region(self.body)
-
 
 @irdl_op_definition
-class ReduceOp(IRDLOperation):
+class ReduceOp(LoopBase):
     """Run a body for each value of an axis and combine what it yields; the body may also store.
 
         %m = kernel.reduce max r0 in 0 to 4096 map vector tile 4096 { ... kernel.yield %v }
@@ -208,19 +193,20 @@ class ReduceOp(IRDLOperation):
     name = "kernel.reduce"
     init = var_operand_def()
     combiners = prop_def(ArrayAttr[StringAttr])
-    axis = prop_def(StringAttr)
-    lo = prop_def(SymAttr)
-    hi = prop_def(SymAttr)
-    mapping = prop_def(StringAttr)
-    tile = opt_prop_def(IntegerAttr)
-    unroll = opt_prop_def(IntegerAttr)
-    pinned = opt_prop_def(UnitAttr)
     block = opt_prop_def(IntegerAttr)
     group = opt_prop_def(IntegerAttr)
     body = region_def("single_block")
     combine = opt_region_def("single_block")
     outs = var_result_def()
-    traits = traits_def(RecursiveMemoryEffect())
+    SYNTAX: ClassVar = (
+        COMBINERS, *_RANGE, clause("block", NUMBER), clause("group", NUMBER),
+        region(), region(1, "combine", optional=True),
+    )  # fmt: skip
+
+    @classmethod
+    def result_types_of(cls, read: Read) -> tuple[Attribute, ...]:
+        """Those of the yielded values."""
+        return tuple(value.type for value in yielded(read.regions[0]))
 
     @staticmethod
     def of(
@@ -259,18 +245,9 @@ class ReduceOp(IRDLOperation):
         if self.mapping.data == "matrix":
             _verify_contraction(self)
 
-    @classmethod
-    def parse(cls, parser: Parser) -> ReduceOp:
-        """Parse `max r0 in 0 to 4096 map vector { ... }`."""
-        return _parse_combining(cls, parser)
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        _print_combining(printer, self)
-
 
 @irdl_op_definition
-class ScanOp(IRDLOperation):
+class ScanOp(LoopBase):
     """Inclusive scan along an axis. The body yields the elements; `then` gets the running value for each of them, as
     block arguments, and stores it.
 
@@ -280,17 +257,10 @@ class ScanOp(IRDLOperation):
     name = "kernel.scan"
     init = var_operand_def()
     combiners = prop_def(ArrayAttr[StringAttr])
-    axis = prop_def(StringAttr)
-    lo = prop_def(SymAttr)
-    hi = prop_def(SymAttr)
-    mapping = prop_def(StringAttr)
-    tile = opt_prop_def(IntegerAttr)
-    unroll = opt_prop_def(IntegerAttr)
-    pinned = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     then = region_def("single_block")
     combine = opt_region_def("single_block")
-    traits = traits_def(RecursiveMemoryEffect())
+    SYNTAX: ClassVar = (COMBINERS, *_RANGE, region(), region(1, "then"), region(2, "combine", optional=True))
 
     @staticmethod
     def of(
@@ -323,52 +293,6 @@ class ScanOp(IRDLOperation):
         if [a.type for a in self.then.block.args] != [v.type for v in yielded(self.body)]:
             raise VerifyException("`then` takes the yielded values")
 
-    @classmethod
-    def parse(cls, parser: Parser) -> ScanOp:
-        """Parse `sum r0 in 0 to 10 { ... } then { ... }`."""
-        return _parse_combining(cls, parser)
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        _print_combining(printer, self)
-
-
-_CombiningT = TypeVar("_CombiningT", ReduceOp, ScanOp)
-
-
-def _parse_combining(cls: type[_CombiningT], parser: Parser) -> _CombiningT:
-    combiners, init = parse_combiners(parser)
-    properties = _parse_range(parser)
-    properties["combiners"] = combiner_attr(*combiners)
-    for name in ("block", "group") if cls is ReduceOp else ():
-        if parser.parse_optional_keyword(name) is not None:
-            properties[name] = IntegerAttr(parser.parse_integer(allow_negative=False), i64)
-    regions = [parser.parse_region()]
-    if cls is ScanOp:
-        parser.parse_keyword("then")
-        regions.append(parser.parse_region())
-    types = tuple(v.type for v in yielded(regions[0])) if cls is ReduceOp else ()
-    if parser.parse_optional_keyword("combine") is not None:
-        regions.append(parser.parse_region())
-    return cls.create(operands=init, result_types=types, properties=properties, regions=regions)
-
-
-def _print_combining(printer: Printer, op: ReduceOp | ScanOp) -> None:
-    print_combiners(printer, op.combiners, op.init)
-    _print_range(printer, op)
-    if isinstance(op, ReduceOp):
-        for name, value in (("block", op.block), ("group", op.group)):
-            if value is not None:
-                printer.print_string(f" {name} {value.value.data}")
-    printer.print_string(" ")
-    printer.print_region(op.body)
-    if isinstance(op, ScanOp):
-        printer.print_string(" then ")
-        printer.print_region(op.then)
-    if op.combine is not None:
-        printer.print_string(" combine ")
-        printer.print_region(op.combine)
-
 
 def float_sums(op: ReduceOp | ScanOp, monoids: Collection[str] = ("sum",)) -> frozenset[int]:
     """Positions of the yielded values that one of the monoids combines as floats narrower than float64."""
@@ -394,11 +318,8 @@ def groupable(op: ReduceOp) -> bool:
     """Whether a reduction has a `logsumexp` each of whose elements is a single one: (x, 1)."""
     position = 0
     for combiner in op.combiners if op.combine is None else ():
-        if combiner.data == "logsumexp":
-            weight = yielded(op.body)[position + 1].owner
-            value = weight.value if isinstance(weight, ConstantOp) else None
-            if isinstance(value, FloatAttr) and value.value.data == 1.0:
-                return True
+        if combiner.data == "logsumexp" and number_of(yielded(op.body)[position + 1]) == 1:
+            return True
         position += MONOIDS[combiner.data].arity
     return False
 
@@ -424,20 +345,7 @@ def _verify_contraction(op: ReduceOp) -> None:
 
 
 @irdl_op_definition
-class YieldOp(IRDLOperation):
+class YieldOp(YieldBase):
     """End a loop body, with the values that a reduce or scan combines."""
 
     name = "kernel.yield"
-    values = var_operand_def()
-    traits = traits_def(IsTerminator(), NoMemoryEffect())
-
-    @classmethod
-    def parse(cls, parser: Parser) -> YieldOp:
-        """Parse `%a, %b`."""
-        return cls.create(operands=parse_ssa_list(parser))
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        if self.values:
-            printer.print_string(" ")
-            print_ssa_list(printer, self.values)

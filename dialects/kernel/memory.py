@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
-from xdsl.dialects.builtin import I64, IntegerType, LocationAttr, StringAttr, UnitAttr, i1, i64
+from xdsl.dialects.builtin import IntegerType, LocationAttr, StringAttr, UnitAttr, i1
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     base,
     irdl_op_definition,
     operand_def,
@@ -19,25 +19,29 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ..access import (
-    parse_dynamic,
-    parse_map,
-    parse_mask,
-    parse_ssa,
-    print_dynamic,
-    print_map,
-    print_mask,
-    segments,
-    string_attr,
+from ..access import segments, string_attr
+from ..assembly import (
+    DYNAMIC,
+    EXPR,
+    INDICES,
+    MASK,
+    MASK_OTHER,
+    AssemblyOp,
+    flag,
+    mark,
+    one_of,
+    operand,
+    prop,
+    types,
 )
 from ..aten.types import scalar_type
 from ..loop.nests import COMBINES
-from ..sym import MapAttr, SymAttr, parse_expr
+from ..scalar import number_of
+from ..shared_ops import IndexBase, LoadBase
+from ..sym import Expr, MapAttr, SymAttr, as_expr
 from .types import BufferType
 
 #: Which lines of a cache go first: those that nobody needs again, or all others.
@@ -46,10 +50,12 @@ CACHE_HINTS = ("evict_first", "evict_last")
 REGISTERS = ("tile", "carried")
 #: The halves of an access of two neighbours, the lower place first.
 HALVES = ("even", "odd")
+_WORDS = one_of("half", HALVES), one_of("cache", CACHE_HINTS)
+_BUFFER = operand("buffer", BufferType), INDICES, DYNAMIC
 
 
 @irdl_op_definition
-class LoadOp(IRDLOperation):
+class LoadOp(LoadBase):
     """Read one element at a linear index: `%v = kernel.load %x[4096*i0 + r0] if %mask else %zero`.
 
     Dynamic indices are written `%w[768*d0 + i1] (d0 = %token)`. A hint says which lines the cache gives up first:
@@ -59,34 +65,10 @@ class LoadOp(IRDLOperation):
 
     name = "kernel.load"
     buffer = operand_def(base(BufferType))
-    dynamic = var_operand_def(IntegerType)
-    mask = opt_operand_def(i1)
-    other = opt_operand_def()
-    map = prop_def(MapAttr)
     cache = opt_prop_def(StringAttr)
     half = opt_prop_def(StringAttr)
-    value = result_def()
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect())
-
-    @staticmethod
-    def of(
-        buffer: SSAValue,
-        index: MapAttr,
-        dynamic: Sequence[SSAValue] = (),
-        mask: SSAValue | None = None,
-        other: SSAValue | None = None,
-        location: LocationAttr | None = None,
-    ) -> LoadOp:
-        """Build; `index` holds exactly one expression."""
-        masked = () if mask is None or other is None else (mask, other)
-        n = 1 if masked else 0
-        return LoadOp.create(
-            operands=(buffer, *dynamic, *masked),
-            result_types=(scalar_type(buffer.type.element),),  # pyright: ignore
-            properties={"map": index, "operandSegmentSizes": segments(1, len(dynamic), n, n)},
-            location=location,
-        )
+    SYNTAX: ClassVar = (*_WORDS, *_BUFFER, MASK_OTHER)
 
     def verify_(self) -> None:
         """Check the index and the types."""
@@ -95,32 +77,11 @@ class LoadOp(IRDLOperation):
         assert isinstance(self.buffer.type, BufferType)
         if self.value.type != scalar_type(self.buffer.type.element):
             raise VerifyException(f"loads {self.value.type} from a buffer of {self.buffer.type.element}")
-        if (self.mask is None) != (self.other is None):
-            raise VerifyException("a masked load needs both a mask and a value for outside")
-        if self.other is not None and self.other.type != self.value.type:
-            raise VerifyException(f"the value for outside is {self.other.type}, not {self.value.type}")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> LoadOp:
-        """Parse `even evict_last %x[index] (dynamic) if %m else %o`."""
-        words = _parse_words(parser)
-        buffer = _parse_buffer(parser)
-        index, dynamic = parse_map(parser)
-        mask, other = parse_mask(parser, with_other=True)
-        op = LoadOp.of(buffer, index, dynamic, mask[0] if mask else None, other[0] if other else None)
-        op.properties |= words
-        return op
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        _print_words(printer, self)
-        printer.print_ssa_value(self.buffer)
-        print_map(printer, self.map, self.dynamic)
-        print_mask(printer, self.mask, self.other)
+        super().verify_()
 
 
 @irdl_op_definition
-class StoreOp(IRDLOperation):
+class StoreOp(AssemblyOp):
     """Write one element: `kernel.store %v, %y[4096*i0 + r0] if %mask`, or combine with what is there:
     `kernel.store add atomic %v, %y[d0] (d0 = %j)`.
 
@@ -143,6 +104,10 @@ class StoreOp(IRDLOperation):
     half = opt_prop_def(StringAttr)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryWriteEffect())
+    SYNTAX: ClassVar = (
+        one_of("kind", COMBINES, usual="set"), flag("atomic"), flag("ordered"), *_WORDS,
+        operand("value"), mark(","), *_BUFFER, MASK,
+    )  # fmt: skip
 
     @staticmethod
     def of(
@@ -179,40 +144,9 @@ class StoreOp(IRDLOperation):
         if self.kind.data not in COMBINES:
             raise VerifyException(f"combines by {self.kind.data}; known: {', '.join(COMBINES)}")
 
-    @classmethod
-    def parse(cls, parser: Parser) -> StoreOp:
-        """Parse `add atomic ordered even evict_first %v, %y[index] (dynamic) if %m`."""
-        kind = parser.parse_optional_keyword_in(COMBINES) or "set"
-        atomic = parser.parse_optional_keyword("atomic") is not None
-        ordered = parser.parse_optional_keyword("ordered") is not None
-        words = _parse_words(parser)
-        value = parse_ssa(parser)
-        parser.parse_punctuation(",")
-        buffer = _parse_buffer(parser)
-        index, dynamic = parse_map(parser)
-        (mask,) = parse_mask(parser, with_other=False)
-        op = StoreOp.of(value, buffer, index, dynamic, *mask, kind=kind, atomic=atomic, ordered=ordered)
-        op.properties |= words
-        return op
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        if self.kind.data != "set":
-            printer.print_string(f" {self.kind.data}")
-        if self.atomic is not None:
-            printer.print_string(" atomic")
-        if self.ordered is not None:
-            printer.print_string(" ordered")
-        _print_words(printer, self)
-        printer.print_ssa_value(self.value)
-        printer.print_string(", ")
-        printer.print_ssa_value(self.buffer)
-        print_map(printer, self.map, self.dynamic)
-        print_mask(printer, self.mask)
-
 
 @irdl_op_definition
-class LocalOp(IRDLOperation):
+class LocalOp(AssemblyOp):
     """A local buffer of undefined content, one for each iteration of the enclosing loop:
     `%row = kernel.local : !kernel.buffer<f32, 4096, local>`.
 
@@ -228,6 +162,7 @@ class LocalOp(IRDLOperation):
     registers = opt_prop_def(StringAttr)
     heap = opt_prop_def(UnitAttr)
     buffer = result_def(base(BufferType))
+    SYNTAX: ClassVar = (flag("columnwise"), one_of("registers", REGISTERS), flag("heap"), types())
 
     @staticmethod
     def of(element: Attribute, extent: Attribute) -> LocalOp:
@@ -253,30 +188,9 @@ class LocalOp(IRDLOperation):
             if isinstance(access, StoreOp) and (access.mask is not None or access.kind.data != "set"):
                 raise VerifyException("lies in registers, which are stored as a whole")
 
-    @classmethod
-    def parse(cls, parser: Parser) -> LocalOp:
-        """Parse `columnwise tile : T` or `heap : T`."""
-        properties: dict[str, Attribute] = {}
-        if parser.parse_optional_keyword("columnwise") is not None:
-            properties["columnwise"] = UnitAttr()
-        if (registers := parser.parse_optional_keyword_in(REGISTERS)) is not None:
-            properties["registers"] = string_attr(registers)
-        if parser.parse_optional_keyword("heap") is not None:
-            properties["heap"] = UnitAttr()
-        parser.parse_punctuation(":")
-        return cls.create(result_types=(parser.parse_type(),), properties=properties)
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        columnwise = " columnwise" if self.columnwise is not None else ""
-        registers = f" {self.registers.data}" if self.registers is not None else ""
-        heap = " heap" if self.heap is not None else ""
-        printer.print_string(f"{columnwise}{registers}{heap} : ")
-        printer.print_attribute(self.buffer.type)
-
 
 @irdl_op_definition
-class BarrierOp(IRDLOperation):
+class BarrierOp(AssemblyOp):
     """All threads of a GPU's program meet: what they stored before is seen by all of them behind: `kernel.barrier`.
 
     A program of several warps (`num_warps`) that works on tiles needs one between a store and a load of the same place
@@ -286,39 +200,16 @@ class BarrierOp(IRDLOperation):
     name = "kernel.barrier"
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
-    @classmethod
-    def parse(cls, parser: Parser) -> BarrierOp:
-        """Parse nothing more than the name."""
-        return cls.create()
-
-    def print(self, printer: Printer) -> None:
-        """Print nothing more than the name."""
-
 
 @irdl_op_definition
-class IndexOp(IRDLOperation):
+class IndexOp(IndexBase):
     """An index expression as an i64 value: `%i = kernel.index 4*i0 + d0 (d0 = %j)`."""
 
     name = "kernel.index"
-    dynamic = var_operand_def(IntegerType)
-    expr = prop_def(SymAttr)
-    value = result_def(I64)
-    traits = traits_def(Pure())
-
-    @classmethod
-    def parse(cls, parser: Parser) -> IndexOp:
-        """Parse `4*i0 + d0 (d0 = %j)`."""
-        expr = SymAttr.of(parse_expr(parser))
-        return cls.create(operands=parse_dynamic(parser), properties={"expr": expr}, result_types=(i64,))
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(f" {self.expr.data}")
-        print_dynamic(printer, self.dynamic)
 
 
 @irdl_op_definition
-class AssertOp(IRDLOperation):
+class AssertOp(AssemblyOp):
     """Set the kernel's status when a condition is false for any element; the host raises:
     `kernel.assert %ok, 1`. Code `k` is the k-th entry (from 1) of the function's `errors`."""
 
@@ -326,43 +217,13 @@ class AssertOp(IRDLOperation):
     condition = operand_def(i1)
     code = prop_def(SymAttr)
     traits = traits_def(MemoryWriteEffect())
+    SYNTAX: ClassVar = (operand("condition"), mark(","), prop("code", EXPR))
 
     def verify_(self) -> None:
         """Check that the code is a number."""
         code = self.code.data.as_int()
         if code is None or code < 1:
             raise VerifyException(f"the code of an error is 1, 2, ..., not {self.code.data}")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> AssertOp:
-        """Parse `%ok, 1`."""
-        condition = parse_ssa(parser)
-        parser.parse_punctuation(",")
-        return cls.create(operands=(condition,), properties={"code": SymAttr.of(parse_expr(parser))})
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        printer.print_ssa_value(self.condition)
-        printer.print_string(f", {self.code.data}")
-
-
-def _parse_buffer(parser: Parser) -> SSAValue:
-    buffer = parse_ssa(parser)
-    if not isinstance(buffer.type, BufferType):
-        parser.raise_error(f"expected a !kernel.buffer, got {buffer.type}")
-    return buffer
-
-
-def _parse_words(parser: Parser) -> dict[str, Attribute]:
-    """Which half an access is, and what it tells the cache."""
-    half, cache = parser.parse_optional_keyword_in(HALVES), parser.parse_optional_keyword_in(CACHE_HINTS)
-    return {name: string_attr(word) for name, word in (("half", half), ("cache", cache)) if word is not None}
-
-
-def _print_words(printer: Printer, op: LoadOp | StoreOp) -> None:
-    words = [word.data for word in (op.half, op.cache) if word is not None]
-    printer.print_string(" ".join(["", *words, ""]))
 
 
 def other_half(op: LoadOp | StoreOp) -> LoadOp | StoreOp | None:
@@ -424,3 +285,11 @@ def _verify_cache(op: LoadOp | StoreOp) -> None:
 def _verify_linear(index: MapAttr) -> None:
     if len(index.data) != 1:
         raise VerifyException(f"a buffer has one linear index, not {len(index.data)}")
+
+
+def index_of(value: SSAValue) -> Expr | None:
+    """The expression that an integer is; None for one that is computed or loaded."""
+    owner, number = value.owner, number_of(value)
+    if isinstance(owner, IndexOp):
+        return None if owner.dynamic else owner.expr.data
+    return as_expr(number) if isinstance(number, int) else None

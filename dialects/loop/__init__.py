@@ -9,8 +9,6 @@ from .body import (
     ReduceOp,
     YieldOp,
     combiner_attr,
-    parse_combiners,
-    print_combiners,
     verify_combiners,
     yielded,
 )
@@ -27,5 +25,5 @@ Loop = Dialect(
 __all__ = [
     "COMBINES", "MONOIDS", "AssertOp", "EmptyOp", "FusionOp", "GenerateOp", "IndexOp", "LoadOp", "Loop", "Member",
     "Monoid", "ReduceOp", "ScanOp", "ScatterOp", "ViewOp", "YieldOp", "axis_names", "combiner_attr", "fusion_of",
-    "inner_values", "parse_combiners", "print_combiners", "verify_combiners", "yielded",
+    "inner_values", "verify_combiners", "yielded",
 ]  # fmt: skip

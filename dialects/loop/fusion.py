@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.irdl import IRDLOperation, base, irdl_op_definition, prop_def, region_def, traits_def, var_result_def
+from xdsl.irdl import base, irdl_op_definition, prop_def, region_def, traits_def, var_result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ..assembly import AssemblyOp, Part, Read, region, types
 from ..aten.types import TensorType
 from ..sym import AxesAttr, Expr, format_axes, parse_axes_body, symbol
 from .body import LoadOp, ReduceOp, yielded
-from .nests import GenerateOp, ScanOp, ScatterOp, parse_types, print_types
+from .nests import GenerateOp, ScanOp, ScatterOp
 from .syntax import verify_axes
 
 Member = GenerateOp | ScanOp | ScatterOp
 
 
+def _read_axes(parser: Parser, read: Read) -> None:
+    with parser.in_parens():
+        read.properties["axes"], inner = AxesAttr.of(*parse_axes_body(parser)), ()
+        if parser.parse_optional_punctuation("|") is not None:
+            inner = parse_axes_body(parser)
+    read.properties["inner"] = AxesAttr.of(*inner)
+
+
+def _print_axes(printer: Printer, op: FusionOp) -> None:
+    inner = f" | {format_axes(op.inner.data)}" if op.inner.data else ""
+    printer.print_string(f" ({format_axes(op.axes.data)}{inner})")
+
+
 @irdl_op_definition
-class FusionOp(IRDLOperation):
+class FusionOp(AssemblyOp):
     """Nests that one kernel computes, with the axes they share.
 
         %y = loop.fusion (a0 in s0 | a1 in 4096) {
@@ -47,6 +62,7 @@ class FusionOp(IRDLOperation):
     body = region_def("single_block")
     outs = var_result_def(base(TensorType))
     traits = traits_def(RecursiveMemoryEffect())
+    SYNTAX: ClassVar = (Part(_read_axes, _print_axes), region(), types(optional=True))
 
     @staticmethod
     def of(axes: AxesAttr, inner: AxesAttr, body: Region, location: LocationAttr | None = None) -> FusionOp:
@@ -85,28 +101,6 @@ class FusionOp(IRDLOperation):
         }
         if len(devices) > 1:
             raise VerifyException(f"members produce results on several devices: {', '.join(sorted(devices))}")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> FusionOp:
-        """Parse `(a0 in 4 | a1 in 8) { ... } : T`; types are omitted when nothing is yielded."""
-        parser.parse_punctuation("(")
-        axes = AxesAttr.of(*parse_axes_body(parser))
-        inner = AxesAttr.of()
-        if parser.parse_optional_punctuation("|") is not None:
-            inner = AxesAttr.of(*parse_axes_body(parser))
-        parser.parse_punctuation(")")
-        op = FusionOp.of(axes, inner, parser.parse_region())
-        if op.results and parse_types(parser) != list(op.result_types):
-            parser.raise_error("the types of a fusion are those that its body yields")
-        return op
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        inner = f" | {format_axes(self.inner.data)}" if self.inner.data else ""
-        printer.print_string(f" ({format_axes(self.axes.data)}{inner}) ")
-        printer.print_region(self.body)
-        if self.results:
-            print_types(printer, self.result_types)
 
 
 def _placement(axes: AxesAttr, on: ArrayAttr[StringAttr] | None, sizes: dict[str, Expr]) -> dict[str, str]:

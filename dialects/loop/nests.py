@@ -8,7 +8,6 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ArrayAttr, IntegerType, LocationAttr, StringAttr, UnitAttr, i1
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     base,
     irdl_op_definition,
     operand_def,
@@ -21,39 +20,16 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ..access import parse_ssa
+from ..assembly import INDICES, NAME, AssemblyOp, flag, operand, prop, region, types, word
 from ..aten.types import TensorType, scalar_type
-from ..sym import AxesAttr, MapAttr, parse_exprs_until
-from .body import (
-    combiner_attr,
-    parse_combiners,
-    print_combiners,
-    verify_combiners,
-    yielded,
-)
-from .syntax import parse_nest, parse_on, print_nest, print_on, verify_axes
+from ..sym import AxesAttr, MapAttr
+from .body import COMBINERS, combiner_attr, verify_combiners, yielded
+from .syntax import AXES, ON, verify_axes
 
 _NestProperties = dict[str, Attribute]
-
-
-def parse_types(parser: Parser) -> list[Attribute]:
-    """Parse `: T` or `: T, U`."""
-    parser.parse_punctuation(":")
-    types: list[Attribute] = [parser.parse_type()]
-    while parser.parse_optional_punctuation(",") is not None:
-        types.append(parser.parse_type())
-    return types
-
-
-def print_types(printer: Printer, types: Sequence[Attribute]) -> None:
-    """Print what `parse_types` reads, with a leading space."""
-    printer.print_string(" : ")
-    printer.print_list(types, printer.print_attribute)
 
 
 def _verify_elements(types: Sequence[Attribute], values: Sequence[SSAValue]) -> None:
@@ -66,7 +42,7 @@ def _verify_elements(types: Sequence[Attribute], values: Sequence[SSAValue]) -> 
 
 
 @irdl_op_definition
-class GenerateOp(IRDLOperation):
+class GenerateOp(AssemblyOp):
     """A tensor given by a scalar body for each index; several results share one domain.
 
         %e = loop.generate (i0 in s0, i1 in 4096) {
@@ -84,6 +60,7 @@ class GenerateOp(IRDLOperation):
     body = region_def("single_block")
     outs = var_result_def(base(TensorType))
     traits = traits_def(RecursiveMemoryEffect())
+    SYNTAX: ClassVar = (AXES, ON, region(), types())
 
     @staticmethod
     def of(
@@ -107,26 +84,9 @@ class GenerateOp(IRDLOperation):
             if isinstance(result, TensorType) and result.shape != self.axes.sizes:
                 raise VerifyException(f"axes {self.axes.data} do not span a result of type {result}")
 
-    @classmethod
-    def parse(cls, parser: Parser) -> GenerateOp:
-        """Parse `(i0 in 4) on (a0) { ... } : T`."""
-        axes = parse_nest(parser)
-        on = parse_on(parser)
-        body = parser.parse_region()
-        return GenerateOp.of(axes, body, parse_types(parser), on)
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        print_nest(printer, self.axes)
-        print_on(printer, self.on)
-        printer.print_string(" ")
-        printer.print_region(self.body)
-        print_types(printer, self.result_types)
-
 
 @irdl_op_definition
-class ScanOp(IRDLOperation):
+class ScanOp(AssemblyOp):
     """An inclusive scan along one axis of a domain: cumsum, cummax, ...
 
         %c = loop.scan sum (i0 in 4, i1 in 10) along i1 { ... loop.yield %v } : !aten.tensor<4x10xf32>
@@ -144,6 +104,9 @@ class ScanOp(IRDLOperation):
     combine = opt_region_def("single_block")
     outs = var_result_def(base(TensorType))
     traits = traits_def(RecursiveMemoryEffect())
+    SYNTAX: ClassVar = (
+        COMBINERS, AXES, prop("along", NAME, "along"), ON, region(), region(1, "combine", optional=True), types(),
+    )  # fmt: skip
 
     @staticmethod
     def of(
@@ -179,38 +142,13 @@ class ScanOp(IRDLOperation):
             if isinstance(result, TensorType) and result.shape != self.axes.sizes:
                 raise VerifyException(f"axes {self.axes.data} do not span a result of type {result}")
 
-    @classmethod
-    def parse(cls, parser: Parser) -> ScanOp:
-        """Parse `sum (i0 in 4) along i0 on (a0) { ... } : T`."""
-        combiners, init = parse_combiners(parser)
-        axes = parse_nest(parser)
-        parser.parse_keyword("along")
-        along = parser.parse_identifier()
-        on = parse_on(parser)
-        body = parser.parse_region()
-        combine = parser.parse_region() if parser.parse_optional_keyword("combine") is not None else None
-        return ScanOp.of(axes, along, combiners, body, parse_types(parser), init, combine, on)
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        print_combiners(printer, self.combiners, self.init)
-        print_nest(printer, self.axes)
-        printer.print_string(f" along {self.along.data}")
-        print_on(printer, self.on)
-        printer.print_string(" ")
-        printer.print_region(self.body)
-        if self.combine is not None:
-            printer.print_string(" combine ")
-            printer.print_region(self.combine)
-        print_types(printer, self.result_types)
-
 
 #: How a scatter combines a value with what stands at its index.
 COMBINES = ("set", "add", "mul", "amin", "amax")
 
 
 @irdl_op_definition
-class ScatterOp(IRDLOperation):
+class ScatterOp(AssemblyOp):
     """Destination-passing write: a copy of `dest` with elements of a domain written at computed indices.
 
         %r = loop.scatter set (i0 in 3, i1 in 8) into %dest[i0 + 4, i1] {unique} { ... loop.yield %v }
@@ -237,8 +175,10 @@ class ScatterOp(IRDLOperation):
     body = region_def("single_block")
     out = result_def(base(TensorType))
     traits = traits_def(RecursiveMemoryEffect())
-
-    FLAGS: ClassVar[tuple[str, ...]] = ("unique", "masked", "deterministic", "in_place")
+    SYNTAX: ClassVar = (
+        prop("kind", NAME), AXES, word("into"), operand("dest"), INDICES, flag("unique"), flag("masked"),
+        flag("deterministic"), flag("in_place"), ON, region(), types(),
+    )  # fmt: skip
 
     @staticmethod
     def of(
@@ -294,41 +234,9 @@ class ScatterOp(IRDLOperation):
             raise VerifyException(f"the mask that a scatter yields is an i1, not {yielded(self.body)[-1].type}")
         verify_axes(self.axes, self.on)
 
-    @classmethod
-    def parse(cls, parser: Parser) -> ScatterOp:
-        """Parse `set (i0 in 3) into %dest[i0 + 4] {unique} on (a0) { ... } : T` (flags and type optional)."""
-        kind = parser.parse_identifier()
-        axes = parse_nest(parser)
-        parser.parse_keyword("into")
-        dest = parse_ssa(parser)
-        with parser.in_square_brackets():
-            index_map = MapAttr.of(*parse_exprs_until(parser, "]"))
-        flags: list[str] = []
-        while (flag := parser.parse_optional_keyword_in(cls.FLAGS)) is not None:
-            flags.append(flag)
-        on = parse_on(parser)
-        body = parser.parse_region()
-        result_type = parse_types(parser)[0]
-        return ScatterOp.of(dest, axes, index_map, body, kind, flags, result_type, on)
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(f" {self.kind.data} ")
-        print_nest(printer, self.axes)
-        printer.print_string(" into ")
-        printer.print_ssa_value(self.dest)
-        printer.print_string(f"[{', '.join(map(str, self.map.data))}]")
-        for flag in self.FLAGS:
-            if flag in self.properties:
-                printer.print_string(f" {flag}")
-        print_on(printer, self.on)
-        printer.print_string(" ")
-        printer.print_region(self.body)
-        print_types(printer, (self.out.type,))
-
 
 @irdl_op_definition
-class ViewOp(IRDLOperation):
+class ViewOp(AssemblyOp):
     """Elements of another tensor under an index map; no arithmetic, no memory of its own.
 
         %t = loop.view %x[i1, i0] (i0 in 4, i1 in 3) : !aten.tensor<4x3xf32, strides = [1, 4]>
@@ -344,6 +252,7 @@ class ViewOp(IRDLOperation):
     map = prop_def(MapAttr)
     out = result_def(base(TensorType))
     traits = traits_def(Pure())
+    SYNTAX: ClassVar = (operand("source"), INDICES, AXES, types())
 
     @staticmethod
     def of(
@@ -370,26 +279,9 @@ class ViewOp(IRDLOperation):
         if out.shape != self.axes.sizes or out.element != source.element:
             raise VerifyException(f"axes and source do not give a result of type {out}")
 
-    @classmethod
-    def parse(cls, parser: Parser) -> ViewOp:
-        """Parse `%x[i1, i0] (i0 in 4, i1 in 3) : T`."""
-        source = parse_ssa(parser)
-        with parser.in_square_brackets():
-            index_map = MapAttr.of(*parse_exprs_until(parser, "]"))
-        axes = parse_nest(parser)
-        return ViewOp.of(source, axes, index_map, parse_types(parser)[0])
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        printer.print_string(f"[{', '.join(map(str, self.map.data))}] ")
-        print_nest(printer, self.axes)
-        print_types(printer, (self.out.type,))
-
 
 @irdl_op_definition
-class EmptyOp(IRDLOperation):
+class EmptyOp(AssemblyOp):
     """A tensor of undefined content, to be written by scatters: `%d = loop.empty : !aten.tensor<8xf32>`.
 
     Not pure for CSE: two of them are two places.
@@ -397,17 +289,9 @@ class EmptyOp(IRDLOperation):
 
     name = "loop.empty"
     out = result_def(base(TensorType))
+    SYNTAX: ClassVar = (types(),)
 
     @staticmethod
     def of(result_type: Attribute, location: LocationAttr | None = None) -> EmptyOp:
         """Build from the result type."""
         return EmptyOp.create(result_types=(result_type,), location=location)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> EmptyOp:
-        """Parse `: T`."""
-        return EmptyOp.of(parse_types(parser)[0])
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        print_types(printer, (self.out.type,))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from ..assembly import Part, Read
 from ..sym import AxesAttr, format_axes, parse_axes_body
 
 
@@ -18,29 +20,28 @@ def axis_names(*names: str) -> ArrayAttr[StringAttr]:
     return ArrayAttr([StringAttr(n) for n in names])
 
 
-def parse_nest(parser: Parser) -> AxesAttr:
-    """Parse `(i0 in s0, i1 in 4096)`."""
+def _read_axes(parser: Parser, read: Read) -> None:
     with parser.in_parens():
-        return AxesAttr.of(*parse_axes_body(parser))
+        read.properties["axes"] = AxesAttr.of(*parse_axes_body(parser))
 
 
-def print_nest(printer: Printer, axes: AxesAttr) -> None:
-    """Print what `parse_nest` reads."""
-    printer.print_string(f"({format_axes(axes.data)})")
+#: the axes of a nest: `(i0 in s0, i1 in 4096)`
+AXES = Part(_read_axes, lambda printer, op: printer.print_string(f" ({format_axes(op.axes.data)})"))
 
 
-def parse_on(parser: Parser) -> ArrayAttr[StringAttr] | None:
-    """Parse an optional `on (a0, _, a1)`: the fusion axis of each axis, `_` for an axis private to the member."""
-    if parser.parse_optional_keyword("on") is None:
-        return None
-    names = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_identifier)
-    return axis_names(*names)
+def _read_on(parser: Parser, read: Read) -> None:
+    if parser.parse_optional_keyword("on") is not None:
+        names = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_identifier)
+        read.properties["on"] = axis_names(*names)
 
 
-def print_on(printer: Printer, on: ArrayAttr[StringAttr] | None) -> None:
-    """Print what `parse_on` reads, with a leading space."""
-    if on is not None:
-        printer.print_string(f" on ({', '.join(n.data for n in on)})")
+def _print_on(printer: Printer, op: Any) -> None:
+    if op.on is not None:
+        printer.print_string(f" on ({', '.join(n.data for n in op.on)})")
+
+
+#: the fusion axis of each axis, `_` for an axis private to the member: `on (a0, _, a1)`
+ON = Part(_read_on, _print_on)
 
 
 def verify_axes(axes: AxesAttr, on: ArrayAttr[StringAttr] | None = None) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 
 from xdsl.ir import Attribute, SSAValue
 
+from ...dialects.parametric import parametric
 from ...dialects.sym import Expr
 from ...machines import EagerKernels, eager
 from .dtypes import LOW_PRECISION, common_type, computation_type, is_float, rounded
@@ -72,27 +73,25 @@ def add_pointwise(
         add_rule(names, _lowering(function, parameters, policy, exact_numbers), refuse)
 
 
+@parametric
 def _lowering(
-    function: Function, parameters: tuple[str, ...], policy: Policy, exact_numbers: Exact
-) -> Callable[[LoopBuilder, Call], Replacement]:
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        type_ = call.type
-        arguments = [call if name == CALL else call.argument(name) for name in parameters]
-        element = _operand_element(policy, type_.element, parameters, arguments)
-        rank = len(type_.shape)
-        s = b.s
-        exact = exact_numbers.get(eager(type_.device), ()) if element in LOW_PRECISION else parameters
+    b: LoopBuilder, call: Call, function: Function, parameters: tuple[str, ...], policy: Policy, exact_numbers: Exact
+) -> Replacement:
+    type_ = call.type
+    arguments = [call if name == CALL else call.argument(name) for name in parameters]
+    element = _operand_element(policy, type_.element, parameters, arguments)
+    rank = len(type_.shape)
+    s = b.s
+    exact = exact_numbers.get(eager(type_.device), ()) if element in LOW_PRECISION else parameters
 
-        def body(_: object) -> Scalar:
-            values = [
-                _operand(s, value, name, element, rank, policy, name in exact)
-                for name, value in zip(parameters, arguments, strict=True)
-            ]
-            return function(s, *values)
+    def body(_: object) -> Scalar:
+        values = [
+            _operand(s, value, name, element, rank, policy, name in exact)
+            for name, value in zip(parameters, arguments, strict=True)
+        ]
+        return function(s, *values)
 
-        return b.generate(body, type_)
-
-    return lower
+    return b.generate(body, type_)
 
 
 def _operand_element(
@@ -151,11 +150,9 @@ def operand_as(s: ScalarBuilder, value: Scalar, element: Attribute) -> Scalar:
     return s.cast(value, target)
 
 
-def _reject_numbers(parameters: tuple[str, ...], reject: Reject | None) -> Reject:
-    def refuse(call: Call) -> str | None:
-        for name in parameters:
-            if type(call[name]) is complex:
-                return "a complex number is computed with by ATen only"
-        return None if reject is None else reject(call)
-
-    return refuse
+@parametric
+def _reject_numbers(call: Call, parameters: tuple[str, ...], reject: Reject | None) -> str | None:
+    for name in parameters:
+        if type(call[name]) is complex:
+            return "a complex number is computed with by ATen only"
+    return None if reject is None else reject(call)

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
 from ...dialects.aten import AtenOp, Device, TensorType
+from ...dialects.parametric import parametric
 from ...dialects.sym import Expr
 from ._dtypes import holds, is_float
 from ._rules import Rewriter, Rule
@@ -76,21 +77,21 @@ def uniform_of_uniforms(op: AtenOp, rewriter: Rewriter) -> SSAValue | None:
     return rewriter.insert(op, "aten.full", full)
 
 
-def _neutral(number: float, is_allowed: Callable[[Any], bool], commutes: bool) -> Rule:
-    def rule(op: AtenOp, rewriter: Rewriter) -> SSAValue | None:
-        if not is_allowed(op.results[0].type.element) or ("alpha" in op.schema.by_name and op.arg("alpha") != 1):  # pyright: ignore
-            return None
-        sides = [("self", "other"), ("other", "self")] if commutes else [("self", "other")]
-        for kept, neutral in sides:
-            source, value = op.arg(kept), op.arg(neutral)
-            if not isinstance(source, SSAValue) or op.results[0].type != source.type:
-                continue
-            found = number_in(value) if isinstance(value, SSAValue) else None
-            if found is not None and found == number and math.copysign(1, found) == 1:
-                return source if rewriter.may_share(op.results[0], source) else None
+@parametric
+def _neutral(
+    op: AtenOp, rewriter: Rewriter, number: float, is_allowed: Callable[[Any], bool], commutes: bool
+) -> SSAValue | None:
+    if not is_allowed(op.results[0].type.element) or ("alpha" in op.schema.by_name and op.arg("alpha") != 1):  # pyright: ignore
         return None
-
-    return rule
+    sides = [("self", "other"), ("other", "self")] if commutes else [("self", "other")]
+    for kept, neutral in sides:
+        source, value = op.arg(kept), op.arg(neutral)
+        if not isinstance(source, SSAValue) or op.results[0].type != source.type:
+            continue
+        found = number_in(value) if isinstance(value, SSAValue) else None
+        if found is not None and found == number and math.copysign(1, found) == 1:
+            return source if rewriter.may_share(op.results[0], source) else None
+    return None
 
 
 def _is_integer(element: Any) -> bool:

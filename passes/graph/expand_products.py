@@ -6,21 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, ModuleOp, StringAttr
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, TensorType
-from ...dialects.machine import targets_of
-from ...dialects.sym import ONE, Expr, Ranges, bounds
-from ...machines import GpuTarget
+from ...dialects.sym import ONE, Expr, Ranges
+from ...machines import GpuTarget, Target
 from ...machines.products import RowSums
-from ..analysis.functions import functions, symbol_ranges
 from ..common.choices import mark_precision
-from ..common.implementations import IMPLEMENTATION, LEAST_OF_UNITS, NEST
-from ..counters import counter
+from ..common.implementations import LEAST_OF_UNITS, NEST
 from ..remarks import remark
+from ._product_pass import ProductPass, at_most
 from ._replacement import type_of
 
 _ATTENTION = frozenset({
@@ -35,7 +31,7 @@ _BITS = {BFloat16Type: 16, Float16Type: 16, Float32Type: 32, Float64Type: 64}
 
 
 @dataclass(frozen=True)
-class ExpandProducts(ModulePass):
+class ExpandProducts(ProductPass):
     """Let products be nests: those of a matrix and few vectors where that is faster than a library, all on request.
 
     level:         aten
@@ -60,38 +56,23 @@ class ExpandProducts(ModulePass):
     """
 
     name = "graph-expand-products"
-    level: ClassVar[str] = "aten"
-    optional: ClassVar[bool] = True
+    PRODUCTS: ClassVar[frozenset[str]] = _PRODUCTS | _ATTENTION
 
     row_products: bool = True
     loop_products: bool = False
     allow_tf32: bool = False
     vectors: int = 0
     """How many vectors there are at most, for tests and measurements, on any target; 0: as its description says."""
-    fallback_by_default: bool = False
-    """Leave every ATen op to ATen."""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Run on every function of the module."""
-        if not (self.row_products or self.loop_products) or self.fallback_by_default:
+    def on_product(self, op: AtenOp, target: Target, ranges: Ranges) -> None:
+        """Mark a product as a nest where it is asked for, or faster."""
+        if self.loop_products and self._mark_for_units(op, ranges):
             return
-        targets = targets_of(op)
-        for function, block in functions(op):
-            products = [
-                each for each in block.ops if isinstance(each, AtenOp) and each.target in _PRODUCTS | _ATTENTION
-            ]
-            ranges = symbol_ranges(function) if products else Ranges()
-            for product in products:
-                target = targets.target(type_of(product.results[0]).device)
-                if IMPLEMENTATION in product.attributes:
-                    continue
-                if self.loop_products and self._mark_for_units(product, ranges):
-                    continue
-                known = target.row_sums if isinstance(target, GpuTarget) and self.row_products else {}
-                bits = _BITS.get(type(type_of(product.results[0]).element), 0)
-                limits = RowSums(self.vectors, "the option", self.vectors) if self.vectors else known.get(bits)
-                if bits and limits is not None:
-                    self._mark(product, limits, ranges)
+        known = target.row_sums if isinstance(target, GpuTarget) and self.row_products else {}
+        bits = _BITS.get(type(type_of(op.results[0]).element), 0)
+        limits = RowSums(self.vectors, "the option", self.vectors) if self.vectors else known.get(bits)
+        if bits and limits is not None and (self.row_products or self.loop_products):
+            self._mark_for_rows(op, limits, ranges)
 
     def _mark_for_units(self, op: AtenOp, ranges: Ranges) -> bool:
         """Mark a product of matrices; False for one of few vectors, attention, and types without matrix units."""
@@ -100,22 +81,21 @@ class ExpandProducts(ModulePass):
         if op.target not in _PRODUCTS or types or not isinstance(element, _OF_UNITS):
             return False
         shape = type_of(op.results[0]).shape
-        if any(_at_most(size, LEAST_OF_UNITS - 1, ranges) for size in shape[-2:]) or not counter(self.name):
+        if any(at_most(size, LEAST_OF_UNITS - 1, ranges) for size in shape[-2:]):
             return False
-        op.attributes[IMPLEMENTATION] = StringAttr(NEST)
-        mark_precision(op, self.allow_tf32)
-        remark("passed", self.name, op, "a nest: sums of products")
-        return True
+        is_marked = self.mark(op, NEST, "a nest: sums of products")
+        if is_marked:
+            mark_precision(op, self.allow_tf32)
+        return is_marked
 
-    def _mark(self, op: AtenOp, limits: RowSums, ranges: Ranges) -> None:
+    def _mark_for_rows(self, op: AtenOp, limits: RowSums, ranges: Ranges) -> None:
         is_attention = op.target in _ATTENTION
         objection = (_objection_to_attention if is_attention else _objection)(op, limits, ranges)
         if objection is not None:
             remark("missed", self.name, op, f"not a nest: {objection}")
-        elif counter(self.name):
-            op.attributes[IMPLEMENTATION] = StringAttr(NEST)
+        else:
             what = "keys and values, for few queries" if is_attention else "rows of a matrix, for few vectors"
-            remark("passed", self.name, op, f"a nest: sums over {what}")
+            self.mark(op, NEST, f"a nest: sums over {what}")
 
 
 def _objection_to_attention(op: AtenOp, limits: RowSums, ranges: Ranges) -> str | None:
@@ -123,7 +103,7 @@ def _objection_to_attention(op: AtenOp, limits: RowSums, ranges: Ranges) -> str 
     query, key, value = (type_of(cast(SSAValue, op.arg(name))) for name in ("query", "key", "value"))
     if not limits.queries:
         return "nobody has measured that for this target"
-    if not _at_most(query.shape[-2], limits.queries, ranges):
+    if not at_most(query.shape[-2], limits.queries, ranges):
         return f"it has more than {limits.queries} queries"
     if op.arg("is_causal") or op.arg("dropout_p") != 0.0:
         return "it is causal, or drops something"
@@ -142,13 +122,13 @@ def _objection(op: AtenOp, limits: RowSums, ranges: Ranges) -> str | None:
     result = type_of(op.results[0])
     if any(type_of(value).element != result.element for value in op.operands):
         return "its operands are of other types than its result"
-    few = [(size, matrix) for size, matrix in _sides(left, right) if _at_most(size, limits.vectors, ranges)]
+    few = [(size, matrix) for size, matrix in _sides(left, right) if at_most(size, limits.vectors, ranges)]
     if not few:
         return f"it has more than {limits.vectors} vectors"
     if not any(_lies_along_depth(matrix, depth) for _, (matrix, depth) in few):
         return "the rows of its matrix do not lie along the depth"
     sums = math.prod(result.shape, start=ONE)
-    if _at_most(left.shape[-1], limits.short - 1, ranges) and not _at_most(sums, limits.most_short, ranges):
+    if at_most(left.shape[-1], limits.short - 1, ranges) and not at_most(sums, limits.most_short, ranges):
         return f"its matrix has more than {limits.most_short} short rows"
     return None
 
@@ -161,8 +141,3 @@ def _sides(left: TensorType, right: TensorType) -> tuple[tuple[Expr, tuple[Tenso
 def _lies_along_depth(matrix: TensorType, depth: int) -> bool:
     """Whether elements lie side by side along the depth, and there are several."""
     return matrix.strides[depth] is ONE and matrix.shape[depth] is not ONE
-
-
-def _at_most(size: Expr, most: int, ranges: Ranges) -> bool:
-    _, high = bounds(size, ranges)
-    return high is not None and high <= most

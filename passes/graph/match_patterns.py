@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp
 from ...dialects.effects import is_pure
 from .. import remarks
-from ..analysis.functions import functions
 from ..analysis.memory import Mutations
 from ..common.locations import merged
 from ..counters import counter
+from ..function_pass import AtenPass
 from ._matcher import Match, Matcher
 from ._pattern import Pattern
 from ._replacement import Origin, ReplacementBuilder
@@ -26,7 +24,7 @@ from .patterns import chosen_patterns
 
 
 @dataclass(frozen=True)
-class MatchPatterns(ModulePass):
+class MatchPatterns(AtenPass):
     """Replace ops that match a pattern of `passes/graph/patterns`.
 
     level:         aten
@@ -45,17 +43,13 @@ class MatchPatterns(ModulePass):
     """
 
     name = "graph-match-patterns"
-    level: ClassVar[str] = "aten"
-    optional: ClassVar[bool] = True
 
     patterns: str = "exact"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module. UserError for a name that no pattern has."""
-        patterns = chosen_patterns(self.patterns)
-        for _, block in functions(op):
-            if apply_patterns(block, patterns):
-                canonicalize(block)
+        if apply_patterns(block, chosen_patterns(self.patterns)):
+            canonicalize(block)
 
 
 def apply_patterns(block: Block, patterns: Iterable[Pattern]) -> bool:

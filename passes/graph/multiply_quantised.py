@@ -5,24 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation
-from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, CallOp
-from ...dialects.machine import targets_of
-from ...dialects.sym import ONE, Expr, Ranges, bounds
+from ...dialects.sym import ONE, Ranges
 from ...errors import UserError
-from ...machines import CpuTarget
-from ..analysis.functions import functions, symbol_ranges
+from ...machines import CpuTarget, Target
 from ..analysis.nests import element_bytes
-from ..common.implementations import FLOATS, IMPLEMENTATION, INTEGER_LIBRARIES, LIBRARY, NEST
-from ..counters import counter
+from ..common.implementations import FLOATS, INTEGER_LIBRARIES, LIBRARY, NEST
 from ..remarks import remark
 from ._binding_times import size_text
 from ._dequantised import dequantised
-from ._pattern import Pattern
+from ._product_pass import ProductPass, at_most
 from ._replacement import type_of
 from .match_patterns import apply_patterns
 from .patterns.quantised import quantised_patterns
@@ -34,7 +28,7 @@ _INTEGERS = "aten._int_mm"
 
 
 @dataclass(frozen=True)
-class MultiplyQuantised(ModulePass):
+class MultiplyQuantised(ProductPass):
     """Let products on a CPU read each quantised number once, as it is, and multiply integers exactly and fast.
 
     level:         aten
@@ -59,42 +53,33 @@ class MultiplyQuantised(ModulePass):
     """
 
     name = "graph-multiply-quantised"
-    level: ClassVar[str] = "aten"
-    optional: ClassVar[bool] = True
+    PRODUCTS: ClassVar[frozenset[str]] = _FLOATS | {_INTEGERS}
 
     integer_products: str = LIBRARY
     packed_products: bool = True
     """Let oneDNN multiply quantised numbers with weights that it packs."""
-    fallback_by_default: bool = False
-    """Leave every ATen op to ATen."""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Run on every function of the module. UserError for an unknown way to multiply integers."""
+    def prepare(self, block: Block) -> None:
+        """Let one op stand for what matches a pattern. UserError for an unknown way to multiply integers."""
         if self.integer_products not in INTEGER_LIBRARIES:
             known = ", ".join(INTEGER_LIBRARIES)
             raise UserError(f"unknown way {self.integer_products!r} to multiply integers", f"it is one of {known}")
-        if self.fallback_by_default:
-            return
-        targets = targets_of(op)
-        has_integers, patterns = self.integer_products == LIBRARY, list[Pattern]()
-        if self.packed_products:
-            patterns = [*requantised_patterns(has_integers), *quantised_patterns(has_integers), QUANTISED_MAXIMUM]
-        for function, block in functions(op):
-            if apply_patterns(block, patterns):
-                _join_copies(block)
-            products = [each for each in block.ops if isinstance(each, AtenOp) and _is_product(each)]
-            ranges = symbol_ranges(function) if products else Ranges()
-            for product in products:
-                target = targets.target(type_of(product.results[0]).device)
-                if isinstance(target, CpuTarget):
-                    (self._integers if product.target == _INTEGERS else self._floats)(product, target, ranges)
+        has_integers = self.integer_products == LIBRARY
+        patterns = [*requantised_patterns(has_integers), *quantised_patterns(has_integers), QUANTISED_MAXIMUM]
+        if self.packed_products and apply_patterns(block, patterns):
+            _join_copies(block)
+
+    def on_product(self, op: AtenOp, target: Target, ranges: Ranges) -> None:
+        """Mark a product on a CPU."""
+        if isinstance(target, CpuTarget):
+            (self._integers if op.target == _INTEGERS else self._floats)(op, target, ranges)
 
     def _integers(self, op: AtenOp, target: CpuTarget, ranges: Ranges) -> None:
         rows, matrix = type_of(op.operands[0]).shape[0], type_of(op.operands[1])
-        if _at_most(rows, target.dequantised_rows.get(8, (0, 0))[0], ranges) and matrix.strides[0] is ONE:
-            self._mark(op, NEST, "a nest: sums over rows of a matrix of integers, for few vectors")
+        if at_most(rows, target.dequantised_rows.get(8, (0, 0))[0], ranges) and matrix.strides[0] is ONE:
+            self.mark(op, NEST, "a nest: sums over rows of a matrix of integers, for few vectors")
         elif self.integer_products == FLOATS:
-            self._mark(op, FLOATS, "exact products of float32 in blocks: this processor has no fast ones of integers")
+            self.mark(op, FLOATS, "exact products of float32 in blocks: this processor has no fast ones of integers")
 
     def _floats(self, op: AtenOp, target: CpuTarget, ranges: Ranges) -> None:
         left, right = op.operands[-2:]
@@ -106,19 +91,14 @@ class MultiplyQuantised(ModulePass):
         what = f"{size_text(how.made)} made of {size_text(how.read)} in each call"
         if limits is None or type_of(left).element != result.element or matrix.element != result.element:
             objection = "nobody has measured that for its types"
-        elif not _at_most(type_of(left).shape[0], most := limits[0 if how.is_cast else 1], ranges):
+        elif not at_most(type_of(left).shape[0], most := limits[0 if how.is_cast else 1], ranges):
             objection = f"it has more than {most} rows{'' if how.is_cast else ', and its weight is more than a cast'}"
         elif matrix.strides[0] is not ONE:
             objection = "the rows of its weight do not lie along the depth"
         else:
-            self._mark(op, NEST, f"a nest that dequantises where it reads: {size_text(how.read)} in each call")
+            self.mark(op, NEST, f"a nest that dequantises where it reads: {size_text(how.read)} in each call")
             return
         remark("missed", self.name, op, f"its weight is dequantised into memory, {what}: {objection}")
-
-    def _mark(self, op: AtenOp, implementation: str, text: str) -> None:
-        if counter(self.name):
-            op.attributes[IMPLEMENTATION] = StringAttr(implementation)
-            remark("passed", self.name, op, text)
 
 
 def _join_copies(block: Block) -> None:
@@ -138,12 +118,3 @@ def _erase_unread(block: Block, *ops: Operation) -> None:
     for op in ops:
         if all(result.first_use is None for result in op.results):
             block.erase_op(op)
-
-
-def _is_product(op: AtenOp) -> bool:
-    return (op.target in _FLOATS or op.target == _INTEGERS) and IMPLEMENTATION not in op.attributes
-
-
-def _at_most(size: Expr, most: int, ranges: Ranges) -> bool:
-    _, high = bounds(size, ranges)
-    return high is not None and high <= most

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, ModuleOp, StringAttr
-from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, SSAValue
 
 from ...dialects.aten import AtenOp, Device, MemoryFormat, TensorType
-from ...dialects.machine import targets_of
+from ...dialects.machine import target_at
 from ...dialects.sym import ONE
 from ...machines import GpuTarget
 from ...machines.products import LAUNCH, TF32
-from ..analysis.functions import functions
 from ..analysis.kept import mark_packing
 from ..analysis.memory import Mutations
 from ..analysis.sizes import Sizes
 from ..common.implementations import ALIGNMENT, IMPLEMENTATION, SCRATCH, SCRATCH_BYTES, TURNS, alignment, turns
 from ..common.product_times import element_bytes, product_nanoseconds
 from ..counters import counter
+from ..function_pass import AtenPass
 from ..remarks import remark
 from ._operands import COLUMNS, ROWS, Arranger, Matrix, only_nests_read, padding, transposed
 from ._replacement import Origin, ReplacementBuilder, type_of
@@ -33,7 +31,7 @@ _GAIN = 0.9
 
 
 @dataclass(frozen=True)
-class PadProducts(ModulePass):
+class PadProducts(AtenPass):
     """Let matrix products on a GPU read and write rows that begin at multiples of 16 bytes, where that pays.
 
     level:         aten
@@ -60,7 +58,6 @@ class PadProducts(ModulePass):
     """
 
     name = "graph-pad-products"
-    level: ClassVar[str] = "aten"
 
     pad_products: bool = True
     allow_tf32: bool = False
@@ -68,21 +65,17 @@ class PadProducts(ModulePass):
     always: bool = False
     """Do it wherever rows are unaligned, for tests and measurements."""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        targets = targets_of(op)
-        if not self.pad_products:
+        ops = [each for each in block.ops if isinstance(each, AtenOp) and each.target in _PRODUCTS]
+        products = [each for each in ops if IMPLEMENTATION not in each.attributes]
+        if not products or not self.pad_products:
             return
-        for function, block in functions(op):
-            products = [each for each in block.ops if isinstance(each, AtenOp) and each.target in _PRODUCTS]
-            products = [each for each in products if IMPLEMENTATION not in each.attributes]
-            if not products:
-                continue
-            estimates, arranger = Sizes.of_function(function), Arranger(Mutations(block))
-            for product in products:
-                target = targets.target(type_of(product.results[0]).device)
-                if isinstance(target, GpuTarget) and target.family.library.aligned_bytes == ALIGNMENT:
-                    self._improve(product, target, estimates, arranger)
+        estimates, arranger = Sizes.of_function(function), Arranger(Mutations(block))
+        for product in products:
+            target = target_at(product, type_of(product.results[0]).device)
+            if isinstance(target, GpuTarget) and target.family.library.aligned_bytes == ALIGNMENT:
+                self._improve(product, target, estimates, arranger)
 
     def _improve(self, op: AtenOp, target: GpuTarget, estimates: Sizes, arranger: Arranger) -> None:
         plan = _plan(op)

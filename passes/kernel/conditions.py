@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from xdsl.dialects.arith import AndIOp, CmpiOp, ConstantOp, OrIOp, SelectOp
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.arith import AndIOp, CmpiOp, OrIOp, SelectOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
@@ -29,16 +28,8 @@ def difference_of(op: Operation) -> Expr | None:
     """Left minus right of an ordered comparison of indices; None for other ops."""
     if not isinstance(op, CmpiOp) or op.predicate.value.data not in _SIGNED:
         return None
-    left, right = _index_of(op.lhs), _index_of(op.rhs)
+    left, right = kernel.index_of(op.lhs), kernel.index_of(op.rhs)
     return None if left is None or right is None else left - right
-
-
-def _index_of(value: SSAValue) -> Expr | None:
-    """The expression that a value is; None for a value that is none, or a dynamic one."""
-    owner = value.owner
-    if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return as_expr(owner.value.value.data)
-    return owner.expr.data if isinstance(owner, kernel.IndexOp) and not owner.dynamic else None
 
 
 def below_zero(op: CmpiOp, difference: Expr) -> Expr:

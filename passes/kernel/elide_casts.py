@@ -60,8 +60,7 @@ def elide_casts(function: kernel.FuncOp) -> None:
         op = waiting.pop()
         _elide(op)
         waiting += _widen_select(op)
-    while remove_dead(function.body.block):
-        pass
+    remove_dead(function.body.block)
 
 
 def _elide(op: WidenOp) -> None:

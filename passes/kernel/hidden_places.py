@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
-from ...dialects.scalar import CONVERSIONS
-from ...dialects.sym import ONE, ZERO, Expr, const, smax, smin, symbol
+from ...dialects.scalar import CONVERSIONS, number_of
+from ...dialects.sym import ONE, Expr, smax, smin, symbol
 
 #: by arith's predicate of signed integers: the one that holds where it does not
 _OPPOSITE = {0: 1, 1: 0, 2: 5, 3: 4, 4: 3, 5: 2}
@@ -76,8 +75,8 @@ class Places:
             return self._compared(op, holds)
         if isinstance(op, arith.XOrIOp):
             for one, other in (op.operands, reversed(op.operands)):
-                if _number(other) is not None:
-                    return self.where(one, holds != bool(_number(other)))
+                if number_of(other) is not None:
+                    return self.where(one, holds != bool(number_of(other)))
         if isinstance(op, arith.AndIOp | arith.OrIOp):
             left, right = (self.where(each, holds) for each in op.operands)
             return left.common(right) if isinstance(op, arith.AndIOp) == holds else left.hull(right)
@@ -120,26 +119,15 @@ def _is_lowest(value: SSAValue) -> bool:
     op = value.owner
     while isinstance(op, CONVERSIONS):
         op = cast(Operation, op).operands[0].owner
-    number = op.value if isinstance(op, arith.ConstantOp) else None
-    return isinstance(number, FloatAttr) and number.value.data == float("-inf")
-
-
-def _number(value: SSAValue) -> int | None:
-    number = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
-    return number.value.data if isinstance(number, IntegerAttr) else None
+    return isinstance(op, arith.ConstantOp) and number_of(op.result) == float("-inf")
 
 
 def _expression(value: SSAValue) -> Expr | None:
     """An integer as an index expression; None where it is loaded."""
     op = value.owner
-    if isinstance(op, kernel.IndexOp):
-        return None if op.operands else op.expr.data
-    number = _number(value)
-    if number is not None:
-        return const(number) if number else ZERO
     if isinstance(op, arith.AddiOp | arith.SubiOp):
         left, right = map(_expression, op.operands)
         if left is None or right is None:
             return None
         return left + right if isinstance(op, arith.AddiOp) else left - right
-    return None
+    return kernel.index_of(value)

@@ -67,8 +67,7 @@ class KernelHoistRows(KernelPass, kernels=tiled_for_cpu):
             if kept and width <= left and counter(KernelHoistRows.name):
                 left -= width
                 _keep(loop, around[-1], kept, extent, names)
-        while remove_dead(function.body.block):
-            pass
+        remove_dead(function.body.block)
 
 
 def _rows_around(loop: kernel.ForOp, sizes: Sizes, ranges: Ranges) -> list[kernel.ForOp]:

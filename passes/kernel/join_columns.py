@@ -16,7 +16,6 @@ from ...dialects import host, kernel
 from ...dialects.effects import Effect, effect_of
 from ...dialects.machine import targets_of
 from ...machines import GpuTarget
-from ..analysis.effects import written_buffers
 from ..analysis.launches import on_cpu, passed_sizes, written_by
 from ..analysis.lifetimes import Lifetimes, is_tensor
 from ..analysis.loops import kernel_names
@@ -29,7 +28,7 @@ from .merge_loops import merge_loops
 from .one_launch import JointKernels, Launch, used_and_written
 from .pinned import has_pinned
 from .rows_and_columns import Columns, bytes_of_row, columns_of, rows_of, shared_buffers
-from .simplify_block import BlockSimplifier, remove_dead
+from .simplify_block import simplify
 from .unread import drop_unread_results
 
 
@@ -231,9 +230,7 @@ def _clean(function: kernel.FuncOp, target: GpuTarget) -> None:
     """Loads of a row that is at hand, and loops over it, once."""
     block = function.body.block
     merge_loops(function, target)
-    BlockSimplifier(written_buffers(block)).run(block)
-    while remove_dead(block):
-        pass
+    simplify(block)
 
 
 def _is_plain(rows: _Launch, columns: _Launch, lifetimes: Lifetimes) -> bool:

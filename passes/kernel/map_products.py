@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import Float32Type, IntegerAttr, StringAttr, i64
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import IntegerAttr, i64
 
 from ...dialects import kernel
-from ...dialects.effects import has_side_effect
-from ...dialects.scalar import NarrowOp, WidenOp
-from ...machines import GpuTarget
-from ..analysis.sizes import Sizes
-from ..common.choices import chosen_tile
-from ..counters import counter
-from ..remarks import remark
-from .kernel_pass import KernelFacts, KernelPass
-from .products import NARROW, ProductNest, ProductTile, product_nests, product_tile
-from .scheduled import is_mapped, untiled_for_gpu
-from .transforms import range_of, set_mapping, set_range
-
-#: what a chosen tile says
-_SIZES = ("rows", "columns", "depth", "warps", "stages")
+from .kernel_pass import KernelFacts
+from .map_to_units import MapToUnits, has_units, round_factors, sink
+from .products import ProductNest, ProductTile, product_nests, product_tile
+from .scheduled import untiled_for_gpu
+from .transforms import set_mapping
 
 
 @dataclass(frozen=True)
-class KernelMapProducts(KernelPass, kernels=untiled_for_gpu):
+class KernelMapProducts(MapToUnits, kernels=untiled_for_gpu):
     """Map sums of products onto matrix units: tiles of rows and columns, and steps along the depth (tensorization).
 
     Level: kernel.
@@ -60,110 +49,32 @@ class KernelMapProducts(KernelPass, kernels=untiled_for_gpu):
     warps: int = 0
     swizzle: int = 8
 
-    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
-        """Map every kernel that is a product, and is not tiled yet."""
-        chosen = chosen_tile(function)
-        if not self.loop_products and chosen is None:
-            return
-        if is_mapped(function) or not any(isinstance(inner, kernel.ReduceOp) for inner in function.walk()):
-            return
-        sizes = facts.sizes
-        nests = product_nests(function, sizes)
-        if not isinstance(nests, str):
-            lacking = [nest.element for nest in nests if not has_units(facts.target, nest.element)]
-            nests = f"the target has no matrix units for {lacking[0]}" if lacking else nests
+    @property
+    def wanted(self) -> ProductTile:
+        """The tile that the options ask for."""
+        return ProductTile(self.tile_rows, self.tile_columns, self.tile_depth, self.warps, self.stages)
+
+    def nests_of(self, function: kernel.FuncOp, facts: KernelFacts) -> list[ProductNest] | str:
+        """Products of types that the target has units for."""
+        nests = product_nests(function, facts.sizes)
         if isinstance(nests, str):
-            remark("missed", self.name, function, f"not on matrix units: {nests}")
-        elif counter(self.name):
-            self._map(function, nests, sizes, facts.target, chosen or ())
+            return nests
+        lacking = [nest.element for nest in nests if not has_units(facts.target, nest.element)]
+        return f"the target has no matrix units for {lacking[0]}" if lacking else nests
 
-    def _map(
-        self,
-        function: kernel.FuncOp,
-        nests: Sequence[ProductNest],
-        sizes: Sizes,
-        target: GpuTarget,
-        chosen: tuple[int, ...],
+    def tile_of(self, nest: ProductNest, facts: KernelFacts, wanted: ProductTile) -> ProductTile:
+        """The largest tile of which there are enough."""
+        return product_tile(nest, facts.sizes, facts.target, wanted)
+
+    def map(
+        self, nest: ProductNest, rows: kernel.ForOp, columns: kernel.ForOp, tile: ProductTile, facts: KernelFacts
     ) -> None:
-        """Write a schedule into a kernel; all nests have warps and stages in common."""
-        wanted = ProductTile(self.tile_rows, self.tile_columns, self.tile_depth, self.warps, self.stages)
-        if len(chosen) == len(_SIZES):
-            wanted = ProductTile(*chosen).fitted(wanted)
-        tiles = [product_tile(nest, sizes, target, wanted) for nest in nests]
-        for nest, tile in zip(nests, tiles, strict=True):
-            _map(nest, tile, self.swizzle)
-            remark("passed", self.name, function, "on matrix units", **vars(tile))
-        function.properties["num_warps"] = IntegerAttr(max(tile.warps for tile in tiles), i64)
-        function.properties["num_stages"] = IntegerAttr(min(tile.stages for tile in tiles), i64)
-        function.properties["target"] = StringAttr(target.name)
-
-
-def has_units(target: GpuTarget, element: Attribute) -> bool:
-    """Whether a target multiplies tiles of a type; float32 takes ordinary instructions where there are no units."""
-    return element == Float32Type() or str(element) in target.matrix_units
-
-
-def _map(nest: ProductNest, tile: ProductTile, swizzle: int) -> None:
-    """Write a schedule into a nest."""
-    ranges = [range_of(loop) for loop in nest.loops]
-    chain = loops_outside_in(nest.loops)
-    for loop, axis in zip(chain, ranges, strict=True):
-        set_range(loop, axis)
-        set_mapping(loop, "grid")
-    *_, rows, columns = chain
-    set_mapping(rows, "grid", tile.rows)
-    set_mapping(columns, "grid", tile.columns)
-    if swizzle > 1:
-        rows.properties["swizzle"] = IntegerAttr(swizzle, i64)
-    for op in nest.sums:
-        round_factors(op)
-        set_mapping(op, "matrix", tile.depth)
-    sink(nest.sums)
-
-
-def round_factors(op: kernel.ReduceOp) -> None:
-    """Round the factors of products in 16 bits that were computed more exactly than a library would have read them."""
-    products = kernel.products_of(op)
-    assert not isinstance(products, str)
-    for product in products:
-        element = NARROW.get(product.precision or "")
-        for place, factor in enumerate((product.left, product.right)):
-            if element is None or kernel.operand_of(factor).type == element:
-                continue
-            narrow = NarrowOp.of(factor, factor.type, element)
-            widen = WidenOp.of(narrow.results[0], element, factor.type)
-            op.body.block.insert_ops_before([narrow, widen], product.op)
-            product.op.operands[place] = widen.results[0]
-
-
-def sink(sums: Sequence[kernel.ReduceOp]) -> None:
-    """Move what sums do not need behind them, unless something is stored in front of one."""
-    block = sums[0].parent
-    assert block is not None
-    front = list(block.ops)[: list(block.ops).index(sums[-1])]
-    if any(has_side_effect(op) for op in front):
-        return
-    needed: set[Operation] = set()
-    for op in reversed([*front, sums[-1]]):
-        if op in sums or op in needed:
-            inner = (value.owner for each in op.walk() for value in each.operands)
-            needed.update(owner for owner in inner if isinstance(owner, Operation) and owner.parent is block)
-    last: Operation = sums[-1]
-    for op in front:
-        if op not in needed and op not in sums:
-            op.detach()
-            block.insert_op_after(op, last)
-            last = op
-
-
-def loops_outside_in(loops: Sequence[kernel.ForOp]) -> list[kernel.ForOp]:
-    """Loops of one nest, outermost first."""
-    return sorted(loops, key=_depth)
-
-
-def _depth(loop: kernel.ForOp) -> int:
-    """How many ops are around a loop."""
-    count, parent = 0, loop.parent_op()
-    while parent is not None:
-        count, parent = count + 1, parent.parent_op()
-    return count
+        """Tiles of rows and columns, and steps along the depth."""
+        set_mapping(rows, "grid", tile.rows)
+        set_mapping(columns, "grid", tile.columns)
+        if self.swizzle > 1:
+            rows.properties["swizzle"] = IntegerAttr(self.swizzle, i64)
+        for op in nest.sums:
+            round_factors(op)
+            set_mapping(op, "matrix", tile.depth)
+        sink(nest.sums)

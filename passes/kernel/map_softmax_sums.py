@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import Float32Type, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Operation
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...machines import GpuTarget
-from ..analysis.loops import is_loop, loops_in
+from ..analysis.loops import loops_in
 from ..analysis.sizes import Sizes
-from ..common.choices import chosen_tile
-from ..counters import counter
-from ..remarks import remark
-from .gpu_legality import box_of, independent_nests, is_serial
-from .kernel_pass import KernelFacts, KernelPass
-from .map_products import has_units, loops_outside_in, round_factors, sink
-from .scheduled import is_mapped, untiled_for_gpu
-from .transforms import range_of, set_mapping, set_range
+from .gpu_blocks import power_above
+from .kernel_pass import KernelFacts
+from .map_to_units import MapToUnits, has_units, round_factors, sink
+from .products import Tile, UnitsNest, recognised_nests
+from .scheduled import untiled_for_gpu
+from .transforms import set_mapping
 
 #: columns of a result that a program keeps at most: what they are weighed by is computed once for all of them
 MOST_COLUMNS = 256
@@ -29,7 +27,7 @@ MOST_DEPTH = 256
 
 
 @dataclass(frozen=True)
-class KernelMapSoftmaxSums(KernelPass, kernels=untiled_for_gpu):
+class KernelMapSoftmaxSums(MapToUnits, kernels=untiled_for_gpu):
     """Map sums over a softmax of products onto matrix units: tiles of rows, steps along the row, all columns at once.
 
     Level: kernel.
@@ -60,69 +58,52 @@ class KernelMapSoftmaxSums(KernelPass, kernels=untiled_for_gpu):
     softmax_stages: int = 0
     softmax_warps: int = 0
 
-    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
-        """Map every kernel that is such a sum, and is not tiled yet."""
-        chosen = chosen_tile(function)
-        if not self.loop_products and chosen is None:
-            return
-        reductions = (inner for inner in function.walk() if isinstance(inner, kernel.ReduceOp))
-        if is_mapped(function) or not any(map(_is_softmax_sum, reductions)):
-            return
-        nests = softmax_nests(function, facts.sizes, facts.target)
-        if isinstance(nests, str):
-            remark("missed", self.name, function, f"not on matrix units: {nests}")
-        elif counter(self.name):
-            self._map(function, nests, facts.sizes, facts.target, chosen or ())
+    @property
+    def wanted(self) -> SoftmaxTile:
+        """The tile that the options ask for."""
+        return SoftmaxTile(self.softmax_rows, self.softmax_step, self.softmax_warps, self.softmax_stages)
 
-    def _map(
-        self,
-        function: kernel.FuncOp,
-        nests: Sequence[SoftmaxNest],
-        sizes: Sizes,
-        target: GpuTarget,
-        chosen: tuple[int, ...],
+    def may_map(self, function: kernel.FuncOp) -> bool:
+        """Whether there is such a sum."""
+        return any(isinstance(op, kernel.ReduceOp) and _is_softmax_sum(op) for op in function.walk())
+
+    def nests_of(self, function: kernel.FuncOp, facts: KernelFacts) -> list[SoftmaxNest] | str:
+        """Sums over a softmax of what the target has units for."""
+        return recognised_nests(function, lambda chain, sums: _nest(chain, sums, facts.sizes, facts.target))
+
+    def tile_of(self, nest: SoftmaxNest, facts: KernelFacts, wanted: SoftmaxTile) -> SoftmaxTile:
+        """One by the size of the heads."""
+        return softmax_tile(nest, facts.sizes, facts.target).fitted(wanted)
+
+    def map(
+        self, nest: SoftmaxNest, rows: kernel.ForOp, columns: kernel.ForOp, tile: SoftmaxTile, facts: KernelFacts
     ) -> None:
-        """Write a schedule into a kernel; all nests have warps and stages in common."""
-        wanted = SoftmaxTile(self.softmax_rows, self.softmax_step, self.softmax_warps, self.softmax_stages)
-        if len(chosen) == len(vars(wanted)):
-            wanted = SoftmaxTile(*chosen).fitted(wanted)
-        tiles = [softmax_tile(nest, sizes, target).fitted(wanted) for nest in nests]
-        for nest, tile in zip(nests, tiles, strict=True):
-            _map(nest, tile, sizes)
-            remark("passed", self.name, function, "on matrix units", **vars(tile))
-        function.properties["num_warps"] = IntegerAttr(max(tile.warps for tile in tiles), i64)
-        function.properties["num_stages"] = IntegerAttr(min(tile.stages for tile in tiles), i64)
-        function.properties["target"] = StringAttr(target.name)
+        """Tiles of rows, all columns at once, and steps along the softmax and in its products."""
+        set_mapping(rows, "grid", tile.rows)
+        set_mapping(columns, "vector", max(16, power_above(facts.sizes.trips(columns))))
+        for op in nest.sums:
+            set_mapping(op, "matrix", tile.step)
+        for op in nest.inner:
+            round_factors(op)
+            set_mapping(op, "matrix", max(16, min(MOST_DEPTH, power_above(facts.sizes.trips(op)))))
+        sink(nest.sums)
 
 
 @dataclass(frozen=True)
-class SoftmaxNest:
-    """A perfect nest of parallel loops around sums over a softmax.
+class SoftmaxNest(UnitsNest):
+    """A nest whose reductions are by `softmax_sum`: the weights vary along rows alone, what they weigh along columns.
 
-    batch:   loops along which everything varies, outermost first
-    rows:    the loop along which the weights vary alone
-    columns: the loop along which what they weigh varies alone
-    sums:    the reductions `softmax_sum`
-    parts:   what each of them sums
-    inner:   the products in their bodies
+    parts: what each of the reductions sums
+    inner: the products in their bodies
     """
 
-    batch: tuple[kernel.ForOp, ...]
-    rows: kernel.ForOp
-    columns: kernel.ForOp
-    sums: tuple[kernel.ReduceOp, ...]
     parts: tuple[kernel.WeightedSum, ...]
     inner: tuple[kernel.ReduceOp, ...]
 
-    @property
-    def loops(self) -> tuple[kernel.ForOp, ...]:
-        """All parallel loops, in the order in which programs are numbered."""
-        return (*self.batch, self.rows, self.columns)
-
 
 @dataclass(frozen=True)
-class SoftmaxTile:
-    """How a program computes such a nest. A number that is 0 is left to `softmax_tile`.
+class SoftmaxTile(Tile):
+    """The tile of a sum over a softmax.
 
     rows:   of the result
     step:   elements of the softmax's axis a step
@@ -135,40 +116,17 @@ class SoftmaxTile:
     warps: int = 0
     stages: int = 0
 
-    def fitted(self, wanted: SoftmaxTile) -> SoftmaxTile:
-        """The same with the numbers that are wanted."""
-        return SoftmaxTile(*(getattr(wanted, name) or getattr(self, name) for name in self.__dataclass_fields__))
-
 
 def _is_softmax_sum(op: kernel.ReduceOp) -> bool:
     return {c.data for c in op.combiners} == {"softmax_sum"}
 
 
-def softmax_nests(function: kernel.FuncOp, sizes: Sizes, target: GpuTarget) -> list[SoftmaxNest] | str:
-    """The nests of a kernel as sums over a softmax, or why one of them is none that matrix units compute."""
-    block = function.body.block
-    ops = [op for op in block.ops if not isinstance(op, kernel.YieldOp)]
-    if is_serial(function) or independent_nests(block) != set(ops):
-        return "the kernel has more than nests whose programs are independent"
-    found: list[SoftmaxNest] = []
-    for op in ops:
-        assert isinstance(op, kernel.ForOp)
-        nest = _nest(op, sizes, target)
-        if isinstance(nest, str):
-            return nest
-        found.append(nest)
-    return found or "it has no nest"
-
-
-def _nest(op: kernel.ForOp, sizes: Sizes, target: GpuTarget) -> SoftmaxNest | str:
+def _nest(
+    chain: Sequence[kernel.ForOp], sums: Sequence[kernel.ReduceOp], sizes: Sizes, target: GpuTarget
+) -> SoftmaxNest | str:
     """A nest as sums over a softmax, or why it is none."""
-    chain = box_of(op)
-    body = chain[-1].body.block
-    sums = [each for each in body.ops if isinstance(each, kernel.ReduceOp)]
-    if not sums or sum(map(is_loop, body.ops)) != len(sums) or not all(map(_is_softmax_sum, sums)):
+    if not all(map(_is_softmax_sum, sums)):
         return "its body is more than sums over a softmax, and what is done with them"
-    if any(isinstance(each, kernel.LocalOp) for each in op.walk()):
-        return "it has a local buffer"
     sides: set[tuple[str, str]] = set()
     parts: list[kernel.WeightedSum] = []
     for total in sums:
@@ -240,10 +198,10 @@ def softmax_tile(nest: SoftmaxNest, sizes: Sizes, target: GpuTarget) -> SoftmaxT
     tile = _TILES[width]
     if isinstance(nest.parts[0].element, Float32Type):
         tile = SoftmaxTile(min(tile.rows, 64), 32, tile.warps, 2)
-    rows = max(16, min(tile.rows, _power(sizes.trips(nest.rows))))
-    step = max(16, min(tile.step, *(_power(sizes.trips(op)) for op in nest.sums)))
+    rows = max(16, min(tile.rows, power_above(sizes.trips(nest.rows))))
+    step = max(16, min(tile.step, *(power_above(sizes.trips(op)) for op in nest.sums)))
     warps = tile.warps if rows >= 64 else min(tile.warps, 4)
-    width = max(16, _power(sizes.trips(nest.columns)))
+    width = max(16, power_above(sizes.trips(nest.columns)))
     return _without_spills(SoftmaxTile(rows, step, warps, tile.stages), nest, width)
 
 
@@ -281,28 +239,3 @@ def _is_gathered(op: Operation, nest: SoftmaxNest) -> bool:
     apart = op.map.data[0].coefficient(rows)
     distance = None if apart is None else apart.as_int()
     return bool(op.dynamic) or distance is None or distance % _SIDE_BY_SIDE != 0
-
-
-def _power(number: int) -> int:
-    """The next power of two."""
-    return 1 << max(number - 1, 0).bit_length()
-
-
-def _map(nest: SoftmaxNest, tile: SoftmaxTile, sizes: Sizes) -> None:
-    """Write a schedule into a nest."""
-    ranges = [range_of(loop) for loop in nest.loops]
-    chain = loops_outside_in(nest.loops)
-    for loop, axis in zip(chain, ranges, strict=True):
-        set_range(loop, axis)
-        set_mapping(loop, "grid")
-    *_, rows, columns = chain
-    set_mapping(rows, "grid", tile.rows)
-    set_mapping(columns, "vector", max(16, _power(sizes.trips(columns))))
-    for op in nest.sums:
-        set_mapping(op, "matrix", tile.step)
-    for op in nest.inner:
-        products = kernel.products_of(op)
-        assert not isinstance(products, str)
-        round_factors(op)
-        set_mapping(op, "matrix", max(16, min(MOST_DEPTH, _power(sizes.trips(op)))))
-    sink(nest.sums)

@@ -13,7 +13,7 @@ from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...machines import CpuTarget, Target
 from ..analysis.dependences import directions, same_iterations
-from ..analysis.effects import Effects, conflicts, effects_of, written_buffers
+from ..analysis.effects import Effects, conflicts, effects_of
 from ..analysis.loops import Loop, fresh_axis, is_loop, kernel_names, nested_axes, rename_axes
 from ..analysis.nests import work_of_block
 from ..analysis.sizes import Sizes
@@ -21,7 +21,7 @@ from ..common.locations import merged
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
 from .pinned import is_pinned
-from .simplify_block import BlockSimplifier, remove_dead
+from .simplify_block import simplify
 from .transforms import set_mapping
 
 #: work of a loop's body up to which a CPU runs it element by element beside a scan, whose elements wait for each other
@@ -69,9 +69,7 @@ def merge_loops(function: kernel.FuncOp, target: Target) -> None:
     on_cpu = isinstance(target, CpuTarget)
     policy = _Policy(BESIDE_SCAN if on_cpu else inf, through_others=not on_cpu)
     if _merge_block(block, kernel_names(function), policy):
-        BlockSimplifier(written_buffers(block)).run(block)
-        while remove_dead(block):
-            pass
+        simplify(block)
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,7 @@ class KernelOnlineSoftmax(KernelPass, kernels=free_tiled_for_gpu):
                 highest = _maximum_of(op, written)
                 if highest is not None and counter(KernelOnlineSoftmax.name):
                     _join(highest, op)
-        while remove_dead(block):
-            pass
+        remove_dead(block)
 
 
 def _maximum_of(total: kernel.ReduceOp, written: set[SSAValue]) -> kernel.ReduceOp | None:

@@ -190,5 +190,4 @@ def _resolve(loop: kernel.ForOp, decided: Decided) -> None:
         set_expr(op, expr)
     for op, value in decided.conditions.items():
         take_condition(op.results[0], value)
-    while remove_dead(loop.body.block):
-        pass
+    remove_dead(loop.body.block)

@@ -185,8 +185,7 @@ def _split(rows: _Rows, cut: tuple[int, int], ranges: Ranges, names: set[str]) -
             value = _value(op, difference, _atom(axis), (start, end), facts)
             if value is not None:
                 take_condition(op.results[0], value)
-        while remove_dead(part.body.block):
-            pass
+        remove_dead(part.body.block)
 
 
 def _one_row(rows: _Rows, names: set[str]) -> kernel.ForOp:

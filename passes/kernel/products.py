@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Self, TypeVar
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 from xdsl.ir import Attribute
 
 from ...dialects import kernel
 from ...machines import GpuTarget
-from ..analysis.loops import is_loop, loops_in
+from ..analysis.loops import is_loop
 from ..analysis.sizes import Sizes
 from ..common.implementations import LEAST_OF_UNITS
 from .gpu_legality import box_of, independent_nests, is_serial
@@ -21,23 +22,19 @@ NARROW: dict[str, Attribute] = {"bf16": BFloat16Type(), "f16": Float16Type()}
 
 
 @dataclass(frozen=True)
-class ProductNest:
-    """A perfect nest of parallel loops around sums of products, and what is done with their results.
+class UnitsNest:
+    """A perfect nest of parallel loops around reductions, and what is done with their results.
 
-    batch:   loops along which both factors vary, or none, outermost first
-    rows:    the loop along which the first factors of all products vary
+    batch:   loops along which all factors vary, or none, outermost first
+    rows:    the loop along which the first factors vary alone
     columns: the loop along which the second ones do
-    sums:    the reductions over the depth
-    element: the type that matrix units read
-    factors: how many different factors of one side one loop over the depth reads at most, and of the other side
+    sums:    the reductions
     """
 
     batch: tuple[kernel.ForOp, ...]
     rows: kernel.ForOp
     columns: kernel.ForOp
     sums: tuple[kernel.ReduceOp, ...]
-    element: Attribute
-    factors: tuple[int, int] = (1, 1)
 
     @property
     def loops(self) -> tuple[kernel.ForOp, ...]:
@@ -45,31 +42,49 @@ class ProductNest:
         return (*self.batch, self.rows, self.columns)
 
 
-def product_nests(function: kernel.FuncOp, sizes: Sizes) -> list[ProductNest] | str:
-    """The nests of a kernel as products, or why one of them is none that matrix units compute."""
+@dataclass(frozen=True)
+class ProductNest(UnitsNest):
+    """A nest whose reductions sum products over the depth.
+
+    element: the type that matrix units read
+    factors: how many different factors of one side one loop over the depth reads at most, and of the other side
+    """
+
+    element: Attribute
+    factors: tuple[int, int] = (1, 1)
+
+
+Recognised = TypeVar("Recognised", bound=UnitsNest)
+#: what the loops of a nest and the reductions right inside of them are, or why they are nothing for matrix units
+Recogniser = Callable[[Sequence[kernel.ForOp], Sequence[kernel.ReduceOp]], Recognised | str]
+
+
+def recognised_nests(function: kernel.FuncOp, recognise: Recogniser[Recognised]) -> list[Recognised] | str:
+    """All nests of a kernel as something that matrix units compute, or why one of them is not."""
     block = function.body.block
     ops = [op for op in block.ops if not isinstance(op, kernel.YieldOp)]
     if is_serial(function) or independent_nests(block) != set(ops):
         return "the kernel has more than nests whose programs are independent"
-    found: list[ProductNest] = []
+    found: list[Recognised] = []
     for op in ops:
         assert isinstance(op, kernel.ForOp)
-        nest = _nest(op, sizes)
+        chain = box_of(op)
+        body = chain[-1].body.block
+        sums = [each for each in body.ops if isinstance(each, kernel.ReduceOp)]
+        if not sums or sum(map(is_loop, body.ops)) != len(sums):
+            return "its body is more than sums, and what is done with them"
+        if any(isinstance(each, kernel.LocalOp) for each in op.walk()):
+            return "it has a local buffer"
+        nest = recognise(chain, sums)
         if isinstance(nest, str):
             return nest
         found.append(nest)
     return found or "it has no nest"
 
 
-def _nest(op: kernel.ForOp, sizes: Sizes) -> ProductNest | str:
-    """A nest as a product, or why it is none."""
-    chain, sums = box_of(op), [each for each in loops_in(op.body.block) if isinstance(each, kernel.ReduceOp)]
-    body = chain[-1].body.block
-    if not sums or any(each.parent is not body for each in sums) or sum(map(is_loop, body.ops)) != len(sums):
-        return "its body is more than sums, and what is done with them"
-    if any(isinstance(each, kernel.LocalOp) for each in body.ops):
-        return "it has a local buffer"
-    return _sides(chain, sums, sizes)
+def product_nests(function: kernel.FuncOp, sizes: Sizes) -> list[ProductNest] | str:
+    """The nests of a kernel as products, or why one of them is none that matrix units compute."""
+    return recognised_nests(function, lambda chain, sums: _sides(chain, sums, sizes))
 
 
 def _sides(chain: Sequence[kernel.ForOp], sums: Sequence[kernel.ReduceOp], sizes: Sizes) -> ProductNest | str:
@@ -124,8 +139,17 @@ def _rows_and_columns(
 
 
 @dataclass(frozen=True)
-class ProductTile:
-    """What one program computes of a product, and how. A number that is 0 is left to `product_tile`.
+class Tile:
+    """What one program computes of a nest, and how. A number that is 0 is left to the pass that maps it."""
+
+    def fitted(self, wanted: Self) -> Self:
+        """The same with the numbers that are wanted."""
+        return type(self)(*(getattr(wanted, name) or number for name, number in vars(self).items()))
+
+
+@dataclass(frozen=True)
+class ProductTile(Tile):
+    """The tile of a product.
 
     rows, columns: of the result
     depth:  elements of the depth a step
@@ -147,10 +171,6 @@ class ProductTile:
     def sums(self, factors: tuple[int, int], warp: int) -> int:
         """Elements of results that one thread keeps."""
         return self.rows * self.columns * max(factors) // (self.warps * warp)
-
-    def fitted(self, wanted: ProductTile) -> ProductTile:
-        """The same with the numbers that are wanted."""
-        return ProductTile(*(getattr(wanted, name) or getattr(self, name) for name in self.__dataclass_fields__))
 
 
 #: elements of results that a thread keeps at most: half of its registers

@@ -16,7 +16,7 @@ from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
 from .register_tiles import bounds_of, fits_registers, locals_of, users_of
 from .scheduled import tiled_for_gpu
-from .simplify_block import BlockSimplifier, is_pure, remove_dead
+from .simplify_block import is_pure, simplify
 
 #: loads of locals that one kernel may have replaced; chains of locals grow the code
 _MOST_LOADS = 256
@@ -71,9 +71,7 @@ class KernelRematerialize(KernelPass, kernels=tiled_for_gpu):
                         refused.add(op)
                         break
                     work = True
-        BlockSimplifier(written_buffers(block)).run(block)
-        while remove_dead(block):
-            pass
+        simplify(block)
 
 
 @dataclass

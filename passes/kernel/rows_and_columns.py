@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, FloatAttr
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import AnyFloat
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
+from ...dialects.scalar import number_of
 from ...dialects.sym import ZERO, Expr, Ranges, ceildiv, simplify, symbol
 from ..analysis.effects import written_buffers
 from ..analysis.loops import Loop, loops_in
@@ -73,20 +74,11 @@ class Columns:
         select = value.owner
         if not isinstance(select, arith.SelectOp) or not isinstance(select.cond.owner, arith.CmpiOp):
             return None
-        compare, zero = select.cond.owner, select.rhs.owner
-        inside = _index(compare.lhs) is self.row and _index(compare.rhs) is total
+        compare = select.cond.owner
+        inside = kernel.index_of(compare.lhs) is self.row and kernel.index_of(compare.rhs) is total
         if not inside or compare.predicate.value.data != _SLT:
             return None
-        return select.lhs if isinstance(zero, arith.ConstantOp) and _is_zero(zero.value) else None
-
-
-def _index(value: SSAValue) -> Expr | None:
-    owner = value.owner
-    return owner.expr.data if isinstance(owner, kernel.IndexOp) and not owner.dynamic else None
-
-
-def _is_zero(value: Attribute) -> bool:
-    return isinstance(value, FloatAttr) and value.value.data == 0.0
+        return select.lhs if number_of(select.rhs) == 0 else None
 
 
 def columns_of(function: kernel.FuncOp) -> Columns | None:

@@ -144,8 +144,7 @@ def unroll_and_jam(loop: Loop, factor: int) -> Loop:
         _put_back(backup, [made, loop])
         raise
     BlockSimplifier(written_buffers(function.body.block)).run(made.body.block)
-    while remove_dead(made.body.block):
-        pass
+    remove_dead(made.body.block)
     return made
 
 

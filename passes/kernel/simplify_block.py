@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.effects import is_pure
+from ..analysis.effects import written_buffers
 from ..counters import counter
 
 #: debug counter of every single simplification, whichever pass asks for them
@@ -90,12 +91,25 @@ def _forget(stored: Stored, op: Operation) -> None:
             stored.pop(inner.buffer, None)
 
 
+def simplify(block: Block) -> None:
+    """Merge equal computations of a kernel's block, forward what was stored, and remove what is dead."""
+    BlockSimplifier(written_buffers(block)).run(block)
+    remove_dead(block)
+
+
 def remove_dead(block: Block) -> bool:
     """Remove unused pure ops and loads, loops without effect, and local buffers that nothing reads; whether any."""
     removed = False
+    while _sweep(block):
+        removed = True
+    return removed
+
+
+def _sweep(block: Block) -> bool:
+    removed = False
     for op in reversed(list(block.ops)):
         for region in op.regions:
-            removed |= remove_dead(region.block)
+            removed |= _sweep(region.block)
         if isinstance(op, kernel.LocalOp):
             removed |= _remove_unread_local(block, op)
         elif _is_dead(op) and counter(COUNTER):

@@ -26,8 +26,7 @@ def drop_unread_results(module: ModuleOp, functions: Iterable[kernel.FuncOp]) ->
             unread = own and plain and all(_is_last_seen(launch, argument.index) for launch in own)
             if unread and counter("kernel-join-columns-unread"):
                 _drop(function, argument, stores, own)
-        while remove_dead(function.body.block):
-            pass
+        remove_dead(function.body.block)
 
 
 def _is_last_seen(launch: host.LaunchOp, position: int) -> bool:

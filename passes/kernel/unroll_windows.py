@@ -12,7 +12,6 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO
-from ..analysis.effects import written_buffers
 from ..analysis.loops import loops_in
 from ..analysis.nests import Nest, is_unit
 from ..counters import counter
@@ -20,7 +19,7 @@ from ..remarks import remark
 from .kernel_pass import KernelFacts, KernelPass
 from .pinned import is_pinned
 from .scheduled import untiled_for_cpu
-from .simplify_block import BlockSimplifier, remove_dead
+from .simplify_block import simplify
 from .transforms import copy_body, reduction_chain
 from .window_places import EXTREMES, Inserter, find_extreme, has_rising_places, restored_place, window_points
 
@@ -76,9 +75,7 @@ class UnrollWindows(KernelPass, kernels=untiled_for_cpu):
                         unroll(chain)
                         changed = True
         if changed:
-            BlockSimplifier(written_buffers(block)).run(block)
-            while remove_dead(block):
-                pass
+            simplify(block)
 
 
 def is_window(chain: Sequence[kernel.ReduceOp], loop: kernel.ForOp) -> bool:

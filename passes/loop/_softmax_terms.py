@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, FloatAttr
+from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, yielded
-from ...dialects.scalar import CONVERSIONS, INSERTED_CONVERSIONS
+from ...dialects.scalar import CONVERSIONS, INSERTED_CONVERSIONS, number_of
 from ...dialects.sym import AxesAttr, Expr, SymAttr, symbol
 from ._accesses import access_of, map_of
 
@@ -150,8 +150,8 @@ class _Expansion:
     def guarded(self, op: Operation) -> list[Term] | str:
         """select(c, 0, w) is 0 for a whole row, as `_safe_softmax` has it for one that sees nothing."""
         condition, first, second = op.operands
-        hides = _is_zero(first)
-        if not (hides or _is_zero(second)) or not is_invariant(condition, self.axis, self.block):
+        hides = number_of(first) == 0
+        if not (hides or number_of(second) == 0) or not is_invariant(condition, self.axis, self.block):
             return "a choice that is not one of whole rows stands between a weight and its sum"
         terms = self.of(second if hides else first)
         if isinstance(terms, str):
@@ -187,11 +187,6 @@ def _times(left: Term, right: Term) -> Term:
         weighted.operands,
         left.guards + right.guards,
     )
-
-
-def _is_zero(value: SSAValue) -> bool:
-    op = value.owner
-    return type(op) is arith.ConstantOp and isinstance(op.value, FloatAttr) and op.value.value.data == 0.0
 
 
 def objection_to_maximum(term: Term, axis: str) -> str | None:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type, FloatAttr
+from xdsl.dialects.builtin import Float32Type
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp, yielded
-from ...dialects.scalar import CastOp
+from ...dialects.scalar import CastOp, number_of
 from ...dialects.sym import ONE, Expr, MapAttr, Ranges, SymAttr, bounds, symbol
 from ..analysis.functions import symbol_ranges
 from ..analysis.memory import Mutations
@@ -122,7 +122,7 @@ class _Joiner:
             return False
         owner = value.owner
         if type(owner) is arith.ConstantOp:
-            return isinstance(owner.value, FloatAttr) and owner.value.value.data == elements.as_int()
+            return number_of(value) == elements.as_int()
         index = owner.operands[0].owner if type(owner) is CastOp else None
         return type(index) is IndexOp and cast(SymAttr, index.properties["expr"]).data is elements
 

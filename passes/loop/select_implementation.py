@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, TypeGuard, cast
+from typing import TypeGuard, cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import Float32Type, ModuleOp, StringAttr
-from xdsl.ir import Operation
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import Float32Type, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
 
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import TensorType
@@ -16,10 +15,11 @@ from ...dialects.loop import LoadOp
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE, Expr, Ranges, bounds
 from ...errors import UserError
-from ..analysis.functions import functions, symbol_ranges
+from ..analysis.functions import symbol_ranges
 from ..analysis.sizes import Sizes
 from ..common.implementations import BLAS, IMPLEMENTATION, LIBRARIES, ONEDNN
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from .bias import add_bias_behind, adds_columns, is_apart_on_gpu
 
@@ -29,7 +29,7 @@ MUCH_WORK = 1 << 25
 
 
 @dataclass(frozen=True)
-class SelectImplementation(ModulePass):
+class SelectImplementation(LoopPass):
     """Choose how each product of float32 matrices is computed, and who adds the bias on a GPU.
 
     level:         loop
@@ -61,27 +61,24 @@ class SelectImplementation(ModulePass):
     """
 
     name = "loop-select-implementation"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
 
     products: str = BLAS
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module. UserError for an unknown library."""
         if self.products not in LIBRARIES:
             raise UserError(f"unknown library {self.products!r} for products", f"it is one of {', '.join(LIBRARIES)}")
-        for function, block in functions(op):
-            for each in [op for op in block.ops if is_apart_on_gpu(op)]:
-                self._separate_bias(cast(AtenOp, each))
-            products = [product for product in block.ops if _is_product(product)]
-            estimates, ranges = Sizes.of_function(function), symbol_ranges(function)
-            for product in products:
-                chosen = product.attributes.get(IMPLEMENTATION)
-                if chosen == StringAttr(ONEDNN) and (reason := _illegal(product, ranges)) is not None:
-                    del product.attributes[IMPLEMENTATION]
-                    remark("missed", self.name, product, f"not by oneDNN, which was chosen: {reason}")
-                elif chosen is None and self.products == ONEDNN:
-                    self._mark(product, _objection(product, estimates, ranges))
+        for each in [op for op in block.ops if is_apart_on_gpu(op)]:
+            self._separate_bias(cast(AtenOp, each))
+        products = [product for product in block.ops if _is_product(product)]
+        estimates, ranges = Sizes.of_function(function), symbol_ranges(function)
+        for product in products:
+            chosen = product.attributes.get(IMPLEMENTATION)
+            if chosen == StringAttr(ONEDNN) and (reason := _illegal(product, ranges)) is not None:
+                del product.attributes[IMPLEMENTATION]
+                remark("missed", self.name, product, f"not by oneDNN, which was chosen: {reason}")
+            elif chosen is None and self.products == ONEDNN:
+                self._mark(product, _objection(product, estimates, ranges))
 
     def _mark(self, product: Operation, objection: str | None) -> None:
         if objection is not None:

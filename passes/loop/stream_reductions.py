@@ -5,25 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import AssertOp, GenerateOp, LoadOp, ReduceOp, YieldOp
-from ...dialects.machine import TargetsAttr, targets_of
 from ...dialects.sym import AxesAttr, Ranges, bounds
 from ...machines import GpuTarget
-from ..analysis.functions import functions, symbol_ranges
+from ..analysis.functions import symbol_ranges
 from ..analysis.memory import Mutations
 from ..common.choices import chosen_tile
 from ..counters import counter
+from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of
 from ._bodies import axes_around, copy_slice
-from ._devices import device_of
+from ._devices import target_of
 from ._identities import constant
 from ._softmax_terms import Term, expand, is_weight, objection_to_maximum, reads_maximum, sums_weights, weighs
 from ._splice import Site, Splicer
@@ -33,7 +31,7 @@ _MOST_SPLICES = 64
 
 
 @dataclass(frozen=True)
-class StreamReductions(ModulePass):
+class StreamReductions(LoopPass):
     """Let a sum over exp(x - max x) follow the maximum in one pass over the row, with the sums rescaled as it grows.
 
     level:         loop
@@ -68,30 +66,24 @@ class StreamReductions(ModulePass):
     """
 
     name = "loop-stream-reductions"
-    level: ClassVar[str] = "loop"
-    optional: ClassVar[bool] = True
     rescales: ClassVar[bool] = True  # a sum of numbers near the largest one is infinite before it is divided
     loop_products: bool = False
     emulate_precision_casts: bool = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        if self.emulate_precision_casts:
-            return
-        for function, block in functions(op):
-            changed, ranges = False, symbol_ranges(function)
-            for nest in [each for each in block.ops if type(each) is GenerateOp]:
-                if nest.parent is None or not _has_units(nest, targets_of(op)):
-                    continue
-                if self.loop_products or chosen_tile(nest) is not None:
-                    changed |= _Streamer(nest, block, ranges).run()
-            if changed:
-                sweep(block)
+        changed, ranges = False, symbol_ranges(function)
+        nests = [each for each in block.ops if type(each) is GenerateOp]
+        for nest in nests if not self.emulate_precision_casts else ():
+            if nest.parent is not None and _has_units(nest) and (self.loop_products or chosen_tile(nest) is not None):
+                changed |= _Streamer(nest, block, ranges).run()
+        if changed:
+            sweep(block)
 
 
-def _has_units(nest: GenerateOp, targets: TargetsAttr) -> bool:
+def _has_units(nest: GenerateOp) -> bool:
     """Whether the machine that a nest runs on computes such reductions by tiles."""
-    target = targets.target(device_of(nest))
+    target = target_of(nest)
     return isinstance(target, GpuTarget) and bool(target.matrix_units)
 
 

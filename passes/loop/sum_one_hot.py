@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.loop import AssertOp, GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp, yielded
-from ...dialects.scalar import INSERTED_CONVERSIONS
+from ...dialects.scalar import INSERTED_CONVERSIONS, number_of
 from ...dialects.sym import AxesAttr, Expr, SymAttr, symbol
 from ..analysis.memory import Mutations
 from ..counters import counter
@@ -109,7 +109,7 @@ def _one_hot(block: Block, axis: str) -> _OneHot | None:
         assert isinstance(value, Operation)
         path.add(value)
         value = value.operands[0].owner
-    if type(value) is not arith.SelectOp or not _is_zero(value.operands[2]):
+    if type(value) is not arith.SelectOp or number_of(value.operands[2]) != 0:
         return None
     found = _comparison(value.operands[0], axis, path)
     path.add(value)
@@ -137,13 +137,6 @@ def _comparison(condition: SSAValue, axis: str, path: set[Operation]) -> _OneHot
                 path.add(op)
                 return _OneHot(owner, op, position)
     return None
-
-
-def _is_zero(value: SSAValue) -> bool:
-    if type(value.owner) is not arith.ConstantOp:
-        return False
-    number = value.owner.properties["value"]
-    return isinstance(number, FloatAttr | IntegerAttr) and number.value.data == 0
 
 
 def _expr(op: IndexOp) -> Expr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...parametric import parametric
 from ...sym import ONE, Expr, as_expr
 from .sizes import (
     Arguments,
@@ -48,19 +49,17 @@ def _softmax_backward(a: Arguments) -> Results:
     return [shape]
 
 
-def _made(name: str) -> Rule:
-    def rule(a: Arguments) -> Results:
-        sizes = a.sizes(name)
-        wrong = [size for size in sizes if size is not None and (size.as_int() or 0) < 0]
-        require(not wrong, f"a size of {text(wrong)}")
-        for other in ("stride", "physical_layout"):
-            if a.has(other):
-                require(len(a.sizes(other)) == len(sizes), f"{other} is not as long as {text(sizes)}")
-        if a.has("physical_layout"):
-            dimensions(a.integers("physical_layout"), len(sizes))
-        return [sizes]
-
-    return rule
+@parametric
+def _made(a: Arguments, name: str) -> Results:
+    sizes = a.sizes(name)
+    wrong = [size for size in sizes if size is not None and (size.as_int() or 0) < 0]
+    require(not wrong, f"a size of {text(wrong)}")
+    for other in ("stride", "physical_layout"):
+        if a.has(other):
+            require(len(a.sizes(other)) == len(sizes), f"{other} is not as long as {text(sizes)}")
+    if a.has("physical_layout"):
+        dimensions(a.integers("physical_layout"), len(sizes))
+    return [sizes]
 
 
 def _eye(a: Arguments) -> Results:
@@ -236,58 +235,48 @@ def _pool(count: int) -> Rule:
     return lambda a: [_pooled(a, count)] * len(a.op.results)
 
 
-def _pool_backward(count: int) -> Rule:
-    def rule(a: Arguments) -> Results:
-        pooled = _pooled(a, count)
-        require_same(a.shape("grad_output"), pooled, "the gradient")
-        if a.has("indices"):
-            require_same(a.shape("indices"), pooled, "the indices")
-        return [a.shape("self")]
-
-    return rule
+@parametric
+def _pool_backward(a: Arguments, count: int) -> Results:
+    pooled = _pooled(a, count)
+    require_same(a.shape("grad_output"), pooled, "the gradient")
+    if a.has("indices"):
+        require_same(a.shape("indices"), pooled, "the indices")
+    return [a.shape("self")]
 
 
-def _adaptive(count: int) -> Rule:
-    def rule(a: Arguments) -> Results:
-        before, _ = _image(a.shape("self"), count)
-        sizes = a.sizes("output_size")
-        require(len(sizes) == count, f"output_size has {len(sizes)} numbers for {count} dimensions")
-        return [(*before, *sizes)] * len(a.op.results)
-
-    return rule
+@parametric
+def _adaptive(a: Arguments, count: int) -> Results:
+    before, _ = _image(a.shape("self"), count)
+    sizes = a.sizes("output_size")
+    require(len(sizes) == count, f"output_size has {len(sizes)} numbers for {count} dimensions")
+    return [(*before, *sizes)] * len(a.op.results)
 
 
-def _adaptive_backward(count: int) -> Rule:
-    def rule(a: Arguments) -> Results:
-        shape, grad = a.shape("self"), a.shape("grad_output")
-        before, _ = _image(shape, count)
-        require(len(grad) == len(shape), f"the gradient is {text(grad)}")
-        require_same(grad[: len(before)], before, "the gradient")
-        if a.has("indices"):
-            require_same(a.shape("indices"), grad, "the indices")
-        return [shape]
-
-    return rule
+@parametric
+def _adaptive_backward(a: Arguments, count: int) -> Results:
+    shape, grad = a.shape("self"), a.shape("grad_output")
+    before, _ = _image(shape, count)
+    require(len(grad) == len(shape), f"the gradient is {text(grad)}")
+    require_same(grad[: len(before)], before, "the gradient")
+    if a.has("indices"):
+        require_same(a.shape("indices"), grad, "the indices")
+    return [shape]
 
 
-def _resized(count: int) -> Rule:
-    def rule(a: Arguments) -> Results:
-        shape, sizes = a.shape("self"), a.sizes("output_size")
-        require(len(shape) == count + 2, f"{text(shape)} is no batch of images of {count} dimensions")
-        require(len(sizes) == count, f"output_size has {len(sizes)} numbers for {count} dimensions")
-        return [(*shape[:2], *sizes)]
-
-    return rule
+@parametric
+def _resized(a: Arguments, count: int) -> Results:
+    shape, sizes = a.shape("self"), a.sizes("output_size")
+    require(len(shape) == count + 2, f"{text(shape)} is no batch of images of {count} dimensions")
+    require(len(sizes) == count, f"output_size has {len(sizes)} numbers for {count} dimensions")
+    return [(*shape[:2], *sizes)]
 
 
-def _resized_backward(count: int) -> Rule:
-    def rule(a: Arguments) -> Results:
-        whole, sizes = a.sizes("input_size"), a.sizes("output_size")
-        require(len(whole) == count + 2 and len(sizes) == count, f"{text(whole)} resized to {text(sizes)}")
-        require_same(a.shape("grad_output"), (*whole[:2], *sizes), "the gradient")
-        return [whole]
-
-    return rule
+@parametric
+def _resized_backward(a: Arguments, count: int) -> Results:
+    whole, sizes = a.sizes("input_size"), a.sizes("output_size")
+    require(len(whole) == count + 2 and len(sizes) == count, f"{text(whole)} resized to {text(sizes)}")
+    require_same(a.shape("grad_output"), (*whole[:2], *sizes), "the gradient")
+    return [whole]
 
 
 def _glu(a: Arguments) -> Results:
@@ -318,18 +307,16 @@ def _each_to_number(a: Arguments) -> Results:
     return [() for _ in a.shapes("self")]
 
 
-def _product(first: str, second: str, batched: bool) -> Rule:
-    def rule(a: Arguments) -> Results:
-        left, right = a.shape(first), a.shape(second)
-        rank = 2 + batched
-        require(len(left) == len(right) == rank, f"a product of {text(left)} and {text(right)}")
-        require_same(right[: rank - 1], (*left[: rank - 2], left[-1]), "the second factor, but for its columns,")
-        result = (*left[:-1], right[-1])
-        if a.has("self") and first != "self":
-            require_broadcast_to(a.shape("self"), result, "the summand")
-        return [result]
-
-    return rule
+@parametric
+def _product(a: Arguments, first: str, second: str, batched: bool) -> Results:
+    left, right = a.shape(first), a.shape(second)
+    rank = 2 + batched
+    require(len(left) == len(right) == rank, f"a product of {text(left)} and {text(right)}")
+    require_same(right[: rank - 1], (*left[: rank - 2], left[-1]), "the second factor, but for its columns,")
+    result = (*left[:-1], right[-1])
+    if a.has("self") and first != "self":
+        require_broadcast_to(a.shape("self"), result, "the summand")
+    return [result]
 
 
 def _copied(a: Arguments) -> Results:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
+from ...parametric import parametric
 from ...sym import ONE, Expr, as_expr
 from ..types import TensorType
 from .sizes import (
@@ -97,15 +98,13 @@ def _index_select(a: Arguments) -> Results:
     return [replaced(shape, dim, count) if shape else ()]
 
 
-def _index_source(name: str) -> Rule:
-    def rule(a: Arguments) -> Results:
-        shape, source = a.shape("self"), a.shape(name)
-        dim, count = _row(a)
-        if shape and source:
-            require_same(source, replaced(shape, dim, count), "the source")
-        return [shape]
-
-    return rule
+@parametric
+def _index_source(a: Arguments, name: str) -> Results:
+    shape, source = a.shape("self"), a.shape(name)
+    dim, count = _row(a)
+    if shape and source:
+        require_same(source, replaced(shape, dim, count), "the source")
+    return [shape]
 
 
 def _index_fill(a: Arguments) -> Results:
@@ -189,12 +188,10 @@ def _edge_pad(count: int) -> Rule:
     return lambda a: [_edge_padded(a, count)]
 
 
-def _edge_pad_backward(count: int) -> Rule:
-    def rule(a: Arguments) -> Results:
-        require_same(a.shape("grad_output"), _edge_padded(a, count), "the gradient")
-        return [a.shape("self")]
-
-    return rule
+@parametric
+def _edge_pad_backward(a: Arguments, count: int) -> Results:
+    require_same(a.shape("grad_output"), _edge_padded(a, count), "the gradient")
+    return [a.shape("self")]
 
 
 RULES: dict[str, Rule] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from ...parametric import parametric
 from ...sym import ONE, as_expr
 from .sizes import (
     Arguments,
@@ -168,29 +169,23 @@ def _part(part: Part) -> Rule:
     return lambda a: [part(a, a.shape("self"))]
 
 
-def _into(part: Part) -> Rule:
+@parametric
+def _into(a: Arguments, part: Part) -> Results:
     """`src` is written where a view of `self` would be."""
-
-    def rule(a: Arguments) -> Results:
-        wanted = part(a, a.shape("self"))
-        if part is sliced:
-            require_broadcast_to(a.shape("src"), wanted, "the source")
-        else:
-            require_same(a.shape("src"), wanted, "the source")
-        return [a.shape("self")]
-
-    return rule
+    wanted = part(a, a.shape("self"))
+    if part is sliced:
+        require_broadcast_to(a.shape("src"), wanted, "the source")
+    else:
+        require_same(a.shape("src"), wanted, "the source")
+    return [a.shape("self")]
 
 
-def _back(part: Part) -> Rule:
+@parametric
+def _back(a: Arguments, part: Part) -> Results:
     """The gradient of a view: zeros but for the part."""
-
-    def rule(a: Arguments) -> Results:
-        whole = a.sizes("input_sizes")
-        require_same(a.shape("grad_output"), part(a, whole), "the gradient")
-        return [whole]
-
-    return rule
+    whole = a.sizes("input_sizes")
+    require_same(a.shape("grad_output"), part(a, whole), "the gradient")
+    return [whole]
 
 
 def _diag_embed(a: Arguments) -> Results:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....dialects.parametric import parametric
 from ....dialects.sym import Expr, as_expr
 from ....machines import eager
 from ..dtypes import F32, F64, LOW_PRECISION, is_float
@@ -42,24 +43,20 @@ def converted(b: LoopBuilder, value: Scalar, element: Any) -> Scalar:
     return value if value.element == element else b.s.cast(b.s.widen(value), element)
 
 
-def _copy_from(argument: str) -> Any:
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        source = call.tensor(argument)
-        type_ = call.type
-        index_map = broadcast_map(type_of(source).shape, len(type_.shape))
-        return b.generate(lambda _: converted(b, b.s.load_map(source, index_map), type_.element), type_)
-
-    return lower
+@parametric
+def _copy_from(b: LoopBuilder, call: Call, argument: str) -> Replacement:
+    source = call.tensor(argument)
+    type_ = call.type
+    index_map = broadcast_map(type_of(source).shape, len(type_.shape))
+    return b.generate(lambda _: converted(b, b.s.load_map(source, index_map), type_.element), type_)
 
 
-def _reject_transfer(argument: str) -> Any:
-    def reject(call: Call) -> str | None:
-        source = type_of(call.tensor(argument))
-        if source.device != call.type.device:
-            return f"a transfer from {source.device} to {call.type.device}"
-        return "memory to be pinned" if argument == "self" and call["pin_memory"] else None
-
-    return reject
+@parametric
+def _reject_transfer(call: Call, argument: str) -> str | None:
+    source = type_of(call.tensor(argument))
+    if source.device != call.type.device:
+        return f"a transfer from {source.device} to {call.type.device}"
+    return "memory to be pinned" if argument == "self" and call["pin_memory"] else None
 
 
 add_rule("_to_copy", _copy_from("self"), _reject_transfer("self"))
@@ -96,24 +93,21 @@ def _eye(b: LoopBuilder, call: Call) -> Replacement:
     return b.generate(lambda _: b.s.index(column - row).eq(0), call.type)
 
 
-def _triangle(lower: bool) -> Any:
+@parametric
+def _triangle(b: LoopBuilder, call: Call, lower: bool) -> Replacement:
     """tril keeps column - row <= diagonal, triu column - row >= diagonal."""
+    s = b.s
+    source = call.tensor("self")
+    rank = len(call.type.shape)
+    row, column = axes_of_rank(rank)[-2:]
+    distance = column - row - as_expr(call["diagonal"])
 
-    def lower_op(b: LoopBuilder, call: Call) -> Replacement:
-        s = b.s
-        source = call.tensor("self")
-        rank = len(call.type.shape)
-        row, column = axes_of_rank(rank)[-2:]
-        distance = column - row - as_expr(call["diagonal"])
+    def body(_: tuple[Expr, ...]) -> Scalar:
+        position = s.index(distance)
+        value = s.load_map(source, broadcast_map(call.type.shape, rank))
+        return s.where(position <= 0 if lower else position >= 0, value, 0)
 
-        def body(_: tuple[Expr, ...]) -> Scalar:
-            position = s.index(distance)
-            value = s.load_map(source, broadcast_map(call.type.shape, rank))
-            return s.where(position <= 0 if lower else position >= 0, value, 0)
-
-        return b.generate(body, call.type)
-
-    return lower_op
+    return b.generate(body, call.type)
 
 
 add_rule("tril", _triangle(lower=True))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from ....dialects.aten.types import TensorType
+from ....dialects.parametric import parametric
 from ..nests import LoopBuilder
 from ..rules import RULES, Call, Replacement, Rule, add_rule
 from . import activation, arithmetic, creation, mathematics, reductions
@@ -81,23 +81,19 @@ class Item(Call):
         return (self.op.results[self._position].type,)  # pyright: ignore[reportReturnType]
 
 
-def _each(rule: Rule, names: dict[str, tuple[str, ...]]) -> Callable[[LoopBuilder, Call], Replacement]:
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        results: list[SSAValue] = []
-        for position in range(len(call.op.results)):
-            item = rule.lower(b, Item(call, position, names))
-            results.append(item if isinstance(item, SSAValue) else item[0])
-        return results
-
-    return lower
+@parametric
+def _each(b: LoopBuilder, call: Call, rule: Rule, names: dict[str, tuple[str, ...]]) -> Replacement:
+    results: list[SSAValue] = []
+    for position in range(len(call.op.results)):
+        item = rule.lower(b, Item(call, position, names))
+        results.append(item if isinstance(item, SSAValue) else item[0])
+    return results
 
 
-def _any_rejected(rule: Rule, names: dict[str, tuple[str, ...]]) -> Callable[[Call], str | None]:
-    def reject(call: Call) -> str | None:
-        items = (Item(call, position, names) for position in range(len(call.op.results)))
-        return next((reason for item in items if rule.reject and (reason := rule.reject(item))), None)
-
-    return reject
+@parametric
+def _any_rejected(call: Call, rule: Rule, names: dict[str, tuple[str, ...]]) -> str | None:
+    items = (Item(call, position, names) for position in range(len(call.op.results)))
+    return next((reason for item in items if rule.reject and (reason := rule.reject(item))), None)
 
 
 def _enter(packet: str, suffixes: list[str], overload: str, names: dict[str, tuple[str, ...]]) -> None:

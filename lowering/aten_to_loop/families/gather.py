@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
+from ....dialects.parametric import parametric
 from ....dialects.sym import ONE, ZERO, Expr, as_expr, smax, smin
 from ..dtypes import BOOL, I64, U8, kind
 from ..nests import (
@@ -104,14 +105,12 @@ def reject_masks(call: Call) -> str | None:
     return None
 
 
-def _index(check: bool) -> Callable[[LoopBuilder, Call], Replacement]:
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        source = call.tensor("self")
-        shape = shape_of(source)
-        advanced = AdvancedIndex(call.tensors("indices"), len(shape), shape)
-        return b.generate(lambda i: b.s.load(source, advanced.target(b, i, check)), call.type)
-
-    return lower
+@parametric
+def _index(b: LoopBuilder, call: Call, check: bool) -> Replacement:
+    source = call.tensor("self")
+    shape = shape_of(source)
+    advanced = AdvancedIndex(call.tensors("indices"), len(shape), shape)
+    return b.generate(lambda i: b.s.load(source, advanced.target(b, i, check)), call.type)
 
 
 add_rule("index.Tensor", _index(check=True), reject_masks)
@@ -266,12 +265,10 @@ def pad_target(call: Call, shape: Shape, index: Sequence[Expr], place: Callable[
     ]
 
 
-def _pad(place: Callable[[Expr, Expr], Expr]) -> Callable[[LoopBuilder, Call], Replacement]:
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        source = call.tensor("self")
-        return b.generate(lambda i: b.s.load(source, pad_target(call, shape_of(source), i, place)), call.type)
-
-    return lower
+@parametric
+def _pad(b: LoopBuilder, call: Call, place: Callable[[Expr, Expr], Expr]) -> Replacement:
+    source = call.tensor("self")
+    return b.generate(lambda i: b.s.load(source, pad_target(call, shape_of(source), i, place)), call.type)
 
 
 for _kind, _place in PAD_INDEX.items():

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
+from ....dialects.parametric import parametric
 from ....dialects.sym import Expr
 from ..dtypes import I64, computation_type
 from ..nests import LoopBuilder, Shape, broadcast_index, row_major, shape_of
@@ -90,48 +91,44 @@ def _weight(call: Call) -> SSAValue | None:
     return call.optional("weight") if call.has("weight") else None
 
 
-def _loss(function: Elementwise, option: str | None) -> Callable[[LoopBuilder, Call], Replacement]:
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        x, target, weight = call.tensor("self"), call.tensor("target"), _weight(call)
-        shape = _broadcast(shape_of(x), shape_of(target))
-        element = call.type.element
+@parametric
+def _loss(b: LoopBuilder, call: Call, function: Elementwise, option: str | None) -> Replacement:
+    x, target, weight = call.tensor("self"), call.tensor("target"), _weight(call)
+    shape = _broadcast(shape_of(x), shape_of(target))
+    element = call.type.element
 
-        def body(index: tuple[Expr, ...]) -> Scalar:
-            values = [_at(b, tensor, index, element) for tensor in (x, target)]
-            value = function(b.s, *values, *_options(call, option))
-            return value if weight is None else value * _at(b, weight, index, element)
+    def body(index: tuple[Expr, ...]) -> Scalar:
+        values = [_at(b, tensor, index, element) for tensor in (x, target)]
+        value = function(b.s, *values, *_options(call, option))
+        return value if weight is None else value * _at(b, weight, index, element)
 
-        if call["reduction"] == NONE:
-            return b.generate(body, call.type)
-        dims = list(range(len(shape)))
-        size = size_of(shape, dims)
-
-        def finish(total: Scalar) -> Scalar:
-            return total / b.s.number(size, total.element) if call["reduction"] == MEAN else total
-
-        return b.reduce(["sum"], shape, dims, body, call.type, finish=finish)
-
-    return lower
-
-
-def _gradient(function: Elementwise, option: str | None) -> Callable[[LoopBuilder, Call], Replacement]:
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        tensors = [call.tensor(name) for name in ("grad_output", "self", "target")]
-        weight = _weight(call)
-        shape = call.type.shape
-        element = call.type.element
-        size = size_of(shape, list(range(len(shape))))
-
-        def body(index: tuple[Expr, ...]) -> Scalar:
-            values = [_at(b, tensor, index, element) for tensor in tensors]
-            value = function(b.s, *values, *_options(call, option))
-            if weight is not None:
-                value = value * _at(b, weight, index, element)
-            return value / b.s.number(size, value.element) if call["reduction"] == MEAN else value
-
+    if call["reduction"] == NONE:
         return b.generate(body, call.type)
+    dims = list(range(len(shape)))
+    size = size_of(shape, dims)
 
-    return lower
+    def finish(total: Scalar) -> Scalar:
+        return total / b.s.number(size, total.element) if call["reduction"] == MEAN else total
+
+    return b.reduce(["sum"], shape, dims, body, call.type, finish=finish)
+
+
+@parametric
+def _gradient(b: LoopBuilder, call: Call, function: Elementwise, option: str | None) -> Replacement:
+    tensors = [call.tensor(name) for name in ("grad_output", "self", "target")]
+    weight = _weight(call)
+    shape = call.type.shape
+    element = call.type.element
+    size = size_of(shape, list(range(len(shape))))
+
+    def body(index: tuple[Expr, ...]) -> Scalar:
+        values = [_at(b, tensor, index, element) for tensor in tensors]
+        value = function(b.s, *values, *_options(call, option))
+        if weight is not None:
+            value = value * _at(b, weight, index, element)
+        return value / b.s.number(size, value.element) if call["reduction"] == MEAN else value
+
+    return b.generate(body, call.type)
 
 
 def _broadcast(left: Shape, right: Shape) -> Shape:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.aten.types import ELEMENT_TYPES, TensorType
+from ....dialects.parametric import parametric
 from ....dialects.sym import ONE, ZERO, Expr, as_expr, prove_lt
 from ..dtypes import BOOL, I32, I64, accumulation_type, computation_type, is_float, kind, lowest
 from ..nests import LoopBuilder, Shape, normalize_dims, shape_of, type_of
@@ -20,9 +21,11 @@ from ..scalar import Scalar
 from ..scalar_builder import ScalarBuilder
 
 
-def reduced_dims(call: Call, rank: int) -> list[int]:
-    """The dimensions that an op reduces; all where it names none."""
-    return normalize_dims(call["dim"] if call.has("dim") else None, rank)
+def reduced(call: Call) -> tuple[SSAValue, Shape, list[int]]:
+    """What an op reduces: the source, its sizes, and the dimensions; all where it names none."""
+    source = call.tensor("self")
+    shape = shape_of(source)
+    return source, shape, normalize_dims(call["dim"] if call.has("dim") else None, len(shape))
 
 
 def size_of(shape: Shape, dims: list[int]) -> Expr:
@@ -53,9 +56,7 @@ class Fold:
 def fold(b: LoopBuilder, call: Call, how: Fold) -> Replacement:
     """Lower a reduction to one value."""
     s = b.s
-    source = call.tensor("self")
-    shape = shape_of(source)
-    dims = reduced_dims(call, len(shape))
+    source, shape, dims = reduced(call)
     element = call.type.element
 
     def body(index: tuple[Expr, ...]) -> Scalar:
@@ -128,8 +129,8 @@ def reject_wide_unsigned(call: Call) -> str | None:
 
 def _reject_empty(call: Call) -> str | None:
     """Eager raises for the extremum of nothing; where there may be nothing, a call lets it say so."""
-    shape = shape_of(call.tensor("self"))
-    size = size_of(shape, reduced_dims(call, len(shape)))
+    _, shape, dims = reduced(call)
+    size = size_of(shape, dims)
     if size.as_int() == 0 or (call.ranges is not None and not prove_lt(ZERO, size, call.ranges)):
         return "the extremum of what may be empty"
     return reject_wide_unsigned(call)
@@ -148,25 +149,20 @@ def _extremum(combiner: str) -> Callable[[LoopBuilder, Call], Replacement]:
     return lower
 
 
-def _indexed_extremum(combiner: str, with_value: bool) -> Callable[[LoopBuilder, Call], Replacement]:
+@parametric
+def _indexed_extremum(b: LoopBuilder, call: Call, combiner: str, with_value: bool) -> Replacement:
     """The position, in the reduced dimensions, of the extremum; before it the value itself where asked."""
+    s = b.s
+    source, shape, dims = reduced(call)
 
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        s = b.s
-        source = call.tensor("self")
-        shape = shape_of(source)
-        dims = reduced_dims(call, len(shape))
+    def body(index: tuple[Expr, ...]) -> list[Scalar]:
+        position = linearize([index[d] for d in dims], [shape[d] for d in dims])
+        return [ordered(s, s.load(source, index)), s.index(position)]
 
-        def body(index: tuple[Expr, ...]) -> list[Scalar]:
-            position = linearize([index[d] for d in dims], [shape[d] for d in dims])
-            return [ordered(s, s.load(source, index)), s.index(position)]
+    def finish(value: Scalar, position: Scalar) -> list[Scalar]:
+        return [value, position] if with_value else [position]
 
-        def finish(value: Scalar, position: Scalar) -> list[Scalar]:
-            return [value, position] if with_value else [position]
-
-        return b.reduce([combiner], shape, dims, body, *call.types, finish=finish)
-
-    return lower
+    return b.reduce([combiner], shape, dims, body, *call.types, finish=finish)
 
 
 for _name, _side in (("max", "max"), ("min", "min")):
@@ -179,9 +175,7 @@ for _name, _side in (("max", "max"), ("min", "min")):
 
 @lowers("aminmax", reject_wide_unsigned)
 def _aminmax(b: LoopBuilder, call: Call) -> Replacement:
-    source = call.tensor("self")
-    shape = shape_of(source)
-    dims = reduced_dims(call, len(shape))
+    source, shape, dims = reduced(call)
 
     def body(index: tuple[Expr, ...]) -> list[Scalar]:
         value = comparable(b.s, b.s.load(source, index))
@@ -227,26 +221,22 @@ def _correction(call: Call) -> float | int:
     return 1 if given is None else given
 
 
-def _variance(root: bool, with_mean: bool) -> Callable[[LoopBuilder, Call], Replacement]:
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        s = b.s
-        source = call.tensor("self")
-        shape = shape_of(source)
-        dims = reduced_dims(call, len(shape))
-        wide = accumulation_type(call.type.element, call.type.device, wide=True)
-        stats = TensorType.get(call.type.shape, wide, None, call.type.device)
-        mean, squares = moments(b, shape, dims, lambda i: s.widen(s.load(source, i)).to(wide), stats)
-        size = size_of(shape, dims)
+@parametric
+def _variance(b: LoopBuilder, call: Call, root: bool, with_mean: bool) -> Replacement:
+    s = b.s
+    source, shape, dims = reduced(call)
+    wide = accumulation_type(call.type.element, call.type.device, wide=True)
+    stats = TensorType.get(call.type.shape, wide, None, call.type.device)
+    mean, squares = moments(b, shape, dims, lambda i: s.widen(s.load(source, i)).to(wide), stats)
+    size = size_of(shape, dims)
 
-        def finish(total: Scalar) -> Scalar:
-            divisor = s.number(size, wide) - s.constant(_correction(call), wide)
-            variance = total / s.max(divisor, 0)
-            return s.sqrt(variance) if root else variance
+    def finish(total: Scalar) -> Scalar:
+        divisor = s.number(size, wide) - s.constant(_correction(call), wide)
+        variance = total / s.max(divisor, 0)
+        return s.sqrt(variance) if root else variance
 
-        result = b.pointwise(finish, call.type, squares)
-        return [result, b.pointwise(lambda m: m, call.types[1], mean)] if with_mean else result
-
-    return lower
+    result = b.pointwise(finish, call.type, squares)
+    return [result, b.pointwise(lambda m: m, call.types[1], mean)] if with_mean else result
 
 
 for _packet, _root in (("var", False), ("std", True)):
@@ -266,8 +256,8 @@ def _norm(b: LoopBuilder, call: Call) -> Replacement:
     """The norm of one element is its magnitude, as eager has it: powers of it might overflow."""
     order = call["ord" if call.has("ord") else "p"]
     order = 2.0 if order is None else float(order)
-    shape = shape_of(call.tensor("self"))
-    if order and size_of(shape, reduced_dims(call, len(shape))) is ONE:
+    _, shape, dims = reduced(call)
+    if order and size_of(shape, dims) is ONE:
         order = math.inf
     return fold(b, call, _norm_fold(order))
 
@@ -295,9 +285,7 @@ add_rule(
 def _logsumexp(b: LoopBuilder, call: Call) -> Replacement:
     """max + log(sum(exp(x - max))), where an infinite max counts as 0."""
     s = b.s
-    source = call.tensor("self")
-    shape = shape_of(source)
-    dims = reduced_dims(call, len(shape))
+    source, shape, dims = reduced(call)
     element = call.type.element
     type_ = TensorType.get(call.type.shape, accumulation_type(element, call.type.device), None, call.type.device)
 

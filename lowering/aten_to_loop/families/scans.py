@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from ....dialects.parametric import parametric
 from ....dialects.sym import Expr
 from ..dtypes import I64, LOW_PRECISION, computation_type
 from ..nests import LoopBuilder, normalize_dim, row_major, shape_of
@@ -25,46 +24,40 @@ def _reject_one_long_row(call: Call) -> str | None:
     return "a scan of one long row" if shape[normalize_dim(call["dim"], len(shape))].as_int() == length else None
 
 
-def _cumulative(combiner: str) -> Callable[[LoopBuilder, Call], Replacement]:
+@parametric
+def _cumulative(b: LoopBuilder, call: Call, combiner: str) -> Replacement:
     """A running sum or product, in float32 for low precision."""
+    source = call.tensor("self")
+    type_ = call.type
+    shape = type_.shape
 
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        source = call.tensor("self")
-        type_ = call.type
-        shape = type_.shape
+    def body(index: tuple[Expr, ...]) -> Scalar:
+        return operand_as(b.s, b.s.load(source, index), type_.element)
 
-        def body(index: tuple[Expr, ...]) -> Scalar:
-            return operand_as(b.s, b.s.load(source, index), type_.element)
-
-        if not shape:
-            return b.generate(body, type_)
-        wide = type_.with_(element=computation_type(type_.element))
-        results = b.scan([combiner], shape, normalize_dim(call["dim"], len(shape)), body, wide)
-        return results if wide == type_ else [b.pointwise(lambda x: x, type_, *results)]
-
-    return lower
+    if not shape:
+        return b.generate(body, type_)
+    wide = type_.with_(element=computation_type(type_.element))
+    results = b.scan([combiner], shape, normalize_dim(call["dim"], len(shape)), body, wide)
+    return results if wide == type_ else [b.pointwise(lambda x: x, type_, *results)]
 
 
-def _running_extremum(combiner: str) -> Callable[[LoopBuilder, Call], Replacement]:
+@parametric
+def _running_extremum(b: LoopBuilder, call: Call, combiner: str) -> Replacement:
     """The running extremum and its last position; positions are negated, as the monoid prefers the lower one."""
+    s = b.s
+    source = call.tensor("self")
+    shape = shape_of(source)
+    type_, index_type = call.types
+    dim = normalize_dim(call["dim"], len(shape))
+    if not shape:
+        return [*b.generate(lambda _: s.load(source, ()), type_), *b.generate(lambda _: s.index(0), index_type)]
 
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        s = b.s
-        source = call.tensor("self")
-        shape = shape_of(source)
-        type_, index_type = call.types
-        dim = normalize_dim(call["dim"], len(shape))
-        if not shape:
-            return [*b.generate(lambda _: s.load(source, ()), type_), *b.generate(lambda _: s.index(0), index_type)]
+    def body(index: tuple[Expr, ...]) -> list[Scalar]:
+        return [ordered(s, s.load(source, index)), s.index(-index[dim])]
 
-        def body(index: tuple[Expr, ...]) -> list[Scalar]:
-            return [ordered(s, s.load(source, index)), s.index(-index[dim])]
-
-        wide = row_major(shape, ordered_type(type_.element), type_.device)
-        values, places = b.scan([combiner], shape, dim, body, wide, row_major(shape, I64, type_.device))
-        return [b.pointwise(lambda x: x, type_, values), b.pointwise(lambda x: -x, index_type, places)]
-
-    return lower
+    wide = row_major(shape, ordered_type(type_.element), type_.device)
+    values, places = b.scan([combiner], shape, dim, body, wide, row_major(shape, I64, type_.device))
+    return [b.pointwise(lambda x: x, type_, values), b.pointwise(lambda x: -x, index_type, places)]
 
 
 def _logcumsumexp(b: LoopBuilder, call: Call) -> Replacement:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import SSAValue
 
 from ....dialects.aten.types import TensorType
+from ....dialects.parametric import parametric
 from ....dialects.sym import ONE, ZERO, Expr, as_expr
 from ..dtypes import BOOL, I64, highest, is_float, lowest
 from ..nests import (
@@ -36,7 +37,7 @@ from .gather import (
     wrapped_index,
 )
 from .reductions import size_of
-from .views import diagonal_index, slice_start, wrapped
+from .views import Mapping, diagonal_index, selected, sliced
 
 
 def filled_with(b: LoopBuilder, value: Number, type_: TensorType) -> SSAValue:
@@ -90,34 +91,17 @@ def _stack(b: LoopBuilder, call: Call) -> Replacement:
     return result
 
 
-def _update(
-    target: Callable[[LoopBuilder, Call, Shape, tuple[Expr, ...]], Sequence[Expr]],
-) -> Callable[[LoopBuilder, Call], Replacement]:
+@parametric
+def _update(b: LoopBuilder, call: Call, target: Mapping) -> Replacement:
     """A copy of `self` with `src` written at an index map."""
-
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        dest, piece = call.tensor("self"), call.tensor("src")
-        shape = shape_of(dest)
-        axes = axes_of_rank(len(shape_of(piece)))
-        return _place(b, dest, piece, target(b, call, shape, axes), call.type)
-
-    return lower
+    dest, piece = call.tensor("self"), call.tensor("src")
+    shape = shape_of(dest)
+    axes = axes_of_rank(len(shape_of(piece)))
+    return _place(b, dest, piece, target(b, call, shape, axes), call.type)
 
 
-def _slice_target(b: LoopBuilder, call: Call, shape: Shape, axes: tuple[Expr, ...]) -> list[Expr]:
-    dim = normalize_dim(call["dim"], len(shape))
-    target = list(axes)
-    target[dim] = slice_start(b, call["start"], shape[dim]) + target[dim] * call["step"]
-    return target
-
-
-def _select_target(b: LoopBuilder, call: Call, shape: Shape, axes: tuple[Expr, ...]) -> list[Expr]:
-    dim = normalize_dim(call["dim"], len(shape))
-    return [*axes[:dim], wrapped(b, call["index"], shape[dim]), *axes[dim:]]
-
-
-add_rule("slice_scatter", _update(_slice_target))
-add_rule("select_scatter", _update(_select_target))
+add_rule("slice_scatter", _update(sliced))
+add_rule("select_scatter", _update(selected))
 add_rule(
     "diagonal_scatter",
     _update(lambda b, call, shape, axes: diagonal_index(len(shape), axes, call["offset"], call["dim1"], call["dim2"])),
@@ -137,22 +121,20 @@ def _diag_embed(b: LoopBuilder, call: Call) -> Replacement:
 # index_put
 
 
-def _index_put(check: bool) -> Callable[[LoopBuilder, Call], Replacement]:
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        if reject_masks(call) is not None:
-            return _masked_put(b, call)
-        dest, values = call.tensor("self"), call.tensor("values")
-        shape = shape_of(dest)
-        advanced = AdvancedIndex(call.tensors("indices"), len(shape), shape)
+@parametric
+def _index_put(b: LoopBuilder, call: Call, check: bool) -> Replacement:
+    if reject_masks(call) is not None:
+        return _masked_put(b, call)
+    dest, values = call.tensor("self"), call.tensor("values")
+    shape = shape_of(dest)
+    advanced = AdvancedIndex(call.tensors("indices"), len(shape), shape)
 
-        def body(index: tuple[Expr, ...]) -> tuple[Scalar, Sequence[Index]]:
-            value = b.s.load(values, broadcast_index(shape_of(values), index))
-            return value, advanced.target(b, index, check)
+    def body(index: tuple[Expr, ...]) -> tuple[Scalar, Sequence[Index]]:
+        value = b.s.load(values, broadcast_index(shape_of(values), index))
+        return value, advanced.target(b, index, check)
 
-        kind = "add" if call["accumulate"] else "set"
-        return b.scatter(dest, advanced.domain(), body, call.type, kind)
-
-    return lower
+    kind = "add" if call["accumulate"] else "set"
+    return b.scatter(dest, advanced.domain(), body, call.type, kind)
 
 
 def _masked_put(b: LoopBuilder, call: Call) -> Replacement:
@@ -302,13 +284,11 @@ def _source(b: LoopBuilder, call: Call, name: str) -> Callable[[tuple[Expr, ...]
 _SCATTER_KINDS = {"add": "add", "multiply": "mul", "sum": "add", "prod": "mul", "amax": "amax", "amin": "amin"}
 
 
-def _scatter(source: str, kind: str | None = "set") -> Callable[[LoopBuilder, Call], Replacement]:
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        shape = shape_of(call.tensor("index"))
-        how = _SCATTER_KINDS[call["reduce"]] if kind is None else kind
-        return _written(b, call, shape, _along(b, call), _source(b, call, source), how)
-
-    return lower
+@parametric
+def _scatter(b: LoopBuilder, call: Call, source: str, kind: str | None = "set") -> Replacement:
+    shape = shape_of(call.tensor("index"))
+    how = _SCATTER_KINDS[call["reduce"]] if kind is None else kind
+    return _written(b, call, shape, _along(b, call), _source(b, call, source), how)
 
 
 add_rule("scatter.src", _scatter("src"), reject_ranks)
@@ -348,13 +328,11 @@ def _divided(b: LoopBuilder, call: Call, total: SSAValue, shape: Shape, target: 
     return b.pointwise(mean, call.type, total, count)
 
 
-def _reject_reduce(also: Reject | None = None) -> Reject:
-    def reject(call: Call) -> str | None:
-        if call.type.element == BOOL:
-            return "reductions of bool into indices"
-        return None if also is None else also(call)
-
-    return reject
+@parametric
+def _reject_reduce(call: Call, also: Reject | None = None) -> str | None:
+    if call.type.element == BOOL:
+        return "reductions of bool into indices"
+    return None if also is None else also(call)
 
 
 @lowers("scatter_reduce.two", _reject_reduce(reject_ranks))
@@ -420,17 +398,15 @@ def _embedding_backward(b: LoopBuilder, call: Call) -> Replacement:
     return b.scatter(filled_with(b, 0, call.type), shape, body, call.type, "add", mask=mask)
 
 
-def _pad_backward(place: Callable[[Expr, Expr], Expr]) -> Callable[[LoopBuilder, Call], Replacement]:
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        grad = call.tensor("grad_output")
-        shape = shape_of(call.tensor("self"))
+@parametric
+def _pad_backward(b: LoopBuilder, call: Call, place: Callable[[Expr, Expr], Expr]) -> Replacement:
+    grad = call.tensor("grad_output")
+    shape = shape_of(call.tensor("self"))
 
-        def body(index: tuple[Expr, ...]) -> tuple[Scalar, Sequence[Index]]:
-            return b.s.load(grad, index), pad_target(call, shape, index, place)
+    def body(index: tuple[Expr, ...]) -> tuple[Scalar, Sequence[Index]]:
+        return b.s.load(grad, index), pad_target(call, shape, index, place)
 
-        return b.scatter(filled_with(b, 0, call.type), shape_of(grad), body, call.type, "add")
-
-    return lower
+    return b.scatter(filled_with(b, 0, call.type), shape_of(grad), body, call.type, "add")
 
 
 for _kind, _place_of in PAD_INDEX.items():

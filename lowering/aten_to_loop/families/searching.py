@@ -7,6 +7,7 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
+from ....dialects.parametric import parametric
 from ....dialects.sym import Expr
 from ..dtypes import I64, common_type
 from ..nests import LoopBuilder, shape_of, type_of
@@ -27,17 +28,15 @@ def _count(tensor: SSAValue) -> int | None:
     return size_of(shape, list(range(len(shape)))).as_int()
 
 
-def _reject_long(name: str) -> Any:
-    def reject(call: Call) -> str | None:
-        value = call.argument(name)
-        count = _count(value) if isinstance(value, SSAValue) else 1
-        by_halves = name == "boundaries" and call.target.needs_many_rows
-        longest = MOST_HALVED if by_halves else LONGEST
-        if count is None or count > longest:
-            return f"a search in more than {longest} elements"
-        return None
-
-    return reject
+@parametric
+def _reject_long(call: Call, name: str) -> str | None:
+    value = call.argument(name)
+    count = _count(value) if isinstance(value, SSAValue) else 1
+    by_halves = name == "boundaries" and call.target.needs_many_rows
+    longest = MOST_HALVED if by_halves else LONGEST
+    if count is None or count > longest:
+        return f"a search in more than {longest} elements"
+    return None
 
 
 def _promoted(b: LoopBuilder, value: Any, index: tuple[Expr, ...], element: Any) -> Scalar:

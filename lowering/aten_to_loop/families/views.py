@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
+from ....dialects.parametric import parametric
 from ....dialects.sym import ZERO, Expr, as_expr, prove_nonneg, smax
 from ..nests import (
     LoopBuilder,
@@ -35,22 +36,18 @@ def _copy_names(names: str) -> str:
     return " ".join(f"{packet}_copy{dot}{overload}" for packet, dot, overload in parts)
 
 
-def _view(mapping: Mapping) -> Callable[[LoopBuilder, Call], Replacement]:
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        source = call.tensor("self")
-        axes = axes_of_rank(len(call.type.shape))
-        return b.view(source, mapping(b, call, shape_of(source), axes), call.type)
-
-    return lower
+@parametric
+def _view(b: LoopBuilder, call: Call, mapping: Mapping) -> Replacement:
+    source = call.tensor("self")
+    axes = axes_of_rank(len(call.type.shape))
+    return b.view(source, mapping(b, call, shape_of(source), axes), call.type)
 
 
-def _copy(mapping: Mapping) -> Callable[[LoopBuilder, Call], Replacement]:
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        source = call.tensor("self")
-        axes = axes_of_rank(len(call.type.shape))
-        return b.copy(source, mapping(b, call, shape_of(source), axes), call.type)
-
-    return lower
+@parametric
+def _copy(b: LoopBuilder, call: Call, mapping: Mapping) -> Replacement:
+    source = call.tensor("self")
+    axes = axes_of_rank(len(call.type.shape))
+    return b.copy(source, mapping(b, call, shape_of(source), axes), call.type)
 
 
 def _reshape(b: LoopBuilder, call: Call) -> Replacement:
@@ -111,14 +108,16 @@ def slice_start(b: LoopBuilder, start: int | Expr | None, size: Expr) -> Expr:
     return ZERO if start is None else wrapped(b, start, size)
 
 
-def _sliced(b: LoopBuilder, call: Call, shape: Shape, axes: tuple[Expr, ...]) -> list[Expr]:
+def sliced(b: LoopBuilder, call: Call, shape: Shape, axes: tuple[Expr, ...]) -> list[Expr]:
+    """Where the elements of a slice lie."""
     dim = normalize_dim(call["dim"], len(shape))
     exprs = list(axes)
     exprs[dim] = slice_start(b, call["start"], shape[dim]) + exprs[dim] * call["step"]
     return exprs
 
 
-def _selected(b: LoopBuilder, call: Call, shape: Shape, axes: tuple[Expr, ...]) -> list[Expr]:
+def selected(b: LoopBuilder, call: Call, shape: Shape, axes: tuple[Expr, ...]) -> list[Expr]:
+    """Where the elements lie at one index of a dimension."""
     dim = normalize_dim(call["dim"], len(shape))
     return [*axes[:dim], wrapped(b, call["index"], shape[dim]), *axes[dim:]]
 
@@ -146,8 +145,8 @@ add_views({
     "transpose.int": lambda b, call, shape, axes: _swapped(axes, call["dim0"], call["dim1"]),
     "t": lambda b, call, shape, axes: axes[::-1],
     "expand": lambda b, call, shape, axes: broadcast_map(shape, len(axes)).data,
-    "slice.Tensor": _sliced,
-    "select.int": _selected,
+    "slice.Tensor": sliced,
+    "select.int": selected,
     "diagonal": lambda b, call, shape, axes:
         diagonal_index(len(shape), axes, call["offset"], call["dim1"], call["dim2"]),
     "unfold": _unfolded,

@@ -1,0 +1,120 @@
+"""What the passes share that map nests onto matrix units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import Float32Type, IntegerAttr, StringAttr, i64
+from xdsl.ir import Attribute, Operation
+
+from ...dialects import kernel
+from ...dialects.effects import has_side_effect
+from ...dialects.scalar import NarrowOp, WidenOp
+from ...machines import GpuTarget
+from ..analysis.loops import loops_around
+from ..common.choices import chosen_tile
+from ..counters import counter
+from ..remarks import remark
+from .kernel_pass import KernelFacts, KernelPass
+from .products import NARROW, Tile, UnitsNest
+from .scheduled import is_mapped
+from .transforms import range_of, set_mapping, set_range
+
+
+class MapToUnits(KernelPass):
+    """A pass that maps kernels whose nests are all of a kind, and says what warps and stages they have."""
+
+    loop_products: bool
+
+    @property
+    def wanted(self) -> Tile:
+        """The tile that the options ask for."""
+        raise NotImplementedError
+
+    def may_map(self, function: kernel.FuncOp) -> bool:
+        """Whether it is worth looking at the nests of a kernel."""
+        return any(isinstance(op, kernel.ReduceOp) for op in function.walk())
+
+    def nests_of(self, function: kernel.FuncOp, facts: KernelFacts) -> Sequence[UnitsNest] | str:
+        """The nests of a kernel, or why matrix units do not compute them."""
+        raise NotImplementedError
+
+    def tile_of(self, nest: Any, facts: KernelFacts, wanted: Any) -> Any:
+        """The tile of a nest, with the numbers that are wanted."""
+        raise NotImplementedError
+
+    def map(self, nest: Any, rows: kernel.ForOp, columns: kernel.ForOp, tile: Any, facts: KernelFacts) -> None:
+        """Write a schedule into a nest whose parallel loops are on the grid, rows and columns the innermost of them."""
+        raise NotImplementedError
+
+    def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
+        """Map a kernel that is not tiled yet, and is of the kind."""
+        chosen = chosen_tile(function)
+        if (not self.loop_products and chosen is None) or is_mapped(function) or not self.may_map(function):
+            return
+        nests = self.nests_of(function, facts)
+        if isinstance(nests, str):
+            remark("missed", self.name, function, f"not on matrix units: {nests}")
+        elif counter(self.name):
+            wanted = self.wanted
+            if chosen is not None and len(chosen) == len(vars(wanted)):
+                wanted = type(wanted)(*chosen).fitted(wanted)
+            tiles = [self.tile_of(nest, facts, wanted) for nest in nests]
+            for nest, tile in zip(nests, tiles, strict=True):
+                *_, rows, columns = _put_on_grid(nest)
+                self.map(nest, rows, columns, tile, facts)
+                remark("passed", self.name, function, "on matrix units", **vars(tile))
+            function.properties["num_warps"] = IntegerAttr(max(tile.warps for tile in tiles), i64)
+            function.properties["num_stages"] = IntegerAttr(min(tile.stages for tile in tiles), i64)
+            function.properties["target"] = StringAttr(facts.target.name)
+
+
+def _put_on_grid(nest: UnitsNest) -> list[kernel.ForOp]:
+    """Let the parallel loops of a nest be the grid, in the order in which programs are numbered."""
+    ranges = [range_of(loop) for loop in nest.loops]
+    chain = sorted(nest.loops, key=lambda loop: len(loops_around(loop)))
+    for loop, axis in zip(chain, ranges, strict=True):
+        set_range(loop, axis)
+        set_mapping(loop, "grid")
+    return chain
+
+
+def has_units(target: GpuTarget, element: Attribute) -> bool:
+    """Whether a target multiplies tiles of a type; float32 takes ordinary instructions where there are no units."""
+    return element == Float32Type() or str(element) in target.matrix_units
+
+
+def round_factors(op: kernel.ReduceOp) -> None:
+    """Round the factors of products in 16 bits that were computed more exactly than a library would have read them."""
+    products = kernel.products_of(op)
+    assert not isinstance(products, str)
+    for product in products:
+        element = NARROW.get(product.precision or "")
+        for place, factor in enumerate((product.left, product.right)):
+            if element is None or kernel.operand_of(factor).type == element:
+                continue
+            narrow = NarrowOp.of(factor, factor.type, element)
+            widen = WidenOp.of(narrow.results[0], element, factor.type)
+            op.body.block.insert_ops_before([narrow, widen], product.op)
+            product.op.operands[place] = widen.results[0]
+
+
+def sink(sums: Sequence[kernel.ReduceOp]) -> None:
+    """Move what sums do not need behind them, unless something is stored in front of one."""
+    block = sums[0].parent
+    assert block is not None
+    front = list(block.ops)[: list(block.ops).index(sums[-1])]
+    if any(has_side_effect(op) for op in front):
+        return
+    needed: set[Operation] = set()
+    for op in reversed([*front, sums[-1]]):
+        if op in sums or op in needed:
+            inner = (value.owner for each in op.walk() for value in each.operands)
+            needed.update(owner for owner in inner if isinstance(owner, Operation) and owner.parent is block)
+    last: Operation = sums[-1]
+    for op in front:
+        if op not in needed and op not in sums:
+            op.detach()
+            block.insert_op_after(op, last)
+            last = op
