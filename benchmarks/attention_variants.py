@@ -120,6 +120,11 @@ def distance(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return _weighted(_scores(q, k) - 0.1 * (row - column).abs(), v)
 
 
+def blocks(q: Tensor, k: Tensor, v: Tensor, ids: Tensor) -> Tensor:
+    """Within documents, to both sides."""
+    return _weighted(_scores(q, k).masked_fill(ids[:, None] != ids[None, :], HIDDEN), v)
+
+
 def padded(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
     """Keys of `seen` alone, a row of truths for each sequence, as models of transformers hide padding."""
     return _weighted(_scores(q, k).masked_fill(~seen[:, None, None], torch.finfo(q.dtype).min), v)
@@ -134,7 +139,7 @@ VARIANTS: dict[str, Callable[..., Tensor]] = {
     f.__name__: f
     for f in (
         full, causal, window, alibi, softcap, document, prefix, added, relative, grouped, differential,
-        scattered, distance, padded, masked,
+        scattered, distance, blocks, padded, masked,
     )
 }  # fmt: skip
 
@@ -143,7 +148,7 @@ def extra_of(name: str, q: Tensor) -> list[Tensor]:
     """The tensors beside queries, keys and values."""
     _, heads, length, _ = q.shape
     generator = torch.Generator(q.device).manual_seed(1)
-    if name == "document":
+    if name in ("document", "blocks"):
         return [torch.arange(length, device=q.device) * 5 // length]
     if name == "padded":
         return [torch.rand(q.shape[0], length, device=q.device, generator=generator) < 0.8]

@@ -2,11 +2,12 @@
 
 The eleven variants of `attention_variants.py`, forward, in bfloat16, at the sizes of `SHAPES`: `eager`; `inductor`;
 `inductile` as it is by default, with what it said of its choice; `library`, with the library's kernel for masks, where
-it has one; `ours`, with `loop_products`; `flex`, flex_attention compiled by Inductor with a block
-mask, where it can say the variant; `ours_flex`, the same call compiled by inductile with `loop_products`; `sdpa`,
-scaled_dot_product_attention, where one is the same. Device milliseconds: the median of calls between events, the cache
-flushed before each for as long as the host needs to enqueue it. `error` is the norm relative to float64's, on a part
-of the heads. `--tune` tries the tiles of `TILES` on each, in `ours`; flex_attention's own rows are never among these.
+it has one; `autotune`, with `max_autotune`; `ours`, with `loop_products`; `flex`, flex_attention compiled by Inductor
+with a block mask, where it can say the variant; `ours_flex`, the same call compiled by inductile with `loop_products`;
+`sdpa`, scaled_dot_product_attention, where one is the same. Device milliseconds: the median of calls between events,
+the cache flushed before each for as long as the host needs to enqueue it. `error` is the norm relative to float64's, on
+a part of the heads. `--tune` tries the tiles of `TILES` on each, in `ours`; flex_attention's own rows are never among
+these.
 
 `--backward` measures forward and backward of the gradients of q, k and v, in rows of their own (`"backward": true`);
 `error` is then that of the result. `--table --backward` prints these:
@@ -45,15 +46,16 @@ from processes import CACHES
 SHAPES = {
     "64": (4, 16, 2048, 64), "128": (4, 16, 4096, 128),
     "512x64": (16, 12, 512, 64), "1024x64": (8, 16, 1024, 64), "4096x64": (2, 16, 4096, 64),
-    "1024x128": (8, 16, 1024, 128), "2048x128": (4, 16, 2048, 128),
+    "1024x128": (8, 16, 1024, 128), "2048x128": (4, 16, 2048, 128), "8192x64": (1, 16, 8192, 64),
+    "8192x128": (1, 16, 8192, 128),
 }  # fmt: skip
 NAMES = (
     "full", "causal", "window", "alibi", "softcap", "document", "prefix", "added", "relative", "grouped",
     "differential",
 )  # fmt: skip
 #: kinds of masks that are none of these
-KINDS = ("scattered", "distance", "padded", "masked")
-WHO = ("ours", "ours_flex", "flex", "sdpa", "inductor", "inductile", "library", "eager")
+KINDS = ("scattered", "distance", "blocks", "padded", "masked")
+WHO = ("ours", "ours_flex", "flex", "sdpa", "inductor", "inductile", "autotune", "library", "eager")
 #: rows, step, warps, stages
 TILES = (
     (128, 64, 4, 3), (128, 64, 8, 3), (128, 128, 8, 2), (128, 128, 8, 3), (64, 64, 4, 3), (64, 128, 4, 3),
@@ -106,6 +108,8 @@ def options_of(who: str) -> dict[str, Any]:
         return {}
     if who == "library":
         return {"loop_products": False}
+    if who == "autotune":
+        return {"max_autotune": True}
     # what recognises attention would call the library's kernel for some of them
     ours = {"loop_products": True, "pre_grad": "settle-numbers,remove-identities,write-out-flex-attention"}
     if who == "ours":

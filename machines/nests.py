@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 #: shapes farther apart than this, the root of the sum of squared logarithms of their sizes' ratios, are not alike
 NEAR = 0.35
@@ -77,12 +77,34 @@ class MeasuredNest:
 def any_near(element: str, sizes: tuple[int, int, int, int], measured: Sequence[MeasuredNest]) -> bool:
     """Whether attention of about these sizes was measured, whatever is done with its scores."""
     shape = NestShape(ATTENTION, element, sizes)
-    alike = (m.shape for m in measured if (m.shape.kind, m.shape.element) == (ATTENTION, element))
-    return any(shape.distance(each) <= NEAR for each in alike)
+    kinds = {m.shape.ops for m in measured if (m.shape.kind, m.shape.element) == (ATTENTION, element)}
+    return any(nearest(replace(shape, ops=ops), measured) is not None for ops in kinds)
 
 
 def nearest(shape: NestShape, measured: Sequence[MeasuredNest]) -> MeasuredNest | None:
-    """What was measured of the most similar shape; None where no similar one was."""
+    """What was measured of the most similar shape; None where no similar one was.
+
+    Between two lengths of an attention for which the same was faster, it is for those between them.
+    """
     alike = [each for each in measured if shape.is_like(each.shape)]
     found = min(alike, key=lambda each: shape.distance(each.shape), default=None)
-    return None if found is None or shape.distance(found.shape) > NEAR else found
+    if found is None or shape.distance(found.shape) <= NEAR:
+        return found
+    return found if _lies_between(shape, alike) else None
+
+
+def _lies_between(shape: NestShape, alike: Sequence[MeasuredNest]) -> bool:
+    """Whether attention was measured of fewer and of more keys and queries, of as wide heads, with one outcome."""
+    if shape.kind != ATTENTION:
+        return False
+    full, *own, width = shape._telling()
+    sides: dict[bool, list[tuple[int, bool]]] = {False: [], True: []}
+    for each in alike:
+        rows, *sizes, wide = each.shape._telling()
+        if wide != width or abs(math.log(rows / full)) > NEAR:
+            continue
+        if all(one <= size for one, size in zip(own, sizes, strict=True)):
+            sides[True].append((-max(sizes), each.is_ahead))
+        if all(one >= size for one, size in zip(own, sizes, strict=True)):
+            sides[False].append((max(sizes), each.is_ahead))
+    return all(sides.values()) and len({max(side)[1] for side in sides.values()}) == 1

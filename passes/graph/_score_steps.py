@@ -13,9 +13,12 @@ from ..analysis.sizes import Sizes
 from ._segments import is_view
 
 GATHERS = "index"
+_NUMBERS = "arange"
 KEYS, PLACES, VECTORS, MATRIX, TABLE = "keys", "places", "vectors", "matrix", "table"
 """Where a mask or a bias comes from: the same for all rows; computed from the numbers of rows and keys alone; read from
-fewer elements than there are scores of a head; read from as many; looked up by computed numbers."""
+fewer elements than there are scores of a head, `places+vectors` where such numbers take part; read from as many; looked
+up by computed numbers.
+"""
 
 _SUMS, _FACTORS = ("add", "sub", "rsub"), ("mul", "div")
 _SOFTMAXES = ("_softmax", "_safe_softmax")
@@ -67,7 +70,7 @@ def _source(value: SSAValue, matrix: int, inside: Collection[Operation], sizes: 
     if _is_alike_for_rows(value):
         return KEYS
     seen: set[SSAValue] = set()
-    waiting, largest = [value], 0
+    waiting, largest, has_places = [value], 0, False
     while waiting:
         each = waiting.pop()
         if each in seen:
@@ -78,10 +81,13 @@ def _source(value: SSAValue, matrix: int, inside: Collection[Operation], sizes: 
             if op.packet == GATHERS:
                 return TABLE
             waiting += operands_of(op)
+            has_places |= op.packet == _NUMBERS
         else:
             assert isinstance(each.type, TensorType)
             largest = max(largest, sizes.elements(each.type))
-    return PLACES if not largest else VECTORS if largest < matrix else MATRIX
+    if largest >= matrix:
+        return MATRIX
+    return "+".join(name for name, is_read in ((PLACES, has_places or not largest), (VECTORS, largest)) if is_read)
 
 
 def _is_alike_for_rows(value: SSAValue) -> bool:

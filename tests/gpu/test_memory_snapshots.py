@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -21,7 +21,8 @@ def test_a_history_changes_no_answer_and_ends() -> None:
     """Dynamic sizes, training, and calls behind the history, which run the ordinary text again."""
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.LayerNorm(64)).cuda()
     run = torch.compile(model, backend="inductile", dynamic=True)
-    for rows, history in ((8, None), (16, "all"), (24, "all"), (32, None)):
+    histories: list[Literal["all"] | None] = [None, "all", "all", None]
+    for rows, history in zip((8, 16, 24, 32), histories, strict=True):
         torch.cuda.memory._record_memory_history(enabled=history)
         x = torch.randn(rows, 64, device="cuda")
         got = torch.autograd.grad(run(x).sin().sum(), tuple(model.parameters()))

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 import inductile
+from inductile.backends.choice.asked import Asked
 from inductile.backends.choice.timer import MeasuringTimer
 from inductile.backends.config import Config
 from inductile.dialects.context import new_context
@@ -64,7 +65,7 @@ def test_candidates_are_one_way_each(number: int) -> None:
     _chosen(timer)
     question = timer.questions[0]
     lowered = MeasuringTimer(Config.resolve(None, {"max_autotune": True}))._lowered(
-        question, question.candidates[number]
+        Asked.of(question), question.candidates[number]
     )
     assert isinstance(lowered, ModuleOp)
     text = module_text(lowered)
