@@ -53,7 +53,7 @@ def first_call(args: argparse.Namespace) -> dict[str, float]:
     wait()
     end, used = time.perf_counter(), time.process_time() - cpu
     inside = sum(compilation_time_metrics.get(_INSIDE, ()))
-    return {"wall": end - wall, "cpu": used, "import": imported - wall, "backend": inside}
+    return {"wall": end - wall, "cpu": used, "import": imported - wall, "inside": inside}
 
 
 def measured(model: str, args: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -80,7 +80,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         if "problem" in row:
             lines.append(f"| {row['model']} | {row['backend']} | {row['process']} | {row['problem']} | | | |")
             continue
-        cells = " | ".join(f"{row[name]:.2f}" for name in ("wall", "cpu", "import", "backend"))
+        cells = " | ".join(f"{row[name]:.2f}" for name in ("wall", "cpu", "import", "inside"))
         lines.append(f"| {row['model']} | {row['backend']} | {row['process']} | {cells} |")
     return "\n".join(lines)
 

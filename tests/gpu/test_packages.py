@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -17,7 +18,20 @@ from ..scripts import load_benchmark
 
 pytestmark = pytest.mark.gpu
 
-packages = load_benchmark("packages")
+models = load_benchmark("models")
+
+
+class Calling(torch.nn.Module):
+    """A model, whose first output is its result."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.inner = getattr(function, "module", function)
+        self.function = function
+
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        return self.function(*inputs)
+
 
 LOAD = """
 import sys, torch
@@ -45,7 +59,9 @@ def _python(script: str, *arguments: object, **environment: str) -> None:
 
 @pytest.mark.parametrize("name", ["gpt2", "bert", "resnet50", "llama"])
 def test_made_without_a_gpu(name: str, tmp_path: Path) -> None:
-    program, inputs, _ = packages.exported(name, True, False)
+    function, inputs = models.build(name, small=True)
+    with torch.no_grad():
+        program = torch.export.export(Calling(function).eval(), inputs)
     torch.export.save(program, tmp_path / "model.pt2")
     torch.save(inputs, tmp_path / "inputs.pt")
     made = tmp_path / "model.pt2i"
