@@ -88,7 +88,9 @@ def test_every_allocation_is_in_a_frame(allocated: list[list[tuple[str, int, str
         for rows in (4, 7):
             x = torch.randn(rows, 8)
             torch.testing.assert_close(run(x), many(x))
-    text, recorded = programs[-1].source.splitlines(), programs[-1].recorded.splitlines()
+    source = programs[-1].source
+    text = source[source.index("def run(") :].splitlines()  # behind what is computed once for these sizes
+    recorded = programs[-1].recorded.splitlines()
     assert len(text) == len(recorded), "lines are the same"
     changed = [after for before, after in zip(text, recorded, strict=True) if before != after][1:]
     assert any("at('aten.topk', " in line and line.lstrip().startswith("t") for line in changed), recorded
