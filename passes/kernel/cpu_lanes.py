@@ -25,9 +25,8 @@ from .transforms import perfect_chain, permute_loops, reduction_chain, set_mappi
 # Costs of an access in a SIMD loop, relative to one whose neighbours lie side by side.
 BROADCAST = 0.25
 SCATTERED = 4.0
-#: one whose neighbours lie in pages of their own: each lane takes an entry of the table of pages, and where a power of
-#: two is between them, all are in one set of the cache. Means over 4x4x4 of 2x16x32x32x32, lanes along the channels:
-#: 180 ms, where they take less than one
+#: one whose neighbours lie a whole number of pages apart: all are in one set of the nearest cache, which holds fewer of
+#: them than there are lanes. Means over 4x4x4 of 2x16x32x32x32, lanes along the channels: 180 ms, else less than one
 FAR, PAGE = 16.0, 4096
 #: what the elements of a scan cost, which wait for each other
 WAITING = 4.0
@@ -168,10 +167,17 @@ class _Lanes:
         inner = not free or (not self.flat and not self.ordered)
         # On a tie the innermost choice wins: it moves nothing.
         choices = [*([None] if inner else []), *free]
-        if len(choices) == 1:
+        if len(choices) == 1 and not (self.ordered and self.flat):
             return choices[0]
         costs = [self._cost_of_inner() if loop is None else self._cost_of_lane(loop) for loop in choices]
-        return next(loop for loop, cost in zip(choices, costs, strict=True) if cost <= min(costs) * 1.01)
+        best = min(costs)
+        if self.ordered and self.flat and best >= self._cost_without_lanes():
+            return None
+        return next(loop for loop, cost in zip(choices, costs, strict=True) if cost <= best * 1.01)
+
+    def _cost_without_lanes(self) -> float:
+        """Of iterations in order, which walk along one row: as much for each access as in lanes of rows apart."""
+        return sum(access.runs(self.sizes) * SCATTERED for access in self.nest.accesses)
 
     def _cost_of_lane(self, loop: kernel.ForOp) -> float:
         axis = loop.axis.data
@@ -208,7 +214,7 @@ class _Lanes:
         exact = stride.as_int() if stride is not None else None
         if exact is None:
             return SCATTERED
-        return FAR if abs(exact) * access.bytes >= PAGE else min(abs(exact), SCATTERED)
+        return FAR if exact and exact * access.bytes % PAGE == 0 else min(abs(exact), SCATTERED)
 
     def _waste(self, loop: Loop) -> float:
         """How many lanes run for each one that is used."""
