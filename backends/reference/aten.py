@@ -30,7 +30,7 @@ from .errors import InterpretationError, describe
 from .precision import WIDER, actual_device, torch_dtype
 from .program import Handlers, Program
 from .regions import region_call
-from .scalar_arguments import rounded
+from .scalar_arguments import limits, rounded
 
 #: ops that convert because the program says so: their results are rounded also when wide
 CASTS = frozenset({"aten._to_copy", "aten.to.dtype", "prims::convert_element_type"})
@@ -115,6 +115,7 @@ def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
     if wide and isinstance(op, AtenOp):
         floats = [a.name for a in _spelled(op) if a.kind == "scalar" and isinstance(named[a.name], float)]
         named.update({name: rounded(op, name, named[name]) for name in floats})
+        named.update({name: limit for name, limit in limits(op).items() if named.get(name) is None})
     if wide and "half_to_float" in named:
         named["half_to_float"] = False  # there is no half to convert
     with _default_dtype(wide):
