@@ -118,7 +118,8 @@ class Workers:
 
     def run(self, deadline: float) -> None:
         """Until nothing is left or the deadline, of `time.time()`, has come; what runs then has no result."""
-        self._fork()
+        for _ in range(self._jobs):
+            self._fork()
         while self._workers and time.time() < deadline:
             for key, _ in self._selector.select(0.5):
                 self._hear(key.data)
@@ -162,14 +163,12 @@ class Workers:
                 self._died(worker, "the process died")
 
     def _met(self, worker: _Worker, names: list[str]) -> None:
-        """The first process says what there is to do; then the others start."""
+        """The first process says what there is to do."""
         worker.names = names
         self._stillborn = 0
         if self._waiting is None:
             self._waiting = deque(self._wanted(names))
             print(f"{len(names)} tests, {self._left} of them left", file=sys.stderr, flush=True)
-            for _ in range(min(self._jobs, self._left) - 1):
-                self._fork()
 
     def _take(self, worker: _Worker, result: Result) -> None:
         assert worker.test is not None
