@@ -1,8 +1,9 @@
 """What the host takes for a call of a model on a GPU: `python benchmarks/gpu_host.py --out host.jsonl [--models ...]`.
 
-For static and for dynamic sizes, one beside the other in one process, in microseconds: `wall` with the device waited
-for, `call` until a call returns that finds the device idle, `graph` the part of it that our compiled graph takes, and
-`guards` the rest: Dynamo's guards and what AOTAutograd puts around a graph. `--text` keeps the host programs too.
+For static sizes, for dynamic ones, and for dynamic ones with `torch._dynamo.config.specialize_float`, one beside the
+other in one process, in microseconds: `wall` with the device waited for, `call` until a call returns that finds the
+device idle, `graph` the part of it that our compiled graph takes, and `guards` the rest: Dynamo's guards and what
+AOTAutograd puts around a graph. `--text` keeps the host programs too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,21 @@ from typing import Any
 from gpu import make_importable
 
 MODELS = ("t5_8x512", "gpt2_8x512", "bert_16x512")
+#: kind of sizes -> `dynamic` of torch.compile, and whether floats of modules are constants
+KINDS = {"static": (False, False), "dynamic": (True, False), "floats fixed": (True, True)}
+
+
+class Named:
+    """The backend under a name of its own: Dynamo finds what was compiled for it by the backend."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, graph: Any, inputs: Any, **more: Any) -> Any:
+        """As the backend."""
+        from inductile.backends.torch_compile import BACKEND
+
+        return BACKEND(graph, inputs, **more)
 
 
 @contextmanager
@@ -65,10 +81,11 @@ def measure(name: str, args: argparse.Namespace) -> dict[str, Any]:
     calls: dict[str, Callable[[], Any]] = {}
     graphs: dict[str, Callable[[], Any]] = {}
     texts: dict[str, str] = {}
-    for mode in ("static", "dynamic"):
-        compiled = torch.compile(function, backend="inductile", dynamic=mode == "dynamic", fullgraph=True)
-        for _ in range(3):
-            compiled(*inputs)
+    for mode, (dynamic, fixed) in KINDS.items():
+        compiled = torch.compile(function, backend=Named(mode), dynamic=dynamic, fullgraph=True)
+        with torch._dynamo.config.patch(specialize_float=fixed):
+            for _ in range(3):
+                compiled(*inputs)
         with graphs_that_run() as seen:
             compiled(*inputs)
         ((graph, given),) = seen

@@ -9,6 +9,7 @@ passes there passes; what fails there is run again where nothing has failed, and
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -42,6 +43,8 @@ def warm_up() -> None:
             importlib.import_module(name)
         except ImportError as error:
             print(f"not imported ahead: {error}", file=sys.stderr)
+    gc.collect()
+    gc.freeze()  # tests collect garbage several times each, and all of this would be looked through
 
 
 @dataclass(eq=False)
@@ -115,7 +118,8 @@ class Workers:
 
     def run(self, deadline: float) -> None:
         """Until nothing is left or the deadline, of `time.time()`, has come; what runs then has no result."""
-        self._fork()
+        for _ in range(self._jobs):
+            self._fork()
         while self._workers and time.time() < deadline:
             for key, _ in self._selector.select(0.5):
                 self._hear(key.data)
@@ -159,14 +163,12 @@ class Workers:
                 self._died(worker, "the process died")
 
     def _met(self, worker: _Worker, names: list[str]) -> None:
-        """The first process says what there is to do; then the others start."""
+        """The first process says what there is to do."""
         worker.names = names
         self._stillborn = 0
         if self._waiting is None:
             self._waiting = deque(self._wanted(names))
             print(f"{len(names)} tests, {self._left} of them left", file=sys.stderr, flush=True)
-            for _ in range(min(self._jobs, self._left) - 1):
-                self._fork()
 
     def _take(self, worker: _Worker, result: Result) -> None:
         assert worker.test is not None
@@ -220,7 +222,9 @@ def serve(start: Start, commands: int, results: int) -> None:
     """Be a process of tests, to the end."""
     status = 1
     try:
+        started = time.perf_counter()
         tests = start()
+        print(f"process {os.getpid()}: tests loaded in {time.perf_counter() - started:.1f} s", flush=True)
         with os.fdopen(commands) as names, os.fdopen(results, "w") as answers:
             print(json.dumps(list(tests)), file=answers, flush=True)
             for name in names:
