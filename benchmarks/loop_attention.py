@@ -4,9 +4,9 @@ The eleven variants of `attention_variants.py`, forward, in bfloat16, at the siz
 `inductile` as it is by default, with what it said of its choice; `library`, with the library's kernel for masks, where
 it has one; `autotune`, with `max_autotune`; `ours`, with `loop_products`; `flex`, flex_attention compiled by Inductor
 with a block mask, where it can say the variant; `ours_flex`, the same call compiled by inductile with `loop_products`;
-`sdpa`, scaled_dot_product_attention, where one is the same. Device milliseconds: the median of calls between events, the cache
-flushed before each. `error` is the norm relative to float64's, on a part of the heads. `--tune` tries the tiles of
-`TILES` on each, in `ours`; flex_attention's own rows are never among these.
+`sdpa`, scaled_dot_product_attention, where one is the same. Device milliseconds: the median of calls between events,
+the cache flushed before each. `error` is the norm relative to float64's, on a part of the heads. `--tune` tries the
+tiles of `TILES` on each, in `ours`; flex_attention's own rows are never among these.
 
 `--backward` measures forward and backward of the gradients of q, k and v, in rows of their own (`"backward": true`);
 `error` is then that of the result. `--table --backward` prints these:
