@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..dialects import host
+from ..dialects.machine import aim_at
 from ..errors import PassError, PassFailureWarning, UnsupportedError, UserError
 from ..lowering.fx_custom_passes import run_custom_passes
 from ..lowering.fx_import import ImportedGraph, ResultSlot, import_graph
@@ -52,11 +53,19 @@ log = logging.getLogger(__name__)
 
 
 def compile_graph(
-    graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str, recording: Recording | None = None
+    graph: torch.fx.GraphModule,
+    inputs: Sequence[Any],
+    config: Config,
+    kind: str,
+    recording: Recording | None = None,
+    target: str | None = None,
+    take: Callable[[ModuleOp], None] | None = None,
 ) -> Callable[[list[Any]], Any]:
     """Compile one functional graph, of the kind forward, backward or inference.
 
     `recording` is what forward and backward graph of one function share, where they may be recorded for replays.
+    For a `target` that is named, such as "cuda:90", the program is made for files: it need not run here.
+    `take` is given the IR of kernels and program.
 
     Returns a callable that takes one list of inputs and clears it. A graph with values that the aten level has no type
     for (sparse or nested tensors) runs through torch, with a warning and a remark; with `on_error="eager"` so does one
@@ -68,7 +77,7 @@ def compile_graph(
         run_custom_passes(graph, name, getattr(config, name), is_inference=kind == "inference")
     try:
         with no_garbage_collection(), timed(kind), bisected():
-            return _compile(graph, inputs, config, kind, recording)
+            return _compile(graph, inputs, config, kind, recording, target, take)
     except (UserError, PassFailureWarning):
         raise
     except Exception as error:
@@ -97,7 +106,13 @@ def reason_to_leave_it(error: Exception, config: Config) -> str | None:
 
 
 def _compile(
-    graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, kind: str, recording: Recording | None
+    graph: torch.fx.GraphModule,
+    inputs: Sequence[Any],
+    config: Config,
+    kind: str,
+    recording: Recording | None,
+    target: str | None,
+    take: Callable[[ModuleOp], None] | None,
 ) -> BoxedFunction:
     config = with_freezing(with_torch_flags(config, graph), kind)
     report = GraphReport(kind)
@@ -107,6 +122,8 @@ def _compile(
     def load() -> ImportedGraph:
         nonlocal constants
         imported = import_graph(graph, inputs)
+        if target is not None:
+            aim_at(imported.module, target)
         if kind == "backward":
             imported.hold_layouts()
         constants = len(imported.constants)
@@ -139,9 +156,11 @@ def _compile(
         started = time.perf_counter()
         with without_modes():  # programs own real tensors: constants, status words
             carriers = watched_inputs([*inputs, *imported.constants], kind)
-            program = build(imported.module, config, imported.references, carriers)
+            program = build(imported.module, config, imported.references, carriers, False, target is not None)
         report.seconds["emit and compile"] = time.perf_counter() - started
     report.describe(imported.module, program)
+    if take is not None:
+        take(imported.module)
     if trace is not None:
         trace.add_program(imported.module, program.sources)
     observer.show_program(imported.module, program.sources)

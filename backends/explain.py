@@ -28,10 +28,13 @@ class Explanation:
             return "nothing was compiled"
         lines: list[str] = []
         for report in self.reports:
-            rows = [(name, "kernel", str(n)) for name, n in report.kernels.items()]
-            rows += [(name, "ATen call", str(n)) for name, n in report.aten_calls.items()]
-            rows += [(name, "once", str(n)) for name, n in report.once.items()]
-            lines += [str(report), *_table(("what runs", "kind", "times"), rows), ""]
+            runs = {"kernel": report.kernels, "ATen call": report.aten_calls, "once": report.once}
+            rows = [
+                (name, kind, str(times), together(report.lines.get(name, ())))
+                for kind, those in runs.items()
+                for name, times in those.items()
+            ]
+            lines += [str(report), *_table(("what runs", "kind", "times", "lines"), rows), ""]
             if report.products:
                 titles = ("product or attention", "estimated us", "times", "line", "library kernel and why")
                 lines += [*_table(titles, _library_rows(report.products)), ""]
@@ -43,6 +46,23 @@ class Explanation:
             ]
             lines += _table(("line", "pass", "", "what and why"), rows)
         return "\n".join(lines).rstrip()
+
+
+_MOST_LINES = 6
+
+
+def together(lines: Sequence[str]) -> str:
+    """Lines of the user's in order, a file once: `model.py:17, 18; layers.py:3`."""
+    files: dict[str, list[int]] = {}
+    for file, number in sorted({_place(line) for line in lines}):
+        files.setdefault(file, []).append(number)
+    shown = [
+        f"{file}:{', '.join(map(str, numbers[:_MOST_LINES]))}{', ...' if len(numbers) > _MOST_LINES else ''}"
+        if numbers != [0]
+        else file  # a module that has no lines
+        for file, numbers in files.items()
+    ]
+    return "; ".join([*shown[:_MOST_LINES], *["..."] * (len(shown) > _MOST_LINES)])
 
 
 def _library_rows(calls: Sequence[LibraryCall]) -> list[tuple[str, ...]]:
@@ -60,12 +80,12 @@ def _library_rows(calls: Sequence[LibraryCall]) -> list[tuple[str, ...]]:
 def _said(remark: Remark) -> str:
     figures = ", ".join(f"{name} {value}" for name, value in remark.figures.items())
     hint = f" ({remark.suggestion})" if remark.suggestion else ""
-    return f"{remark.op}: {remark.reason}{hint}{f'; {figures}' if figures else ''}".removeprefix(": ")
+    return f"{remark.about}: {remark.reason}{hint}{f'; {figures}' if figures else ''}".removeprefix(": ")
 
 
 def _place(location: str) -> tuple[str, int]:
     file, _, line = location.rpartition(":")
-    return file, int(line) if line.isdigit() else 0
+    return (file, int(line)) if line.isdigit() else (location, 0)
 
 
 def _short(location: str) -> str:
@@ -75,7 +95,8 @@ def _short(location: str) -> str:
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns as wide as their widest entry; the last one is free."""
     widths = [max(len(row[k]) for row in (titles, *rows)) for k in range(len(titles) - 1)]
-    return ["  " + "  ".join(f"{c:{w}s}" for c, w in zip(row, (*widths, 0), strict=True)) for row in (titles, *rows)]
+    rows = (titles, *rows)
+    return [("  " + "  ".join(f"{c:{w}s}" for c, w in zip(row, (*widths, 0), strict=True))).rstrip() for row in rows]
 
 
 def explain(

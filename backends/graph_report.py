@@ -26,6 +26,7 @@ class GraphReport:
     once:       kernel or op -> how often it runs when weights are new, for results that are kept from then on
     kept_bytes: what these take
     operators:  names of the operators of its FX graph
+    lines:      kernel or op -> the user's lines that it comes from, `file:line`
     is_loaded:  whether it came from the cache of whole graphs: no pass ran, and `seconds` are those of the load
     """
 
@@ -39,6 +40,7 @@ class GraphReport:
     once: dict[str, int] = field(default_factory=dict)
     kept_bytes: int = 0
     operators: tuple[str, ...] = ()
+    lines: dict[str, tuple[str, ...]] = field(default_factory=dict)
     is_loaded: bool = False
 
     def add_seconds(self, stage: str, seconds: float) -> None:
@@ -59,13 +61,17 @@ class GraphReport:
         from ..passes.analysis.library_calls import library_calls
         from ..passes.analysis.region_calls import functions_by_name, runs_functions
         from ..passes.analysis.sizes import Sizes
+        from .printing.locations import source_lines
 
         self.products += library_calls(module, targets_of(module).main)
         launches: Counter[str] = Counter()
         calls: Counter[str] = Counter()
         once: Counter[str] = Counter()
+        lines: dict[str, dict[str, None]] = {}
         functions = functions_by_name(module)
         for function in module.ops:
+            if isinstance(function, kernel.FuncOp):
+                lines[function.sym_name.data] = dict.fromkeys(source_lines(function.location))
             if not isinstance(function, host.FuncOp):
                 continue
             kept = function.kept is not None
@@ -73,13 +79,15 @@ class GraphReport:
                 if isinstance(op, host.LaunchOp):
                     (once if kept else launches)[op.kernel.root_reference.data] += 1
                 elif isinstance(op, AtenOp) or (isinstance(op, CallOp) and not runs_functions(op, functions)):
-                    (once if kept else calls)[_called(op)] += 1
+                    (once if kept else calls)[name := _called(op)] += 1
+                    lines.setdefault(name, {}).update(dict.fromkeys(source_lines(op.location)))
             types = function.function_type.outputs.data if kept else ()
             self.kept_bytes += sum(Sizes().bytes(type_) for type_ in types if isinstance(type_, TensorType))
         for function in module.ops:
             if isinstance(function, kernel.FuncOp) and function.sym_name.data not in once:
                 launches.setdefault(function.sym_name.data, 0)
         self.kernels, self.aten_calls, self.once = dict(launches), dict(calls), dict(once)
+        self.lines = {name: tuple(found) for name, found in lines.items() if found}
         self.sources = program.sources
 
     def __str__(self) -> str:
@@ -87,8 +95,10 @@ class GraphReport:
         failures = f"left out, because they failed: {', '.join(self.failures)}; " if self.failures else ""
         kept = f"{sum(self.once.values())} run once, {self.kept_bytes} bytes kept; " if self.once else ""
         loaded = "loaded from the cache; " if self.is_loaded else ""
+        launches, kernels = sum(self.kernels.values()), len(self.kernels)
         return (
-            f"{self.kind}: {loaded}{sum(self.kernels.values())} launches of {len(self.kernels)} kernels; "
+            f"{self.kind}: {loaded}{launches} launch{'es' * (launches != 1)} of "
+            f"{kernels} kernel{'s' * (kernels != 1)}; "
             f"ATen calls: {calls}; {kept}{failures}{sum(self.seconds.values()):.3f} s"
         )
 

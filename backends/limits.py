@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
+
+import torch
 
 from ..errors import UserError
 
@@ -17,6 +21,8 @@ STEPS_OF_RUN = 1 << 14
 """A run of a body on the host, of a branch or of a loop, counts as so many iterations: it takes as long."""
 _MEMORY: ContextVar[int | None] = ContextVar("memory", default=None)
 _STEPS: ContextVar[int] = ContextVar("steps", default=MAX_STEPS)
+_LARGE = 1 << 20
+"""Numbers whose product is smaller make no large tensor of a small one."""
 _FALLBACK = 8 << 30
 """Bytes, where a machine does not say how much memory it has left."""
 
@@ -54,6 +60,37 @@ def check_bytes(count: int) -> None:
         )
 
 
+def check_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raise UserError where a call of ATen by a file makes a tensor of more bytes than the limit.
+
+    Only numbers make large tensors of small ones, so that a call without large ones is not looked at. The others run
+    on torch's meta device first, which computes sizes alone; what cannot run there is left to the system's limit.
+    """
+    if _MEMORY.get() is None or _growth([*args, *kwargs.values()]) < _LARGE:
+        return
+    given = {**kwargs, "device": torch.device("meta")} if "device" in kwargs else kwargs
+    try:
+        results = function(*_on_meta(list(args)), **{name: _on_meta(value) for name, value in given.items()})
+    except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError):
+        return  # the call itself says what is wrong
+    for result in results if isinstance(results, list | tuple) else [results]:
+        if isinstance(result, torch.Tensor):
+            check_bytes(result.untyped_storage().nbytes())
+
+
+def _growth(value: Any) -> int:
+    """The product of the whole numbers in an argument, each at least 1."""
+    if isinstance(value, list | tuple):
+        return math.prod(map(_growth, value))
+    return max(1, abs(value)) if isinstance(value, int) else 1
+
+
+def _on_meta(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(map(_on_meta, value))
+    return value.to("meta") if isinstance(value, torch.Tensor) else value
+
+
 @contextmanager
 def limited(memory: int, steps: int = MAX_STEPS) -> Iterator[None]:
     """Inside, programs run at most `steps` iterations of loops; a tensor that the IR asks for has at most `memory`
@@ -84,8 +121,6 @@ def _limit_address_space(count: int) -> Callable[[], None] | None:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except (ImportError, OSError):
         return None
-    import torch
-
     if torch.cuda.is_available():
         return None
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)

@@ -12,8 +12,10 @@ from torch.fx import GraphModule
 from ..lowering.fx_custom_passes import run_custom_passes
 from ..lowering.fx_pre_grad import Adapter, run_pre_grad
 from ..lowering.pre_grad import pre_grad_names
+from ..passes.common.choices import timed_by
 from ..passes.counters import active
 from ..passes.watching import Watch
+from .choice.timer import timer_of
 from .config import Config, names_of
 from .observer import PRE_GRAD, Observer
 from .run_passes import watch_flags
@@ -39,7 +41,7 @@ def _own_passes(graph: GraphModule, inputs: Sequence[Any], config: Config) -> li
     left_out = names_of(config.disabled_passes)
     passes = ",".join(name for name in pre_grad_names(config.pre_grad) if name not in left_out)
     root = trace_root(config)
-    with bisected(), _watch(config, count=root is not None):
+    with bisected(), timed_by(timer_of(config)), _watch(config, count=root is not None):
         if root is None:
             return run_pre_grad(graph, inputs, passes, fallback_random=config.fallback_random)
         texts = {"input": _text(graph)}

@@ -9,6 +9,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
@@ -20,6 +21,8 @@ from ..errors import PassError, PassFailureWarning, UnsupportedError, UserError
 from ..lowering.fx_import import ImportedGraph
 from ..lowering.registry import pass_class
 from ..lowering.reproducer import write_reproducer
+from ..passes.common.choices import without_units
+from ..passes.graph.choose_products import NONE, ChooseProducts
 from ..passes.manager import Instrumentation, PassManager, is_optional, simpler_form
 from ..passes.printing import module_text
 from ..passes.remarks import remark
@@ -67,6 +70,9 @@ def run_passes(
 ) -> T:
     """What `load` imports, behind the passes that `choose` names for its module.
 
+    Where a product was chosen to be a nest, and other nests kept it from matrix units, the graph is compiled again with
+    all of them the library's.
+
     A pass that only makes programs better may fail: then the graph is imported again and compiled without it, or with
     its simpler form if programs need it. A warning names the pass and a reproducer, a remark and the report say so too.
     Raises PassError, with a reproducer, for any other pass that fails, and for every pass that changes an answer under
@@ -101,6 +107,8 @@ class _Run(Generic[T]):
         self.passes: list[ModulePass] = []
         self.left_out: set[str] = set()
         self.unwanted = names_of(config.disabled_passes)
+        self.declined = ""
+        """Why no product or attention becomes a nest by choice."""
 
     def once(self, verify_each: bool = False) -> T:
         """Import the graph and run the passes that have not failed yet. Raises PassError for one that fails."""
@@ -118,9 +126,18 @@ class _Run(Generic[T]):
             for name, reason in self.report.failures.items():
                 remark("failure", name, None, f"the program is compiled without it: {reason}")
             watchers = self._watchers(imported, watch)
+            if self.declined:
+                remark("missed", ChooseProducts.name, None, self.declined)
             each = verify_each or bool(self.config.verify_each)
             manager = PassManager(self.passes, watchers, verify_each=each, skip=self.left_out)
             manager.run(new_context(), imported.module)
+        if not self.declined and (left := without_units(imported.module)):
+            names = ", ".join(each.sym_name.data for each in left)
+            self.declined = f"the library computes all: chosen nests did not end on matrix units, in {names}"
+            self.passes = [
+                replace(each, choices=NONE) if isinstance(each, ChooseProducts) else each for each in self.passes
+            ]
+            return self.once(verify_each)
         if self.observer is not None:
             self.observer.show_remarks(watch.remarks)
         return loaded

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .graph_cache.private import OutputCode, is_bundled
 from .graph_report import GraphReport
+from .host.allocations import is_recorded
 from .host.executable import HostProgram
 from .host.regions import PROFILER, Region
 
@@ -49,6 +50,7 @@ class RunnableGraph(OutputCode):
         self.constants = constants
         # a frame of Python costs a microsecond or two when the caches hold a kernel's data instead
         self._run: Callable[[list[Any]], Sequence[Any]] = getattr(program, "run", program)
+        self._run_recorded = program.run_recorded if isinstance(program, HostProgram) and program.recorded else None
         self.region, self.nvtx = region, nvtx
         self.arrangements = arrangements
         self.outputs = outputs
@@ -63,6 +65,8 @@ class RunnableGraph(OutputCode):
             args.extend(self.constants)
         if PROFILER._is_profiler_enabled or self.nvtx:
             return self._arrange(self._run_watched(args))
+        if self._run_recorded is not None and is_recorded():
+            return self._arrange(self._run_recorded()(args))
         return self._arrange(self._run(args))
 
     def __reduce__(self) -> tuple[Any, ...]:

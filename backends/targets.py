@@ -63,16 +63,18 @@ def build(
     references: Mapping[str, Any] | None = None,
     carriers: Collection[int] | None = None,
     checked: bool = False,
+    ahead: bool = False,
 ) -> Program:
     """Emit, compile and link a module at kernel + host level into an executable program.
 
     `references` are the graphs and objects that its calls name; `carriers` the positions of the inputs that may carry
     the negative or conjugate bit, None where nobody watches over that. A `checked` program checks its launches and
-    every access of its C++ kernels, so that no IR that verifies can crash the process.
+    every access of its C++ kernels, so that no IR that verifies can crash the process. One that is made `ahead` is for
+    other processes, and relies on no GPU of this one.
     """
     from .host import build as build_program
 
-    return build_program(module, config, references, carriers, checked)
+    return build_program(module, config, references, carriers, checked, ahead)
 
 
 def run_compiled(

@@ -38,7 +38,8 @@ _RECORDING = {"cudagraphs", "host-split-parts"}
 def enter() -> None:
     """Make our loggers known to torch, once.
 
-    They print through torch's handlers; `inductor` among the names of TORCH_LOGS and of `set_logs` means ours too.
+    They print through torch's handlers; `inductor` and `all` among the names of TORCH_LOGS and of `set_logs` mean ours
+    too.
     """
     from torch._logging import _internal as internal
 
@@ -47,10 +48,12 @@ def enter() -> None:
         internal.register_log(ROOT, ROOT)
         _share_handlers(logging.getLogger(ROOT))
     names = registry.log_alias_to_log_qnames
-    if ROOT not in names["inductor"]:
-        names["inductor"] = [*names["inductor"], ROOT]
-    level = logging.getLogger("torch._inductor").level
-    if level != logging.NOTSET and ROOT not in dict(internal.log_state.get_log_level_pairs()):
+    for alias in ("torch", "inductor"):  # torch reads `all` as "torch"
+        if ROOT not in names[alias]:
+            names[alias] = [*names[alias], ROOT]
+    levels = dict(internal.log_state.get_log_level_pairs())
+    level = levels.get("torch._inductor", levels.get("torch", logging.NOTSET))
+    if level != logging.NOTSET and ROOT not in levels:
         internal.log_state.enable_log(ROOT, level)
         logging.getLogger(ROOT).setLevel(level)
 
@@ -123,8 +126,8 @@ def log_remarks(kind: str, remarks: Iterable[Remark]) -> None:
     times: Counter[str] = Counter()
     first: dict[str, Remark] = {}
     for each in remarks:
-        times[str(each)] += 1
-        first.setdefault(str(each), each)
+        times[text := each.told()] += 1
+        first.setdefault(text, each)
     for text, each in first.items():
         said = f"{kind}: {text}" if times[text] == 1 else f"{kind}: {text} (x{times[text]})"
         logger = logging.getLogger(f"{ROOT}.{module_of_pass(each.pass_name) or 'remarks'}")

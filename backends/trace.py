@@ -1,6 +1,6 @@
 """`INDUCTILE_TRACE=DIR`: a folder per graph with the IR behind each pass, the generated sources, and timings.
 
-    DIR/forward_0/index.html, 00-input.mlir ... 17-host-free.mlir, kernels.cpp, program.py, timing.json, pipeline.txt
+    DIR/forward_0/index.html, 000-input.mlir ... 102-host-free.mlir, kernels.cpp, program.py, timing.json, pipeline.txt
 
 `index.html` shows it all in a browser. Every `.mlir` file is read by `inductile-opt` as it is. Both are written behind
 each pass, so that they survive a crash. With

@@ -1,4 +1,6 @@
-"""Eleven kinds of attention as people write them, with the softmax in float32, and what flex_attention is told of them.
+"""Kinds of attention as people write them, with the softmax in float32, and what flex_attention is told of them.
+
+Eleven are compared with others (`loop_attention.NAMES`); the rest are kinds of masks for recorded measurements.
 
 `VARIANTS[name]` takes (q, k, v, *extra) of batch x heads x length x head size; `extra_of` makes the other tensors, of
 the device and dtype of q. Nothing here knows a fused kernel: that is what is measured.
@@ -106,10 +108,38 @@ def differential(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return (weights[0] - 0.5 * weights[1]).to(v.dtype) @ v
 
 
+def scattered(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Every second key: a mask by places that hides no step of a loop over keys."""
+    row, column = _places(q, k)
+    return _weighted(_scores(q, k).masked_fill((row + column) % 2 != 0, HIDDEN), v)
+
+
+def distance(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """With a penalty by distance to both sides."""
+    row, column = _places(q, k)
+    return _weighted(_scores(q, k) - 0.1 * (row - column).abs(), v)
+
+
+def blocks(q: Tensor, k: Tensor, v: Tensor, ids: Tensor) -> Tensor:
+    """Within documents, to both sides."""
+    return _weighted(_scores(q, k).masked_fill(ids[:, None] != ids[None, :], HIDDEN), v)
+
+
+def padded(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
+    """Keys of `seen` alone, a row of truths for each sequence, as models of transformers hide padding."""
+    return _weighted(_scores(q, k).masked_fill(~seen[:, None, None], torch.finfo(q.dtype).min), v)
+
+
+def masked(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
+    """Under a matrix of truths that is given."""
+    return _weighted(_scores(q, k).masked_fill(~seen, HIDDEN), v)
+
+
 VARIANTS: dict[str, Callable[..., Tensor]] = {
     f.__name__: f
     for f in (
         full, causal, window, alibi, softcap, document, prefix, added, relative, grouped, differential,
+        scattered, distance, blocks, padded, masked,
     )
 }  # fmt: skip
 
@@ -118,8 +148,12 @@ def extra_of(name: str, q: Tensor) -> list[Tensor]:
     """The tensors beside queries, keys and values."""
     _, heads, length, _ = q.shape
     generator = torch.Generator(q.device).manual_seed(1)
-    if name == "document":
+    if name in ("document", "blocks"):
         return [torch.arange(length, device=q.device) * 5 // length]
+    if name == "padded":
+        return [torch.rand(q.shape[0], length, device=q.device, generator=generator) < 0.8]
+    if name == "masked":
+        return [torch.rand(length, length, device=q.device, generator=generator) < 0.5]
     if name == "added":
         return [torch.randn(heads, length, length, device=q.device, generator=generator).to(q.dtype)]
     if name == "relative":

@@ -1,11 +1,13 @@
 """Attention as people write it, in kernels of ours and of others: `python benchmarks/loop_attention.py --out r.jsonl`.
 
 The eleven variants of `attention_variants.py`, forward, in bfloat16, at the sizes of `SHAPES`: `eager`; `inductor`;
-`inductile` as it is by default; `ours`, with `loop_products`; `flex`, flex_attention compiled by Inductor with a block
-mask, where it can say the variant; `ours_flex`, the same call compiled by inductile with `loop_products`; `sdpa`,
-scaled_dot_product_attention, where one is the same. Device milliseconds: the median of calls between events, the cache
-flushed before each. `error` is the norm relative to float64's, on a part of the heads. `--tune` tries the tiles of
-`TILES` on each, in `ours`; flex_attention's own rows are never among these.
+`inductile` as it is by default, with what it said of its choice; `library`, with the library's kernel for masks, where
+it has one; `autotune`, with `max_autotune`; `ours`, with `loop_products`; `flex`, flex_attention compiled by Inductor
+with a block mask, where it can say the variant; `ours_flex`, the same call compiled by inductile with `loop_products`;
+`sdpa`, scaled_dot_product_attention, where one is the same. Device milliseconds: the median of calls between events,
+the cache flushed before each for as long as the host needs to enqueue it. `error` is the norm relative to float64's, on
+a part of the heads. `--tune` tries the tiles of `TILES` on each, in `ours`; flex_attention's own rows are never among
+these.
 
 `--backward` measures forward and backward of the gradients of q, k and v, in rows of their own (`"backward": true`);
 `error` is then that of the result. `--table --backward` prints these:
@@ -35,19 +37,25 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from gpu import FLUSH_BYTES, make_importable, read_results
+from gpu import make_importable, read_results
 from processes import CACHES
 
 #: batch, heads, length, head size
-SHAPES = {"64": (4, 16, 2048, 64), "128": (4, 16, 4096, 128)}
+SHAPES = {
+    "64": (4, 16, 2048, 64), "128": (4, 16, 4096, 128),
+    "512x64": (16, 12, 512, 64), "1024x64": (8, 16, 1024, 64), "4096x64": (2, 16, 4096, 64),
+    "1024x128": (8, 16, 1024, 128), "2048x128": (4, 16, 2048, 128), "8192x64": (1, 16, 8192, 64),
+    "8192x128": (1, 16, 8192, 128),
+}  # fmt: skip
 NAMES = (
     "full", "causal", "window", "alibi", "softcap", "document", "prefix", "added", "relative", "grouped",
     "differential",
 )  # fmt: skip
-WHO = ("ours", "ours_flex", "flex", "sdpa", "inductor", "inductile", "eager")
+#: kinds of masks that are none of these
+KINDS = ("scattered", "distance", "blocks", "padded", "masked")
+WHO = ("ours", "ours_flex", "flex", "sdpa", "inductor", "inductile", "autotune", "library", "eager")
 #: rows, step, warps, stages
 TILES = (
     (128, 64, 4, 3), (128, 64, 8, 3), (128, 128, 8, 2), (128, 128, 8, 3), (64, 64, 4, 3), (64, 128, 4, 3),
@@ -98,6 +106,10 @@ def options_of(who: str) -> dict[str, Any]:
     """Options of inductile; `who` is its name or tile sizes, "128x64x4x3"."""
     if who == "inductile":
         return {}
+    if who == "library":
+        return {"loop_products": False}
+    if who == "autotune":
+        return {"max_autotune": True}
     # what recognises attention would call the library's kernel for some of them
     ours = {"loop_products": True, "pre_grad": "settle-numbers,remove-identities,write-out-flex-attention"}
     if who == "ours":
@@ -128,6 +140,8 @@ def error_of(name: str, inputs: Sequence[Any], result: Any) -> float:
         wide = [x[:1].double() if x.dim() == 4 else x.double() for x in inputs]
     else:
         wide = [x[:1, :2].double() if x.dim() == 4 else x for x in inputs]
+    if name == "padded":
+        wide[3] = inputs[3][:1]
     if wide[0].shape[2] > 2048 and wide[0].shape[1] > 2:
         wide = [x.float() if x.is_floating_point() else x for x in wide]
     exact = VARIANTS[name](*wide)
@@ -141,21 +155,6 @@ def alone(lock: str) -> Iterator[None]:
     with open(lock, "a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def milliseconds(call: Callable[[], Any], repeat: int = 20) -> float:
-    """The median of device times of a call, the cache flushed before each."""
-    import torch
-
-    flush = torch.empty(FLUSH_BYTES // 4, device="cuda")
-    events = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(repeat)]
-    for start, end in events:
-        flush.zero_()
-        start.record()
-        call()
-        end.record()
-    torch.cuda.synchronize()
-    return median(start.elapsed_time(end) for start, end in events)
 
 
 def with_gradients(run: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -178,8 +177,11 @@ def measure(who: str, name: str, inputs: Sequence[Any], lock: str, backward: boo
     """One row: times, error, peak, seconds of the first call, and what our passes said of it."""
     import torch
 
+    from inductile.backends.choice.timing import microseconds
+    from inductile.passes.remarks import collecting
+
     torch._dynamo.reset()
-    with torch.set_grad_enabled(backward):
+    with torch.set_grad_enabled(backward), collecting() as remarks:
         run = program_of(who, name, inputs[0], inputs[3:])
         if run is None:
             return {"none": True}
@@ -198,10 +200,11 @@ def measure(who: str, name: str, inputs: Sequence[Any], lock: str, backward: boo
             run(*inputs)
             torch.cuda.synchronize()
             peak = (torch.cuda.max_memory_allocated() - before) / 2**20
-            took = milliseconds(lambda: run(*inputs))
+            took = microseconds({who: lambda: run(*inputs)}, "cuda")[who] / 1000
             with torch.no_grad():
                 error = error_of(name, inputs, result)
-    return {"ms": took, "error": error, "peak": peak, "first": first}
+    said = [f"{r.kind}: {r.reason} {r.figures}" for r in remarks if r.pass_name == "graph-choose-products"]
+    return {"ms": took, "error": error, "peak": peak, "first": first, "said": said}
 
 
 def work(name: str, size: str, whos: Sequence[str], lock: str, backward: bool) -> None:
@@ -223,7 +226,8 @@ class Results:
     def __init__(self, path: Path, backward: bool) -> None:
         self.path = path
         self.backward = backward
-        self.rows = [row for row in read_results(path) if row.get("backward", False) == backward]
+        rows = [row for row in read_results(path) if "variant" in row]  # the file may hold other results
+        self.rows = [row for row in rows if row.get("backward", False) == backward]
         self.lock = threading.Lock()
 
     def add(self, row: dict[str, Any]) -> None:
@@ -275,7 +279,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         lines += ["", f"## {'x'.join(map(str, SHAPES[size]))}", ""]
         lines += [f"| variant | {' | '.join(WHO)} | best tile | error ours / eager |", "|---" * (len(WHO) + 3) + "|"]
         ratios: list[float] = []
-        for name in NAMES:
+        for name in (*NAMES, *KINDS):
             found = {row["who"]: row for row in rows if (row["variant"], row["size"]) == (name, size)}
             if found:
                 lines.append(_line(name, found, ratios))
@@ -309,8 +313,8 @@ def main() -> None:
     """Measure, or print the table of a file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("loop_attention.jsonl"))
-    parser.add_argument("--variants", nargs="+", choices=NAMES, default=list(NAMES))
-    parser.add_argument("--sizes", nargs="+", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument("--variants", nargs="+", choices=(*NAMES, *KINDS), default=list(NAMES))
+    parser.add_argument("--sizes", nargs="+", choices=SHAPES, default=["64", "128"])
     parser.add_argument(
         "--who", nargs="+", default=list(WHO), help="of these, or tiles as rows x step x warps x stages"
     )

@@ -27,7 +27,7 @@ def _bert() -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
     class Pooled(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.inner = BertModel(BertConfig())
+            self.inner = BertModel(BertConfig(), add_pooling_layer=False)  # the quantizer refuses a dead layer
 
         def forward(self, tokens: torch.Tensor) -> torch.Tensor:
             return self.inner(tokens).last_hidden_state

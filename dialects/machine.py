@@ -146,6 +146,12 @@ def set_targets(module: ModuleOp, names: Iterable[str]) -> None:
     module.attributes[TARGETS] = TargetsAttr.of({target.device: target.name for target in found})
 
 
+def aim_at(module: ModuleOp, name: str) -> None:
+    """Let a module name another target for its type of device; the others stay. UserError for an unknown name."""
+    found = target_named(name)
+    module.attributes[TARGETS] = TargetsAttr.of({**dict(targets_of(module).data), found.device: found.name})
+
+
 def target_at(op: Operation, device: str) -> Target:
     """The target of a torch device in the module around an op."""
     above = op
@@ -164,4 +170,6 @@ def target_of(value: SSAValue) -> Target:
     return target_at(above, value.type.device)
 
 
-__all__ = ["TARGETS", "USUAL", "Machine", "TargetsAttr", "set_targets", "target_at", "target_of", "targets_of"]
+__all__ = [
+    "TARGETS", "USUAL", "Machine", "TargetsAttr", "aim_at", "set_targets", "target_at", "target_of", "targets_of",
+]  # fmt: skip

@@ -64,12 +64,12 @@ def show_what_was_built() -> None:
 def replay(trace: str) -> None:
     """Take the dumped IR of the graph through the command lines."""
     # beside the graphs' folders lie those of Dynamo's graphs, which hold no IR
-    folder = min(Path(trace).glob("*/00-input.mlir")).parent
+    folder = min(Path(trace).glob("*/000-input.mlir")).parent
     print(f"\nthe same graph from its files, {len(list(folder.glob('*.mlir')))} stages of IR in the trace folder:")
     tools = Path(sys.executable).parent
-    source = str(folder / "00-input.mlir")
+    source = str(folder / "000-input.mlir")
     command = [str(tools / "inductile-opt"), source, "--pipeline", "default", "-o", f"{trace}/replayed.mlir"]
-    print("  $ inductile-opt 00-input.mlir --pipeline default -o replayed.mlir --remarks=loop-fuse")
+    print("  $ inductile-opt 000-input.mlir --pipeline default -o replayed.mlir --remarks=loop-fuse")
     done = subprocess.run([*command, "--remarks=loop-fuse"], capture_output=True, text=True, check=True)
     fused = [line for line in done.stderr.splitlines() if "passed" in line]
     print(f"  {len(fused)} remarks on what was fused, among them:")

@@ -28,6 +28,7 @@ from .fx_attention_parts import (
     tensor_of,
     transposed_of,
 )
+from .fx_either import WRITTEN, leave_open, may_be_nest
 from .fx_pre_grad import pre_grad_pass, random_as_eager
 from .fx_private import known_true
 from .fx_writes import Writes, use_results
@@ -42,10 +43,11 @@ def recognise_attention(graph: GraphModule, inputs: Sequence[Any]) -> None:
     """softmax(q @ k^T * scale + mask) @ v == scaled_dot_product_attention(q, k, v, mask, scale=scale) but for rounding.
 
     On a GPU, of 16 bits. A mask that hides nothing goes away, the causal one becomes `is_causal`, and any other, and a
-    bias, is an operand: then rows that see nothing get what they get written out (`fx_attention_bias.py`). NaN stays
-    NaN, but for one in a key or a value that a row does not see: written out it reaches the row by a weight of 0, or
-    where a mask is added to it; a fused kernel need not read it. Dropout of the weights draws other numbers, as all of
-    ours do without `fallback_random`.
+    bias, is an operand, where no gradient is asked as one of two ways (`fx_either.py`), the other being what was there.
+    In the operand rows that see nothing get what they get written out (`fx_attention_bias.py`). NaN stays NaN, but for
+    one in a key or a value that a row does not see: written out it reaches the row by a weight of 0, or where a mask is
+    added to it; a fused kernel need not read it. Dropout of the weights draws other numbers, as all of ours do without
+    `fallback_random`.
 
         s = torch.matmul(q, k.transpose(-2, -1)) / 8.0
         y = torch.matmul(s.softmax(-1), v)
@@ -138,8 +140,23 @@ def _replace(graph: GraphModule, found: Attention, biases: Biases) -> None:
         for key in ("stack_trace", "nn_module_stack", "source_fn_stack"):
             if key in node.meta:
                 each.meta[key] = node.meta[key]
+    if _may_stay_written_out(found, operands[1]):
+        fused.meta[WRITTEN] = True
+        leave_open(graph, result, node)
+        return
     node.replace_all_uses_with(result)
     drop(graph, node, lambda each: each in found.calls)
+
+
+def _may_stay_written_out(found: Attention, keys: Node) -> bool:
+    """Whether kernels of our own may be faster: under a mask, where no gradient is asked and nothing is dropped.
+
+    A library's kernel reads the mask from memory, where a nest computes it.
+    """
+    if not found.steps or found.is_causal or found.dropout:
+        return False
+    read = (found.value, *(step.operand for step in found.steps if step.operand is not None))
+    return may_be_nest(found.query, keys, read)
 
 
 def _fake(operands: Sequence[Node]) -> torch.Tensor:

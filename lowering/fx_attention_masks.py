@@ -19,6 +19,7 @@ from torch.fx.node import map_arg
 from ..machines import HOST, library_of
 from ..passes.counters import counter
 from ..passes.remarks import remark
+from .fx_attention_written import offer_written_out
 from .fx_mask_kinds import CAUSAL, VISIBLE, first_keys, kind_of
 from .fx_mask_meaning import meaning, shows_diagonal
 from .fx_mask_terms import UnknownTermError, described
@@ -67,7 +68,8 @@ def prove_attention_masks(graph: GraphModule, inputs: Sequence[Any]) -> None:
     """Tell `scaled_dot_product_attention` what its mask is.
 
     A mask under which everything is visible goes away, the causal one of a square becomes `is_causal`, and one that
-    shows the first keys alone shortens keys and values; on a GPU any other gets rows that lie side by side.
+    shows the first keys alone shortens keys and values; on a GPU any other gets rows that lie side by side, and the
+    call may be left open beside what is written out (`fx_attention_written.py`).
 
         m = torch.ones(4, 4, dtype=torch.bool).tril()
         y = scaled_dot_product_attention(q, k, v, attn_mask=m)
@@ -99,6 +101,7 @@ def prove_attention_masks(graph: GraphModule, inputs: Sequence[Any]) -> None:
             continue
         remark("missed", _NAME, None, f"{node.name} keeps its mask: {problem}")
         _lay_out(graph, node, mask, arguments)
+        offer_written_out(graph, node, arguments, _NAME)
     for mask in known:
         drop(graph, mask)
 

@@ -156,13 +156,19 @@ def decompositions(extra: Iterable[str] = ()) -> dict[Any, Callable[..., Any]]:
 
 
 def of_overloads(given: Mapping[Any, Callable[..., Any]] | None) -> dict[Any, Callable[..., Any]]:
-    """A table of a user by overloads: an op without one stands for all of its. UserError for what is no op."""
+    """A table of a user by overloads: an op without one stands for all of its. UserError for what is no op, or none."""
+    if given is not None and not isinstance(given, Mapping):
+        remedy = "it takes a dictionary, {torch.ops.NAMESPACE.OP: function}"
+        raise UserError(f"option 'decompositions' is {given!r}", remedy)
     table: dict[Any, Callable[..., Any]] = {}
     for op, function in (given or {}).items():
+        overload = getattr(op, "_opoverload", op)  # of a `torch.library.custom_op`
         if isinstance(op, torch._ops.OpOverloadPacket):
             table |= {getattr(op, name): function for name in op.overloads()}
-        elif isinstance(op, torch._ops.OperatorBase):
-            table[op] = function
+        elif isinstance(overload, torch._ops.OperatorBase):
+            table[overload] = function
         else:
             raise UserError(f"option 'decompositions' has the key {op!r}", "write torch.ops.NAMESPACE.OP")
+        if not callable(function):
+            raise UserError(f"option 'decompositions' has {function!r} for {op}", "it takes a function for each op")
     return table

@@ -127,7 +127,7 @@ class NodeImporter:
         types: list[Attribute] = []
         if meta is not None:
             self._collect_types(meta, types)
-        location = location_of(node.stack_trace)
+        location = location_of(node)
         found = overload(node.target)
         if found is not None and not _lacks_tensor(found[0], node):
             op = self._aten_op(*found, node, types, location, binds)

@@ -37,8 +37,10 @@ _LIBRARY.define(f"requantised_linear({_NUMBERS}, {_WEIGHT}, {_AGAIN}) -> Tensor"
 _LIBRARY.define(f"requantised_convolution({_NUMBERS}, {_WEIGHT}, {_WINDOW}, {_AGAIN}) -> Tensor")
 _LIBRARY.define(f"requantised_convolution.sum({_NUMBERS}, {_WEIGHT}, {_WINDOW}, {_AGAIN}, {_OTHER}) -> Tensor")
 
+_MOST_KEPT = 4
+"""Packed forms of one weight: for other sizes of what it is multiplied with the library may pack otherwise."""
 _PACKED: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
-"""Weight -> (what it was packed with, the packed weight or None where it has zero points)."""
+"""Weight -> (its state when it was packed, what for -> the packed weight, or None where it has zero points)."""
 
 
 @cache
@@ -55,11 +57,21 @@ def _packed(weight: torch.Tensor, zero_points: torch.Tensor, how: Any, pack: Cal
         return None
     if weight.is_inference() or zero_points.is_inference():
         return None if bool(zero_points.any()) else pack()
-    key = (weight.data_ptr(), weight._version, zero_points.data_ptr(), zero_points._version, how)
+    state = state_of(weight, zero_points)
     known = _PACKED.get(weight)
-    if known is None or known[0] != key:
-        known = _PACKED[weight] = (key, None if bool(zero_points.any()) else pack())
-    return known[1]
+    if known is None or known[0] != state:
+        known = _PACKED[weight] = (state, {})
+    kept = known[1]
+    if how not in kept:
+        if len(kept) == _MOST_KEPT:
+            kept.pop(next(iter(kept)))
+        kept[how] = None if bool(zero_points.any()) else pack()
+    return kept[how]
+
+
+def state_of(weight: torch.Tensor, zero_points: torch.Tensor) -> tuple[int, ...]:
+    """What is another one when the values may be."""
+    return (weight.data_ptr(), weight._version, zero_points.data_ptr(), zero_points._version)
 
 
 def _by_channel(values: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -71,43 +83,6 @@ def _dequantised(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     wide = (weight - _by_channel(zeros, weight)) * _by_channel(scales, weight)
     return (x.to(torch.float32) - zero_point) * scale, wide.to(torch.float32)
-
-
-def _linear(
-    x: torch.Tensor, scale: Any, zero_point: Any, weight: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor,
-    bias: torch.Tensor | None,
-) -> torch.Tensor:  # fmt: skip
-    with torch.no_grad():
-        scale, zero_point = float(scale), int(zero_point)
-        ops = torch.ops.onednn
-        packed = _packed(weight, zeros, tuple(x.shape), lambda: ops.qlinear_prepack(weight, list(x.shape)))
-        if packed is None or 0 in (*x.shape, *weight.shape):
-            return torch.nn.functional.linear(*_dequantised(x, scale, zero_point, weight, scales, zeros), bias)
-        return ops.qlinear_pointwise(
-            x, scale, zero_point, packed, scales, zeros, bias, 1.0, 0, torch.float32, "none", [], ""
-        )
-
-
-def _convolution(
-    x: torch.Tensor, scale: Any, zero_point: Any, weight: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor,
-    bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int,
-) -> torch.Tensor:  # fmt: skip
-    with torch.no_grad():
-        scale, zero_point = float(scale), int(zero_point)
-        window = (list(stride), list(padding), list(dilation), groups)
-        ops = torch.ops.onednn
-        how = (scale, zero_point, scales.data_ptr(), *map(tuple, window[:3]), groups, tuple(x.shape))
-        packed = _packed(
-            weight, zeros, how, lambda: ops.qconv_prepack(weight, scales, scale, zero_point, *window, list(x.shape))
-        )
-        if packed is None or 0 in (*x.shape, *weight.shape):
-            operands = _dequantised(x, scale, zero_point, weight, scales, zeros)
-            result = torch.ops.aten.convolution(*operands, bias, *window[:3], False, [0] * len(stride), groups)
-        else:
-            result = ops.qconv_pointwise(
-                x, scale, zero_point, packed, scales, zeros, bias, *window, 1.0, 0, torch.float32, "none", [], ""
-            )
-        return result.contiguous(memory_format=torch.channels_last)
 
 
 _ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -123,52 +98,105 @@ def _in_steps(y: torch.Tensor, activation: str, scale: float, zero_point: int) -
     return (torch.round(_ACTIVATIONS[activation](y) / scale) + zero_point).clamp(0, 255).to(torch.uint8)
 
 
-def _linear_again(
+def _pack_linear(
     x: torch.Tensor, scale: float, zero_point: int, weight: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor,
-    bias: torch.Tensor | None, activation: str, result_scale: float, result_zero_point: int,
+    *others: Any,
+) -> Any:  # fmt: skip
+    shape = tuple(x.shape)
+    return _packed(weight, zeros, shape, lambda: torch.ops.onednn.qlinear_prepack(weight, list(shape)))
+
+
+def _multiply(
+    packed: torch.Tensor, x: torch.Tensor, scale: float, zero_point: int, weight: torch.Tensor, scales: torch.Tensor,
+    zeros: torch.Tensor, bias: torch.Tensor | None, activation: str = "", result_scale: float = 1.0,
+    result_zero_point: int = 0,
+) -> torch.Tensor:  # fmt: skip
+    """A linear layer by the library, of floats without an activation."""
+    dtype = torch.uint8 if activation else torch.float32
+    return torch.ops.onednn.qlinear_pointwise.default(
+        x, scale, zero_point, packed, scales, zeros, bias, result_scale, result_zero_point, dtype,
+        activation or "none", [], "",
+    )  # fmt: skip
+
+
+def _linear(
+    x: torch.Tensor, scale: Any, zero_point: Any, weight: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor,
+    bias: torch.Tensor | None, activation: str = "", result_scale: float = 1.0, result_zero_point: int = 0,
 ) -> torch.Tensor:  # fmt: skip
     with torch.no_grad():
-        ops = torch.ops.onednn
-        packed = _packed(weight, zeros, tuple(x.shape), lambda: ops.qlinear_prepack(weight, list(x.shape)))
-        result = (result_scale, result_zero_point)
-        if packed is None or 0 in (*x.shape, *weight.shape):
-            floats = torch.nn.functional.linear(*_dequantised(x, scale, zero_point, weight, scales, zeros), bias)
-            return _in_steps(floats, activation, *result)
-        return ops.qlinear_pointwise(
-            x, scale, zero_point, packed, scales, zeros, bias, *result, torch.uint8, activation, [], ""
-        )
+        scale, zero_point, again = float(scale), int(zero_point), (activation, result_scale, result_zero_point)
+        packed = _pack_linear(x, scale, zero_point, weight, scales, zeros)
+        if packed is not None and 0 not in (*x.shape, *weight.shape):
+            return _multiply(packed, x, scale, zero_point, weight, scales, zeros, bias, *again)
+        floats = torch.nn.functional.linear(*_dequantised(x, scale, zero_point, weight, scales, zeros), bias)
+        return _in_steps(floats, *again) if activation else floats
 
 
-def _convolution_again(
+def _pack_convolution(
     x: torch.Tensor, scale: float, zero_point: int, weight: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor,
     bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int,
-    activation: str, result_scale: float, result_zero_point: int, other: torch.Tensor | None = None,
+    *others: Any,
+) -> Any:  # fmt: skip
+    shape, window = tuple(x.shape), (list(stride), list(padding), list(dilation), groups)
+    how = (scale, zero_point, scales.data_ptr(), *map(tuple, window[:3]), groups, shape)
+    pack = torch.ops.onednn.qconv_prepack
+    return _packed(weight, zeros, how, lambda: pack(weight, scales, scale, zero_point, *window, list(shape)))
+
+
+@cache
+def _writes_residual() -> bool:
+    """Whether the library's sum is in place, which it is not in each version of torch."""
+    image, scales = torch.zeros((1, 1, 1, 1), dtype=torch.uint8), torch.ones(1)
+    window, zeros = ([1, 1], [0, 0], [1, 1], 1), torch.zeros(1, dtype=torch.int64)
+    weight, other = torch.ones((1, 1, 1, 1), dtype=torch.int8), torch.ones_like(image)
+    packed = torch.ops.onednn.qconv_prepack(weight, scales, 1.0, 0, *window, [1, 1, 1, 1])
+    torch.ops.onednn.qconv2d_pointwise.binary(
+        image, 1.0, 0, packed, scales, zeros, other, None, *window, 1.0, 2, torch.uint8, 1.0, 0, "sum", 1.0, "none",
+        [], "",
+    )  # fmt: skip
+    return int(other) != 1
+
+
+def _convolve(
+    packed: torch.Tensor, x: torch.Tensor, scale: float, zero_point: int, weight: torch.Tensor, scales: torch.Tensor,
+    zeros: torch.Tensor, bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], groups: int, activation: str = "", result_scale: float = 1.0, result_zero_point: int = 0,
+    other: torch.Tensor | None = None, other_scale: float = 1.0, other_zero_point: int = 0,
+) -> torch.Tensor:  # fmt: skip
+    """A convolution by the library, of floats without an activation."""
+    ops, dtype = torch.ops.onednn, torch.uint8 if activation else torch.float32
+    window = (stride, padding, dilation, groups)
+    if other is None:
+        made = ops.qconv_pointwise.default(
+            x, scale, zero_point, packed, scales, zeros, bias, *window, result_scale, result_zero_point, dtype,
+            activation or "none", [], "",
+        )  # fmt: skip
+    else:
+        total = other.clone(memory_format=torch.channels_last) if _writes_residual() else other
+        made = ops.qconv2d_pointwise.binary(
+            x, scale, zero_point, packed, scales, zeros, total, bias, *window, result_scale, result_zero_point, dtype,
+            other_scale, other_zero_point, "sum", 1.0, activation, [], "",
+        )  # fmt: skip
+    return made.contiguous(memory_format=torch.channels_last)
+
+
+def _convolution(
+    x: torch.Tensor, scale: Any, zero_point: Any, weight: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor,
+    bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int,
+    activation: str = "", result_scale: float = 1.0, result_zero_point: int = 0, other: torch.Tensor | None = None,
     other_scale: float = 1.0, other_zero_point: int = 0,
 ) -> torch.Tensor:  # fmt: skip
     with torch.no_grad():
-        window = (list(stride), list(padding), list(dilation), groups)
-        ops = torch.ops.onednn
-        how = (scale, zero_point, scales.data_ptr(), *map(tuple, window[:3]), groups, tuple(x.shape))
-        packed = _packed(
-            weight, zeros, how, lambda: ops.qconv_prepack(weight, scales, scale, zero_point, *window, list(x.shape))
-        )
-        result = (result_scale, result_zero_point)
-        if packed is None or 0 in (*x.shape, *weight.shape):
-            operands = _dequantised(x, scale, zero_point, weight, scales, zeros)
-            floats = torch.ops.aten.convolution(*operands, bias, *window[:3], False, [0] * len(stride), groups)
-            if other is not None:
-                floats = floats + (other.to(torch.float32) - other_zero_point) * other_scale
-            made = _in_steps(floats, activation, *result)
-        elif other is None:
-            made = ops.qconv_pointwise(
-                x, scale, zero_point, packed, scales, zeros, bias, *window, *result, torch.uint8, activation, [], ""
-            )
-        else:
-            total = other.clone(memory_format=torch.channels_last)  # the library adds in place
-            made = ops.qconv2d_pointwise.binary(
-                x, scale, zero_point, packed, scales, zeros, total, bias, *window, *result, torch.uint8,
-                other_scale, other_zero_point, "sum", 1.0, activation, [], "",
-            )  # fmt: skip
+        numbers = (x, float(scale), int(zero_point), weight, scales, zeros)
+        window, again = (stride, padding, dilation, groups), (activation, result_scale, result_zero_point)
+        packed = _pack_convolution(*numbers, bias, *window)
+        if packed is not None and 0 not in (*x.shape, *weight.shape):
+            return _convolve(packed, *numbers, bias, *window, *again, other, other_scale, other_zero_point)
+        place = (list(stride), list(padding), list(dilation), False, [0] * len(stride), groups)
+        made = torch.ops.aten.convolution(*_dequantised(*numbers), bias, *place)
+        if other is not None:
+            made = made + (other.to(torch.float32) - other_zero_point) * other_scale
+        made = _in_steps(made, *again) if activation else made
         return made.contiguous(memory_format=torch.channels_last)
 
 
@@ -207,9 +235,19 @@ for _name, _function, _fake in (
         _LIBRARY.impl(f"{_name}{_overload}", _function, "CompositeExplicitAutograd")
         torch.library.register_fake(f"{_NAMESPACE}::{_name}{_overload}", _fake, lib=_LIBRARY)
 for _name, _function, _fake in (
-    ("requantised_linear", _linear_again, _fake_linear_again),
-    ("requantised_convolution", _convolution_again, _fake_convolution_again),
-    ("requantised_convolution.sum", _convolution_again, _fake_convolution_again),
+    ("requantised_linear", _linear, _fake_linear_again),
+    ("requantised_convolution", _convolution, _fake_convolution_again),
+    ("requantised_convolution.sum", _convolution, _fake_convolution_again),
 ):
     _LIBRARY.impl(_name, _function, "CompositeExplicitAutograd")
     torch.library.register_fake(f"{_NAMESPACE}::{_name}", _fake, lib=_LIBRARY)
+
+#: the operators whose scale and zero point are numbers, by the names that programs call them by: what packs a weight,
+#: what multiplies with the packed one, and both
+PRODUCTS: dict[str, tuple[Callable[..., Any], Callable[..., torch.Tensor], Callable[..., torch.Tensor]]] = {
+    **{f"inductile::{name}": (_pack_linear, _multiply, _linear) for name in ("quantised_linear", "requantised_linear")},
+    **{
+        f"inductile::{name}": (_pack_convolution, _convolve, _convolution)
+        for name in ("quantised_convolution", "requantised_convolution", "requantised_convolution.sum")
+    },
+}

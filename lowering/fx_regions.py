@@ -133,7 +133,7 @@ class Regions:
         taken = list(body.block.args)
         if not body.is_in_names_of_caller or not _same(body, taken, given):
             return False
-        location = location_of(node.stack_trace)
+        location = location_of(node)
         operands = [_operand(each, importer.nodes.ops) for each in given]
         values: dict[SSAValue, SSAValue] = dict(zip(taken, operands, strict=True))
         if known is None and _calls_of(importer.graph, graph) == 1:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import torch
+from torch.fx import Node
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
     ComplexType,
@@ -16,6 +17,8 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerType,
     LocationAttr,
+    NameLoc,
+    NoneAttr,
     NoneType,
     StringAttr,
 )
@@ -83,16 +86,42 @@ def _intern(shape: list[Expr], strides: list[Expr], tensor: torch.Tensor) -> Ten
 
 
 _FRAME = re.compile(r'File "(.*)", line (\d+)')
+_OUTERMOST = re.compile(r"^[LG]\['\w+'\]\.?")
+"""How Dynamo names the module that was compiled, in front of the names of those inside of it."""
+
+
+def location_of(node: Node) -> LocationAttr:
+    """File and line of the innermost frame of a node's `stack_trace`, which torch has cut to the user's code.
+
+    Where nothing is left, in a module that is all torch's own (`Sequential`, `TransformerEncoder`), the module's name.
+    """
+    known = _line_of(node.stack_trace)
+    return _module_of(node) if known is UNKNOWN_LOC else known
 
 
 @lru_cache(maxsize=8192)
-def location_of(stack_trace: str | None) -> LocationAttr:
-    """File and line of the innermost frame of a node's `stack_trace`, which torch has cut to the user's code."""
+def _line_of(stack_trace: str | None) -> LocationAttr:
     frames = frames_of(stack_trace)
     if not frames:
         return UNKNOWN_LOC
     file, line = frames[-1]
     return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(0))
+
+
+def _module_of(node: Node) -> LocationAttr:
+    """The innermost module of a node by its path and class, as in "layers.0.linear1 (Linear)"."""
+    modules = list((node.meta.get("nn_module_stack") or {}).values())
+    if not modules:
+        return UNKNOWN_LOC
+    path, kind = modules[-1]
+    return _named(str(path), kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind)))
+
+
+@lru_cache(maxsize=8192)
+def _named(path: str, kind: str) -> LocationAttr:
+    inside = _OUTERMOST.sub("", path)
+    kind = kind.rpartition(".")[2]
+    return NameLoc(StringAttr(f"{inside} ({kind})" if inside else kind), NoneAttr())
 
 
 def frames_of(stack_trace: str | None) -> list[tuple[str, int]]:

@@ -101,8 +101,8 @@ DEFAULT: tuple[Phase, ...] = (
     Phase(
         "host",
         "host: the order in which least is alive, a pool for temporaries, views of memory alone, recorded parts, "
-        "ends of lives",
-        "host-order,host-plan-memory,host-compose-views,host-split-parts,host-free",
+        "one tensor a place of a pool, ends of lives",
+        "host-order,host-plan-memory,host-compose-views,host-split-parts,host-share-places,host-free",
     ),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import tempfile
+import time
 from collections.abc import Sequence
 from contextvars import Context as ContextVars
 from dataclasses import dataclass
@@ -19,9 +20,12 @@ from ..dialects.reading import Reader
 from ..errors import PassError, UserError
 from ..passes.manager import PassManager
 from ..passes.printing import module_text
+from .cache_root import cache_root
 from .registry import parse_passes, pipeline_text
 
 _HEADER = "// inductile reproducer"
+#: seconds that a reproducer is kept whose path nobody said
+_KEPT = 7 * 24 * 60 * 60
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,10 @@ def store_reproducer(
     counters: str | None = None,
     verify_each: str | None = None,
 ) -> str:
-    """Write a reproducer file for IR text and the passes that fail on it; returns its path."""
+    """Write a reproducer file for IR text and the passes that fail on it; returns its path.
+
+    Where nobody says a path, it is kept for a week among those of the cache's folder.
+    """
     reason = " ".join(str(error).split())[:500]
     header = [
         _HEADER,
@@ -89,13 +96,35 @@ def store_reproducer(
     if verify_each:
         header.append(f"// verify-each: {verify_each}")
     if path is None:
-        handle, path = tempfile.mkstemp(prefix="inductile-", suffix=".mlir")
-        os.close(handle)
+        path = _new_path()
     try:
         Path(path).write_text("\n".join([*header, upgraded(text)]) + "\n")
     except OSError as failure:
         raise UserError(f"{path}: error: cannot write the reproducer: {failure.strerror}") from failure
     return path
+
+
+def _new_path() -> str:
+    """A new file among the reproducers of the cache, of which old ones go; a temporary one where that takes none."""
+    folder = cache_root() / "reproducers"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _remove_old(folder)
+        handle, path = tempfile.mkstemp(prefix="inductile-", suffix=".mlir", dir=folder)
+    except OSError:
+        handle, path = tempfile.mkstemp(prefix="inductile-", suffix=".mlir")
+    os.close(handle)
+    return path
+
+
+def _remove_old(folder: Path) -> None:
+    before = time.time() - _KEPT
+    for each in folder.glob("inductile-*.mlir"):
+        try:
+            if each.lstat().st_mtime < before:
+                each.unlink()
+        except OSError:  # another process was quicker, or nothing may be removed here
+            continue
 
 
 def read_reproducer(text: str, name: str) -> Replay:

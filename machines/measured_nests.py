@@ -60,17 +60,56 @@ PRODUCTS_OF_HOPPER = (
 )
 
 
-def _attention(ops: str, library: float, nest: float) -> MeasuredNest:
-    return MeasuredNest(NestShape(ATTENTION, "bf16", (64, 2048, 2048, 64), tuple(ops.split())), library, nest)
+def _attention(
+    steps: str, heads: int, length: int, width: int, library: float, nest: float, tile: str = ""
+) -> MeasuredNest:
+    shape = NestShape(ATTENTION, "bf16", (heads, length, length, width), tuple(steps.split()))
+    return MeasuredNest(shape, library, nest, tuple(map(int, tile.split("x"))) if tile else ())
 
 
-#: the same card, 4 batches of 16 heads, `benchmarks/loop_attention.py`; the library is what the default made of them,
-#: with scores in memory, on another day. Soft capping, relative positions, and the difference of two softmaxes, which
-#: was measured before they shared a loop. Tiles are those of `kernel-map-softmax-sums`
+#: the same card and versions, `benchmarks/loop_attention.py --who library ours 64x64x4x3`, the better of both tiles;
+#: the library is its kernel for masks, with the kernels that make the mask, or scores in memory where it has none. A
+#: mask by places alone hid no step from the nest (every second key); others by places are causal
 ATTENTION_OF_HOPPER = (
-    _attention("_softmax div masked_fill mul mul tanh", 700, 410),
-    _attention("_softmax add index mul", 590, 428),
-    _attention("_softmax _softmax div div mul sub", 1180, 101_295),
+    _attention("_softmax hidden:places", 192, 512, 64, 70.9, 44.6, "64x64x4x3"),
+    _attention("_softmax hidden:places", 128, 1024, 64, 154.0, 100.7, "64x64x4x3"),
+    _attention("_softmax hidden:places", 64, 2048, 64, 278.1, 188.7, "64x64x4x3"),
+    _attention("_softmax hidden:places", 64, 2048, 128, 409.7, 325.7, "64x64x4x3"),
+    _attention("_softmax hidden:places+vectors", 192, 512, 64, 71.1, 44.9, "64x64x4x3"),
+    _attention("_softmax hidden:places+vectors", 128, 1024, 64, 154.2, 91.2, "64x64x4x3"),
+    _attention("_softmax hidden:places+vectors", 64, 2048, 64, 279.5, 165.9),
+    _attention("_softmax hidden:places+vectors", 64, 2048, 128, 413.1, 229.6, "64x64x4x3"),
+    _attention("_softmax hidden:places+vectors", 64, 4096, 128, 1639, 902.7),
+    _attention("_softmax hidden:keys", 192, 512, 64, 61.6, 52.2, "64x64x4x3"),
+    _attention("_softmax hidden:keys", 128, 1024, 64, 137.6, 114.8, "64x64x4x3"),
+    _attention("_softmax hidden:keys", 64, 2048, 64, 252.9, 211.9, "64x64x4x3"),
+    _attention("_softmax hidden:keys", 64, 2048, 128, 346.9, 373.8, "64x64x4x3"),
+    _attention("_softmax hidden:matrix", 192, 512, 64, 71.1, 55.8),
+    _attention("_softmax hidden:matrix", 128, 1024, 64, 154.4, 128.5),
+    _attention("_softmax hidden:matrix", 64, 2048, 64, 279.8, 239.0),
+    _attention("_softmax hidden:matrix", 64, 2048, 128, 412.3, 392.3),
+    _attention("_softmax added:places", 64, 2048, 64, 649.6, 344.4),
+    _attention("_softmax added:places hidden:places", 192, 512, 64, 181.2, 42.7, "64x64x4x3"),
+    _attention("_softmax added:places hidden:places", 128, 1024, 64, 440.9, 86.1, "64x64x4x3"),
+    _attention("_softmax added:places hidden:places", 64, 2048, 64, 881.5, 160.9),
+    _attention("_softmax added:places hidden:places", 64, 2048, 128, 1203, 222.0, "64x64x4x3"),
+    _attention("_softmax added:places hidden:places", 64, 4096, 128, 4644, 854.4),
+    _attention("_softmax added:matrix", 192, 512, 64, 172.7, 53.6, "64x64x4x3"),
+    _attention("_softmax added:matrix", 128, 1024, 64, 433.0, 123.5),
+    _attention("_softmax added:matrix", 64, 2048, 64, 877.7, 226.9),
+    _attention("_softmax added:matrix", 64, 2048, 128, 1197, 373.1),
+    _attention("_softmax added:matrix", 64, 4096, 128, 4615, 1388),
+    _attention("_softmax added:table", 192, 512, 64, 178.2, 98.7, "64x64x4x3"),
+    _attention("_softmax added:table", 128, 1024, 64, 441.2, 243.4, "64x64x4x3"),
+    _attention("_softmax added:table", 64, 2048, 64, 884.1, 589.6),
+    _attention("_softmax added:table", 64, 2048, 128, 1205, 1205),
+    _attention("_softmax added:table", 64, 4096, 128, 4658, 4582),
+    _attention("_softmax hidden:places tanh", 64, 2048, 64, 640.2, 266.6),
+    _attention("_softmax hidden:places tanh", 64, 4096, 128, 2561, 1260),
+    _attention("_softmax _softmax sub", 64, 2048, 64, 885.7, 371.8),
+    _attention("_softmax _softmax sub", 64, 4096, 128, 3630, 1995),
+    # before nests left out hidden steps: a prefix of which all steps were computed
+    _attention("_softmax hidden:places", 64, 4096, 128, 1630, 1404),
 )
 
 #: tiles that are candidates of a product on matrix units: rows, columns, depth, warps and stages

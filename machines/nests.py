@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 #: shapes farther apart than this, the root of the sum of squared logarithms of their sizes' ratios, are not alike
 NEAR = 0.35
 #: a nest has to take so much less than the library, for times differ by as much from run to run
 MARGIN = 1.03
+
+#: rows of all heads of an attention that fill a card several times: 512 programs of 128 rows for 132 processors
+MANY_ROWS = 1 << 16
 
 PRODUCT, ATTENTION = "product", "attention"
 
@@ -44,9 +47,16 @@ class NestShape:
         return self.ops == other.ops if self.kind == ATTENTION else bool(self.ops) == bool(other.ops)
 
     def distance(self, other: NestShape) -> float:
-        """How far the sizes are apart."""
-        ratios = (math.log(max(own, 1) / max(one, 1)) for own, one in zip(self.sizes, other.sizes, strict=True))
-        return math.sqrt(sum(ratio * ratio for ratio in ratios))
+        """How far the sizes are apart, as far as they tell who is faster."""
+        pairs = zip(self._telling(), other._telling(), strict=True)
+        return math.sqrt(sum(math.log(max(own, 1) / max(one, 1)) ** 2 for own, one in pairs))
+
+    def _telling(self) -> tuple[int, ...]:
+        """Sizes that decide who is faster. Where programs fill the card several times, more heads add time to both."""
+        if self.kind != ATTENTION:
+            return self.sizes
+        heads, rows, keys, width = self.sizes
+        return min(heads * rows, MANY_ROWS), rows, keys, width
 
 
 @dataclass(frozen=True)
@@ -64,8 +74,37 @@ class MeasuredNest:
         return self.nest * MARGIN <= self.library
 
 
+def any_near(element: str, sizes: tuple[int, int, int, int], measured: Sequence[MeasuredNest]) -> bool:
+    """Whether attention of about these sizes was measured, whatever is done with its scores."""
+    shape = NestShape(ATTENTION, element, sizes)
+    kinds = {m.shape.ops for m in measured if (m.shape.kind, m.shape.element) == (ATTENTION, element)}
+    return any(nearest(replace(shape, ops=ops), measured) is not None for ops in kinds)
+
+
 def nearest(shape: NestShape, measured: Sequence[MeasuredNest]) -> MeasuredNest | None:
-    """What was measured of the most similar shape; None where no similar one was."""
+    """What was measured of the most similar shape; None where no similar one was.
+
+    Between two lengths of an attention for which the same was faster, it is for those between them.
+    """
     alike = [each for each in measured if shape.is_like(each.shape)]
     found = min(alike, key=lambda each: shape.distance(each.shape), default=None)
-    return None if found is None or shape.distance(found.shape) > NEAR else found
+    if found is None or shape.distance(found.shape) <= NEAR:
+        return found
+    return found if _lies_between(shape, alike) else None
+
+
+def _lies_between(shape: NestShape, alike: Sequence[MeasuredNest]) -> bool:
+    """Whether attention was measured of fewer and of more keys and queries, of as wide heads, with one outcome."""
+    if shape.kind != ATTENTION:
+        return False
+    full, *own, width = shape._telling()
+    sides: dict[bool, list[tuple[int, bool]]] = {False: [], True: []}
+    for each in alike:
+        rows, *sizes, wide = each.shape._telling()
+        if wide != width or abs(math.log(rows / full)) > NEAR:
+            continue
+        if all(one <= size for one, size in zip(own, sizes, strict=True)):
+            sides[True].append((-max(sizes), each.is_ahead))
+        if all(one >= size for one, size in zip(own, sizes, strict=True)):
+            sides[False].append((max(sizes), each.is_ahead))
+    return all(sides.values()) and len({max(side)[1] for side in sides.values()}) == 1

@@ -74,9 +74,9 @@ def _is_wanted(module_pass: ModulePass, names: Collection[str] | None) -> bool:
 
 @dataclass
 class PrintTree(Instrumentation):
-    """Write the module behind each pass as `NN-pass.mlir` into a folder; `00-input.mlir` is what came in.
+    """Write the module behind each pass as `NNN-pass.mlir` into a folder; `000-input.mlir` is what came in.
 
-    What a failing pass leaves goes to `NN-pass.failed.mlir`.
+    What a failing pass leaves goes to `NNN-pass.failed.mlir`.
     """
 
     folder: Path
@@ -89,15 +89,15 @@ class PrintTree(Instrumentation):
 
     def before_run(self, module: ModuleOp) -> None:
         """Write the input."""
-        self._write(f"{self.first:02d}-input.mlir", module_text(module, self.locations))
+        self._write(f"{self.first:03d}-input.mlir", module_text(module, self.locations))
 
     def after_pass(self, done: int, module_pass: ModulePass, module: ModuleOp, seconds: float) -> None:
         """Write what the pass left."""
-        name = f"{self.first + done + 1:02d}-{module_pass.name}.mlir"
+        name = f"{self.first + done + 1:03d}-{module_pass.name}.mlir"
         self._write(name, module_text(module, self.locations))
 
     def pass_failed(self, done: int, module_pass: ModulePass, module: ModuleOp, error: Exception) -> None:
         """Write what the failing pass left, unless it was the check behind it that failed."""
-        name = f"{self.first + done + 1:02d}-{module_pass.name}"
+        name = f"{self.first + done + 1:03d}-{module_pass.name}"
         if not (self.folder / f"{name}.mlir").exists():
             self._write(f"{name}.failed.mlir", broken_module_text(module, self.locations))

@@ -48,7 +48,7 @@ def add_flags(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[report
     flag("--print-ir-after-all", action="store_true", help="dump behind every pass")
     flag("--print-ir-after-change", action="store_true", help="dump behind a pass only if it changed something")
     flag("--print-ir-after-failure", action="store_true", help="dump what a failing pass left")
-    flag("--print-ir-tree-dir", metavar="DIR", help="write NN-pass.mlir files")
+    flag("--print-ir-tree-dir", metavar="DIR", help="write NNN-pass.mlir files")
     flag("--print-locations", action="store_true", help="print loc(...) behind ops")
     flag("--timing", metavar="text|json", choices=("text", "json"), help="seconds of each pass and verifier run")
     flag("--pass-statistics", action="store_true", help="ops and rewrites of each pass")

@@ -6,9 +6,14 @@ import gc
 import os
 import sys
 from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from inductile import extensions
+from inductile.lowering.pre_grad import PRE_GRAD
+from inductile.passes.graph.patterns import PATTERNS
 
 from . import twice
 from .filecheck_runner.plugin import pytest_addoption as pytest_addoption
@@ -36,6 +41,24 @@ def _private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         # most tests are about what happens while a graph is compiled
         patch.setenv("INDUCTILE_GRAPH_CACHE", "0")
         yield
+
+
+@pytest.fixture(autouse=True)
+def _plugins_of_its_own() -> Iterator[None]:
+    """What a test loads as a plugin ends with it: others would run its passes, and no graph is cached beside them."""
+    added = {group: dict(members) for group, members in extensions._added.items()}
+    files, patterns, pre_grad = dict(extensions._plugin_files), list(PATTERNS), dict(PRE_GRAD)
+    yield
+    if added == extensions._added and patterns == PATTERNS and pre_grad == PRE_GRAD:
+        return
+    tables: list[tuple[dict[Any, Any], dict[Any, Any]]] = [
+        (extensions._added, added), (extensions._plugin_files, files), (PRE_GRAD, pre_grad)
+    ]  # fmt: skip
+    for known, before in tables:
+        known.clear()
+        known.update(before)
+    PATTERNS[:] = patterns
+    extensions.table.cache_clear()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -126,7 +126,7 @@ SEEN = pytest.StashKey[Seen]()
 @contextmanager
 def cached(seen: Seen) -> Iterator[None]:
     """The cache of graphs, which tells what becomes of them."""
-    from inductile.backends.graph_cache import front, identity
+    from inductile.backends.graph_cache import front
     from inductile.backends.graph_cache.store import Store
 
     session = front.GraphSession
@@ -155,7 +155,6 @@ def cached(seen: Seen) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INDUCTILE_GRAPH_CACHE", "1")
         patch.setattr(front, "own_store", lambda: Store(seen.folder))
-        patch.setattr(identity, "added_groups", frozenset)
         patch.setattr(session, "_lines_of", watch_lines)
         patch.setattr(session, "_load", watch_load)
         patch.setattr(session, "_revived", watch_revived)

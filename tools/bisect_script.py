@@ -98,7 +98,7 @@ def _in_graphs(args: argparse.Namespace, trace: Path) -> str | None:
         inputs = folder / "inputs"
         args.input = [str(inputs)] if inputs.is_dir() else []
         passes = parse_passes((folder / "pipeline.txt").read_text().strip())
-        source = folder / "00-input.mlir"
+        source = folder / "000-input.mlir"
         try:
             finding = Bisection(source.read_text(), source.name, passes, oracle_maker(args), True).run()
         except InductileError as error:

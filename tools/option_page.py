@@ -38,7 +38,7 @@ counts more than what the mode sets.
 
 - A name or value that cannot be is an error that says what can be; what has no effect is one warning that says why.
 - `TORCH_LOGS=inductile` ends the line of each graph with the options that are not at their default, wherever they come
-  from: `compiled inference: 1 launches of 1 kernels; ATen calls: none; 0.612 s; max_autotune=True`. The overview of
+  from: `compiled inference: 1 launch of 1 kernel; ATen calls: none; 0.612 s; max_autotune=True`. The overview of
   [the report](report.md) lists them too.
 - What an option changed: `inductile.explain(f, options={...})(x)` says what runs with it and which pass did what, and
   `inductile-report before after` compares [two traces](report.md#compare), one with it and one without.

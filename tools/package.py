@@ -3,6 +3,7 @@
     inductile-package make model.pt2 -o model.pt2i
     inductile-package inspect model.pt2i
     inductile-package run model.pt2i --input x.npy --output y.npy
+    inductile-package build-runner model.pt2i -o model && ./model model.pt2i --input x.npy --output y.npy
 
 `model.pt2` is what `torch.export.save` wrote. Both files are code: give only such as you would run.
 """
@@ -33,9 +34,16 @@ def build_parser() -> argparse.ArgumentParser:
     make.add_argument("-o", "--output", required=True, metavar="MODEL.pt2i", help="where the package goes")
     make.add_argument("--weights-apart", action="store_true", help="leave parameters and buffers out of the file")
     make.add_argument("--mode", help="one of torch.compile")
+    text = "a machine that the package is for, cuda:90 or cpp; repeatable (default: what it was exported on)"
+    make.add_argument("--target", action="append", default=[], metavar="TARGET", help=text)
     inspect = commands.add_parser("inspect", help="say what a package takes, returns, holds and needs")
     inspect.add_argument("file")
     inspect.add_argument("--sources", action="store_true", help="also print the program and its kernels")
+    build = commands.add_parser("build-runner", help="compile a program that runs a package without Python")
+    build.add_argument("file")
+    build.add_argument("-o", "--output", required=True, metavar="RUNNER", help="where it goes")
+    build.add_argument("--library", action="store_true", help="a library with the class inductile::Model instead")
+    build.add_argument("--source", action="store_true", help="write the C++ text instead of compiling it")
     run = commands.add_parser("run", help="run a package")
     run.add_argument("file")
     run.add_argument("--input", action="append", default=[], metavar="X.npy", help="one for each input, in order")
@@ -75,7 +83,7 @@ def _make(args: argparse.Namespace) -> int:
             "module that defines it"
         )
         raise UserError(f"{args.file}: error: torch.export.load: {error}", remedy) from error
-    made = package(exported, args.output, weights=not args.weights_apart, mode=args.mode)
+    made = package(exported, args.output, weights=not args.weights_apart, targets=args.target, mode=args.mode)
     print(f"{made}: {made.stat().st_size} bytes")
     return 0
 
@@ -91,6 +99,18 @@ def _inspect(args: argparse.Namespace) -> int:
         print(f"  file   {name}: {len(content)} bytes")
         if args.sources and name.startswith("sources/"):
             print(bytes(content).decode())
+    return 0
+
+
+def _build_runner(args: argparse.Namespace) -> int:
+    from ..backends.packages.runner.build import build_runner, runner_source
+
+    output = Path(args.output)
+    if args.source:
+        output.write_text(runner_source(Path(args.file)))
+    else:
+        build_runner(Path(args.file), output, args.library)
+    print(f"{output}: {output.stat().st_size} bytes")
     return 0
 
 
@@ -121,10 +141,13 @@ def _inputs(args: argparse.Namespace, package: Package) -> list[Any]:
     return package.with_constants([load_array(path) for path in paths])
 
 
+_COMMANDS = {"make": _make, "inspect": _inspect, "build-runner": _build_runner, "run": run_package}
+
+
 def _run(argv: Sequence[str] | None) -> int:
     args = build_parser().parse_args(argv)
     _import(getattr(args, "imports", ()))
-    return {"make": _make, "inspect": _inspect, "run": run_package}[args.command](args)
+    return _COMMANDS[args.command](args)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

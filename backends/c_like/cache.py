@@ -19,8 +19,8 @@ from functools import cache
 from pathlib import Path
 
 from ...errors import UserError
+from ...lowering.cache_root import VARIABLE, cache_root
 
-_VARIABLE = "INDUCTILE_CACHE_DIR"
 #: how the names of the folders begin in which compilers work, and those of files that are not whole yet
 BUILD, _PARTIAL = "build-", ".tmp-"
 #: seconds after which such things are what a killed process left
@@ -35,8 +35,7 @@ def cache_dir(part: str) -> Path:
     Code is loaded from there, so the folder must belong to this user and be writable by nobody else; UserError
     otherwise. Where none can be made, a private temporary folder serves this process.
     """
-    root = os.environ.get(_VARIABLE) or os.path.join("~", ".cache", "inductile")
-    return _checked(root, part) or private_dir(part)  # not kept: a fork has a private folder of its own
+    return _checked(cache_root(), part) or private_dir(part)  # not kept: a fork has a private folder of its own
 
 
 def private_dir(part: str) -> Path:
@@ -60,13 +59,13 @@ def _remove(root: Path, process: int) -> None:
 
 
 @cache
-def _checked(root: str, part: str) -> Path | None:
+def _checked(root: Path, part: str) -> Path | None:
     """The folder, None with a warning where it cannot be made. UserError for one that is not safe."""
-    folder = Path(root).expanduser() / part
+    folder = root / part
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        warnings.warn(f"no compile cache: {error}; set {_VARIABLE} to a folder that can be written", stacklevel=3)
+        warnings.warn(f"no compile cache: {error}; set {VARIABLE} to a folder that can be written", stacklevel=3)
         return None
     for each in (folder, folder.parent):
         _check_owner(each)
@@ -77,7 +76,7 @@ def _check_owner(folder: Path) -> None:
     status = folder.stat()
     if status.st_uid != os.geteuid():
         raise UserError(
-            f"the compile cache {folder} belongs to another user", f"set {_VARIABLE} to a folder of your own"
+            f"the compile cache {folder} belongs to another user", f"set {VARIABLE} to a folder of your own"
         )
     if status.st_mode & 0o022:
         folder.chmod(status.st_mode & 0o755)
@@ -110,7 +109,7 @@ def is_refusal(error: OSError) -> bool:
 @cache
 def warn_of_refusal(folder: Path, reason: str) -> None:
     """Warn once that a folder of the cache takes nothing."""
-    text = f"kernels are not kept: {folder}: {reason}; set {_VARIABLE} to a folder that can be written"
+    text = f"kernels are not kept: {folder}: {reason}; set {VARIABLE} to a folder that can be written"
     warnings.warn(text, stacklevel=2)
 
 

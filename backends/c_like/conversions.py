@@ -8,7 +8,7 @@ from xdsl.ir import Attribute
 from ...dialects.aten.types import is_unsigned, scalar_type
 from ..printing.code import LOOSE, PRODUCT, UNARY, Code, call
 from .language import Needs
-from .types import half_name, is_double, is_float, scalar_ctype, storage_ctype
+from .types import half_name, int_width, is_double, is_float, scalar_ctype, storage_ctype
 
 
 def cast(ctype: str, value: Code) -> Code:
@@ -70,8 +70,17 @@ def _from_float(value: Code, source: Attribute, target: Attribute, need: Needs) 
         return Code(f"{value.at(PRODUCT)} != 0", LOOSE)
     # Out of range, x86 gives the smallest integer of the type converted to; going through a wide type makes
     # narrow results wrap as they do in torch.
-    wide = "int64_t" if is_unsigned(target) or scalar_ctype(scalar_type(target)) == "int64_t" else "int32_t"
+    wide = "int64_t" if _goes_through_long(source, target) else "int32_t"
     return _to_int(truncate(wide, value, need), target, wide)
+
+
+def _goes_through_long(source: Attribute, target: Attribute) -> bool:
+    """Whether 32 bits may lack bits that the result has.
+
+    A float32 of 2^31 and more is a multiple of 2^8: its low byte is 0, as that of the smallest int32 is.
+    """
+    width = int_width(target)
+    return width == 64 or (is_unsigned(target) and (width > 8 or is_double(source)))
 
 
 def truncate(ctype: str, value: Code, need: Needs) -> Code:

@@ -118,7 +118,7 @@ class CpuLauncher:
 
     def _arguments(self, launch: Launch, constants: Constants) -> list[str]:
         """The arguments of a kernel; behind those that its parameters are, what a checked one checks with."""
-        arguments = [*launch.pointers, *launch.integers]
+        arguments = [*launch.pointers, *map(launch.share, launch.integers)]
         if self._report is not None:
             arguments += [*launch.extents, constants.bind("report", self._report.address)]
         return arguments

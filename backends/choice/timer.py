@@ -12,19 +12,14 @@ from typing import Any
 
 import torch
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
-from xdsl.parser import Parser
 
-from ...dialects.aten import TensorType
 from ...dialects.context import new_context
 from ...lowering.fx_private import without_modes
-from ...passes.common.choices import Candidate, Question, mark, open_products
+from ...passes.common.choices import Candidate, Question
 from ...passes.manager import PassManager
-from ...passes.printing import module_text
 from ...passes.remarks import remark
 from ..config import Config
-from ..reference.precision import actual_device, torch_dtype
-from ..reference.tensors import span
+from .asked import Asked
 from .progress import Progress
 from .store import STORE, Answer, key_of
 from .timing import microseconds
@@ -34,7 +29,6 @@ log = logging.getLogger(__name__)
 PASS = "graph-choose-products"
 #: a candidate whose result is farther from the first one's, relative to its norm, computes something else
 _FAR = 0.05
-_SEED = 0
 
 
 def timer_of(config: Config) -> MeasuringTimer | None:
@@ -63,84 +57,74 @@ class MeasuringTimer:
         self.config = dataclasses.replace(config, **called, **changed, **unwatched)
         self.keeps = config.cache
         self._modules: dict[tuple[Question, Candidate], ModuleOp | Exception] = {}
+        self._identities: dict[str, Sequence[str]] = {}
 
     def times(self, questions: Sequence[Question]) -> Sequence[Mapping[str, float]]:
         """For each question microseconds by the names of the candidates that ran."""
-        keys = [self._key(question) for question in questions]
-        new = {
-            key: question
-            for key, question in zip(keys, questions, strict=True)
-            if key is None or STORE.get(key, self.keeps) is None
-        }
-        answers = self._measure(list(new.values())) if new else []
-        made = dict(zip(new, answers, strict=True))
-        found: list[Answer] = []
-        for key in keys:
-            known = made.get(key) or STORE.get(key or "", self.keeps)
-            assert known is not None
-            found.append(known)
-        for key, question in new.items():
-            if key is not None:
-                text, version = module_text(parsed(question)), str(torch.__version__)
-                about = {"question": text, "target": question.target, "torch": version}
-                STORE.put(key, made[key], about, self.keeps)
-        for name, reason in (item for each in found for item in each.failed.items()):
+        asked = {question: Asked.of(question) for question in questions}
+        keys = {question: self._key(each) for question, each in asked.items()}
+        found: dict[str, Answer] = {}
+        new: dict[str, Asked] = {}
+        for question, key in keys.items():
+            known = STORE.get(key, self.keeps)
+            if known is None:
+                new.setdefault(key, asked[question])
+            else:
+                found[key] = known
+        for key, answer in zip(new, self._measure(list(new.values())) if new else (), strict=True):
+            found[key] = answer
+            about = {"question": new[key].text(), "target": new[key].question.target, "torch": str(torch.__version__)}
+            STORE.put(key, answer, about, self.keeps)
+        answers = [found[keys[question]] for question in questions]
+        for name, reason in (item for each in answers for item in each.failed.items()):
             remark("missed", PASS, None, f"the candidate {name} failed: {reason}")
-        return [each.times for each in found]
+        return [each.times for each in answers]
 
-    def _key(self, question: Question) -> str | None:
+    def _key(self, asked: Asked) -> str:
         """What an answer depends on: question, device, versions, threads, options."""
-        from ..graph_cache.identity import identity_lines
-        from ..graph_cache.key import NotCacheableError
-
-        module = parsed(question)
-        device = device_of(module)
-        try:
-            identity = identity_lines([device])
-        except NotCacheableError:  # plugins, whose code nobody watches
-            identity = [f"process {os.getpid()}"]
-        names = [str(each) for each in question.candidates]
-        identity = [line.replace(device, device.partition(":")[0]) for line in identity]
-        text = module_text(module).replace(f'"{device}"', f'"{device.partition(":")[0]}"')
-        threads = str(torch.get_num_threads())
+        kind = asked.device.partition(":")[0]
+        if asked.device not in self._identities:
+            self._identities[asked.device] = _identity(asked.device)
+        identity = [line.replace(asked.device, kind) for line in self._identities[asked.device]]
+        names = [str(each) for each in asked.candidates]
+        text = asked.text().replace(f'"{asked.device}"', f'"{kind}"')
+        question, threads = asked.question, str(torch.get_num_threads())
         return key_of([text, question.target, str(question.allow_tf32), *names, self.config.key(), threads, *identity])
 
-    def _measure(self, questions: Sequence[Question]) -> list[Answer]:
+    def _measure(self, questions: Sequence[Asked]) -> list[Answer]:
         """Compile all candidates of all questions side by side, then time them one question after the other."""
-        total = sum(len(question.candidates) for question in questions)
+        total = sum(len(asked.candidates) for asked in questions)
         progress = Progress("choosing among candidates for products", total)
         workers = self.config.compile_threads or os.cpu_count() or 1
         with without_modes(), torch.no_grad(), ThreadPoolExecutor(workers) as pool:
             self._lower(questions)
             waiting = [
-                [pool.submit(Context().run, self._built, question, each) for each in question.candidates]
-                for question in questions
+                [pool.submit(Context().run, self._built, asked.question, each) for each in asked.candidates]
+                for asked in questions
             ]
             answers: list[Answer] = []
-            for question, futures in zip(questions, waiting, strict=True):
+            for asked, futures in zip(questions, waiting, strict=True):
                 programs: dict[str, Callable[[list[Any]], list[Any]]] = {}
                 failed: dict[str, str] = {}
-                for candidate, future in zip(question.candidates, futures, strict=True):
+                for candidate, future in zip(asked.candidates, futures, strict=True):
                     try:
                         programs[str(candidate)] = future.result()
                     except Exception as error:  # one that does not compile is no candidate
                         failed[str(candidate)] = _told(error)
                     progress.step(str(candidate))
                 pool_is_busy = not all(each.done() for others in waiting for each in others)
-                if pool_is_busy and device_of(parsed(question)) == "cpu":
+                if pool_is_busy and asked.device == "cpu":
                     _wait_for(waiting)  # compilers would slow down what is measured
-                answers.append(_timed(question, programs, failed))
+                answers.append(_timed(asked, programs, failed))
         progress.close()
         return answers
 
-    def _lowered(self, question: Question, candidate: Candidate) -> ModuleOp:
+    def _lowered(self, asked: Asked, candidate: Candidate) -> ModuleOp:
         """The kernels and the host function of a candidate."""
         from ..compile_graph import choose_passes
         from ..targets import attach_devices
 
-        module = parsed(question)
-        for op in open_products(module):
-            mark(op, candidate, question.allow_tf32)
+        module = asked.marked(candidate)
         attach_devices(module)
         PassManager(choose_passes(self.config)).run(new_context(), module)
         return module
@@ -154,15 +138,15 @@ class MeasuringTimer:
             raise made
         return build(made, self.config)
 
-    def _lower(self, questions: Sequence[Question]) -> None:
+    def _lower(self, questions: Sequence[Asked]) -> None:
         """Run the passes for all candidates, then compile what Triton compiles, all of it side by side."""
-        for question, candidate in ((q, c) for q in questions for c in q.candidates):
+        for asked, candidate in ((each, c) for each in questions for c in each.candidates):
             try:  # without the remarks and counters of the graph that asks
-                made: ModuleOp | Exception = Context().run(self._lowered, question, candidate)
+                made: ModuleOp | Exception = Context().run(self._lowered, asked, candidate)
             except Exception as error:
                 made = error
-            self._modules[question, candidate] = made
-        if any(device_of(parsed(question)) != "cpu" for question in questions):
+            self._modules[asked.question, candidate] = made
+        if any(asked.device != "cpu" for asked in questions):
             from ..triton.ahead import compile_ahead
 
             modules = [each for each in self._modules.values() if isinstance(each, ModuleOp)]
@@ -172,19 +156,26 @@ class MeasuringTimer:
                 log.warning("candidates are not compiled side by side: %s", error)
 
 
+def _identity(device: str) -> Sequence[str]:
+    """What is installed, and what the device is; of this process alone where nobody watches the code of plugins."""
+    from ..graph_cache.identity import identity_lines
+    from ..graph_cache.key import NotCacheableError
+
+    try:
+        return identity_lines([device])
+    except NotCacheableError:
+        return [f"process {os.getpid()}"]
+
+
 def _wait_for(waiting: Sequence[Sequence[Any]]) -> None:
     for each in (future for futures in waiting for future in futures):
         each.exception()
 
 
-def _timed(
-    question: Question, programs: Mapping[str, Callable[[list[Any]], list[Any]]], failed: dict[str, str]
-) -> Answer:
+def _timed(asked: Asked, programs: Mapping[str, Callable[[list[Any]], list[Any]]], failed: dict[str, str]) -> Answer:
     """Run each program once, look at its result, and time those that computed the same."""
-    module = parsed(question)
-    device = device_of(module)
     try:
-        inputs = inputs_of(module)
+        inputs = asked.inputs()
     except Exception as error:  # memory, most likely
         return Answer({}, {**failed, **{name: _told(error) for name in programs}})
     runs: dict[str, Callable[[], Any]] = {}
@@ -192,7 +183,7 @@ def _timed(
     for name, program in programs.items():
         try:
             result = program(list(inputs))[0]
-            _synchronize(device)
+            _synchronize(asked.device)
         except Exception as error:
             failed[name] = _told(error)
             continue
@@ -203,7 +194,7 @@ def _timed(
             continue
         runs[name] = lambda program=program: program(list(inputs))
     try:
-        return Answer(microseconds(runs, device), failed)
+        return Answer(microseconds(runs, asked.device), failed)
     except Exception as error:
         return Answer({}, {**failed, "timing": _told(error)})
 
@@ -225,34 +216,3 @@ def _told(error: Exception) -> str:
 def _synchronize(device: str) -> None:
     if device != "cpu":
         torch.get_device_module(device).synchronize()
-
-
-def parsed(question: Question) -> ModuleOp:
-    """The question as a module."""
-    return Parser(new_context(), question.text).parse_module()
-
-
-def device_of(module: ModuleOp) -> str:
-    """Where the result of a module's function is."""
-    function = next(op for op in module.ops if isinstance(op, FuncOp))
-    type_ = function.function_type.outputs.data[0]
-    assert isinstance(type_, TensorType)
-    return type_.device
-
-
-def inputs_of(module: ModuleOp) -> list[torch.Tensor]:
-    """Random tensors for a function of static sizes; the generators of the process stay as they are."""
-    function = next(op for op in module.ops if isinstance(op, FuncOp))
-    return [_random(each) for each in function.function_type.inputs.data if isinstance(each, TensorType)]
-
-
-def _random(type_: TensorType) -> torch.Tensor:
-    shape = tuple(int(str(size)) for size in type_.shape)
-    strides = tuple(int(str(step)) for step in type_.strides)
-    device, dtype, count = actual_device(type_.device), torch_dtype(type_.element), span(shape, strides)
-    generator = torch.Generator(device).manual_seed(_SEED)
-    if dtype.is_floating_point:
-        flat = torch.randn(count, generator=generator, device=device).to(dtype)
-    else:
-        flat = torch.randint(0, 2, (count,), generator=generator, device=device).to(dtype)
-    return flat.as_strided(shape, strides)

@@ -11,10 +11,11 @@ from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Expr, const
 from ..c_like import memory
 from ..c_like.context import Context
+from ..c_like.emit import MAX_LINE
 from ..c_like.literals import REPORT
 from ..c_like.loops import serial_loop
 from ..c_like.statements import Loop, is_loop
-from ..c_like.types import item_bytes
+from ..c_like.types import storage_ctype
 from ..printing.code import PRODUCT, SUM, Code, binary
 from .lanes import simd_pragma
 from .loops import LoopEmitter
@@ -37,11 +38,8 @@ def emit_parallel(emitter: LoopEmitter, op: kernel.ForOp) -> None:
     context.need("parallel")
     asserts = any(isinstance(inner, kernel.AssertOp) for inner in op.walk())
     captures = "&, &all_failed = failed" if asserts else "&"
-    passed = _passed(context, op)
-    parameters = ", ".join(["int64_t begin", "int64_t end", *(f"{ctype} {name}" for name, ctype in passed.items())])
-    head = f"parallel_for({condition}, {_count(context, chain)}, [{captures}]({parameters}) NOINLINE"
-    context.in_parallel = True
-    with context.out.block(head, "".join(("}", *(f", {name}" for name in passed), ");"))):
+    context.in_parallel, outer_touched, context.touched = True, context.touched, set()
+    with context.out.apart(inner=1) as lines:
         if asserts:
             context.out.line("uint32_t failed = 0;")
         for local in _invariant_locals(chain):
@@ -49,24 +47,42 @@ def emit_parallel(emitter: LoopEmitter, op: kernel.ForOp) -> None:
         _thread(emitter, chain)
         if asserts:
             context.out.line("if (failed) __atomic_fetch_or(&all_failed, failed, __ATOMIC_RELAXED);")
-    context.in_parallel = False
+    passed = _passed(context, op)
+    context.in_parallel, context.touched = False, context.touched | outer_touched
+    parameters = ["int64_t begin", "int64_t end", *(f"{ctype} {name}" for name, ctype in passed.items())]
+    head = _broken(f"parallel_for({condition}, {_count(context, chain)}, [{captures}](", parameters, ") NOINLINE")
+    with context.out.block(head, "".join(("}", *(f", {name}" for name in passed), ");"))):
+        context.out.extend(lines)
+
+
+def _broken(head: str, parameters: list[str], tail: str) -> str:
+    """The head of a function in lines that are not too long, broken between parameters."""
+    lines = [head]
+    for parameter in (*(f"{each}, " for each in parameters[:-1]), f"{parameters[-1]}{tail}"):
+        if len(lines[-1]) + len(parameter) > MAX_LINE:
+            lines[-1] = lines[-1].rstrip()
+            lines.append(" " * 6)
+        lines[-1] += parameter
+    return "\n".join(lines)
 
 
 def _passed(context: Context, op: kernel.ForOp) -> dict[str, str]:
-    """The parameters of the kernel that the function of the loop takes by value, with their C types.
+    """What the function of the loop takes by value of the kernel's buffers and symbols, with the C types.
 
-    What a lambda captures lies in memory, where a store of a byte may change it, as far as C++ knows: a pointer is then
-    read anew for each element, and no loop is vectorised. Stores of other types cannot reach pointers and sizes.
+    What a lambda captures lies in memory: where a store may change it, as far as C++ knows, a pointer is read anew for
+    each element, under a mask even where it is not, and loops are vectorised badly or not at all. Nor does a captured
+    pointer say that nothing else leads to its buffer.
     """
-    if context.checked or not any(isinstance(inner, kernel.StoreOp) and _is_byte(inner) for inner in op.walk()):
+    if context.checked:
         return {}
-    buffers = {context.buffers[value].name for value in _buffers(op) if value in context.buffers}
-    return {name: ctype for name, ctype in context.parameters.items() if name in buffers or "*" not in ctype}
-
-
-def _is_byte(op: kernel.StoreOp) -> bool:
-    assert isinstance(op.buffer.type, kernel.BufferType)
-    return item_bytes(op.buffer.type.element) == 1
+    passed: dict[str, str] = {}
+    used = _buffers(op)
+    for value, buffer in context.buffers.items():
+        if value in used and not op.is_ancestor(value.owner):
+            ctype = f"{storage_ctype(buffer.element)}* {context.language.restrict}"
+            passed[buffer.name] = context.parameters.get(buffer.name, ctype)
+    symbols = {context.symbols[name].text for name in context.touched if name in context.symbols}
+    return passed | {name: ctype for name, ctype in context.parameters.items() if name in symbols}
 
 
 def _buffers(op: kernel.ForOp) -> set[SSAValue]:

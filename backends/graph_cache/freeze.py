@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ...lowering.fx_placed_products import PlacedProduct
 from ..c_like.calls import Failure
 from ..c_like.launch import CpuLauncher
 from ..c_like.library import LoadedKernel, entry_name, kernel_key
@@ -31,6 +32,8 @@ from .thaw import FrozenGraph
 
 if TYPE_CHECKING:
     from ..runnable import RunnableGraph
+    from ..triton.bound import BoundKernel
+    from ..triton.frozen import FrozenTriton, Launches
 
 _PLAIN = (
     bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format,
@@ -49,10 +52,6 @@ def freeze(graph: RunnableGraph, embed: bool) -> FrozenGraph:
     program = graph.program
     if not isinstance(program, HostProgram):
         raise NotCacheableError(f"its program is a {type(program).__name__}")
-    if program.kept:
-        raise NotCacheableError("it keeps what frozen weights decide")
-    if program.checks:
-        raise NotCacheableError("its kernels report errors late")
     if sum(c.numel() * c.element_size() for c in graph.constants) > _MOST_BYTES:
         raise NotCacheableError("it holds large tensors")
     if any(type(c) is not torch.Tensor or c.layout is not torch.strided for c in graph.constants):
@@ -60,20 +59,16 @@ def freeze(graph: RunnableGraph, embed: bool) -> FrozenGraph:
     constants = tuple(c.detach().clone() for c in graph.constants)
     if any(one.stride() != other.stride() for one, other in zip(constants, graph.constants, strict=True)):
         raise NotCacheableError("it holds a tensor whose elements share memory")
-    kernels: dict[str, LoadedKernel] = {}
-    for launcher in program.launchers.values():
-        if not isinstance(launcher, CpuLauncher) or launcher.checked or launcher.language is not CPP:
-            raise NotCacheableError("its kernels are no C++ kernels for a CPU")
-        kernels |= launcher.kernels
+    kernels, on_gpu = _kernels(program)
     frozen = {name: _kernel(each) for name, each in kernels.items()}
-    entries = {each.entry: name for name, each in kernels.items()}
+    names = _Names({each.entry: name for name, each in kernels.items()}, on_gpu)
     report = replace(graph.report, sources={}, is_loaded=True)
     texts = {name: text for name, text in program.sources.items() if name != "program.py"}
     cold = zlib.compress(
         pickle.dumps((texts, {name: replace(each.source, language=None) for name, each in kernels.items()})), 1
     )
     return FrozenGraph(
-        program=_program(program, entries),
+        program=_program(program, names),
         kernels=frozen,
         cold=cold,
         constants=constants,
@@ -85,26 +80,83 @@ def freeze(graph: RunnableGraph, embed: bool) -> FrozenGraph:
         made_by=code_version(),
         processor=processor_digest(),
         libraries={each.library.name: each.library.read_bytes() for each in kernels.values()} if embed else {},
+        on_gpu=names.frozen(),
     )
+
+
+def _kernels(program: HostProgram) -> tuple[dict[str, LoadedKernel], dict[str, BoundKernel]]:
+    """The kernels of a program by name: those of the CPU, and those of a GPU. NotCacheableError for others."""
+    kernels: dict[str, LoadedKernel] = {}
+    on_gpu: dict[str, BoundKernel] = {}
+    for launcher in program.launchers.values():
+        if isinstance(launcher, CpuLauncher) and not launcher.checked and launcher.language is CPP:
+            kernels |= launcher.kernels
+            continue
+        from ..triton.launch import TritonLauncher, run_kernel
+
+        if not isinstance(launcher, TritonLauncher) or launcher.needs_tensors:
+            raise NotCacheableError("its kernels are written in another language, or run in an interpreter")
+        on_gpu |= launcher.kernels
+        several = run_kernel()
+        kernels |= {} if several is None else {several.source.name: several}
+    return kernels, on_gpu
+
+
+class _Names:
+    """How the texts of a program name kernels: those of the CPU by address, those of a GPU by object."""
+
+    def __init__(self, entries: Mapping[int, str], on_gpu: Mapping[str, BoundKernel]) -> None:
+        self.entries = entries
+        self._on_gpu = on_gpu
+        self._launches: Launches | None = None
+        if on_gpu:
+            from ..triton.frozen import Launches
+
+            self._launches = Launches(on_gpu)
+
+    def recipe(self, name: str, value: Any) -> Recipe | None:
+        """The recipe of what belongs to a GPU; None for anything else."""
+        if self._launches is None:
+            return None
+        from ..triton.frozen import function_recipe
+
+        devices = {bound.target.device for bound in self._on_gpu.values()}
+        return self._launches.recipe(name, value) or function_recipe(value, devices)
+
+    def frozen(self) -> dict[str, FrozenTriton]:
+        """The kernels of a GPU as data."""
+        if not self._on_gpu:
+            return {}
+        from ..triton.frozen import freeze_kernel
+
+        return {name: freeze_kernel(bound) for name, bound in self._on_gpu.items()}
 
 
 def _kernel(loaded: LoadedKernel) -> FrozenKernel:
     return FrozenKernel(kernel_key(loaded.source, find_compiler(CPP)), loaded.library.name, entry_name(loaded.source))
 
 
-def _program(program: HostProgram, entries: Mapping[int, str]) -> FrozenProgram:
+def _program(program: HostProgram, names: _Names) -> FrozenProgram:
     objects = program.objects
     tables = {ctypes.addressof(v[0]): name for name, v in objects.items() if name.startswith("table")}
+    tables |= {v.table.address: name for name, v in objects.items() if name.startswith("resume")}
     recipes: dict[str, Recipe] = {}
     for name, value in objects.items():
         if name.startswith("address"):
             recipes[name] = ("address", tables[value])
         elif name.startswith("table"):
-            recipes[name] = ("table", _table(value, entries))
+            recipes[name] = ("table", _table(value, names.entries))
         else:
-            recipes[name] = _recipe(value, entries)
-    parts = {name: _program(part, entries) for name, part in program.parts.items()}
-    return FrozenProgram(program.source, program.watched, recipes, parts, program.called, code_bytes(program.code))
+            recipes[name] = names.recipe(name, value) or _recipe(value, names.entries)
+    parts = {name: _program(part, names) for name, part in program.parts.items()}
+    kept: dict[str, FrozenProgram] = {}
+    for name, each in program.kept.items():
+        if each.program is None:
+            raise NotCacheableError("it keeps results of a function that is not its own")
+        kept[name] = _program(each.program, names)
+    return FrozenProgram(
+        program.source, program.watched, recipes, parts, program.called, code_bytes(program.code), kept
+    )
 
 
 def _recipe(value: Any, entries: Mapping[int, str]) -> Recipe:
@@ -117,6 +169,8 @@ def _recipe(value: Any, entries: Mapping[int, str]) -> Recipe:
         return ("arena", None)
     if isinstance(value, Failure):
         return ("failure", value.errors)
+    if isinstance(value, PlacedProduct):
+        return ("placed", value.name)
     if isinstance(value, OnCopies):
         return ("copies", (value.name, value.written))
     if isinstance(value, _FOREIGN):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 from torch._dynamo.utils import counters
 
+from ...machines import is_described
 from .. import torch_bisector
 from ..c_like.cache import digest
 from ..torch_logs import is_read
@@ -47,7 +48,7 @@ def through_cache(
     graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, compile_afresh: CompileAfresh
 ) -> Compiled:
     """The compiled function of a Dynamo graph, from the cache or by `compile_afresh`, which takes the session too."""
-    reason = why_not(config) or not_on_cpu(inputs)
+    reason = why_not(config) or not_described(inputs)
     if reason and not private.is_forced():
         if reason != OFF:
             _bypassed(reason)
@@ -86,10 +87,11 @@ def why_not(config: Config) -> str:
     return private.without_shape_guards()
 
 
-def not_on_cpu(inputs: Sequence[Any]) -> str:
-    """Why no graph with these inputs is cached, or nothing: entries hold machine code for a CPU alone."""
-    others = {each.device.type for each in inputs if isinstance(each, torch.Tensor)} - {"cpu", "meta"}
-    return f"inputs are on {', '.join(sorted(others))}" if others else ""
+def not_described(inputs: Sequence[Any]) -> str:
+    """Why no graph with these inputs is cached, or nothing: no kernels are made for a device."""
+    devices = {each.device.type for each in inputs if isinstance(each, torch.Tensor)} - {"meta"}
+    others = sorted(device for device in devices if not is_described(device))
+    return f"inputs are on {', '.join(others)}" if others else ""
 
 
 def _active_counters() -> bool:

@@ -8,17 +8,24 @@ import importlib
 import marshal
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import MAGIC_NUMBER
-from types import CodeType
-from typing import Any
+from pathlib import Path
+from types import CodeType, MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ...lowering.fx_placed_products import PlacedProduct
 from ..c_like.calls import Entry, Failure, launch_table
 from ..host.arena import shared_arena
 from ..host.copies import OnCopies
 from ..host.executable import HostProgram
+
+if TYPE_CHECKING:
+    from ..host.kept import KeptResults
+    from ..triton.bound import BoundKernel
+    from ..triton.frozen import FrozenTriton
 
 Recipe = tuple[str, Any]
 """What an object is, and what it is made from; see `_RECIPES`."""
@@ -38,6 +45,7 @@ class FrozenProgram:
     """A host program: its texts, and recipes for what they name.
 
     code: what Python has made of the text, as `code_bytes`; empty where only the text travels
+    kept: programs that it calls whose results are kept from call to call
     """
 
     source: str
@@ -46,6 +54,7 @@ class FrozenProgram:
     parts: dict[str, FrozenProgram]
     called: dict[str, str]
     code: bytes = b""
+    kept: dict[str, FrozenProgram] = field(default_factory=dict)
 
 
 def code_bytes(code: CodeType) -> bytes:
@@ -57,14 +66,55 @@ def _code(data: bytes) -> CodeType | None:
     return marshal.loads(data[len(MAGIC_NUMBER) :]) if data.startswith(MAGIC_NUMBER) else None
 
 
-def make_program(data: FrozenProgram, kernels: Mapping[str, int]) -> HostProgram:
-    """The program, for the addresses of its kernels by name."""
-    namespace = {name: _RECIPES[kind](made_from, kernels) for name, (kind, made_from) in data.recipes.items()}
+def make_program(
+    data: FrozenProgram, kernels: Mapping[str, int], on_gpu: Mapping[str, BoundKernel] = MappingProxyType({})
+) -> HostProgram:
+    """The program, for the addresses of its kernels by name, and its kernels for a GPU."""
+    namespace = {name: _made(each, kernels, on_gpu) for name, each in data.recipes.items()}
     for name, value in namespace.items():
         if isinstance(value, _AddressOf):
-            namespace[name] = ctypes.addressof(namespace[value.table][0])
-    parts = {name: make_program(part, kernels) for name, part in data.parts.items()}
-    return HostProgram(data.source, namespace, {}, (), parts, data.called, data.watched, code=_code(data.code))
+            namespace[name] = _address_of(namespace[value.table])
+    parts = {name: make_program(part, kernels, on_gpu) for name, part in data.parts.items()}
+    kept = {name: _kept(name, make_program(part, kernels, on_gpu)) for name, part in data.kept.items()}
+    code = _code(data.code)
+    return HostProgram(data.source, namespace, {}, (), parts, data.called, data.watched, kept, code=code)
+
+
+def program_of(
+    data: FrozenProgram,
+    kernels: Mapping[str, int],
+    on_gpu: Mapping[str, FrozenTriton],
+    folder: Callable[[str], Path],
+) -> HostProgram:
+    """A program that runs. `folder` gives the folder for files of the kernels for a GPU by its name."""
+    if not on_gpu:
+        return make_program(data, kernels)
+    from ..triton.frozen import checks_of, thaw_kernels
+
+    bound = thaw_kernels(on_gpu, folder("gpu"))
+    program = make_program(data, kernels, bound)
+    program.checks = tuple(checks_of(bound.values()))
+    return program
+
+
+def _made(recipe: Recipe, kernels: Mapping[str, int], on_gpu: Mapping[str, BoundKernel]) -> Any:
+    kind, made_from = recipe
+    if kind in _RECIPES:
+        return _RECIPES[kind](made_from, kernels)
+    from ..triton.frozen import RECIPES
+
+    return RECIPES[kind](made_from, on_gpu)
+
+
+def _address_of(table: Any) -> int:
+    """Where the table of a run is, of one for the CPU and of one for a GPU."""
+    return ctypes.addressof(table[0]) if isinstance(table, tuple) else table.table.address
+
+
+def _kept(name: str, program: HostProgram) -> KeptResults:
+    from ..host.kept import KeptResults
+
+    return KeptResults(name, program.run, program)
 
 
 @dataclass(frozen=True)
@@ -89,6 +139,7 @@ _RECIPES: dict[str, Callable[[Any, Mapping[str, int]], Any]] = {
     "arena": lambda *_: shared_arena(),
     "failure": lambda errors, _: Failure(errors),
     "copies": lambda parts, _: OnCopies(*parts),
+    "placed": lambda name, _: PlacedProduct(name),
     "entry": lambda name, kernels: Entry(kernels[name]).call,
     "pack": lambda layout, _: struct.Struct(layout).pack,
     "table": _table,

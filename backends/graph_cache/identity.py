@@ -48,7 +48,7 @@ class _Distributions:
     plugins: tuple[str, ...]
 
 
-_GROUP = re.compile(r"^\[(inductile\.[^\]]*)\]", re.MULTILINE)
+_GROUP = re.compile(r"^\[inductile\.", re.MULTILINE)
 _COUNTED = ("triton", "pytorch_triton", "xdsl", "sympy", "mpmath")
 
 
@@ -66,7 +66,8 @@ def _distributions(path: tuple[str, ...]) -> _Distributions:
             if name.partition("-")[0].lower() in _COUNTED:
                 versions.append(name)
             for text in _texts(Path(folder, name, "entry_points.txt")):
-                plugins += [f"{name} {group}" for group in _GROUP.findall(text)]
+                if _GROUP.search(text):
+                    plugins.append(name.rpartition(".")[0])
     return _Distributions(tuple(versions), tuple(plugins))
 
 

@@ -7,9 +7,9 @@ import pickle
 import time
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -20,8 +20,11 @@ from ..foreign_lowerings import tell_of_foreign_lowerings
 from ..graph_report import GraphReport, keep_report
 from ..runnable import Outputs, RunnableGraph
 from ..torch_trace import count
-from .frozen import FrozenKernel, FrozenProgram, make_program
+from .frozen import FrozenKernel, FrozenProgram, program_of
 from .identity import code_version, processor_digest
+
+if TYPE_CHECKING:
+    from ..triton.frozen import FrozenTriton
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class FrozenGraph:
     made_by:   our code; other code may call what programs name otherwise
     processor: what the machine code is for
     libraries: that code by the names of its files, where the graph is to leave this cache
+    on_gpu:    the kernels for a GPU, with what they were compiled to
     """
 
     program: FrozenProgram
@@ -46,6 +50,7 @@ class FrozenGraph:
     made_by: str
     processor: str
     libraries: dict[str, bytes]
+    on_gpu: dict[str, FrozenTriton] = field(default_factory=dict)
 
     def texts(self) -> dict[str, str]:
         """The texts of kernels, by names of files."""
@@ -95,7 +100,7 @@ class StoredGraph(RunnableGraph):
         if data.made_by != code_version():
             raise UserError("the graph was compiled by another version of inductile", "compile it again")
         kernels = load_kernels(data)
-        program = make_program(data.program, kernels)
+        program = program_of(data.program, kernels, data.on_gpu, cache_dir)
         program.sources = ColdTexts(program.sources, data.cold)  # pyright: ignore[reportAttributeAccessIssue]
         report = data.report
         report.sources = program.sources

@@ -13,6 +13,7 @@ from ...dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, Opera
 from ...dialects.aten.schema import REQUIRED
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
+from ...lowering.fx_placed_products import placed
 from ...lowering.fx_targets import resolve
 from ...passes.analysis.region_calls import bodies_of
 from .constants import Constants
@@ -30,6 +31,7 @@ class ArgumentPrinter:
     symbols:    variables of the symbols that are known so far
     references: what travels beside the module: graphs of branches and other objects
     functions:  gives the variable of a function of the module; None for another name
+    share:      gives the variable of an expression that is computed once for the sizes of the arguments
     """
 
     def __init__(
@@ -39,7 +41,9 @@ class ArgumentPrinter:
         symbols: Mapping[str, str],
         references: Mapping[str, Any],
         functions: Callable[[str], str | None] = lambda _: None,
+        share: Callable[[str], str] = str,
     ) -> None:
+        self.share = share
         self.functions = functions
         self.constants = constants
         self.variable = variable
@@ -78,8 +82,8 @@ class ArgumentPrinter:
         return f"({', '.join(layout)}, {dtype}, {device})"
 
     def operator(self, name: str) -> Callable[..., Any]:
-        """What runs an operator called by name."""
-        return resolve(name)
+        """What runs an operator called by name, at one place of the program."""
+        return placed(name) or resolve(name)
 
     def function(self, op: AtenOp) -> Callable[..., Any]:
         """What runs an ATen op."""
@@ -109,7 +113,7 @@ class ArgumentPrinter:
         if isinstance(value, SSAValue):
             return self.variable(value)
         if isinstance(value, Expr):
-            return expression(value, self.symbols)
+            return self.share(expression(value, self.symbols))
         if isinstance(value, Tuple):
             return f"({''.join(f'{self.print(item)}, ' for item in value)})"
         if isinstance(value, tuple | list):

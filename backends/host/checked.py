@@ -14,7 +14,7 @@ from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...errors import UserError, program_raises
 from ...lowering.fx_targets import resolve
 from ..generators import generator_of
-from ..limits import check_bytes, max_steps
+from ..limits import check_bytes, check_call, max_steps
 from ..reference.tensors import span
 from . import runtime
 from .aten_calls import ArgumentPrinter
@@ -34,7 +34,14 @@ class _CheckedPrinter(ArgumentPrinter):
 
     @override
     def operator(self, name: str) -> Callable[..., Any]:
-        return program_raises()(resolve(name))
+        function = resolve(name)
+
+        def bounded(*args: Any, **kwargs: Any) -> Any:
+            check_call(function, args, kwargs)
+            with program_raises():
+                return function(*args, **kwargs)
+
+        return bounded
 
     @override
     def function(self, op: AtenOp) -> Callable[..., Any]:
@@ -76,18 +83,18 @@ class CheckedEmitter(HostEmitter):
         kind, dtype = op.out.type, self._dtype_of(op.out)
         if op.offset is not None:
             self.constants.fixed("in_pool", in_pool)
-            arguments = f"{self._variable(op.pool[0])}, {self._expr(op.offset.data)}, {self._layout(op.out)}, {dtype}"
-            self.lines.append(f"{self._fresh(op.out)} = in_pool({arguments})")
+            arguments = f"{self._variable(op.pool[0])}, {self._expr(op.offset.data)}, {self._layout_of(op.out)}"
+            self.lines.append(f"{self._fresh(op.out)} = in_pool({arguments}, {dtype})")
             return
         assert isinstance(kind, TensorType)
         self.constants.fixed("empty", empty)
         device = self.constants.bind("device", runtime.device_of(kind.device))
-        self.lines.append(f"{self._fresh(op.out)} = empty({self._layout(op.out)}, {dtype}, {device})")
+        self.lines.append(f"{self._fresh(op.out)} = empty({self._layout_of(op.out)}, {dtype}, {device})")
 
     @override
     def _view(self, op: host.ViewOp) -> None:
         self.constants.fixed("view", view)
-        arguments = f"{self._variable(op.source)}, {self._expr(op.offset.data)}, {self._layout(op.out)}"
+        arguments = f"{self._variable(op.source)}, {self._expr(op.offset.data)}, {self._layout_of(op.out)}"
         self.lines.append(f"{self._fresh(op.out)} = view({arguments}, {self._dtype_of(op.out)})")
 
     @override
@@ -101,18 +108,18 @@ class CheckedEmitter(HostEmitter):
             return
         self.constants.fixed("returned", returned)
         what = self.constants.bind("text", op.target)
-        self.lines.append(f"{name} = returned({name}, {self._layout(out)}, {self._dtype_of(out)}, {what})")
+        self.lines.append(f"{name} = returned({name}, {self._layout_of(out)}, {self._dtype_of(out)}, {what})")
 
     @override
     def _take(self, argument: SSAValue) -> None:
         if isinstance(argument.type, TensorType):
             self.constants.fixed("returned", returned)
             what = self.constants.bind("text", f"what a body is given, argument {self.variables[argument][1:]},")
-            layout, dtype = self._layout(argument), self._dtype_of(argument)
+            layout, dtype = self._layout_of(argument), self._dtype_of(argument)
             name = self.variables[argument]
             self.lines.append(f"{name} = returned({name}, {layout}, {dtype}, {what})")
 
-    def _layout(self, value: SSAValue) -> str:
+    def _layout_of(self, value: SSAValue) -> str:
         kind = value.type
         assert isinstance(kind, TensorType)
         return f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"

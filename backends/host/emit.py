@@ -13,10 +13,12 @@ from ...dialects import host, kernel
 from ...dialects.aten import CHECKED, TRITON_KERNEL, AtenOp, CallOp, TensorType
 from ...dialects.aten.binding import MEASURED, bindings
 from ...dialects.aten.types import ITEM_SIZES, torch_name
+from ...dialects.host.places import number_of, place_of
 from ...dialects.sym import Expr, SymIntOp
 from ...errors import UnsupportedError
 from ..generators import generator_of, runs_on_host
 from . import runtime
+from .allocations import allocating
 from .arena import shared_arena
 from .aten_calls import ArgumentPrinter
 from .constants import Constants
@@ -26,6 +28,7 @@ from .gpu import gpu, is_gpu, on_device
 from .launchers import Launch, Launcher
 from .lazy_bits import check_of_inputs, may_carry, run_on_copies
 from .regions import region_name
+from .sizes import SharedSizes
 
 
 class HostEmitter:
@@ -65,18 +68,21 @@ class HostEmitter:
         self.variables: dict[SSAValue, str] = {}
         self.pointers: dict[SSAValue, str] = {}
         """Addresses of tensors that only launches use; no tensor object is made for them."""
-        self._printer = self.printer(self.constants, self._variable, self.symbols, references, self._body)
+        self._sizes = SharedSizes()
+        self._printer = self.printer(
+            self.constants, self._variable, self.symbols, references, self._body, self._sizes.share
+        )
         self._pending: list[Launch] = []
         self._freed: list[str] = []
         self._given: list[str] = []
         self._regions: list[tuple[int, int, list[str]]] = []
         """Lines that launch, from and to, and the same as regions of a profile."""
+        self._allocations: list[tuple[int, Operation]] = []
+        """Lines that allocate, and for what."""
         self._dropped: set[SSAValue] = set()
         """Values that a part was given to drop."""
-        self._placed: dict[SSAValue, dict[str, str]] = {}
-        """Tensors inside of pools: for each pool the expression that makes one, and its variable."""
-        self._places: set[str] = set()
-        """These variables."""
+        self._places: dict[SSAValue, dict[int, str]] = {}
+        """The variables of the places of each pool, by their numbers."""
         self._positions: dict[Operation, int] = {}
         self.device = main_device(function)
         """The device that is current while the program runs."""
@@ -86,7 +92,7 @@ class HostEmitter:
         self._arguments()
         for op in self.function.body.block.ops:
             self._op(op)
-        return self._function("run", self.lines)
+        return self._sizes.function() + self._function("run", self.lines)
 
     def watched_source(self) -> str:
         """The same program with a region of a profile around each launch, as `run_watched`; behind `source`."""
@@ -95,8 +101,15 @@ class HostEmitter:
             lines[first:end] = watched
         return self._function("run_watched", lines)
 
+    def recorded_source(self) -> str:
+        """The same program with a frame of its own around each allocation, as `run_recorded`; behind `source`."""
+        lines = list(self.lines)
+        for number, op in self._allocations:
+            lines[number] = allocating(lines[number], op, self._position)
+        return self._function("run_recorded", lines)
+
     def _function(self, name: str, lines: Sequence[str]) -> str:
-        body = "".join(f"    {line}\n" for line in lines)
+        body = "".join(f"    {line}\n" for line in self._sizes.insert(list(lines), self.constants))
         head = ""
         if self.device != "cpu":
             self.constants.fixed("on_device", on_device)
@@ -125,6 +138,7 @@ class HostEmitter:
             elif declared.stride is not None:
                 source += f".stride({declared.stride})"
             self.lines.append(f"{name} = {source}")
+        self._sizes.begin(list(self.symbols.values()), len(self.lines))
         for argument in self.function.body.block.args if self.is_a_body else ():
             self._take(argument)
         if self.device != "cpu" and any(isinstance(op, host.LaunchOp) for op in self.function.body.block.ops):
@@ -136,8 +150,7 @@ class HostEmitter:
         kind, name = argument.type, self.variables[argument]
         if isinstance(kind, TensorType) and kind.shape:
             fit = self.constants.fixed("fit", runtime.fit)
-            layout = (expressions(each, self.symbols) for each in (kind.shape, kind.strides))
-            self.lines.append(f"{name} = {fit}({name}, {', '.join(layout)})")
+            self.lines.append(f"{name} = {fit}({name}, {self._layout(kind)})")
 
     def _body(self, name: str) -> str | None:
         """The variable of a function that is a body; None for another name."""
@@ -157,7 +170,14 @@ class HostEmitter:
         return name
 
     def _expr(self, expr: Expr) -> str:
-        return expression(expr, self.symbols)
+        return self._sizes.share(expression(expr, self.symbols))
+
+    def _tuple(self, exprs: Sequence[Expr]) -> str:
+        return self._sizes.share(expressions(exprs, self.symbols))
+
+    def _layout(self, kind: TensorType) -> str:
+        """Sizes and strides."""
+        return f"{self._tuple(kind.shape)}, {self._tuple(kind.strides)}"
 
     # Launches that follow each other are collected, so that Python pays once for all of them. Allocations and views
     # in between move before them, frees behind them; an allocation after a free starts a new run, so that the
@@ -175,7 +195,7 @@ class HostEmitter:
         elif isinstance(op, host.ViewOp):
             self._view(op)
         elif isinstance(op, SymIntOp):
-            self.lines.append(f"{self._fresh(op.result)} = {self._expr(op.value.data)}")
+            self.lines.append(f"{self._fresh(op.result)} = {expression(op.value.data, self.symbols)}")
         else:
             self._flush()
             self._statement(op)
@@ -207,9 +227,9 @@ class HostEmitter:
         needs_tensors = self.launchers[generator_of(function)].needs_tensors
         tensors = tuple(self._variable(v) if needs_tensors else self.variables.get(v, "") for v in buffers)
         pointers = () if needs_tensors else tuple(map(self._pointer, buffers))
-        integers = tuple(map(self._expr, op.symbols.data))
-        extents = self._extents(op, function)
-        self._pending.append(Launch(function, buffers, tensors, pointers, integers, self.device, extents))
+        integers = tuple(expression(each, self.symbols) for each in op.symbols.data)
+        extents, share = self._extents(op, function), self._sizes.share
+        self._pending.append(Launch(function, buffers, tensors, pointers, integers, self.device, extents, share))
 
     def _extents(self, op: host.LaunchOp, function: kernel.FuncOp) -> tuple[str, ...]:
         """What a launch is checked with; nothing here."""
@@ -251,14 +271,14 @@ class HostEmitter:
         values = [value for value in op.values if value in self.variables and value not in self._dropped]
         self._freed += [self.variables[value] for value in values if not self._is_placed(value)]
         for value in values:
-            self._freed += self._placed.pop(value, {}).values()
+            self._freed += self._places.get(value, {}).values()
         self._given += [self.variables[value] for value in op.values if self._is_kept(value)]
         if not self._pending:
             self._flush()
 
     def _is_placed(self, value: SSAValue) -> bool:
         """Whether a variable is of a place in a pool, which lives as long as that."""
-        return self.variables.get(value) in self._places
+        return isinstance(value.owner, Operation) and number_of(value.owner) is not None
 
     def _pointer(self, value: SSAValue) -> str:
         known = self.pointers.get(value)
@@ -266,7 +286,7 @@ class HostEmitter:
 
     def _empty(self, op: host.EmptyOp) -> None:
         kind = _tensor_type(op.out)
-        layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
+        layout = self._layout(kind)
         dtype = self._dtype(kind)
         if op.offset is not None:
             offset = self._expr(op.offset.data)
@@ -276,8 +296,10 @@ class HostEmitter:
                 base = self._pointer(op.pool[0])
                 self._set_pointer(op.out, base if offset == "0" else f"{base} + {offset}")
                 return
-            self._in_pool(op.out, op, op.offset.data)
-        elif op.kept is not None and kind.device == "cpu":
+            self._in_pool(op)
+            return
+        self._allocations.append((len(self.lines), op))
+        if op.kept is not None and kind.device == "cpu":
             arena = self.constants.fixed("arena", shared_arena())
             self.lines.append(f"{self._fresh(op.out)} = {arena}.take({self._expr(kind.shape[0])})")
         elif kind.device == "cpu":
@@ -291,40 +313,33 @@ class HostEmitter:
             device = self.constants.bind("device", torch.device(kind.device))
             self.lines.append(f"{self._fresh(op.out)} = empty_strided({layout}, dtype={dtype}, device={device})")
 
-    def _in_pool(self, value: SSAValue, memory: host.EmptyOp, offset: Expr) -> None:
-        """Make a tensor at an offset, in bytes, of the pool that some memory lies in.
-
-        One that the pool outlives is alive as long as the pool: later memory of the same place, sizes and type is the
-        same tensor.
-        """
-        kind = _tensor_type(value)
+    def _in_pool(self, op: host.EmptyOp | host.ViewOp) -> None:
+        """Make a tensor at a place of a pool; there is one already where an earlier op has the same number."""
+        where = place_of(op)
+        assert where is not None
+        pool, offset, _ = where
+        places, number = self._places.setdefault(pool, {}), number_of(op)
+        if number is not None and number in places:
+            self.variables[op.out] = places[number]
+            return
+        kind = _tensor_type(op.out)
         self.constants.fixed("in_pool", runtime.in_pool)
-        layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
-        where = f"{self._variable(memory.pool[0])}, {self._expr(offset)}"
-        made = f"in_pool({where}, {layout}, {self._dtype(kind)})"
-        pool = memory.pool[0]
-        placed = self._placed.setdefault(pool, {})
-        if not self._outlives(pool, value):
-            self.lines.append(f"{self._fresh(value)} = {made}")
-        elif made in placed:
-            self.variables[value] = placed[made]
-        else:
-            placed[made] = self._fresh(value)
-            self._places.add(placed[made])
-            self.lines.append(f"{placed[made]} = {made}")
+        arguments = f"{self._variable(pool)}, {self._expr(offset)}, {self._layout(kind)}, {self._dtype(kind)}"
+        self.lines.append(f"{self._fresh(op.out)} = in_pool({arguments})")
+        if number is not None:
+            places[number] = self.variables[op.out]
 
     def _view(self, op: host.ViewOp) -> None:
         kind, offset = _tensor_type(op.out), self._expr(op.offset.data)
         if self._only_launched(op.out) and self._outlives(op.source, op.out):
             base, item = self._pointer(op.source), _item_size(kind)
-            self._set_pointer(op.out, base if offset == "0" else f"{base} + {item}*({offset})")
+            self._set_pointer(op.out, base if offset == "0" else f"{base} + {self._expr(op.offset.data * item)}")
             return
-        memory = op.source.owner
-        if op.source not in self.variables and isinstance(memory, host.EmptyOp) and memory.offset is not None:
-            self._in_pool(op.out, memory, memory.offset.data + op.offset.data * _item_size(kind))
+        if place_of(op) is not None and (op.source not in self.variables or op.place is not None):
+            self._in_pool(op)
             return
         source = self._variable(op.source)
-        layout = f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
+        layout = self._layout(kind)
         if kind.element == _tensor_type(op.source).element:
             self.constants.fixed("strided", runtime.strided)
             self.lines.append(f"{self._fresh(op.out)} = strided({source}, {layout}, {offset})")
@@ -384,6 +399,8 @@ class HostEmitter:
     def _call(self, op: AtenOp | CallOp) -> None:
         call = self._printer.call(op)
         names = [self._fresh(out) for out in op.results]
+        if names:
+            self._allocations.append((len(self.lines), op))
         if not names:
             if isinstance(op, CallOp) and TRITON_KERNEL in op.attributes:
                 call += f"  # {op.shown}"
@@ -428,8 +445,7 @@ class HostEmitter:
         """Give a result the strides that kernels and views rely on, or `always`."""
         if isinstance(out.type, TensorType) and (always or _is_launched(out)):
             fit = self.constants.fixed("fit", runtime.fit)
-            layout = [expressions(e, self.symbols) for e in (out.type.shape, out.type.strides)]
-            self.lines.append(f"{name} = {fit}({name}, {', '.join(layout)})")
+            self.lines.append(f"{name} = {fit}({name}, {self._layout(out.type)})")
 
     def _bind_symbols(self, op: AtenOp | CallOp) -> None:
         """Values of the symbols that an op defines: sizes and strides of its tensors, or its integers in order."""
@@ -448,7 +464,7 @@ class HostEmitter:
         called = self.constants.bind("text", op.target)
         for out in op.results:
             if isinstance(out.type, TensorType):
-                sizes = expressions(out.type.shape, self.symbols)
+                sizes = self._tuple(out.type.shape)
                 self.lines.append(f"{check}({self.variables[out]}, {sizes}, {called})")
 
     def _dtype(self, kind: TensorType) -> str:

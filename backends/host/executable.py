@@ -9,6 +9,7 @@ from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from .allocations import at
 from .regions import Region
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ def _in_file(code: CodeType, filename: str) -> CodeType:
     return code.replace(co_filename=filename, co_consts=inner)
 
 
+def _show(filename: str, source: str) -> None:
+    """Let tracebacks and debuggers show the generated lines."""
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+
+
 class HostProgram:
     """A compiled `host.func`.
 
@@ -35,6 +41,7 @@ class HostProgram:
     checks:  what raises errors that kernels on a GPU have reported since, without waiting for it
     called:  the names in the text of the parts
     watched: the text with a region of a profile around each launch
+    recorded: the text with a frame of its own around each allocation; empty on the CPU, whose memory has no history
     launchers: what compiled the kernels, by code generator
     code:    what Python makes of the text; made here where it is not given, under whatever name of a file
     """
@@ -51,9 +58,11 @@ class HostProgram:
         kept: Mapping[str, KeptResults] | None = None,
         launchers: Mapping[str, Launcher] | None = None,
         code: CodeType | None = None,
+        recorded: str = "",
     ) -> None:
         self.source = source
         self.watched = watched
+        self.recorded = recorded
         self.parts = dict(parts or {})
         self.kept = dict(kept or {})
         self.called = dict(called or {})
@@ -66,8 +75,7 @@ class HostProgram:
         self.checks = tuple(checks)
         self.sources = {"program.py": source, **sources}
         filename = f"<inductile program {next(_NUMBERS)}>"
-        # tracebacks and debuggers show the generated lines
-        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        _show(filename, source)
         # all names and words of the text are our own; see HostEmitter
         self.code = compile(source, filename, "exec") if code is None else _in_file(code, filename)
         exec(self.code, namespace)
@@ -83,6 +91,15 @@ class HostProgram:
             self._namespace["region"] = partial(Region, nvtx=nvtx)
             exec(compile(self.watched, "<inductile program, watched>", "exec"), self._namespace)
         return self._namespace["run_watched"]
+
+    def run_recorded(self) -> Callable[[list[Any]], list[Any]]:
+        """The program with a frame of its own around each allocation."""
+        if "run_recorded" not in self._namespace:
+            filename = f"{self.code.co_filename[:-1]}, recorded>"
+            _show(filename, self.recorded)
+            self._namespace["at"] = at
+            exec(compile(self.recorded, filename, "exec"), self._namespace)
+        return self._namespace["run_recorded"]
 
     def call_instead(self, name: str, run: Callable[[list[Any]], Any]) -> None:
         """Let the program call this instead of one of its parts."""

@@ -14,13 +14,16 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import torch
 from torch._dynamo.utils import counters
 
 from .gpu import gpu, is_gpu
+
+if TYPE_CHECKING:
+    from .executable import HostProgram
 
 log = logging.getLogger(__name__)
 
@@ -50,11 +53,13 @@ class _Entry:
 class KeptResults:
     """Stands for a kept function: takes one list of weights, returns a list of results that nobody may write.
 
+    program:  what runs, where it is one of ours
     in_place: whether new results are written where old ones of the same weights lie, for recordings that read them
     """
 
-    def __init__(self, name: str, run: Callable[[list[Any]], list[Any]]) -> None:
+    def __init__(self, name: str, run: Callable[[list[Any]], list[Any]], program: HostProgram | None = None) -> None:
         self.name = name
+        self.program = program
         self.in_place = False
         self.runs = 0
         """How often the function ran."""

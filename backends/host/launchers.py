@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,6 +20,7 @@ class Launch:
         which only the address is needed has no variable
     integers: values of the kernel's symbols as text
     extents: how many elements each buffer has, as text, where launches are checked
+    share:   gives the variable of an expression that is computed once for the same sizes of the arguments
     current: the device that is current in the program; the variable `stream` holds its current stream
     """
 
@@ -30,6 +31,7 @@ class Launch:
     integers: tuple[str, ...]
     current: str = "cpu"
     extents: tuple[str, ...] = ()
+    share: Callable[[str], str] = str
 
 
 class Launcher(Protocol):

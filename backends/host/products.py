@@ -6,11 +6,10 @@ Uses the private op `mkldnn::_linear_pointwise` of torch builds with oneDNN.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import torch
-from xdsl.dialects.builtin import StringAttr
 
-from ...dialects.aten import AtenOp
 from ...errors import UnsupportedError
 from ...passes.common.implementations import (
     ALIGNMENT,
@@ -25,6 +24,9 @@ from ...passes.common.implementations import (
     TURNS,
     turns,
 )
+
+if TYPE_CHECKING:  # programs that are loaded call what is here, and load nothing of the compiler
+    from ...dialects.aten import AtenOp
 
 
 def has_onednn() -> bool:
@@ -141,9 +143,10 @@ _PROVIDERS: Mapping[str, Callable[[], Mapping[str, Callable[..., torch.Tensor]]]
 def implementation_of(op: AtenOp) -> Callable[..., torch.Tensor] | None:
     """What runs an op instead of ATen's own, if the IR chose something. UnsupportedError for what nobody provides."""
     chosen = op.attributes.get(IMPLEMENTATION)
-    if chosen is None or chosen == StringAttr(BLAS):
+    name = str(getattr(chosen, "data", ""))
+    if chosen is None or name == BLAS:
         return None
-    provider = _PROVIDERS.get(str(getattr(chosen, "data", "")))
+    provider = _PROVIDERS.get(name)
     found = None if provider is None else provider().get(op.name)
     if found is None:
         raise UnsupportedError(f"{op.name} has no implementation {chosen}")

@@ -13,6 +13,7 @@ from ...passes.analysis.functions import called, kernels_of
 from ..generators import generator_named, generator_of
 from .emit import HostEmitter
 from .executable import HostProgram
+from .gpu import is_gpu
 from .kept import KeptResults
 from .launchers import Launcher
 
@@ -26,11 +27,13 @@ def build(
     references: Mapping[str, Any] | None = None,
     carriers: Collection[int] | None = None,
     checked: bool = False,
+    ahead: bool = False,
 ) -> HostProgram:
     """Compile the module's kernels and its one `host.func`.
 
     `references` holds what calls refer to beside the module; `carriers` are the positions of the inputs that may carry
     the negative or conjugate bit, None where each call has to look. A `checked` program checks what it does.
+    One that is made `ahead` runs in other processes, and perhaps on no device of this machine.
     Raises UserError when the module has not exactly
     one host function, UnsupportedError for what no code generator handles, and errors of the compilers.
     """
@@ -39,7 +42,7 @@ def build(
     outer = [function for function in functions if function.sym_name.data not in inner]
     if len(outer) != 1:
         raise UserError(f"the module has {len(outer)} host functions", "keep the one that is to run")
-    launchers = _compile(functions, kernels_of(module), config, checked)
+    launchers = _compile(functions, kernels_of(module), config, checked, ahead)
     made = _Programs(module, launchers, references or {}, checked)
     emitter = made.emitter(outer[0], carriers)
     source = emitter.source()
@@ -48,9 +51,12 @@ def build(
     sources |= {name: text for launcher in launchers.values() for name, text in launcher.sources.items()}
     checks = [check for launcher in launchers.values() for check in getattr(launcher, "checks", ())]
     watched = emitter.watched_source()
+    recorded = emitter.recorded_source() if is_gpu(emitter.device) else ""
     parts = {name: part for name, part in inside.items() if name not in made.kept}
     namespace = emitter.constants.namespace
-    return HostProgram(source, namespace, sources, checks, parts, emitter.parts, watched, made.kept, launchers)
+    return HostProgram(
+        source, namespace, sources, checks, parts, emitter.parts, watched, made.kept, launchers, recorded=recorded
+    )
 
 
 class _Programs:
@@ -83,7 +89,7 @@ class _Programs:
             found = HostProgram(source, emitter.constants.namespace, {}, (), parts, emitter.parts, kept=kept)
             self.programs[name] = found
             if function.kept is not None:
-                self.kept[name] = KeptResults(name, found.run)
+                self.kept[name] = KeptResults(name, found.run, found)
         return found
 
 
@@ -120,7 +126,11 @@ def _emitter(
 
 
 def _compile(
-    functions: Sequence[host.FuncOp], kernels: Mapping[str, kernel.FuncOp], config: Config | None, checked: bool
+    functions: Sequence[host.FuncOp],
+    kernels: Mapping[str, kernel.FuncOp],
+    config: Config | None,
+    checked: bool,
+    ahead: bool = False,
 ) -> dict[str, Launcher]:
     """Compile the kernels that functions launch, each by its code generator."""
     ops = (op for function in functions for op in function.walk())
@@ -130,6 +140,8 @@ def _compile(
         if name in launched:
             groups.setdefault(generator_of(each), []).append(each)
     launchers = {name: generator_named(name).make_launcher(config, checked) for name in groups}
+    for launcher in launchers.values() if ahead else ():
+        getattr(launcher, "prepare_for_files", lambda: None)()  # what runs on this machine alone needs nothing
     for generator, group in groups.items():
         launchers[generator].compile(group)
     return launchers

@@ -4,6 +4,9 @@
 |--------------|-----------------------------------------------------------------------------------|
 | `make.py`    | compiles a `torch.export.ExportedProgram` and writes the file                     |
 | `load.py`    | reads the file; a program that is called with real tensors                        |
+| `moving.py`  | the exported program on another device                                             |
+| `attention.py` | which attention runs on a GPU that is not here                                   |
+| `runner/`    | programs that run packages without Python                                         |
 | `archive.py` | the file: a zip whose members have to have the sizes and digests that it says     |
 | `inputs.py`  | what a call may bring, and what it means for sizes that are symbols                |
 | `sizes.py`   | expressions of such sizes as JSON                                                 |

@@ -14,7 +14,9 @@ import os
 import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,24 @@ _LOCAL, _LARGE, _PADDING = 30, 20, 0xD935
 """Bytes of a member's head, those that zipfile adds for a large member, and the kind of extra field that is padding."""
 
 
+_BLOCK = 4 << 20
+"""Bytes of which a large member has a checksum each, so that threads compute them."""
+
+
+def _digest(data: bytes | memoryview) -> str:
+    """SHA-256 of a member; of a large one, as weights are, that of the checksums of its blocks.
+
+    Against damage both do; checksums take a third of the time, which is most of that of a load.
+    """
+    if len(data) <= _BLOCK:
+        return hashlib.sha256(data).hexdigest()
+    whole = memoryview(data)
+    blocks = [whole[start : start + _BLOCK] for start in range(0, len(whole), _BLOCK)]
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
+        sums = list(pool.map(zlib.crc32, blocks))
+    return hashlib.sha256(struct.pack(f"<{len(sums)}I", *sums)).hexdigest()
+
+
 def damaged(path: Path, reason: object) -> UserError:
     """The error for a file that is not whole."""
     return UserError(f"the package {path} is damaged: {reason}", "copy it again, or make it again")
@@ -39,7 +59,7 @@ def damaged(path: Path, reason: object) -> UserError:
 
 def write_archive(path: Path, index: dict[str, Any], members: Mapping[str, bytes]) -> None:
     """Write a package; whoever reads the path sees all of it, or what was there before."""
-    index["files"] = {name: [len(data), hashlib.sha256(data).hexdigest()] for name, data in members.items()}
+    index["files"] = {name: [len(data), _digest(data)] for name, data in members.items()}
     handle, partial = tempfile.mkstemp(dir=path.absolute().parent, prefix=".tmp-")
     try:
         with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -102,6 +122,6 @@ class Archive:
             raise damaged(self.path, f"{name} ends early")
         start = found.header_offset + _LOCAL + sum(struct.unpack("<HH", head[26:30]))
         content = whole[start : start + found.file_size]
-        if [len(content), hashlib.sha256(content).hexdigest()] != expected:
+        if [len(content), _digest(content)] != expected:
             raise damaged(self.path, f"{name} is not what it was")
         return content

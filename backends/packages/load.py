@@ -15,13 +15,13 @@ from ...errors import InductileError, UserError
 from ...lowering.fx_arrangements import Arrangement
 from ..c_like.cache import keep_library, private_dir
 from ..c_like.loaded import address_in
-from ..graph_cache.frozen import make_program
+from ..graph_cache.frozen import program_of
 from .archive import WEIGHTS, Archive, damaged
 from .inputs import Conditions, ConstantInput, TensorInput, input_of
-from .needs import check_needs
+from .needs import check_needs, chosen_part
 from .plain import decode, decode_program
 from .sizes import text_of
-from .weights import tensors_in
+from .weights import on_device, tensors_in
 from .writes import Named, check_writes, tell_of_writes
 
 
@@ -30,24 +30,32 @@ class Package:
 
     path:       the file
     index:      what the file says of itself
+    part:       what it says of the program for the target that was taken
     conditions: what has to hold of inputs
     """
 
-    def __init__(self, path: Path, index: dict[str, Any], program: Any, tensors: Mapping[str, torch.Tensor]) -> None:
-        self.path, self.index = path, index
-        bounds = {name: (low, high) for name, (low, high) in index["bounds"].items()}
-        self.conditions = Conditions(tuple(map(input_of, index["inputs"])), bounds, tuple(index["relations"]))
+    def __init__(
+        self,
+        path: Path,
+        index: dict[str, Any],
+        part: dict[str, Any],
+        program: Any,
+        tensors: Mapping[str, torch.Tensor],
+    ) -> None:
+        self.path, self.index, self.part = path, index, part
+        bounds = {name: (low, high) for name, (low, high) in part["bounds"].items()}
+        self.conditions = Conditions(tuple(map(input_of, part["inputs"])), bounds, tuple(part["relations"]))
         self._passed = [n for n, each in enumerate(self.conditions.inputs) if not isinstance(each, ConstantInput)]
         self._tensors = dict(tensors)
-        self._weights = [tensors[name] for name in index["weights"]]
-        self._buffers = [Named(f"the tensor {name}", tensors[name]) for name in dict.fromkeys(index["weights"])]
-        self._written_buffers = [Named(f"the tensor {name}", tensors[name]) for name in index["written"]]
+        self._weights = [tensors[name] for name in part["weights"]]
+        self._buffers = [Named(f"the tensor {name}", tensors[name]) for name in dict.fromkeys(part["weights"])]
+        self._written_buffers = [Named(f"the tensor {name}", tensors[name]) for name in part["written"]]
         self._writes = bool(self._written_buffers) or any(
             isinstance(each, TensorInput) and each.written for each in self.conditions.inputs
         )
-        self._constants = [tensors[name] for name in index["constants"]]
-        self._arrangements = [Arrangement(*decode(each)) for each in index["arrangements"]]
-        self._outputs = None if index["outputs"] is None else decode(index["outputs"])
+        self._constants = [tensors[name] for name in part["constants"]]
+        self._arrangements = [Arrangement(*decode(each)) for each in part["arrangements"]]
+        self._outputs = None if part["outputs"] is None else decode(part["outputs"])
         self._taken, self._returned = (_structure(path, index[name]) for name in ("taken", "returned"))
         self._program = program
 
@@ -110,6 +118,11 @@ class Package:
             )
         return flat
 
+    @property
+    def target(self) -> str:
+        """The machine that the program is for: "cpp", "cuda:90"."""
+        return self.part["target"]
+
     def state_dict(self) -> dict[str, torch.Tensor]:
         """Parameters, buffers and constants by name, as they are now. They are those that calls read and write."""
         return dict(self._tensors)
@@ -123,7 +136,7 @@ class Package:
 
     def random_inputs(self, seed: int) -> list[Any]:
         """Inputs of the sizes that the export's examples had; integers are 0 or 1."""
-        return [each.example(self.index["sizes"], seed + n) for n, each in enumerate(self.conditions.inputs)]
+        return [each.example(self.part["sizes"], seed + n) for n, each in enumerate(self.conditions.inputs)]
 
     def __str__(self) -> str:
         return describe(self.path, self.index)
@@ -136,38 +149,69 @@ def describe(path: Path, index: dict[str, Any]) -> str:
         lines = [
             f"{path}: inductile {needs['inductile']}, torch {needs['torch']}, {needs['system']} on {needs['machine']}"
         ]
-        lines += [f"  input  {input_of(each)}" for each in index["inputs"]]
-        lines += [f"  output {each}" for each in index["results"]]
-        limits = {name: (low, "any" if high is None else high) for name, (low, high) in index["bounds"].items()}
-        lines += [f"  size   {name}: {low} to {high}" for name, (low, high) in limits.items()]
-        lines += [f"  size   {text_of(each)}" for each in index["relations"]]
+        for part in index["programs"]:
+            lines += [f" {line}" for line in _described(part)]
         lines += [f"  weight {name}, which is not inside" for name in index["apart"]]
-        lines.append(f"  kernels: {len(index['kernels'])}; instructions: {', '.join(needs['instructions'])}")
+        lines.append(f"  instructions: {', '.join(needs['instructions'])}")
         return "\n".join(lines)
 
 
-def load_package(path: str | os.PathLike[str], *, weights: Mapping[str, torch.Tensor] | None = None) -> Package:
+def _described(part: dict[str, Any]) -> Iterator[str]:
+    yield f"for {part['target']}: {len(part['kernels']) + len(part['on_gpu'])} kernels"
+    yield from (f" input  {input_of(each)}" for each in part["inputs"])
+    yield from (f" output {each}" for each in part["results"])
+    for name, (low, high) in part["bounds"].items():
+        yield f" size   {name}: {low} to {'any' if high is None else high}"
+    yield from (f" size   {text_of(each)}" for each in part["relations"])
+
+
+def load_package(
+    path: str | os.PathLike[str], *, weights: Mapping[str, torch.Tensor] | None = None, target: str | None = None
+) -> Package:
     """Load what `inductile.package` wrote, and return it as a callable.
 
         model = inductile.load_package("model.pt2i")
         model(x)
 
     weights: tensors by the names of the state dictionary, where the file has none, or instead of those that it has
+    target:  one of those that the file was made for; else the first of them that is here
 
     **The file is code**: machine code and the text of a program. Load only what you would run. Digests in it find
     damage, and no intent. No compiler is needed, and Dynamo is not loaded.
 
-    Raises UserError for a file that is damaged, that was made by other versions, or for another processor.
+    Raises UserError for a file that is damaged, that was made by other versions, or for another machine.
     """
     archive = Archive(Path(path))
     with _telling_damage(archive.path):
         index = archive.index
         check_needs(index["needs"], archive.path)
+        part = chosen_part(index["programs"], target, archive.path)
         tensors = tensors_in(index["tensors"], archive.read(WEIGHTS))
         tensors |= _given(index, tensors, weights or {})
-        addresses = {name: _address(archive, member, symbol) for name, (member, symbol) in index["kernels"].items()}
-        program = make_program(decode_program(index["program"]), addresses)
-        return Package(archive.path, index, program, tensors)
+        tensors = _placed(tensors, part["devices"])
+        addresses = {name: _address(archive, member, symbol) for name, (member, symbol) in part["kernels"].items()}
+        program = program_of(decode_program(part["program"]), addresses, _on_gpu(archive, part), private_dir)
+        return Package(archive.path, index, part, program, tensors)
+
+
+def _on_gpu(archive: Archive, part: dict[str, Any]) -> dict[str, Any]:
+    """Kernels for a GPU."""
+    if not part["on_gpu"]:
+        return {}
+    from ..triton.frozen import from_json
+
+    return {name: from_json(each, lambda name: bytes(archive.read(name))) for name, each in part["on_gpu"].items()}
+
+
+def _placed(tensors: Mapping[str, torch.Tensor], devices: Mapping[str, str]) -> dict[str, torch.Tensor]:
+    """Tensors on the devices where the program has them; those that share memory share it there."""
+    placed = dict(tensors)
+    for device in dict.fromkeys(devices.values()):
+        placed |= on_device(
+            {name: placed[name] for name, each in devices.items() if each == device and name in placed},
+            torch.device(device),
+        )
+    return placed
 
 
 def _structure(path: Path, text: str) -> pytree.TreeSpec:
@@ -217,12 +261,11 @@ def _given(
             dtype, shape, stride = decode(apart[name]["dtype"]), apart[name]["shape"], apart[name]["stride"]
         else:
             dtype, shape, stride = inside[name].dtype, list(inside[name].shape), list(inside[name].stride())
-        here = (tensor.dtype, list(tensor.shape), tensor.device.type)
-        if here != (dtype, shape, "cpu"):
-            problem = f"the tensor {name} is {here[0]}{here[1]} on {here[2]}, the package takes {dtype}{shape} on cpu"
+        if (tensor.dtype, list(tensor.shape)) != (dtype, shape):
+            problem = f"the tensor {name} is {tensor.dtype}{list(tensor.shape)}, the package takes {dtype}{shape}"
             raise UserError(problem, "give a tensor of that kind")
         plain = tensor.detach()
         if list(plain.stride()) != stride:
-            plain = torch.empty_strided(shape, stride, dtype=dtype).copy_(plain)
+            plain = torch.empty_strided(shape, stride, dtype=dtype, device=plain.device).copy_(plain)
         found[name] = plain
     return found

@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch._subclasses import FakeTensor
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind, TensorArgument
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
+from xdsl.dialects.builtin import ModuleOp
 
-from ...errors import UserError
+from ...errors import UnsupportedError, UserError
+from ...lowering.fx_machines import target_of_device
+from ...machines import target_named
 from ..compile_graph import compile_graph
 from ..config import Config
 from ..graph_cache.freeze import freeze
 from ..graph_cache.key import NotCacheableError
 from ..graph_cache.thaw import FrozenGraph
+from ..host.gpu import gpu, is_gpu
 from ..runnable import RunnableGraph
 from ..torch_compile import chosen_decompositions
 from ..torch_settings import torch_settings
 from .archive import WEIGHTS, write_archive
+from .attention import attention_of_a_gpu
+from .moving import moved
 from .needs import needs_of_this
 from .plain import encode, encode_program
+from .runner.build import SOURCE
+from .runner.emit import emit_program
 from .sizes import Size, renamed, size_of, symbols_in, text_of
-from .weights import flatten
+from .weights import flatten, on_device
 
 _ATEN: Any = torch.ops.aten
 _WRITES = {OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION, getattr(OutputKind, "PARAMETER_MUTATION", None)}
@@ -38,6 +48,7 @@ def package(
     path: str | os.PathLike[str],
     *,
     weights: bool = True,
+    targets: Sequence[str] = (),
     mode: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Path:
@@ -47,23 +58,22 @@ def package(
         inductile.package(exported, "model.pt2i")
 
     weights: whether parameters and buffers lie in the file; else whoever loads it brings them
+    targets: machines that the file is for, of which none but the processor need be here: "cpp" is a processor like this
+             one, "cuda:90" a GPU. What loads the file takes the first that it has. Without any, the program is for the
+             device that it was exported on
     mode, options: those of torch.compile
 
-    The file is for this kind of processor, this torch and this inductile, and says so where it meets others. Programs
-    for a CPU can be packaged. Raises UserError for what cannot, with the reason.
+    The file is for these machines, this torch and this inductile, and says so where it meets others. Raises UserError
+    for what cannot be packaged, with the reason.
     """
     config = Config.resolve(mode, options, torch_settings())
     for name in ("freezing", "cudagraphs"):
         if getattr(config, name):
             raise UserError(f"a package cannot have {name}", f"leave the option {name} out")
-    with torch.no_grad():
-        lowered = _lowered(program, config)
-        graph, written = _with_writes(lowered)
-        examples = [node.meta["val"] for node in graph.graph.find_nodes(op="placeholder")]
-        compiled = compile_graph(graph, examples, config, "inference")
+    members: dict[str, bytes] = {}
+    parts = [_part(program, name, config, members) for name in dict.fromkeys(targets or (_own_target(program),))]
+    index = _index(program, parts, members, weights)
     target = Path(path)
-    frozen = _frozen(compiled)
-    index, members = _contents(lowered, frozen, graph, written, weights)
     try:
         write_archive(target, index, members)
     except OSError as error:
@@ -71,10 +81,59 @@ def package(
     return target
 
 
-def _lowered(program: ExportedProgram, config: Config) -> ExportedProgram:
+@dataclass(frozen=True)
+class _Part:
+    """The program for one target: what the file says of it, and the tensors that it names beside the weights."""
+
+    data: dict[str, Any]
+    lowered: ExportedProgram
+    constants: Mapping[str, torch.Tensor]
+
+
+def _part(program: ExportedProgram, target: str, config: Config, members: dict[str, bytes]) -> _Part:
+    """Compile for one target; what it needs beside its description joins the members."""
+    device = target_named(target).device
+    here = device_of(program)
+    with torch.no_grad():
+        aimed = program if here.type == device else moved(program, device if device == "cpu" else f"{device}:0")
+        lowered = _lowered(aimed, config, device)
+        graph, written = _with_writes(lowered)
+        examples = [node.meta["val"] for node in graph.graph.find_nodes(op="placeholder")]
+        modules: list[ModuleOp] = []
+        compiled = compile_graph(graph, examples, config, "inference", target=target, take=modules.append)
+    part = _described(lowered, _frozen(compiled), graph, written, target, members)
+    part.data["runner"] = _add_runner(compiled, modules, bool(part.data["written"]), members)
+    return part
+
+
+def _add_runner(compiled: Any, modules: Sequence[ModuleOp], writes: bool, members: dict[str, bytes]) -> str:
+    """Add the program as C++, of the first target that has one; else why there is none."""
+    launcher = compiled.program.launchers.get("cpp")
+    errors = {name: each.source.errors for name, each in launcher.kernels.items()} if launcher is not None else {}
+    try:
+        text = emit_program(modules[-1], errors, not writes)
+    except UnsupportedError as error:
+        return str(error)
+    members.setdefault(SOURCE, text.encode())
+    return ""
+
+
+def _own_target(program: ExportedProgram) -> str:
+    """The target of the device that a program was exported on."""
+    return target_of_device(str(device_of(program)))
+
+
+def device_of(program: ExportedProgram) -> torch.device:
+    """The GPU that tensors of a program are on; the CPU where there is none."""
+    values = [node.meta.get("val") for node in program.graph.nodes]
+    devices = {value.device for value in values if isinstance(value, torch.Tensor)}
+    return next((each for each in sorted(devices, key=str) if is_gpu(each.type)), torch.device("cpu"))
+
+
+def _lowered(program: ExportedProgram, config: Config, device: str) -> ExportedProgram:
     """The program in ATen's terms. UserError for tensors in one memory of which one is written, which torch refuses."""
     try:
-        return program.run_decompositions(_decompositions(config))
+        return program.run_decompositions(_decompositions(config, device))
     except AssertionError as error:
         shared = [names for names in _in_one_memory(program.state_dict) if len(names) > 1]
         if not shared:
@@ -95,13 +154,15 @@ def _in_one_memory(tensors: Mapping[str, torch.Tensor]) -> list[list[str]]:
     return list(found.values())
 
 
-def _decompositions(config: Config) -> dict[Any, Any]:
+def _decompositions(config: Config, device: str) -> dict[Any, Any]:
     """Our own table, and all that torch always takes apart outside of an export."""
     always = {
         operator: function
         for operator, function in torch.export.default_decompositions().items()
         if torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), "CompositeImplicitAutograd")
     }
+    if is_gpu(device) and not gpu(device).is_available:
+        always[_ATEN.scaled_dot_product_attention.default] = attention_of_a_gpu
     return always | chosen_decompositions(config)
 
 
@@ -130,6 +191,8 @@ def _with_writes(program: ExportedProgram) -> tuple[GraphModule, set[str]]:
             copy = graph.call_function(_ATEN.copy_.default, (placeholders[name], value))
             copy.meta["val"] = placeholders[name].meta["val"]
     output.args = (tuple(returned),)
+    for check in graph.find_nodes(op="call_function", target=_ATEN._assert_tensor_metadata.default):
+        graph.erase_node(check)  # types are in the program
     for spec in signature.input_specs:
         if isinstance(spec.arg, ConstantArgument):  # what it says has been traced
             graph.erase_node(placeholders[spec.arg.name])
@@ -155,47 +218,83 @@ def _frozen(compiled: Any) -> FrozenGraph:
     try:
         return freeze(compiled, embed=True)
     except NotCacheableError as error:
-        raise UserError(
-            f"the program cannot be packaged: {error}", "packages hold compiled programs for a CPU"
-        ) from error
+        raise UserError(f"the program cannot be packaged: {error}", "packages hold compiled programs") from error
 
 
-def _contents(
-    program: ExportedProgram, frozen: FrozenGraph, graph: GraphModule, written: set[str], inside: bool
-) -> tuple[dict[str, Any], dict[str, bytes]]:
+def _described(
+    program: ExportedProgram,
+    frozen: FrozenGraph,
+    graph: GraphModule,
+    written: set[str],
+    target: str,
+    members: dict[str, bytes],
+) -> _Part:
     nodes = {node.name: node for node in graph.graph.find_nodes(op="placeholder")}
     specs = program.graph_signature.input_specs
-    weights, constants = _tensors(program, specs)
-    frozen_constants = {f"constant {number}": tensor for number, tensor in enumerate(frozen.constants)}
-    kept = constants | frozen_constants | (weights if inside else {})
-    described, content = flatten(kept)
+    own = [spec for spec in specs if spec.kind is not InputKind.USER_INPUT]
+    constants = {f"constant {number} of {target}": tensor for number, tensor in enumerate(frozen.constants)}
     inputs = [_input(spec, nodes, written) for spec in specs if spec.kind is InputKind.USER_INPUT]
     bounds, relations = _conditions(program, inputs, list(nodes.values()))
-    index = {
-        "needs": needs_of_this(),
-        "taken": _structure(program.call_spec.in_spec),
-        "returned": _structure(program.call_spec.out_spec),
+    devices = {_name(spec): nodes[spec.arg.name].meta["val"].device for spec in own if spec.arg.name in nodes}
+    devices |= {name: tensor.device for name, tensor in constants.items()}
+    folder = _folder(target)
+    data = {
+        "target": target,
         "inputs": inputs,
         "results": [_shown(each) for each in graph.graph.output_node().args[0]],  # type: ignore[union-attr]
         "bounds": bounds,
         "sizes": _examples(nodes.values()),
         "relations": relations,
-        "weights": [_name(spec) for spec in specs if spec.kind is not InputKind.USER_INPUT],
-        "written": [
-            _name(spec) for spec in specs if spec.kind is not InputKind.USER_INPUT and spec.arg.name in written
-        ],
-        "constants": list(frozen_constants),
-        "tensors": described,
-        "apart": {} if inside else {name: _kind(tensor) for name, tensor in weights.items()},
+        "weights": [_name(spec) for spec in own],
+        "written": [_name(spec) for spec in own if spec.arg.name in written],
+        "constants": list(constants),
+        "devices": {name: str(device) for name, device in devices.items() if device.type != "cpu"},
         "arrangements": [encode((each.position, each.strides, each.order)) for each in frozen.arrangements],
         "outputs": None if frozen.outputs is None else encode(frozen.outputs),
         "program": encode_program(frozen.program),
         "kernels": {name: [f"kernels/{each.library}", each.symbol] for name, each in frozen.kernels.items()},
+        "on_gpu": _on_gpu(frozen, members),
     }
-    members = {f"kernels/{name}": code for name, code in sorted(frozen.libraries.items())}
-    members["sources/program.py"] = frozen.program.source.encode()
-    members |= {f"sources/{name}": text.encode() for name, text in frozen.texts().items()}
-    return index, {**members, WEIGHTS: content}
+    members |= {f"kernels/{name}": code for name, code in sorted(frozen.libraries.items())}
+    members[f"sources/{folder}program.py"] = frozen.program.source.encode()
+    members |= {f"sources/{folder}{name}": text.encode() for name, text in frozen.texts().items()}
+    return _Part(data, program, constants)
+
+
+def _folder(target: str) -> str:
+    """Where the texts of a target lie below those of a processor."""
+    return "" if target_named(target).device == "cpu" else f"{target.replace(':', '-')}/"
+
+
+def _on_gpu(frozen: FrozenGraph, members: dict[str, bytes]) -> dict[str, Any]:
+    if not frozen.on_gpu:
+        return {}
+    from ..triton.frozen import to_json
+
+    return {name: to_json(each, members) for name, each in frozen.on_gpu.items()}
+
+
+def _index(program: ExportedProgram, parts: Sequence[_Part], members: dict[str, bytes], inside: bool) -> dict[str, Any]:
+    """What the file says of itself; the tensors join the members. `program` has the weights, which parts may fake."""
+    state, held = dict(program.state_dict), dict(program.constants)
+    weights: dict[str, torch.Tensor] = {}
+    constants: dict[str, torch.Tensor] = {}
+    for part in parts:
+        state = {**part.lowered.state_dict, **state}
+        held = {**part.lowered.constants, **held}
+        found = _tensors(state, held, part.lowered.graph_signature.input_specs)
+        weights |= found[0]
+        constants |= found[1] | dict(part.constants)
+    described, content = flatten(on_device(constants | (weights if inside else {}), torch.device("cpu")))
+    members[WEIGHTS] = content
+    return {
+        "needs": needs_of_this(),
+        "taken": _structure(program.call_spec.in_spec),
+        "returned": _structure(program.call_spec.out_spec),
+        "programs": [part.data for part in parts],
+        "tensors": described,
+        "apart": {} if inside else {name: _kind(tensor) for name, tensor in weights.items()},
+    }
 
 
 def _structure(spec: pytree.TreeSpec | None) -> str:
@@ -214,7 +313,9 @@ def _name(spec: InputSpec) -> str:
     return spec.target
 
 
-def _tensors(program: ExportedProgram, specs: list[InputSpec]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _tensors(
+    state: Mapping[str, Any], held: Mapping[str, Any], specs: list[InputSpec]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parameters and buffers, and what else the program holds, by name."""
     weights: dict[str, Any] = {}
     constants: dict[str, Any] = {}
@@ -222,8 +323,10 @@ def _tensors(program: ExportedProgram, specs: list[InputSpec]) -> tuple[dict[str
         if spec.kind is InputKind.USER_INPUT:
             continue
         name = _name(spec)
-        in_state = spec.kind in _WEIGHTS and name in program.state_dict
-        tensor: Any = program.state_dict[name] if in_state else program.constants[name]
+        in_state = spec.kind in _WEIGHTS and name in state
+        tensor: Any = state[name] if in_state else held[name]
+        if isinstance(tensor, FakeTensor):
+            raise UserError(f"the tensor {name} is made while the program is traced", "export on the device")
         (weights if in_state else constants)[name] = tensor.detach()
     return weights, constants
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,14 @@ from typing import Any
 import torch
 
 from ...errors import UserError
+from ...machines import target_named
 from ..c_like.processor import processor
 
-FORMAT = 1
+FORMAT = 2
 _ROOT = Path(__file__).parents[2]
 _CALLED = (
     "backends/host", "backends/c_like/calls.py", "backends/graph_cache/frozen.py", "backends/packages",
-    "lowering/fx_arrangements.py",
+    "lowering/fx_arrangements.py", "backends/triton",
 )  # fmt: skip
 """Code that a package calls, by names of its own."""
 _KINDS = (
@@ -85,6 +87,28 @@ def check_needs(needs: dict[str, Any], path: Path) -> None:
             f"the package {path} is for a processor with {', '.join(missing)}",
             "make it again here, or there with ATEN_CPU_CAPABILITY=avx2 or =default in the environment",
         )
+
+
+def chosen_part(parts: Sequence[dict[str, Any]], target: str | None, path: Path) -> dict[str, Any]:
+    """The program for a target, or for the first one that is here. UserError where there is none."""
+    names = [part["target"] for part in parts]
+    if target is not None and target not in names:
+        raise UserError(f"the package {path} is not for {target!r}", f"it is for {', '.join(names)}")
+    for part in parts:
+        if target in (None, part["target"]) and _is_here(part["target"]):
+            return part
+    raise UserError(
+        f"the package {path} is for {target or ' or '.join(names)}, which this machine has not",
+        "load it on such a machine, or make it for this one too, with targets=",
+    )
+
+
+def _is_here(target: str) -> bool:
+    if target_named(target).device == "cpu":
+        return True
+    from ..triton.targets import triton_target
+
+    return triton_target(target).is_here
 
 
 def _minor(version: str) -> str:

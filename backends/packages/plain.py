@@ -70,6 +70,7 @@ def encode_program(program: FrozenProgram) -> dict[str, Any]:
         "names": {name: [kind, encode(made_from)] for name, (kind, made_from) in program.recipes.items()},
         "parts": {name: encode_program(part) for name, part in program.parts.items()},
         "called": program.called,
+        "kept": {name: encode_program(part) for name, part in program.kept.items()},
     }
 
 
@@ -81,4 +82,5 @@ def decode_program(data: dict[str, Any]) -> FrozenProgram:
         {name: (kind, decode(made_from)) for name, (kind, made_from) in data["names"].items()},
         {name: decode_program(part) for name, part in data["parts"].items()},
         data["called"],
+        kept={name: decode_program(part) for name, part in data["kept"].items()},
     )

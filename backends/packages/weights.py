@@ -44,6 +44,24 @@ def flatten(tensors: Mapping[str, torch.Tensor]) -> tuple[dict[str, Any], bytes]
     return described, b"".join(parts)
 
 
+def on_device(tensors: Mapping[str, torch.Tensor], device: torch.device) -> dict[str, torch.Tensor]:
+    """Tensors on a device; those that share memory share it there."""
+    storages: dict[int, torch.UntypedStorage] = {}
+    found: dict[str, torch.Tensor] = {}
+    for name, tensor in tensors.items():
+        if tensor.device == device:
+            found[name] = tensor
+            continue
+        own = tensor.untyped_storage()
+        storage = storages.get(own._cdata)
+        if storage is None:
+            storage = storages[own._cdata] = own.cpu() if device.type == "cpu" else own.to(device=device)
+        made = torch.empty(0, dtype=tensor.dtype, device=device)
+        made.set_(storage, tensor.storage_offset(), tensor.shape, tensor.stride())  # type: ignore[call-overload]
+        found[name] = made
+    return found
+
+
 def bytes_reached(tensor: torch.Tensor) -> tuple[int, int]:
     """The bytes of its storage that a tensor reaches: the first, and the one behind the last; none for no elements."""
     size = tensor.element_size()

@@ -17,7 +17,7 @@ def source_lines(location: Attribute, parts: int = 1) -> list[str]:
         name = "/".join(PurePosixPath(location.filename.data).parts[-parts:])
         return [f"{name}:{location.line.data}"]
     if isinstance(location, NameLoc):
-        return [location.name.data]  # pyright: ignore[reportAttributeAccessIssue]
+        return [location.desc.data]
     if isinstance(location, FusedLoc):
         found = (line for each in location.locations.data for line in source_lines(each, parts))  # pyright: ignore
         return list(dict.fromkeys(found))

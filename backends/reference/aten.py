@@ -25,11 +25,12 @@ from ...dialects.aten.schema import REQUIRED
 from ...dialects.sym import Expr
 from ...errors import program_raises
 from ...lowering.fx_targets import resolve
+from ..limits import check_call
 from .errors import InterpretationError, describe
 from .precision import WIDER, actual_device, torch_dtype
 from .program import Handlers, Program
 from .regions import region_call
-from .scalar_arguments import rounded
+from .scalar_arguments import limits, rounded
 
 #: ops that convert because the program says so: their results are rounded also when wide
 CASTS = frozenset({"aten._to_copy", "aten.to.dtype", "prims::convert_element_type"})
@@ -107,14 +108,20 @@ def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
     else:
         function, positional = resolve(op.target.replace(".", "::", 1)), []
         named = {a.name: arguments.value(op.arg(a.name), not _is_output(a)) for a in _spelled(op)}
+        place, tensor = named.get("storage_offset"), next(iter(named.values()), None)
+        if place is not None and isinstance(tensor, torch.Tensor):  # counted from where the program's memory begins
+            named["storage_offset"] = place + program.origin(tensor)
     wide = program.machine.precision.wide and not narrow
     if wide and isinstance(op, AtenOp):
         floats = [a.name for a in _spelled(op) if a.kind == "scalar" and isinstance(named[a.name], float)]
         named.update({name: rounded(op, name, named[name]) for name in floats})
+        named.update({name: limit for name, limit in limits(op).items() if named.get(name) is None})
     if wide and "half_to_float" in named:
         named["half_to_float"] = False  # there is no half to convert
-    with _default_dtype(wide), program_raises():
-        return _flatten(function(*positional, **named))
+    with _default_dtype(wide):
+        check_call(function, positional, named)
+        with program_raises():
+            return _flatten(function(*positional, **named))
 
 
 def _spelled(op: AtenOp) -> list[Argument]:

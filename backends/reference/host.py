@@ -22,7 +22,7 @@ from .errors import (
     exception,
 )
 from .kernel import Buffer, KernelFrame, Launch, buffer_parameters
-from .memory import Memory
+from .memory import GUARD, Memory
 from .precision import tensor_device, torch_dtype
 from .program import Handlers, Program
 from .races import AccessLog, Region
@@ -78,6 +78,10 @@ class HostProgram(Program):
     def memory(self, tensor: torch.Tensor) -> Memory | None:
         """The memory of a tensor, if the function allocated it."""
         return self.memories.get(tensor.untyped_storage()._cdata)
+
+    def origin(self, tensor: torch.Tensor) -> int:
+        """Memory of the function has a guard zone in front of it."""
+        return 0 if self.memory(tensor) is None else GUARD // tensor.element_size()
 
     def hold(self, value: SSAValue, tensor: torch.Tensor) -> None:
         """Bind a tensor to a value, which keeps its memory alive."""
@@ -269,18 +273,18 @@ def _buffers(program: HostProgram, op: host.LaunchOp, run: Launch, domain: Domai
     """The buffers of a launch; regions are shared, and an overlap record kept, where memory overlaps."""
     parameters = buffer_parameters(run.function)
     buffers = {
-        argument: _buffer(program, op, number, domain.evaluate(kind.extent), kind)
-        for number, (argument, kind, _) in enumerate(parameters)
+        argument: _buffer(program, op, number, domain, kind, stored)
+        for number, (argument, kind, stored) in enumerate(parameters)
     }
     _join_regions(op, run, list(buffers.values()), [stored for _, _, stored in parameters])
     return buffers
 
 
 def _buffer(
-    program: HostProgram, op: host.LaunchOp, number: int, extent: int | torch.Tensor, kind: kernel.BufferType
+    program: HostProgram, op: host.LaunchOp, number: int, domain: Domain, kind: kernel.BufferType, stored: bool
 ) -> Buffer:
-    """The memory of one argument of a launch, from the tensor's first element on."""
-    value = op.buffers[number]
+    """The memory of one argument of a launch, from the first element on; a copy where the kernel runs elsewhere."""
+    value, extent = op.buffers[number], domain.evaluate(kind.extent)
     tensor = program.target(value)
     assert isinstance(value.type, TensorType)
     if value.type.element != kind.element:
@@ -294,7 +298,13 @@ def _buffer(
     memory = program.memory(tensor)
     flat = tensor.as_strided((count,), (1,))
     written = None if memory is None else memory.defined(flat)
-    return Buffer(flat, count, kind.element, written, Region(count, tensor.device), number=number)
+    if flat.device != domain.device:
+        if stored:
+            raise InterpretationError(
+                f"{describe(op)}: argument {number} is not on the device of the kernel, which writes it"
+            )
+        flat, written = flat.to(domain.device), None if written is None else written.to(domain.device)
+    return Buffer(flat, count, kind.element, written, Region(count, domain.device), number=number)
 
 
 def _join_regions(op: host.LaunchOp, run: Launch, buffers: list[Buffer], stored: list[bool]) -> None:

@@ -72,16 +72,24 @@ class Memory:
         return first_element(tensor) - GUARD // tensor.element_size()
 
     def defined(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Which elements of a tensor of this memory are defined: a view, of the tensor's shape."""
+        """Which elements of a tensor of this memory are defined: a view, of the tensor's shape.
+
+        Of complex elements both parts, in a dimension of two behind the others.
+        """
         size = self.item_bytes(tensor)
         if not tensor.numel():
             return torch.ones(tensor.shape, dtype=torch.bool, device=tensor.device)
-        steps = tuple(stride * size for stride in tensor.stride())
-        return self.written.as_strided(tensor.shape, steps, self.first(tensor) * size)
+        shape, steps = [*tensor.shape], [stride * size for stride in tensor.stride()]
+        if tensor.is_complex():
+            shape, steps = [*shape, 2], [*steps, size // 2]
+        return self.written.as_strided(shape, steps, self.first(tensor) * size)
 
     def item_bytes(self, tensor: torch.Tensor) -> int:
-        """Bytes of one element of a tensor in the program, where floats are not wide."""
-        return self.itemsize if tensor.dtype == self.dtype else tensor.element_size()
+        """Bytes of one element of a tensor in the program, where floats are not wide.
+
+        Where they are, the parts of complex numbers are as much wider as the numbers are.
+        """
+        return tensor.element_size() * self.itemsize // self.dtype.itemsize
 
     def check_guards(self) -> None:
         """Raise OutOfBoundsError when something wrote next to the memory."""

@@ -102,6 +102,10 @@ class Program:
     def wrote(self, value: SSAValue) -> None:
         """Be told that an op has written a whole tensor."""
 
+    def origin(self, tensor: torch.Tensor) -> int:
+        """Where in its storage the memory of the program begins that a tensor lies in, in elements of the tensor."""
+        return 0
+
     def take_over(self, value: SSAValue, op: Operation) -> None:
         """Forbid further reads of a value that `op` has overwritten. An argument may be read: it is then new."""
         if isinstance(value.owner, Operation):

@@ -32,6 +32,15 @@ def rounded(op: AtenOp, name: str, value: float) -> float:
     return torch.tensor(value, dtype=torch_dtype(element) if converted else torch.float32).item()
 
 
+def limits(op: AtenOp) -> dict[str, float]:
+    """What `nan_to_num` puts in place of infinities where it does not say: the limits of its own type."""
+    element = _element(op)
+    if op.packet != "nan_to_num" or element is None:
+        return {}
+    of_type = torch.finfo(torch_dtype(element))
+    return {"posinf": of_type.max, "neginf": of_type.min}
+
+
 def _element(op: AtenOp) -> Attribute | None:
     """Element type of the first float tensor that an op reads, or else of its result."""
     types = [v.type for v in op.operands] + [r.type for r in op.results]

@@ -20,9 +20,9 @@ from ..host.gpu import gpu
 from .compilers import SERVER
 from .kernel import TritonKernel
 from .loading import load_functions
-from .native import Loaded, Run, is_direct, load, run_of
+from .native import Loaded, Run, direct_scratch, is_direct, load, run_of
 from .request import ALIGNED, Binary
-from .runs import Direct
+from .run_table import Direct
 from .targets import TritonTarget
 from .variants import (
     Variant,
@@ -31,6 +31,7 @@ from .variants import (
     constants_of,
     likely_variant,
     request_of,
+    short_variants,
     traits_of,
     variant_of,
 )
@@ -83,6 +84,21 @@ class BoundKernel:
             found = self._on[device] = DeviceKernel(self, device, self._status)
         return found
 
+    @property
+    def variants(self) -> dict[Variant, Any]:
+        """What was compiled so far."""
+        return dict(self._compiled)
+
+    @property
+    def devices(self) -> dict[int, DeviceKernel]:
+        """The kernel on the devices that something has asked for, by their indices."""
+        return dict(self._on)
+
+    @property
+    def status_pointer(self) -> int:
+        """Address of the word that the kernel writes errors to; 0 without one."""
+        return 0 if self._status is None else self._status.pointer
+
     def compiled(self, variant: Variant) -> Any:
         """Triton's compiled kernel of a variant."""
         found = self._compiled.get(variant)
@@ -107,6 +123,10 @@ class BoundKernel:
             return None
         self._compiled[variant] = binary
         return binary
+
+    def likely_scratch(self) -> int | None:
+        """Null addresses behind the arguments of the variant that most launches take; None where C cannot launch it."""
+        return direct_scratch(self._compiled.get(likely_variant(self.source)), self.target.needs.launcher)
 
     def check(self) -> None:
         """Raise the error that the kernel has reported so far, once."""
@@ -151,8 +171,8 @@ class DeviceKernel:
         self.name = kernel.source.name
         self.directs: dict[int, Direct] = {}
         """For the driver: variants for aligned buffers that are loaded, by their traits."""
-        self.status_pointer = 0 if status is None else status.pointer
-        """Address of the word that the kernel writes errors to, its last argument; 0 without one."""
+        self.status_pointer = kernel.status_pointer
+        """For the driver: the last argument of a kernel that reports errors; 0 without one."""
 
     def __call__(self, stream: int, programs: int, wide: bool, *arguments: int) -> None:
         """Launch. Raises what an earlier launch reported."""
@@ -187,6 +207,11 @@ class DeviceKernel:
                 if loaded.direct is not None:
                     self.directs[variant.traits] = loaded.direct
         return run
+
+    @property
+    def entries(self) -> list[Any]:
+        """What programs call to launch, as `entry` has given it."""
+        return [each for each in (self, self._entry) if each is not None]
 
     @property
     def is_fixed(self) -> bool:
@@ -228,10 +253,23 @@ def warm_up(kernels: Sequence[BoundKernel], jobs: int = 0) -> None:
     kernels = [kernel for kernel in kernels if kernel.target.is_here]
     if is_interpreting() or not kernels:
         return
-    kernels = sorted(kernels, key=lambda kernel: -len(kernel.source.source))  # long ones first
-    variants = [likely_variant(kernel.source) for kernel in kernels]
-    requests = [request_of(each.source, each.target, variant) for each, variant in zip(kernels, variants, strict=True)]
+    _compile([(kernel, likely_variant(kernel.source)) for kernel in kernels], jobs)
+
+
+def compile_for_files(kernels: Sequence[BoundKernel], jobs: int = 0) -> None:
+    """Compile the variants of aligned buffers that launches take whose integers are short, for devices of any machine.
+
+    Of kernels with several integers those whose integers are alike, and what most launches take.
+    """
+    if kernels and not is_interpreting():
+        SERVER.start(kernels[0].target)
+        _compile([(kernel, variant) for kernel in kernels for variant in short_variants(kernel.source)], jobs)
+
+
+def _compile(wanted: Sequence[tuple[BoundKernel, Variant]], jobs: int) -> None:
+    wanted = sorted(wanted, key=lambda each: -len(each[0].source.source))  # long ones first
+    requests = [request_of(kernel.source, kernel.target, variant) for kernel, variant in wanted]
     made = SERVER.compile(requests, jobs)
-    rows = [row[:2] for row in zip(kernels, variants, made, strict=True) if row[0].take(*row[1:]) is None]
+    rows = [each for each, binary in zip(wanted, made, strict=True) if each[0].take(each[1], binary) is None]
     with ThreadPoolExecutor(min(len(rows), jobs or os.cpu_count() or 1) or 1) as pool:
         list(pool.map(lambda row: row[0].compile_here(row[1]), rows))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from ...dialects.sym import Expr
+if TYPE_CHECKING:
+    from ...dialects.sym import Expr
 
 #: largest offset that 32-bit index arithmetic reaches
 MAX_INDEX = (1 << 31) - 1

@@ -19,10 +19,10 @@ from ..host.constants import Constants
 from ..host.expressions import expression
 from ..host.gpu import gpu
 from ..host.launchers import Launch, Launcher
-from .bound import BoundKernel, is_interpreting, warm_up
+from .bound import BoundKernel, DeviceKernel, compile_for_files, is_interpreting, warm_up
 from .kernel import MAX_INDEX, TritonKernel
 from .kernel_emitter import emit_kernel
-from .runs import MAX_ARGUMENTS, MAX_INTEGERS, MAX_LAUNCHES, SCRATCH, RunLaunch, is_possible, write_run
+from .runs import MAX_ARGUMENTS, MAX_INTEGERS, MAX_LAUNCHES, SCRATCH, RunLaunch, is_possible, run_kernel, write_run
 from .source import file_text
 from .targets import TritonTarget, triton_target
 
@@ -68,15 +68,28 @@ class TritonLauncher:
     def __init__(self, jobs: int = 0) -> None:
         self._jobs = jobs
         self._kernels: dict[str, BoundKernel] = {}
+        self._ahead = False
         self.needs_tensors = is_interpreting()
 
     def compile(self, functions: Sequence[kernel.FuncOp]) -> None:
         """Emit, load and compile kernels. One whose integers decide about its code is compiled when it is launched."""
         sources = _emit(functions)
         bound = bind_sources(sources, list(map(_target_of, functions)))
-        warm_up(bound, self._jobs)
+        if self._ahead:
+            compile_for_files(bound, self._jobs)
+        else:
+            warm_up(bound, self._jobs)
         for function, each in zip(functions, bound, strict=True):
             self._kernels[function.sym_name.data] = each
+
+    def prepare_for_files(self) -> None:
+        """Compile for a process of another machine: nothing is loaded here, and launches rely on no device of here."""
+        self._ahead = True
+
+    @property
+    def kernels(self) -> dict[str, BoundKernel]:
+        """What was compiled, by name."""
+        return dict(self._kernels)
 
     @property
     def sources(self) -> dict[str, str]:
@@ -112,34 +125,49 @@ class TritonLauncher:
         short = len(kinds) + len(launch.integers) < MAX_ARGUMENTS - SCRATCH and len(launch.integers) <= MAX_INTEGERS
         if self.needs_tensors or not here or device != launch.current or not short:
             return None
-        if not bound.target.is_here or not is_possible():
-            return None
         on_device = bound.on(torch.device(device).index or 0)
-        on_device.load_likely()
-        if not on_device.directs:
+        scratch = _scratch(on_device, self._ahead)
+        if scratch is None:
             return None
-        programs, longest = _grid_texts(bound.source, launch)
-        return RunLaunch(on_device, programs, launch.pointers, launch.integers, longest)
+        programs, longest = map(launch.share, _grid_texts(bound.source, launch))
+        integers = tuple(map(launch.share, launch.integers))
+        return RunLaunch(on_device, programs, launch.pointers, integers, longest, scratch)
 
     def _lines(self, launch: Launch, constants: Constants) -> list[str]:
         bound = self._kernels[launch.function.sym_name.data]
         source = bound.source
         programs, longest = _grid_texts(source, launch)
-        numbers = [programs, f"{longest} > {MAX_INDEX}" if source.chooses_index else "False"]
+        is_wide = f"{longest} > {MAX_INDEX}" if source.chooses_index else "False"
+        numbers = list(map(launch.share, [programs, is_wide]))
+        integers = map(launch.share, launch.integers)
         if self.needs_tensors:
             call = constants.bind("launch", bound)
-            return [f"{call}({', '.join([*numbers, *launch.tensors, *launch.integers])})  # {source.name}"]
+            return [f"{call}({', '.join([*numbers, *launch.tensors, *integers])})  # {source.name}"]
         device = device_of(launch.buffers)
         on_device = bound.on(torch.device(device).index or 0)
         moved, pointers = _on_one_device(launch, device, constants)
         stream = "stream" if device == launch.current else f"current_stream({on_device.device})"
-        arguments = [stream, *numbers, *pointers, *launch.integers]
-        line = f"{constants.bind('launch', on_device.entry())}({', '.join(arguments)})  # {source.name}"
+        arguments = [stream, *numbers, *pointers, *integers]
+        call = on_device if self._ahead else on_device.entry()
+        line = f"{constants.bind('launch', call)}({', '.join(arguments)})  # {source.name}"
         if device != launch.current:
             constants.fixed("current_stream", gpu(torch.device(device).type).current_stream)
             guard = constants.fixed("guard", gpu(torch.device(device).type).module.device)
             line = f"with {guard}({constants.bind('device', torch.device(device))}): {line}"
         return [*moved, line, *([f"del {', '.join(m.partition(' ')[0] for m in moved)}"] if moved else [])]
+
+
+def _scratch(kernel: DeviceKernel, ahead: bool) -> int | None:
+    """Null addresses behind the arguments of a kernel; None where C cannot launch it.
+
+    ahead: whether it is to be launched by another process, of a machine with such a device
+    """
+    if ahead:
+        return None if run_kernel() is None else kernel.kernel.likely_scratch()
+    if not kernel.kernel.target.is_here or not is_possible():
+        return None
+    kernel.load_likely()
+    return next((direct.scratch for direct in kernel.directs.values()), None)
 
 
 def _grid_texts(source: TritonKernel, launch: Launch) -> tuple[str, str]:

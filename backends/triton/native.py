@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from .runs import Direct
+from .run_table import Direct
 
 Run = Callable[..., None]
 
@@ -75,7 +75,7 @@ def load(compiled: Any, device: int, kind: str | None = "Cuda") -> Loaded:
     metadata, scratch = compiled.metadata, _scratch_arguments(compiled)
     fast = getattr(torch._C, f"_Fast{kind}Launcher", None)
     direct = None
-    if torch.version.hip is None and set(types) <= set("Oil"):
+    if _is_for_driver(types):
         direct = Direct(function, _WARP * metadata.num_warps, metadata.shared, scratch)
     if fast is not None:
         return replace(_callable(fast(function, metadata.num_warps, metadata.shared, types, scratch)), direct=direct)
@@ -93,6 +93,17 @@ def _callable(run: Run) -> Loaded:
 def is_direct(compiled: Any, kind: str | None) -> bool:
     """Whether one of torch's launchers for a kind of device takes a kernel; then its binary is all that is needed."""
     return hasattr(torch._C, f"_Static{kind}Launcher") and _is_plain(compiled)
+
+
+def direct_scratch(compiled: Any, kind: str | None) -> int | None:
+    """Null addresses that follow the arguments where NVIDIA's driver launches a kernel; None where it does not."""
+    if compiled is None or kind != "Cuda" or not is_direct(compiled, kind):
+        return None
+    return _scratch_arguments(compiled) if _is_for_driver(argument_types(compiled)) else None
+
+
+def _is_for_driver(types: str) -> bool:
+    return torch.version.hip is None and set(types) <= set("Oil")
 
 
 def _load(static: Any, compiled: Any, device: int) -> int:

@@ -19,12 +19,14 @@ from ..host.gpu import gpu
 class TritonTarget:
     """A compilation target.
 
+    name:      "cuda:90", "hip:gfx942"
     device:    torch's type of device
     needs:     what Triton needs to know of its family
     arch:      Triton's name of the architecture: 90, "gfx942"
     warp_size: threads of a warp
     """
 
+    name: str
     device: str
     needs: TritonNeeds
     arch: Any
@@ -62,4 +64,4 @@ def triton_target(name: str) -> TritonTarget:
     needs = target.family.triton
     if not isinstance(target, GpuTarget) or needs is None:
         raise UserError(f"Triton makes no kernels for the target {name!r}", 'write "cuda:90" or "hip:gfx942"')
-    return TritonTarget(target.device, needs, needs.arch(target.arch), target.warp)
+    return TritonTarget(name, target.device, needs, needs.arch(target.arch), target.warp)

@@ -48,6 +48,13 @@ def likely_variant(kernel: TritonKernel) -> Variant:
     return Variant(integers=tuple((integer % ALIGNED == 0, True) for integer in integers))
 
 
+def short_variants(kernel: TritonKernel) -> list[Variant]:
+    """The likely variant first; then those of integers that are all multiples of 16, and that none is known to be."""
+    known = [kernel.divisors.get(name, 1) % ALIGNED == 0 for name in kernel.symbols]
+    others = [Variant(integers=tuple((divides, True) for divides in each)) for each in ([True] * len(known), known)]
+    return list(dict.fromkeys([likely_variant(kernel), *others]))
+
+
 def constants_of(kernel: TritonKernel, wide: bool) -> dict[str, Any]:
     """The constant arguments of a kernel, in order."""
     return {**kernel.constexprs, **index_constant(_index_bits(kernel, wide))}

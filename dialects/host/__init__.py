@@ -2,7 +2,8 @@
 
 from xdsl.ir import Dialect
 
-from .ops import CallOp, CopyOp, EmptyOp, FreeOp, FuncOp, LaunchOp, ReturnOp, ViewOp
+from .memory import EmptyOp, FreeOp, ViewOp
+from .ops import CallOp, CopyOp, FuncOp, LaunchOp, ReturnOp
 
 Host = Dialect("host", [CallOp, CopyOp, EmptyOp, FreeOp, FuncOp, LaunchOp, ReturnOp, ViewOp])
 

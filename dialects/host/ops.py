@@ -1,4 +1,4 @@
-"""Ops of the host level: memory, launches and the program's results. ATen calls stay `aten` ops here."""
+"""Ops of the host level: programs, launches and results. ATen calls stay `aten` ops here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from xdsl.irdl import (
     opt_prop_def,
     prop_def,
     region_def,
-    result_def,
     traits_def,
     var_operand_def,
     var_result_def,
@@ -35,10 +34,12 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, SymbolOpInterface, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from ...machines.eager import in_host_memory
 from ..access import parse_parameters, parse_ssa, parse_ssa_list, print_ssa_list
 from ..aten.types import TensorType
-from ..sym import MapAttr, SymAttr, SymbolAttr, parse_expr, parse_exprs_until
+from ..sym import MapAttr, SymbolAttr, parse_exprs_until
 from ..traits import Isolated
+from .places import verify_places
 
 _FLAGS = ("recorded", "kept")
 """What a function may be, as words behind its type."""
@@ -99,10 +100,11 @@ class FuncOp(IRDLOperation):
         return tuple([self.body.block.args[number] for number in self.given_numbers])
 
     def verify_(self) -> None:
-        """Check that given arguments exist."""
+        """Check that given arguments exist, and the places of planned memory."""
         count = len(self.body.block.args)
         if not all(0 <= number < count for number in self.given_numbers):
             raise VerifyException(f"is given arguments that it does not have; there are {count}")
+        verify_places(self.body.block)
 
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:
@@ -155,107 +157,6 @@ def _parse_symbol(parser: Parser) -> SymbolAttr:
 
 
 @irdl_op_definition
-class EmptyOp(IRDLOperation):
-    """Allocate a tensor of undefined content: `%y = host.empty : T`.
-
-    After `host-plan-memory` one that lives in the function's pool says where, in bytes:
-    `host.empty in %pool at 4096*s0 : T`. A pool that is `kept`, `host.empty kept : T`, is memory that the program keeps
-    between calls; while a call uses it no other does.
-    """
-
-    name = "host.empty"
-    pool = var_operand_def()
-    offset = opt_prop_def(SymAttr)
-    kept = opt_prop_def(UnitAttr)
-    out = result_def(base(TensorType))
-
-    @staticmethod
-    def of(
-        result_type: Attribute,
-        pool: SSAValue | None = None,
-        offset: SymAttr | None = None,
-        location: LocationAttr | None = None,
-        kept: bool = False,
-    ) -> EmptyOp:
-        """Build from the result type and, for a planned one, the pool and its offset in bytes."""
-        properties: dict[str, Attribute] = {} if offset is None else {"offset": offset}
-        if kept:
-            properties["kept"] = UnitAttr()
-        return EmptyOp.create(
-            operands=() if pool is None else (pool,),
-            properties=properties,
-            result_types=(result_type,),
-            location=location,
-        )
-
-    def verify_(self) -> None:
-        """Check that pool and offset come together, and that what lies in a pool is not kept by itself."""
-        if self.kept is not None and self.offset is not None:
-            raise VerifyException("a planned tensor is kept with its pool")
-        if (len(self.pool) == 1) != (self.offset is not None):
-            raise VerifyException("a planned tensor has one pool and an offset")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> EmptyOp:
-        """Parse `in %pool at 64 : T` or `kept : T`."""
-        pool = offset = None
-        kept = parser.parse_optional_keyword("kept") is not None
-        if parser.parse_optional_keyword("in") is not None:
-            pool = parse_ssa(parser)
-            parser.parse_keyword("at")
-            offset = SymAttr.of(parse_expr(parser))
-        parser.parse_punctuation(":")
-        return EmptyOp.of(parser.parse_type(), pool, offset, kept=kept)
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        if self.kept is not None:
-            printer.print_string(" kept")
-        if self.offset is not None:
-            printer.print_string(" in ")
-            printer.print_ssa_value(self.pool[0])
-            printer.print_string(f" at {self.offset.data}")
-        printer.print_string(" : ")
-        printer.print_attribute(self.out.type)
-
-
-@irdl_op_definition
-class ViewOp(IRDLOperation):
-    """Other sizes and strides over the same memory, nothing moves: `%v = host.view %x offset 4*s0 : T`.
-
-    The offset is in elements of the result, from the first element of the source.
-    """
-
-    name = "host.view"
-    source = operand_def(base(TensorType))
-    offset = prop_def(SymAttr)
-    out = result_def(base(TensorType))
-
-    @staticmethod
-    def of(source: SSAValue, offset: SymAttr, result_type: Attribute, location: LocationAttr | None = None) -> ViewOp:
-        """Build from the source, the offset in elements, and a type that gives sizes and strides."""
-        return ViewOp.create(
-            operands=(source,), properties={"offset": offset}, result_types=(result_type,), location=location
-        )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ViewOp:
-        """Parse `%x offset 0 : T`."""
-        source = parse_ssa(parser)
-        parser.parse_keyword("offset")
-        offset = SymAttr.of(parse_expr(parser))
-        parser.parse_punctuation(":")
-        return ViewOp.of(source, offset, parser.parse_type())
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        printer.print_string(f" offset {self.offset.data} : ")
-        printer.print_attribute(self.out.type)
-
-
-@irdl_op_definition
 class LaunchOp(IRDLOperation):
     """Run a kernel: `host.launch @softmax(%x, %y) [s0]`, buffers in the kernel's order, then its symbols' values.
 
@@ -266,6 +167,13 @@ class LaunchOp(IRDLOperation):
     kernel = prop_def(SymbolRefAttr)
     buffers = var_operand_def(base(TensorType))
     symbols = prop_def(MapAttr)
+
+    def verify_(self) -> None:
+        """Check that a kernel runs on one device; what lies in the host's memory is moved to it."""
+        types = [cast("TensorType", value.type) for value in self.buffers]
+        devices = sorted({kind.device for kind in types if not in_host_memory(kind.device)})
+        if len(devices) > 1:
+            raise VerifyException(f"a kernel runs on one device, and its arguments are on {', '.join(devices)}")
 
     @staticmethod
     def of(
@@ -408,30 +316,22 @@ class CopyOp(IRDLOperation):
 
 
 @irdl_op_definition
-class FreeOp(IRDLOperation):
-    """End the life of values on the host, after their last use: `host.free %a, %b`."""
-
-    name = "host.free"
-    values = var_operand_def()
-
-    @classmethod
-    def parse(cls, parser: Parser) -> FreeOp:
-        """Parse `%a, %b`."""
-        return cls.create(operands=parse_ssa_list(parser))
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        print_ssa_list(printer, self.values)
-
-
-@irdl_op_definition
 class ReturnOp(IRDLOperation):
     """Return tensors and integers: `host.return %y, %n`."""
 
     name = "host.return"
     values = var_operand_def()
     traits = traits_def(IsTerminator())
+
+    def verify_(self) -> None:
+        """Check the types against those of the function."""
+        function = self.parent_op()
+        if not isinstance(function, FuncOp):
+            return
+        given, wanted = [value.type for value in self.values], list(function.function_type.outputs.data)
+        if given != wanted:
+            returned, declared = ", ".join(map(str, given)), ", ".join(map(str, wanted))
+            raise VerifyException(f"returns ({returned}), and the function's results are ({declared})")
 
     @classmethod
     def parse(cls, parser: Parser) -> ReturnOp:

@@ -18,10 +18,10 @@ from ...dialects.aten.ops import CHECKED, AtenOp
 from ...dialects.aten.types import TensorType
 from ...dialects.machine import TargetsAttr, targets_of
 from ...dialects.sym import Ranges
-from ...errors import UnsupportedError
+from ...errors import UnsupportedError, UserError
 from ...passes.analysis.functions import symbol_ranges
 from ...passes.analysis.region_calls import EAGER
-from ...passes.common.choices import TILE
+from ...passes.common.choices import STREAMED, TILE
 from ...passes.common.implementations import IMPLEMENTATION, NEST
 from ...passes.common.numbering import AttributeTokens
 from ...passes.common.rounding import ROUNDED, is_rounded
@@ -29,7 +29,7 @@ from ...passes.counters import counter
 from ...passes.remarks import remark
 from . import families  # noqa: F401 - fills the table of rules
 from .nests import LoopBuilder
-from .rules import CALLS, RULES, Call, add_extensions
+from .rules import CALLS, RULES, Call, add_extensions, is_ours
 from .support import unmet
 from .templates import Key, Template, template_key
 
@@ -196,13 +196,40 @@ def _lower(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]
     builder.s.start(op.location, is_rounded(op))
     if isinstance(op, CallOp):
         builder.s.device = next((r.type.device for r in op.results if isinstance(r.type, TensorType)), builder.s.device)
-        result = CALLS[op.target](builder, op, values)
+        result = CALLS[op.target](builder, op, values) if is_ours(op.target) else _lower_foreign(builder, op, values)
     else:
         assert isinstance(op, AtenOp)
         call = Call(op, values, targets=builder.targets)
         builder.s.device = call.type.device
         result = RULES[op.name].lower(builder, call)
     return (result,) if isinstance(result, SSAValue) else result
+
+
+def _lower_foreign(builder: LoopBuilder, op: CallOp, values: dict[SSAValue, SSAValue]) -> list[SSAValue]:
+    """What the lowering of somebody's own operator makes. UserError that names it where it fails or makes the wrong."""
+    lowering = CALLS[op.target]
+    code = getattr(lowering, "__code__", None)
+    place = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+    whose, remedy = f"the lowering of {op.target}{place}", "mend it; without one the operator is called as it is"
+    try:
+        made = lowering(builder, op, values)
+        results = [made] if isinstance(made, SSAValue) else list(made)
+    except (UnsupportedError, UserError):
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise UserError(f"{whose} failed: {said}", remedy) from error
+    wanted = [result.type for result in op.results if isinstance(result.type, TensorType)]
+    if list(map(_kind, results)) != [(type_.element, len(type_.shape)) for type_ in wanted]:
+        returned = ", ".join(str(each.type) if isinstance(each, SSAValue) else repr(each) for each in results)
+        raise UserError(f"{whose} returns {returned or 'nothing'}, not {', '.join(map(str, wanted))}", remedy)
+    return results
+
+
+def _kind(value: object) -> object:
+    """Element type and rank of a tensor; None for anything else."""
+    type_ = value.type if isinstance(value, SSAValue) else None
+    return (type_.element, len(type_.shape)) if isinstance(type_, TensorType) else None
 
 
 def _replace(op: Operation, replacements: Sequence[SSAValue], values: dict[SSAValue, SSAValue]) -> None:
@@ -219,7 +246,8 @@ def _keep(block: Block, op: Operation, values: dict[SSAValue, SSAValue]) -> None
     op.attributes.pop(ROUNDED, None)  # what a call gives is rounded
     if op.attributes.get(IMPLEMENTATION) == _NEST:
         del op.attributes[IMPLEMENTATION]  # then the library has it
-        op.attributes.pop(TILE, None)
+        for name in (TILE, STREAMED):
+            op.attributes.pop(name, None)
     for each in op.walk():
         if any(operand in values for operand in each.operands):
             each.operands = [values.get(operand, operand) for operand in each.operands]

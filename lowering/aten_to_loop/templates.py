@@ -29,6 +29,7 @@ class _Step(NamedTuple):
     operands: tuple[int, ...]
     types: tuple[Attribute, ...]
     properties: dict[str, Attribute]
+    attributes: dict[str, Attribute]
     regions: tuple[_Body, ...]
     hints: tuple[str | None, ...] | None
 
@@ -93,8 +94,8 @@ class _Recorder:
         self._number(op.results)
         hints = tuple(result.name_hint for result in op.results)
         types = tuple(result.type for result in op.results)
-        properties = dict(op.properties)
-        return _Step(type(op), operands, types, properties, regions, hints if any(hints) else None)
+        properties, attributes = dict(op.properties), dict(op.attributes)
+        return _Step(type(op), operands, types, properties, attributes, regions, hints if any(hints) else None)
 
     def _body(self, region: Region) -> _Body:
         block = region.block
@@ -108,9 +109,11 @@ class _Recorder:
 
 
 def _make(steps: tuple[_Step, ...], block: Block, values: list[SSAValue], location: LocationAttr) -> None:
-    for cls, operands, types, properties, bodies, hints in steps:
+    for cls, operands, types, properties, attributes, bodies, hints in steps:
         regions = tuple([_make_region(body, values, location) for body in bodies]) if bodies else ()
         op = create(cls, tuple([values[number] for number in operands]), types, properties, regions, location)
+        if attributes:
+            op.attributes.update(attributes)
         if hints is not None:
             for result, hint in zip(op.results, hints, strict=True):
                 result.name_hint = hint

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from math import gcd
+from typing import TYPE_CHECKING
 
-from ...dialects.sym import Expr
+if TYPE_CHECKING:
+    from ...dialects.sym import Expr
 
 #: the attribute of an op that names its implementation; without it ATen chooses
 IMPLEMENTATION = "implementation"

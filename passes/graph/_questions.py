@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, FunctionType
@@ -19,10 +19,10 @@ from ..analysis.sizes import Sizes
 from ..common.choices import is_open
 from ..common.copies import copy_op
 from ..printing import module_text
+from ._score_steps import GATHERS, computes, depending, steps_of
 from ._segments import is_pointwise, is_view
 
-_SOFTMAX = "_softmax"
-_GATHERS = "index"
+_SOFTMAXES = ("_softmax", "_safe_softmax")
 #: a function of more ops is no question about a product
 MOST_OPS = 64
 _SHORT = {"bfloat16": "bf16", "float16": "f16", "float32": "f32"}
@@ -45,12 +45,11 @@ class Group:
         element = torch_name(_type(last.results[0]).element)
         if self.is_attention:
             numbers = (count, rows, depth, columns)
-            between = _depending(self.ops, self.products)
-            between += [op for op in self.ops if isinstance(op, AtenOp) and op.packet == _GATHERS]
+            names = steps_of(self.ops, self.products, sizes)
         else:
             numbers = (count, rows, columns, depth)
-            between = [op for op in self.ops if op not in self.products]
-        names = sorted(op.packet for op in between if isinstance(op, AtenOp) and _computes(op))
+            between = (op for op in self.ops if op not in self.products)
+            names = sorted(op.packet for op in between if isinstance(op, AtenOp) and computes(op))
         kind = ATTENTION if self.is_attention else PRODUCT
         return NestShape(kind, _SHORT.get(element, element), numbers, tuple(names))
 
@@ -83,26 +82,26 @@ def _attention(last: AtenOp, order: Mapping[Operation, int]) -> Group | None:
         if is_open(op):
             assert isinstance(op, AtenOp)
             products.append(op)
-        elif not _is_between(op):
+        elif not is_between(op):
             continue
         else:
             waiting += operands_of(op)
         members.add(op)
-    if len(products) < 2 or not any(isinstance(op, AtenOp) and op.packet == _SOFTMAX for op in members):
+    if len(products) < 2 or not any(isinstance(op, AtenOp) and op.packet in _SOFTMAXES for op in members):
         return None
     chosen = sorted(members, key=order.__getitem__)
-    depending = _depending(chosen, products)
-    used = (use.operation for op in [*depending, *products] if op is not last for r in op.results for use in r.uses)
+    between = depending(chosen, products)
+    used = (use.operation for op in [*between, *products] if op is not last for r in op.results for use in r.uses)
     if not all(each in members for each in used):
         return None  # scores that others read are in memory anyway
     return Group(tuple(chosen), tuple(sorted(products, key=order.__getitem__)), is_attention=True)
 
 
-def _is_between(op: Operation) -> bool:
+def is_between(op: Operation) -> bool:
     """Whether a nest may have an op within itself: of elements, views, softmax, tables, what is made of nothing."""
     if not isinstance(op, AtenOp) or op.regions or not is_pure(op):
         return False
-    return is_pointwise(op) or is_view(op) or op.packet in (_SOFTMAX, _GATHERS) or not operands_of(op)
+    return is_pointwise(op) or is_view(op) or op.packet in (*_SOFTMAXES, GATHERS) or not operands_of(op)
 
 
 def _behind(op: AtenOp) -> list[Operation]:
@@ -117,23 +116,8 @@ def _behind(op: AtenOp) -> list[Operation]:
             break
         found.append(user)
         op = user
-    while found and not _computes(found[-1]):  # views behind the last op say nothing
+    while found and not computes(found[-1]):  # views behind the last op say nothing
         found.pop()
-    return found
-
-
-def _computes(op: Operation) -> bool:
-    return isinstance(op, AtenOp) and not is_view(op) and op.packet not in ("_to_copy", "clone")
-
-
-def _depending(ops: Iterable[Operation], products: Sequence[AtenOp]) -> list[Operation]:
-    """Ops that compute something of what products give, the products left out."""
-    known: set[SSAValue] = {result for op in products for result in op.results}
-    found: list[Operation] = []
-    for op in ops:
-        if op not in products and not known.isdisjoint(operands_of(op)):
-            known.update(op.results)
-            found.append(op)
     return found
 
 

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from ...dialects.aten import AtenOp, TensorType
+from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.machine import targets_of
 from ...errors import UserError
 from ...machines import GpuTarget, Target
 from ...machines.measured_nests import ATTENTION_TILES, PRODUCT_TILES
-from ...machines.nests import MARGIN, NestShape, nearest
+from ...machines.nests import MARGIN, MeasuredNest, NestShape, nearest
 from ..analysis.functions import functions
 from ..analysis.sizes import Sizes
 from ..common.choices import Candidate, Question, mark, timer
 from ..common.implementations import BLAS, LEAST_OF_UNITS, NEST, ONEDNN
 from ..counters import counter
 from ..remarks import remark
+from ._alternatives import Alternative, alternative_of, is_either, take
 from ._questions import Group, groups_of, text_of
 
 NONE, RECORDED, MEASURED = "none", "recorded", "measured"
@@ -46,6 +48,8 @@ class ChooseProducts(ModulePass):
                    much; ATen where nothing similar was measured. "measured" asks whoever runs the passes
                    (`passes/common/choices.py`) to time all candidates, at the sizes that were seen, each question once;
                    without anybody to ask it is as "recorded". "none" leaves every product alone.
+                   Of `inductile::either`, an attention under a mask as a library's call and written out, one way
+                   stays: what is written out where it is a nest, or `loop_products` makes it one, else the call.
 
         %p = aten.bmm(%x, %w) : !aten.tensor<192x512x512xbf16, device = "cuda:0">
         %y = aten.relu(%p) : !aten.tensor<192x512x512xbf16, device = "cuda:0">
@@ -59,6 +63,8 @@ class ChooseProducts(ModulePass):
     optional: ClassVar[bool] = True
 
     choices: str = RECORDED
+    loop_products: bool = False
+    """Every product becomes a nest, so that records are not asked."""
     allow_tf32: bool = False
     deterministic: bool = False
     fallback_by_default: bool = False
@@ -68,30 +74,65 @@ class ChooseProducts(ModulePass):
         """Run on every function of the module. UserError for an unknown kind of choice."""
         if self.choices not in (NONE, RECORDED, MEASURED):
             raise UserError(f"unknown choices {self.choices!r}", f"they are {NONE}, {RECORDED} or {MEASURED}")
-        if self.choices == NONE or self.fallback_by_default:
-            return
         targets = targets_of(op)
         asks = self.choices == MEASURED and timer() is not None
-        if not asks and not (isinstance(targets.main, GpuTarget) and targets.main.nests):
+        by_records = self.choices != NONE and not self.loop_products
+        may_choose = asks or (by_records and isinstance(targets.main, GpuTarget) and bool(targets.main.nests))
+        if self.fallback_by_default or not may_choose:
+            for _, block in functions(op):
+                self._take_all(block)
             return
         asked: list[_Asked] = []
         for function, block in functions(op):
             sizes = Sizes.of_function(function)
-            for group in groups_of(list(block.ops)):
+            for group, alternative in self._open(block):
                 type_ = group.products[-1].results[0].type
                 assert isinstance(type_, TensorType)
                 target = targets.target(type_.device)
-                if not _may_be_nest(group, target, sizes):
+                if alternative is not None and (why := _objection(alternative, target, sizes)) is not None:
+                    remark("missed", self.name, group.products[-1], f"the library: {why}")
+                    take(alternative.either, second=False)
+                elif not _may_be_nest(group, target, sizes):
                     continue
-                if asks:
-                    asked += self._question(group, function, target, sizes)
+                elif asks:
+                    asked += self._question(group, alternative, function, target, sizes)
                 else:
-                    self._by_records(group, target, sizes)
+                    self._by_records(group, alternative, target, sizes)
         self._ask(asked)
 
-    def _by_records(self, group: Group, target: Target, sizes: Sizes) -> None:
+    def _take_all(self, block: Block) -> None:
+        """Leave nothing open where nobody chooses."""
+        for each in [op for op in block.ops if is_either(op)]:
+            take(each, second=self.loop_products and not self.fallback_by_default)
+
+    def _open(self, block: Block) -> Iterator[tuple[Group, Alternative | None]]:
+        """What is to be decided, the choices of two ways first; one that is not understood is the library's."""
+        ops = list(block.ops)
+        eithers = [op for op in ops if isinstance(op, CallOp) and is_either(op)]
+        groups = groups_of(ops)
+        order = {op: k for k, op in enumerate(ops)} if eithers else {}
+        done: set[Operation] = set()
+        for either in eithers:
+            alternative = alternative_of(either, groups, order)
+            if alternative is None:
+                remark("missed", self.name, either, "the library: what is written out is no attention of one block")
+                take(either, second=False)
+            else:
+                done.update(alternative.written.products)
+                yield alternative.written, alternative
+        for group in groups:
+            if done.isdisjoint(group.products) and all(op.parent is block for op in group.ops):
+                yield group, None
+
+    def _by_records(self, group: Group, alternative: Alternative | None, target: Target, sizes: Sizes) -> None:
         """Mark what was faster as a nest when it was measured."""
         measured = target.nests if isinstance(target, GpuTarget) else ()
+        chosen = self._recorded(group, measured, sizes)
+        if alternative is not None:
+            take(alternative.either, second=chosen)
+
+    def _recorded(self, group: Group, measured: Sequence[MeasuredNest], sizes: Sizes) -> bool:
+        """Whether records say that a group is to be a nest; then it is marked."""
         shape, last = group.shape(sizes), group.products[-1]
         found = nearest(shape, measured)
         if found is None:
@@ -104,15 +145,20 @@ class ChooseProducts(ModulePass):
             self._mark(group, Candidate(NEST, found.tile))
             told = f"a nest, which was faster for {found.shape}"
             remark("passed", self.name, last, told, library=found.library, nest=found.nest)
+            return True
+        return False
 
-    def _question(self, group: Group, function: FuncOp, target: Target, sizes: Sizes) -> list[_Asked]:
-        text = text_of(group, function)
+    def _question(
+        self, group: Group, alternative: Alternative | None, function: FuncOp, target: Target, sizes: Sizes
+    ) -> list[_Asked]:
+        whole = group if alternative is None else alternative.whole
+        text = None if whole is None else text_of(whole, function)
         if text is None:
             remark("missed", self.name, group.products[-1], "not measured: it reads numbers, or sizes nobody has seen")
-            self._by_records(group, target, sizes)
+            self._by_records(group, alternative, target, sizes)
             return []
         candidates = candidates_of(group, target, sizes)
-        return [_Asked(group, Question(text, target.name, candidates, self.allow_tf32), sizes)]
+        return [_Asked(group, alternative, Question(text, target.name, candidates, self.allow_tf32), sizes)]
 
     def _ask(self, asked: Sequence[_Asked]) -> None:
         """Have all questions measured at once, each once, and mark the fastest."""
@@ -136,17 +182,34 @@ class ChooseProducts(ModulePass):
             kind = "passed" if best is not default else "missed"
             what = f"as measured for {group.shape(asked.sizes)}" if ran else "for nothing ran"
             remark(kind, self.name, last, f"{best}, {what}", **told)
+        else:
+            best = default
+        if asked.alternative is not None:
+            take(asked.alternative.either, second=best.implementation == NEST)
 
     def _mark(self, group: Group, candidate: Candidate) -> None:
         for product in group.products:
-            mark(product, candidate, self.allow_tf32)
+            mark(product, candidate, self.allow_tf32, group.is_attention)
 
 
 @dataclass(frozen=True)
 class _Asked:
     group: Group
+    alternative: Alternative | None
     question: Question
     sizes: Sizes
+
+
+def _objection(alternative: Alternative, target: Target, sizes: Sizes) -> str | None:
+    """Why a library's attention needs no measurement to stay one."""
+    if alternative.either.operands[1].type != alternative.either.results[0].type:
+        return "what is written out lies otherwise in memory"
+    if not alternative.masked:
+        return "its mask is proved, and is not read"
+    if not _may_be_nest(alternative.written, target, sizes):
+        return "what is written out is no nest for matrix units"
+    elements = {value.type.element for op in alternative.written.products for value in op.results}  # pyright: ignore
+    return None if len(elements) == 1 else "its scores are of another type"
 
 
 def _may_be_nest(group: Group, target: Target, sizes: Sizes) -> bool:

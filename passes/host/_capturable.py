@@ -80,7 +80,7 @@ def obstacle_of(op: Operation, fixed: Collection[SSAValue] = ()) -> str | None:
     if getattr(op, "binds", ()):
         return "its sizes depend on data"
     values = [v for v in (*op.operands, *op.results) if v not in fixed]
-    if any(isinstance(v.type, TensorType) and in_host_memory(v.type.device) for v in values):
+    if any(_is_in_host_memory(v) for v in values):
         return "returns a tensor of the CPU" if isinstance(op, host.ReturnOp) else "it works on memory of the CPU"
     return None
 
@@ -95,6 +95,14 @@ def _of_schema(op: AtenOp) -> str | None:
     if name in _INDEXED and any(_is_mask(v) for v in op.operands[1:]):
         return "its mask is read by the host"
     return None
+
+
+def _is_in_host_memory(value: SSAValue) -> bool:
+    """Whether a value has elements in the CPU's memory. Where it has none, a replay can miss nothing."""
+    kind = value.type
+    if not isinstance(kind, TensorType) or not in_host_memory(kind.device):
+        return False
+    return all(size.as_int() != 0 for size in kind.shape)
 
 
 def _is_mask(value: SSAValue) -> bool:

@@ -23,7 +23,7 @@ from .pinned import pin
 
 @dataclass(frozen=True)
 class KernelApplySchedule(ModulePass):
-    """Do what `transform.sequence` ops of a module say with the loops of its kernels: a schedule written by hand.
+    """Apply schedules written by hand: run the `transform.sequence` ops of a module on the loops of its kernels.
 
     Level: kernel.
 

@@ -62,8 +62,11 @@ def condition_on(op: Operation, loop: Loop) -> Condition | None:
 
 
 def resolve_conditions(block: Block, loop: Loop, start: int, end: int | None = None) -> None:
-    """Drop the masks and selections of a block where the conditions on an axis are as they are at `start`; with `end`,
-    those that are the same in front of it."""
+    """Fold the conditions of a block on an axis that runs over [start, end), or from `start` to where the loop ends.
+
+    A condition compares the axis with a bound. One that has a single value on the whole range takes it, and the masks,
+    selections and logic that it decides go. Without `end` every condition takes its value at `start`.
+    """
     for op in list(block.ops):
         condition = condition_on(op, loop)
         if condition is not None and (end is None or not start < condition[0] < end):

@@ -20,15 +20,20 @@ from ..analysis.sizes import Sizes
 from ..counters import counter
 from .lane_indices import divides_small
 from .pinned import is_pinned
-from .transforms import perfect_chain, permute_loops, set_mapping
+from .transforms import perfect_chain, permute_loops, reduction_chain, set_mapping
 
 # Costs of an access in a SIMD loop, relative to one whose neighbours lie side by side.
 BROADCAST = 0.25
 SCATTERED = 4.0
+#: one whose neighbours lie a whole number of pages apart: all are in one set of the nearest cache, which holds fewer of
+#: them than there are lanes. Means over 4x4x4 of 2x16x32x32x32, lanes along the channels: 180 ms, else less than one
+FAR, PAGE = 16.0, 4096
 #: what the elements of a scan cost, which wait for each other
 WAITING = 4.0
 #: what it costs to combine the lanes of one accumulator, once for each run of a reduction
 HORIZONTAL = 4.0
+#: shortest rows of a reduction that run in lanes
+SHORTEST = 4
 #: accumulators of a vector reduction that keep the adders busy
 UNROLLED = 4
 
@@ -58,7 +63,14 @@ def parallel_loops(op: Loop) -> list[kernel.ForOp]:
 
 
 def map_inner(op: Loop, target: CpuTarget, counted: str) -> None:
-    """Map a loop that no thread or lane outside of it takes part in: the innermost loops become SIMD loops."""
+    """Map a loop that no thread or lane outside of it takes part in: the innermost loops become SIMD loops.
+
+    So does the one around others of a reduction whose rows are short: its accumulators are combined once, not for each
+    row.
+    """
+    if isinstance(op, kernel.ReduceOp) and _combine_rows_at_last(op, target) and counter(counted):
+        _set_lanes(op, target)
+        return
     below = [inner for region in op.regions for inner in region.block.ops if isinstance(inner, Loop)]
     for inner in below:
         map_inner(inner, target, counted)
@@ -67,10 +79,34 @@ def map_inner(op: Loop, target: CpuTarget, counted: str) -> None:
     trips = op.hi.data - op.lo.data
     if trips.as_int() in (0, 1) or not counter(counted):
         return
+    _set_lanes(op, target)
+
+
+def _set_lanes(op: Loop, target: CpuTarget) -> None:
+    set_mapping(op, "vector", at_most(_lanes_that_fit(op, target), (op.hi.data - op.lo.data).as_int()))
+
+
+def _lanes_that_fit(op: Loop, target: CpuTarget) -> int:
     lanes = target.vector_bytes // widest_scalar(op)
-    if isinstance(op, kernel.ReduceOp):
-        lanes *= max(UNROLLED // len(op.results), 1)
-    set_mapping(op, "vector", at_most(lanes, trips.as_int()))
+    return lanes * max(UNROLLED // len(op.results), 1) if isinstance(op, kernel.ReduceOp) else lanes
+
+
+def _combine_rows_at_last(op: kernel.ReduceOp, target: CpuTarget) -> bool:
+    """Bring the innermost loop of a reduction over short rows outside, if it may run in lanes; whether it was.
+
+    Combining the accumulators of a row would cost as much as the row, of a length of no more than they are.
+    """
+    chain = reduction_chain(op)
+    row = chain[-1]
+    length = (row.hi.data - row.lo.data).as_int()
+    if len(chain) == 1 or length is None or not SHORTEST <= length <= _lanes_that_fit(row, target):
+        return False
+    if any(map(is_loop, row.body.block.ops)) or any(map(is_pinned, chain)) or not _lanes_independent(row):
+        return False
+    if not named_in_bounds(chain).isdisjoint(loop.axis.data for loop in chain):
+        return False
+    permute_loops(chain, [row, *chain[:-1]])
+    return True
 
 
 def at_most(lanes: int, trips: int | None) -> int:
@@ -131,10 +167,17 @@ class _Lanes:
         inner = not free or (not self.flat and not self.ordered)
         # On a tie the innermost choice wins: it moves nothing.
         choices = [*([None] if inner else []), *free]
-        if len(choices) == 1:
+        if len(choices) == 1 and not (self.ordered and self.flat):
             return choices[0]
         costs = [self._cost_of_inner() if loop is None else self._cost_of_lane(loop) for loop in choices]
-        return next(loop for loop, cost in zip(choices, costs, strict=True) if cost <= min(costs) * 1.01)
+        best = min(costs)
+        if self.ordered and self.flat and best >= self._cost_without_lanes():
+            return None
+        return next(loop for loop, cost in zip(choices, costs, strict=True) if cost <= best * 1.01)
+
+    def _cost_without_lanes(self) -> float:
+        """Of iterations in order, which walk along one row: as much for each access as in lanes of rows apart."""
+        return sum(access.runs(self.sizes) * SCATTERED for access in self.nest.accesses)
 
     def _cost_of_lane(self, loop: kernel.ForOp) -> float:
         axis = loop.axis.data
@@ -169,7 +212,9 @@ class _Lanes:
         if stride is None and axis not in access.varying and divides_small(access.index, axis):
             return 1.0  # `kernel-unroll-quotients` makes it linear
         exact = stride.as_int() if stride is not None else None
-        return SCATTERED if exact is None else min(abs(exact), SCATTERED)
+        if exact is None:
+            return SCATTERED
+        return FAR if exact and exact * access.bytes % PAGE == 0 else min(abs(exact), SCATTERED)
 
     def _waste(self, loop: Loop) -> float:
         """How many lanes run for each one that is used."""

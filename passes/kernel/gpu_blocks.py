@@ -122,9 +122,9 @@ def fit_cache(warps: int, most: int, programs: int, again: int, target: GpuTarge
 
 
 def programs_in_cache(again: int, target: GpuTarget) -> int:
-    """The most programs, equally many for each processor, that find `again` bytes each in the cache.
+    """How many programs can run at once so that each finds in the cache the `again` bytes that it reads a second time.
 
-    Half of it is for what they read, the rest for what they write.
+    Half of the cache is for what programs read, the rest for what they write. Each processor gets equally many.
     """
     return target.cache_bytes // (2 * target.processors * again) * target.processors
 

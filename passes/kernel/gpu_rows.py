@@ -95,19 +95,21 @@ def shared_by(nest: GpuNest, ranges: Ranges) -> kernel.ForOp | None:
 
 
 def keeps_several(op: Loop) -> bool:
-    """Whether lanes keep more than a number each, so that it takes long to put together what rows of them have found.
+    """Whether each lane of a reduction keeps several numbers, as `welford` does.
 
-    Sums and variances of 4096 columns, in parts of 256 rows of 16 bits, take 0.0252 ms on an H200 by 4 rows of lanes
-    in one warp, 0.0289 by 8 in two, 0.0396 by 16; the difference is what is done behind the loop.
+    Then it takes long to combine the results of rows of lanes behind the loop. Sums and variances of 4096 columns, in
+    parts of 256 rows of 16 bits, take 0.0252 ms on an H200 with 4 rows of lanes in one warp, 0.0289 ms with 8 in two,
+    and 0.0396 ms with 16.
     """
     return isinstance(op, kernel.ReduceOp) and any(MONOIDS[name.data].arity > 1 for name in op.combiners)
 
 
 def divides_often(nest: GpuNest) -> bool:
-    """Whether the elements of rows are divided by so many numbers of their row that preparing these takes long.
+    """Whether a nest divides the elements of a row by many numbers that are the same for the whole row.
 
-    Cosine similarity's backward pass, 8 divisions, 8192 rows of 4096: 0.094 ms on an H200 with twice as many elements
-    a thread, instead of 0.112.
+    Each thread computes the reciprocals of such divisors anew, which takes long, so that a thread should have more
+    elements. The backward pass of cosine similarity has 8 such divisions: 8192 rows of 4096 take 0.094 ms on an H200
+    with twice as many elements a thread, and 0.112 ms without.
     """
     return sum(map(_divisions_by_numbers, nest.innermost())) >= DIVISIONS
 

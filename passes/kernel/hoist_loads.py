@@ -90,7 +90,7 @@ def _waits(op: Operation, written: set[SSAValue]) -> bool:
 
 
 def _with_operands(loads: list[Operation], loop: Operation) -> list[Operation]:
-    """Loads and the ops behind a loop that they need, in their order."""
+    """The given loads and the ops behind the loop that compute their operands, in the order of the block."""
     behind = _from(loop)
     wanted = set(loads)
     for op in reversed(behind):

@@ -37,7 +37,7 @@ _OPEN = 8
 
 @dataclass(frozen=True)
 class KernelMergeLaunches(ModulePass):
-    """Let small launches that do not depend on one another be one: horizontal fusion.
+    """Merge small launches that do not depend on one another into one: horizontal fusion.
 
     Level: kernel.
 
@@ -47,15 +47,15 @@ class KernelMergeLaunches(ModulePass):
     over allocations, views and independent launches only; where that cannot be, the last one moves up, with its
     allocations. One that may raise an error stays on the CPU; on a GPU nothing waits for errors.
 
-    Only launches are merged for which calling the kernel costs more than what it does: on the CPU those of less than
-    `small` work (`passes/analysis/nests.py`), on a GPU those that move fewer bytes than its memory does while a
-    kernel is launched. So the step of an optimizer is one launch for its many small parameters, and one for each large
-    one. Merged launches that are alike share their kernel. At most `max_launches` become one, with at most
+    The pass merges a launch only if calling the kernel costs more than the work of the kernel. On the CPU the work must
+    be less than `small` (`passes/analysis/nests.py`). On a GPU the kernel must move fewer bytes than the memory moves
+    in the time of a launch. So the step of an optimizer is one launch for its many small parameters, and one for each
+    large parameter. Merged launches that are alike share their kernel. At most `max_launches` become one, with at most
     `max_arguments` buffers and symbols; on a GPU `gpu_launches` and `gpu_arguments`, which torch's launchers take.
 
     On a GPU each nest has programs of its own (`beside.py`), so a kernel that only one program can run is not merged
-    with others; nor are kernels that reduce with those that do not. A launch does not move over an allocation where
-    that would keep more than `max_kept` bytes alive; what the caller keeps anyway does not count.
+    with others; nor is a kernel that reduces merged with one that does not. A launch does not move over an allocation
+    if that would keep more than `max_kept` bytes alive; memory that the caller keeps anyway does not count.
 
         host.launch @scale_0(%x, %y)         // kernel.func @scale_0(%x, %y) { kernel.for ... }
         host.launch @scale_1(%a, %b)         // kernel.func @scale_1(%x, %y) { kernel.for ... }

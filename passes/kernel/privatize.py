@@ -38,10 +38,11 @@ class KernelPrivatize(KernelPass, kernels=tiled_for_gpu):
     name = "kernel-privatize"
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
-        """Move local buffers that no register tile holds into the loops that all their accesses are in.
+        """Move each local buffer that is too large for registers into the loop that all its accesses are in.
 
-        A buffer of `p` elements for each of the iterations of a loop is one of `p` elements inside of it, because no
-        iteration reads what another one stored: `p*i + rest`, with `0 <= rest < p`, becomes `rest`.
+        Iteration `i` of that loop touches only the `p` elements from `p*i` on, so that no iteration reads what another
+        one stored. Inside of the loop the buffer needs `p` elements: the index `p*i + rest`, with `0 <= rest < p`,
+        becomes `rest`.
         """
         ranges = facts.ranges
         for op in locals_of(function):

@@ -13,7 +13,7 @@ _FIRST_ALONE = {"argmax": "max", "argmin": "min"}
 
 
 def prune_reductions(block: Block) -> bool:
-    """Drop combiners whose results nothing uses, and indices of extrema that nothing asks for; whether any."""
+    """Remove combiners and indices of extrema whose results nothing uses. Returns whether there were any."""
     changed = False
     for op in list(block.ops):
         if isinstance(op, kernel.ReduceOp) and op.combine is None:

@@ -32,9 +32,10 @@ class KernelReorder(KernelPass):
     Level: kernel.
 
     Precondition: loops are serial and without tiles.
-    Guarantee: of loops right inside each other those along which accesses move the farthest are outermost, stable
-    otherwise: neighbours in memory come one after the other. Applies to `for` nests whose iterations do not meet, and
-    to nested reductions of named monoids, which commute.
+    Guarantee: of loops that are directly inside each other, the one along which accesses move the farthest is
+    outermost, and the one along which they move the least is innermost, so that iterations that follow each other touch
+    neighbours in memory. Loops that are equal in this keep their order. The pass treats nests of `kernel.for` whose
+    iterations do not depend on each other, and nested reductions of named monoids, which commute.
 
         kernel.for i0 in 0 to 8 { kernel.for i1 in 0 to 16 { %v = kernel.load %x[8*i1 + i0] ... } kernel.yield }
     becomes

@@ -70,7 +70,7 @@ class Columns:
         return inside if exact and len(inside) == len(values) else None
 
     def _inside(self, value: SSAValue, total: Expr) -> SSAValue | None:
-        """What is selected where the row is one of `total`; 0 must be where it is not."""
+        """`x` of `select(row < total, x, 0)`; None for another value."""
         select = value.owner
         if not isinstance(select, arith.SelectOp) or not isinstance(select.cond.owner, arith.CmpiOp):
             return None

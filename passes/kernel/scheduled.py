@@ -64,12 +64,12 @@ def untiled_for_cpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, CpuTarget
 
 
 def tiled_for_gpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, GpuTarget]]:
-    """The kernels that are tiled for a GPU and have no warps yet: those that have are finished."""
+    """The kernels that are tiled for a GPU and are not finished: `kernel-choose-warps` has not given them warps yet."""
     return ((function, target) for function, target in all_for_gpu(module) if function.num_warps is None)
 
 
 def free_tiled_for_gpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, GpuTarget]]:
-    """Those of them without a nest whose schedule is pinned."""
+    """The kernels of `tiled_for_gpu` in which no nest has a pinned schedule."""
     return ((function, target) for function, target in tiled_for_gpu(module) if not has_pinned(function))
 
 

@@ -10,10 +10,11 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from ...dialects import kernel
 from ...dialects.sym import Ranges
 from ..analysis.loops import Loop, loops_in
+from ..analysis.nests import element_bytes
 from ..counters import counter
-from .gpu_blocks import GpuBlocks
+from .gpu_blocks import COLUMN_ELEMENTS, GpuBlocks, power_below
 from .gpu_legality import is_innermost
-from .gpu_steps import bytes_read_again, programs_of, waits_for_rows
+from .gpu_steps import bytes_read_again, programs_of, tiles_of_steps, waits_for_rows
 from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_tiled_for_gpu
 from .tiles import extent_of, is_grid, is_persistent, is_tiled, steps
@@ -22,6 +23,11 @@ from .tiles import extent_of, is_grid, is_persistent, is_tiled, steps
 #: is worth it: group norm's forward pass, 32 warps, takes 0.0306 ms on an H200, with two steps written out 0.0313, with
 #: five 0.0376, for it then takes more than 32 registers and half of the programs wait for the others
 AHEAD = 2
+#: the same where the tiles of all programs are so small that two steps of them leave the memory waiting
+MOST_AHEAD = 4
+#: registers of a thread for what such steps load and for the sums that they are added to, of the 64 that a thread has
+#: where as many programs run as a processor has places for
+AHEAD_REGISTERS = 48
 #: steps that are written out of a reduction that each lane does for itself, where so few programs run that nothing
 #: hides how long each step waits for its loads
 STEPS_IN_LANES = 8
@@ -38,9 +44,10 @@ class KernelUnroll(KernelPass, kernels=free_tiled_for_gpu):
     Precondition: `kernel-tile` for a GPU, with the tiles that are to stay (`kernel-choose-steps`); other kernels stay
     as they are.
     Guarantee: loops over rows that are read once, and have several times as many steps, have two written out
-    (`unroll 2`), or `unroll` of them where that option is not 0; and so have reductions that each lane does for itself
-    where there are fewer programs than processors. That is what software pipelining would do here,
-    without its copies: nothing but loads of a step waits for memory.
+    (`unroll 2`), or `unroll` of them where that option is not 0, or four where the tiles of all programs are too small
+    to keep the memory busy and registers allow it; and so have reductions that each lane does for itself where there
+    are fewer programs than processors. That is what software pipelining would do here, without its copies: nothing but
+    loads of a step waits for memory.
 
         %s = kernel.reduce sum i1 in 0 to 32768 map vector tile 2048 { ... }
     becomes
@@ -54,9 +61,39 @@ class KernelUnroll(KernelPass, kernels=free_tiled_for_gpu):
         """Unroll loops in every kernel for a GPU."""
         ranges, wanted = facts.ranges, GpuBlocks.of(self).unroll
         again = bytes_read_again(function, facts.sizes, ranges)
-        unroll_steps(function, wanted or (1 if again or waits_for_rows(function) else AHEAD), ranges)
-        if programs_of(function, facts.sizes) <= facts.target.processors:
+        programs = programs_of(function, facts.sizes)
+        steps_ahead = 1 if again or waits_for_rows(function) else _steps_ahead(function, programs, facts)
+        unroll_steps(function, wanted or steps_ahead, ranges)
+        if programs <= facts.target.processors:
             _unroll_in_lanes(function)
+
+
+def _steps_ahead(function: kernel.FuncOp, programs: int, facts: KernelFacts) -> int:
+    """Steps whose loads are on their way together: as many elements of all programs as keep the memory busy.
+
+    Those are `AHEAD` steps of `COLUMN_ELEMENTS` for each place for a thread, as `GpuBlocks.column_step_for` has tiles
+    of sums. What is a group of several numbers, as a mean with a sum of squares, has smaller ones for want of
+    registers: the variance of 8192 x 4096, tiles of 256 in 2,048 programs, takes 31.6 us on an H200 with two steps and
+    25.5 with four. Then a step is one load of 16 bytes a thread, and 32 programs of one warp a processor have 16 KiB
+    on their way, where latency times bandwidth is twice that.
+    """
+    loops = list(_loops_over_rows(function, facts.ranges))
+    if not all(isinstance(op, kernel.ReduceOp) for op in loops) or not loops:
+        return AHEAD
+    tile = max(tiles_of_steps(function))
+    wanted = AHEAD * COLUMN_ELEMENTS * facts.target.room
+    ahead = max(min(power_below(wanted // max(programs * tile, 1)), MOST_AHEAD), AHEAD)
+    per_thread = GpuBlocks.per_thread if function.per_thread is None else function.per_thread.value.data
+    own = tile // (GpuBlocks().warps_for(tile, per_thread, facts.target) * facts.target.warp)
+    while ahead > AHEAD and max(own * _registers(op, ahead) for op in loops) > AHEAD_REGISTERS:
+        ahead //= 2
+    return ahead
+
+
+def _registers(op: Loop, ahead: int) -> int:
+    """Registers for an element of a tile: of the loads of so many steps of a loop, and of what it carries."""
+    loads = sum(element_bytes(each.buffer.type) for each in op.body.block.ops if isinstance(each, kernel.LoadOp))
+    return ahead * loads // 4 + len(op.results)
 
 
 def unroll_steps(function: kernel.FuncOp, count: int, ranges: Ranges) -> None:

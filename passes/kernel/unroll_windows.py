@@ -21,7 +21,7 @@ from .pinned import is_pinned
 from .scheduled import untiled_for_cpu
 from .simplify_block import simplify
 from .transforms import copy_body, reduction_chain
-from .window_places import EXTREMES, Inserter, find_extreme, has_rising_places, window_points
+from .window_places import EXTREMES, Inserter, find_extreme, has_rising_places, restored_place, window_points
 
 #: most elements of a window, and most ops that it becomes
 MOST_ELEMENTS, MOST_OPS = 64, 800
@@ -147,5 +147,7 @@ def unroll(chain: Sequence[kernel.ReduceOp]) -> None:
         totals = (total,)
     for old, new in zip(outer.results, totals, strict=True):
         new.name_hint = old.name_hint
+        if (restored := restored_place(old)) is not None:
+            restored.replace_all_uses_with(new)
         old.replace_all_uses_with(new)
     parent.erase_op(outer)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise, product
+from math import nan
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i1, i32, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects import kernel
+from ...dialects import kernel, scalar
 from ...dialects.loop import yielded
 from ...dialects.sym import Expr, as_expr
 from ..analysis.loops import Loop
@@ -18,6 +20,8 @@ from ..analysis.loops import Loop
 EXTREMES = {"argmax": "ogt", "argmin": "olt"}
 #: the place of an element that is none
 NOWHERE = (1 << 63) - 1
+#: the number of the predicate `slt`
+_BELOW = 2
 #: the largest distance of places in a window
 FARTHEST = (1 << 31) - 1
 
@@ -55,25 +59,76 @@ def _values(op: Loop) -> range:
     return range(lo, hi)
 
 
-def _place_of(value: SSAValue) -> tuple[kernel.IndexOp, SSAValue | None] | None:
-    """The index that a yielded place is, and the condition without which it is nowhere; None for other places."""
-    owner = value.owner
-    mask = None
+@dataclass(frozen=True)
+class _Place:
+    """What an element yields as its place.
+
+    index:    the place
+    mask:     the condition without which it is nowhere
+    inverted: whether the place of a NaN is inverted, so that the last one of a window counts instead of the first
+    """
+
+    index: kernel.IndexOp
+    mask: SSAValue | None
+    inverted: bool
+
+
+def _place_of(value: SSAValue, place: SSAValue) -> _Place | None:
+    """The place of an element whose value is given; None for other places."""
+    plain = _without_inversion(value, place)
+    owner, mask = (plain or place).owner, None
     if isinstance(owner, arith.SelectOp):
-        last = owner.rhs.owner
-        if not isinstance(last, arith.ConstantOp) or last.value != IntegerAttr(NOWHERE, i64):
+        if not _is_number(owner.rhs, NOWHERE):
             return None
         mask, owner = owner.cond, owner.lhs.owner
-    return (owner, mask) if isinstance(owner, kernel.IndexOp) and not owner.dynamic else None
+    if not isinstance(owner, kernel.IndexOp) or owner.dynamic:
+        return None
+    return _Place(owner, mask, plain is not None)
+
+
+def _without_inversion(value: SSAValue, place: SSAValue) -> SSAValue | None:
+    """p of `isnan(value) ? ~p : p`."""
+    choice = place.owner
+    if not isinstance(choice, arith.SelectOp):
+        return None
+    asked, inverse = choice.cond.owner, choice.lhs.owner
+    if not isinstance(asked, scalar.FunctionOp) or asked.name != "scalar.isnan" or asked.operands[0] is not value:
+        return None
+    if not isinstance(inverse, arith.XOrIOp) or inverse.lhs is not choice.rhs:
+        return None
+    return choice.rhs if _is_number(inverse.rhs, -1) else None
+
+
+def restored_place(found: SSAValue) -> SSAValue | None:
+    """p of `found < 0 ? ~found : found`, where nothing else uses what was found."""
+    users = {use.operation for use in found.uses}
+    choices = [op for op in users if isinstance(op, arith.SelectOp) and _without_sign(op) is found]
+    if len(choices) != 1:
+        return None
+    choice = choices[0]
+    return choice.result if users == {choice, choice.cond.owner, choice.lhs.owner} else None
+
+
+def _without_sign(choice: arith.SelectOp) -> SSAValue | None:
+    """v of `v < 0 ? ~v : v`."""
+    sign, inverse, value = choice.cond.owner, choice.lhs.owner, choice.rhs
+    if not isinstance(sign, arith.CmpiOp) or sign.predicate.value.data != _BELOW or sign.lhs is not value:
+        return None
+    if not isinstance(inverse, arith.XOrIOp) or inverse.lhs is not value:
+        return None
+    return value if _is_number(sign.rhs, 0) and _is_number(inverse.rhs, -1) else None
+
+
+def _is_number(value: SSAValue, number: int) -> bool:
+    return isinstance(value.owner, arith.ConstantOp) and value.owner.value == IntegerAttr(number, i64)
 
 
 def has_rising_places(chain: Sequence[kernel.ReduceOp]) -> bool:
     """Whether the places that a chain of an `argmax` yields rise from point to point by constants."""
-    _, value = yielded(chain[-1].body)
-    place = _place_of(value)
-    if place is None:
+    place = _place_of(*yielded(chain[-1].body))
+    if place is None or (place.inverted and restored_place(chain[0].results[1]) is None):
         return False
-    exprs = [place[0].expr.data.subs(point) for point in window_points(chain)]
+    exprs = [place.index.expr.data.subs(point) for point in window_points(chain)]
     steps = [(after - before).as_int() for before, after in pairwise(exprs)]
     known = [step for step in steps if step is not None]
     return len(known) == len(steps) and all(step > 0 for step in known) and sum(known) <= FARTHEST
@@ -82,29 +137,31 @@ def has_rising_places(chain: Sequence[kernel.ReduceOp]) -> bool:
 def find_extreme(monoid: str, elements: Sequence[tuple[SSAValue, ...]], insert: Inserter) -> tuple[SSAValue, SSAValue]:
     """The largest or smallest of (value, place) pairs, whose places rise, and where it stands.
 
-    A NaN is before all numbers, and the first of equal elements counts. As places rise, an element that comes later
-    never wins a tie; the first one whose mask holds is found before any is looked at, for it may be an infinity that
-    is before nothing. What a lane carries of the place is its distance from the first one, a constant of 32 bits. Only
-    elements are asked whether they are NaN: of what was found, which is one or the other, GCC 12 would ask both on
-    paths of their own and use no lanes.
+    A NaN is before all numbers, and the first of equal elements counts; where the places of NaNs are inverted, the last
+    NaN does, and `restored_place` is what it is then. As places rise, an element that comes later never wins a tie; the
+    first one whose mask holds is found before any is looked at, for it may be an infinity that is before nothing. What
+    a lane carries of the place is its distance from the first one, a constant of 32 bits. NaNs are looked for apart:
+    no comparison waits for them, and GCC 12 keeps to lanes.
     """
-    places = [_place_of(place) for _, place in elements]
-    known = [place for place in places if place is not None]
-    base = known[0][0]
-    distances = [(index.expr.data - base.expr.data).as_int() or 0 for index, _ in known]
-    found = _first_place([mask for _, mask in known], distances, insert)
+    known = [place for element in elements if (place := _place_of(*element)) is not None]
+    base = known[0].index
+    distances = [(each.index.expr.data - base.expr.data).as_int() or 0 for each in known]
+    found = _first_place([each.mask for each in known], distances, insert)
     best = elements[0][0]
-    true = insert.number(1, i1)
-    nan = insert(arith.CmpfOp(best, best, "uno"))
     for (value, _), distance in zip(elements[1:], distances[1:], strict=True):
         before = insert(arith.CmpfOp(value, best, EXTREMES[monoid]))
+        best = insert(arith.SelectOp(before, value, best))
+        found = insert(arith.SelectOp(before, insert.number(distance, i32), found))
+    nan_at = insert.number(-1, i32)
+    in_turn = zip(elements, distances, strict=True)
+    for (value, _), distance in in_turn if known[0].inverted else reversed(list(in_turn)):
         own = insert(arith.CmpfOp(value, value, "uno"))
-        taken = insert(arith.OrIOp(before, insert(arith.AndIOp(own, insert(arith.XOrIOp(nan, true))))))
-        nan = insert(arith.OrIOp(nan, own))
-        best = insert(arith.SelectOp(taken, value, best))
-        found = insert(arith.SelectOp(taken, insert.number(distance, i32), found))
+        nan_at = insert(arith.SelectOp(own, insert.number(distance, i32), nan_at))
+    some_nan = insert(arith.CmpiOp(nan_at, insert.number(0, i32), "sge"))
+    best = insert(arith.SelectOp(some_nan, insert.number(nan, best.type), best))
+    found = insert(arith.SelectOp(some_nan, nan_at, found))
     total = insert(arith.AddiOp(base.results[0], insert(arith.ExtSIOp(found, i64))))
-    if any(mask is None for _, mask in known):
+    if any(each.mask is None for each in known):
         return best, total
     some = insert(arith.CmpiOp(found, insert.number(0, i32), "sge"))
     return best, insert(arith.SelectOp(some, total, insert.number(NOWHERE, i64)))

@@ -26,9 +26,10 @@ def adds_columns(op: AtenOp) -> bool:
 
 
 def is_apart_on_gpu(op: Operation) -> bool:
-    """Whether a GPU's library adds the bias of an op by a kernel of its own, or by one that is no faster for it.
+    """Whether adding the bias inside of a library's call is no faster on a GPU than a kernel that adds it afterwards.
 
-    That of a product of float32 matrices, and that of any convolution: ATen adds it to cuDNN's and MIOpen's results.
+    This holds for products of float32 matrices. It holds for all convolutions, for ATen adds the bias to the results of
+    cuDNN and MIOpen by a kernel of its own.
     """
     if not isinstance(op, AtenOp) or not op.results:
         return False

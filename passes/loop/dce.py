@@ -107,7 +107,7 @@ _FIRST_ALONE = {"argmax": "max", "argmin": "min"}
 
 
 def _prune_monoids(op: Operation, used: Sequence[bool]) -> Operation:
-    """Drop the monoids none of whose values is used, and the positions of extrema that nobody asks for."""
+    """Remove from a reduction the monoids and the positions of extrema whose results nothing uses."""
     names = [c.data for c in cast("ArrayAttr[StringAttr]", op.properties["combiners"])]
     if names == ["custom"]:
         return op

@@ -89,7 +89,7 @@ def _forward(op: AtenOp) -> Windows | None:
 
 
 def _input_gradient(op: AtenOp) -> Windows | None:
-    """The gradient of the input as a convolution of that of the result."""
+    """The gradient of a convolution's input: a convolution of the gradient of its result."""
     if not isinstance(op.results[0].type, TensorType):
         return None
     return _windows(op, cast(SSAValue, op.arg("grad_output")), None, not op.arg("transposed"))

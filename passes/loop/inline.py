@@ -352,7 +352,10 @@ def covers(producer: GenerateOp, site: Site) -> bool:
 
 
 def _is_shifted(site: Site) -> bool:
-    """Whether a site reads at its axes, each in one dimension with a constant added: no two points the same element."""
+    """Whether each index of a site is a number, or one axis plus a number, and no axis is in two of them.
+
+    Then no two points of those axes read the same element.
+    """
     names: list[str] = []
     for expr in site.index:
         symbols = expr.free_symbols

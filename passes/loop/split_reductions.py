@@ -170,7 +170,7 @@ def has_row_programs(source: SSAValue, columns: GenerateOp) -> bool:
 
 
 def is_reduced_by_rows(source: SSAValue, columns: GenerateOp) -> bool:
-    """Whether another nest than that of the columns reduces a value along memory."""
+    """Whether a reduction outside of the nest `columns` reads a value and runs along its memory, from row to row."""
     for use in source.uses:
         reduce = use.operation.parent_op()
         if type(reduce) is not ReduceOp or columns.is_ancestor(reduce):

@@ -1,4 +1,4 @@
-"""`loop-spread-copies`: small inputs of a GPU that get one value are written by nests, which are one kernel."""
+"""`loop-spread-copies`: where several small inputs on a GPU get one value, one kernel writes them all."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from ..remarks import remark
 
 @dataclass(frozen=True)
 class SpreadCopies(ModulePass):
-    """Give inputs that a GPU writes with one value a nest each, so that no copy is a launch of its own.
+    """Give each small input that gets the same value as another one a nest of its own, so that no copy is a launch.
 
     level:         loop
-    precondition:  `loop-cse` comes before, which would merge the nests; `loop-fuse` and `loop-bufferize` behind make
-                   one kernel of them that writes to the inputs
-    guarantee:     the value of an `aten.copy_` on a GPU that moves less than the memory does while a kernel is launched
-                   is computed for it alone: where another `aten.copy_` before it has the same value, or where that is
-                   an argument, a nest copies it. A kernel that computes one value for several inputs, such as the
-                   lengths of the caches of all layers, writes it to one of them; the others would be copied, by a
-                   launch each. Nothing changes where a function has but one such copy.
+    precondition:  `loop-cse`, which would merge the nests, has run. `loop-fuse` and `loop-bufferize`, which make one
+                   kernel of the nests that writes to the inputs, run later
+    guarantee:     a small `aten.copy_` on a GPU has a value that is computed for it alone: a nest copies the value if
+                   an earlier `aten.copy_` has the same one, or if it is an argument. A copy is small if it moves fewer
+                   bytes than the memory moves in the time of a launch. Without this pass a kernel that computes one
+                   value for several inputs, such as the lengths of the caches of all layers, would write it to one
+                   of them, and each of the others would take a launch. Nothing changes in a function with only one
+                   such copy.
 
         %c = aten.copy_(%p, %v) : T
         %d = aten.copy_(%q, %v) : T

@@ -186,7 +186,7 @@ def _loads(op: ReduceOp) -> list[LoadOp]:
 
 
 def _reaches_weights(load: LoadOp, axis: str) -> bool:
-    """Whether a load along an axis reads what a pointwise nest makes of exp(x - max x)."""
+    """Whether a load moves along an axis and reads the weights of a softmax: a pointwise nest of exp(x - max x)."""
     if not any(axis in e.free_symbols for e in map_of(load).data):
         return False
     producer = load.operands[0].owner

@@ -9,17 +9,23 @@ from typing import Any
 
 import pytest
 import torch
-from torch._dynamo.exc import Unsupported
+from torch._dynamo.exc import BackendCompilerFailed, Unsupported
+from xdsl.dialects.builtin import Float32Type
 from xdsl.parser import Parser
 
 import inductile
 from inductile import extensions
 from inductile.backends import foreign_lowerings
 from inductile.backends.compiled import REPORTS
+from inductile.dialects.aten import TensorType
 from inductile.dialects.context import new_context
+from inductile.dialects.sym import as_expr
 from inductile.errors import UserError
+from inductile.lowering.fx_decompositions import of_overloads
 from inductile.lowering.registry import parse_passes
 from inductile.passes.manager import PassManager
+
+_ROW = TensorType.get((as_expr(6),), Float32Type(), None, "cpu")
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +59,11 @@ def test_decompositions_of_users(cube: Any) -> None:
         torch.testing.assert_close(torch.compile(function, backend=chosen)(x), x**3 + 1)
         assert REPORTS[-1].aten_calls == {}
     with pytest.raises(UserError, match=r"'decompositions' has the key 'cube'; write torch.ops"):
-        inductile.backend(decompositions={"cube": None})
+        of_overloads({"cube": torch.sin})
+    with pytest.raises(UserError, match=r"'decompositions' has None for inductile_hooks.cube"):
+        of_overloads({cube: None})  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UserError, match=r"'decompositions' is \[1\]; it takes a dictionary"):
+        inductile.backend(decompositions=[1])
 
 
 def test_lowerings_of_inductor_are_told_of(cube: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,6 +178,26 @@ def test_lowerings_of_a_program(cube: Any, monkeypatch: pytest.MonkeyPatch) -> N
         inductile.register_lowering(torch.ops.aten.sin)
     with pytest.raises(UserError, match=r"name torch.ops.mylib.f"):
         inductile.register_lowering("sin")
+    extensions.table.cache_clear()
+    monkeypatch.setattr(extensions, "_added", {})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        (lambda *_: [][0], r"failed: IndexError: list index out of range; mend it"),
+        (lambda *_: None, r"failed: TypeError"),
+        (lambda *_: [], r"returns nothing, not !aten.tensor<6x2xf32>"),
+        (lambda builder, *_: builder.empty(_ROW), r"returns !aten.tensor<6xf32>, not !aten.tensor<6x2xf32>"),
+    ],
+)  # fmt: skip
+def test_a_wrong_lowering_is_named(cube: Any, monkeypatch: pytest.MonkeyPatch, wrong: Any, expected: str) -> None:
+    """By its operator and its line, not as a bug of a pass of ours."""
+    monkeypatch.setattr(extensions, "_added", {})
+    inductile.register_lowering(cube)(wrong)
+    at = rf"the lowering of inductile_hooks::cube \(.*test_hooks.py:{wrong.__code__.co_firstlineno}\) .*"
+    with pytest.raises(BackendCompilerFailed, match=at + expected):
+        torch.compile(lambda x: cube(x) + 1, backend="inductile")(torch.randn(6, 2))
     extensions.table.cache_clear()
     monkeypatch.setattr(extensions, "_added", {})
 

@@ -69,6 +69,7 @@ def test_a_graph_of_the_cpu_is_not_recorded_and_says_so() -> None:
         ('aten.call "mine::f"(%x) writes [0]', None),
         ('aten.call "mine::f"(%x) writes [0] {cudagraph_unsafe}', "must not be recorded"),
         ("%1 = host.empty : !aten.tensor<4xf32>  host.copy %x to %1", "memory of the CPU"),
+        ("%1 = host.empty : !aten.tensor<4x0xf32>  %2 = aten.exp(%1) : !aten.tensor<4x0xf32>", None),
     ],
 )
 def test_what_cannot_be_recorded(line: str, reason: str | None) -> None:

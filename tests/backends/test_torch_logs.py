@@ -61,7 +61,7 @@ def test_switches_of_the_environment(switched_on: tuple[Path, str]) -> None:
     assert said("[__post_grad_graphs]", "torch.ops.aten.mm.default") and said("[__post_grad_graphs]", "aten.mm(")
     assert said("[__perf_hints]", "aten.mm is a library's")
     assert said("[__recompiles]", "size mismatch")
-    assert said("backends/compile_graph.py", "compiled inference: 1 launches")
+    assert said("backends/compile_graph.py", "compiled inference: 1 launch of 1 kernel;")
     assert said("backends/torch_logs.py", "[loop-inline] passed")
     assert not said("[__fusion]", "") and not said("[__kernel_code]", "")
     told = [line for line in lines if "compiled inference" in line]
@@ -151,6 +151,7 @@ def compiled_stderr(function: Any, *inputs: Any) -> str:
         ({"ir_post_fusion": True}, "loop.generate"),
         ({"pre_grad_graphs": True}, "class GraphModule"),
         ({"inductor": logging.INFO}, "compiled inference"),
+        ({"all": logging.INFO}, "compiled inference"),
         ({"modules": {"inductile": logging.INFO}}, "[loop-fuse]"),
         ({"modules": {"inductile.passes.loop.fuse": logging.INFO}}, "[loop-fuse]"),
     ],
@@ -168,33 +169,34 @@ def test_set_logs(set_logs: Any, switch: dict[str, Any], expected: str) -> None:
         assert "[loop-inline]" not in text
 
 
-_CACHED = """
-import io
-from contextlib import redirect_stderr
-
+@pytest.mark.parametrize(("switches", "is_said"), [("all", True), ("all,-dynamo", True), ("all,-inductor", False)])
+def test_all_of_torch_means_ours_too(switches: str, is_said: bool) -> None:
+    program = """
 import torch
-from torch._dynamo.utils import counters
-
-def compiled():
-    torch.compiler.reset()
-    torch.compile(lambda x: x.sin() + 3, backend="inductile")(torch.randn(8))
-
-for _ in range(2):
-    with redirect_stderr(text := io.StringIO()):
-        compiled()
-    assert text.getvalue() == "", text.getvalue()
-assert counters["inductile"]["graphs from the cache"] == 1, dict(counters["inductile"])
-with redirect_stderr(text := io.StringIO()):
-    torch._logging.set_logs(aot_graphs=True)  # in torch 2.11 the stream is that of this moment
-    compiled()
-assert "torch.ops.aten.sin" in text.getvalue()
+torch.compile(lambda x: x.sin() + 1, backend="inductile")(torch.randn(8))
 """
-
-
-def test_graphs_of_aotautograd_are_shown_though_the_cache_has_them(tmp_path: Path) -> None:
-    variables = os.environ | {"INDUCTILE_GRAPH_CACHE": "1", "INDUCTILE_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", _CACHED], env=variables, capture_output=True, text=True)
+    variables = os.environ | {"TORCH_LOGS": switches}
+    done = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert ("compiled inference: 1 launch" in done.stderr) == is_said
+
+
+def test_graphs_of_aotautograd_are_shown_though_the_cache_has_them(
+    set_logs: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("INDUCTILE_GRAPH_CACHE", "1")
+    monkeypatch.setenv("INDUCTILE_CACHE_DIR", str(tmp_path))
+    set_logs()
+    counters.clear()
+    for _ in range(2):
+        torch.compiler.reset()
+        assert compiled_stderr(lambda x: x.sin() + 3, torch.randn(8)) == ""
+    assert counters["inductile"]["graphs from the cache"] == 1, dict(counters["inductile"])
+    torch.compiler.reset()
+    with redirect_stderr(text := io.StringIO()):
+        set_logs(aot_graphs=True)  # in torch 2.11 the stream is that of this moment
+        torch.compile(lambda x: x.sin() + 3, backend="inductile")(torch.randn(8))
+    assert "torch.ops.aten.sin" in text.getvalue()
 
 
 def test_nothing_is_said_unasked(set_logs: Any) -> None:

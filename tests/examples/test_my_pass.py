@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,14 +17,7 @@ from ..warm.python import python
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_pass"
 
-SOFTSIGN = """\
-func.func @f(%x: !aten.tensor<5x3xf32>) -> !aten.tensor<5x3xf32> {
-  %0 = aten.abs(%x) : !aten.tensor<5x3xf32>
-  %1 = aten.add.Scalar(%0, other = 1) : !aten.tensor<5x3xf32>
-  %2 = aten.div.Tensor(%x, %1) : !aten.tensor<5x3xf32>
-  func.return %2 : !aten.tensor<5x3xf32>
-}
-"""
+SOFTSIGN = (EXAMPLE / "softsign.mlir").read_text()
 
 TORCH = """
 import my_pass.torch_op, torch
@@ -123,6 +117,18 @@ def test_a_generator(installed: Path, tmp_path: Path) -> None:
     numpy.testing.assert_allclose(numpy.load(ours), numpy.load(eager), rtol=1e-6)
     wrong = run(installed, "-m", "inductile.tools.opt", source, "--target", "cpp", "-t", "my-c")
     assert wrong.stderr == "error: kernels for 'cpp' are written by cpp, not by my-c; write -t cpp\n"
+
+
+def test_commands_of_the_readme(installed: Path) -> None:
+    block = (EXAMPLE / "README.md").read_text().partition("```sh\n")[2].partition("```")[0]
+    first, *commands = block.splitlines()
+    assert first == "cd examples/my_pass && pip install ."
+    assert len(commands) == 7
+    for command in commands:
+        tool, *arguments = shlex.split(command, comments=True)
+        given = [EXAMPLE / each if each.endswith(".mlir") else each for each in arguments]
+        done = run(installed, "-m", tool.replace("-", ".tools.", 1), *given)
+        assert done.returncode == 0 and done.stdout, (command, done.stderr)
 
 
 def test_torch_compile(installed: Path) -> None:

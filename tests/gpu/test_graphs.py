@@ -105,6 +105,34 @@ def test_a_number_of_the_cpu_is_read_anew() -> None:
         assert run(x, torch.tensor(float(k))).tolist() == [float(k)] * 4
 
 
+def test_an_empty_tensor_of_the_cpu_is_recorded() -> None:
+    run = compiled(lambda x: (x @ x, torch.tensor([])), **{"triton.cudagraph_or_error": True})
+    for _ in range(4):
+        x = torch.randn(4, 4, device="cuda")
+        product, empty = run(x)
+        torch.testing.assert_close(product.clone(), x @ x, rtol=1e-4, atol=1e-5)
+        assert empty.shape == (0,) and empty.device.type == "cpu"
+
+
+def test_views_of_weights_and_of_recorded_results_keep_their_memory() -> None:
+    """What a graph returns of a weight lies there, and a second graph's view of a result in that result."""
+    linear: Any = nn.Linear(16, 16).cuda()
+    first = compiled(lambda x: (linear.weight.T @ x, linear.weight.T, linear.weight[0:4]))
+    second = torch.compile(lambda x: x[2:], backend="inductile", options={"triton.cudagraphs": True})
+    for _ in range(4):
+        torch.compiler.cudagraph_mark_step_begin()
+        x = torch.randn(16, 16, device="cuda", requires_grad=True)
+        product, *views = first(x)
+        part = second(product)
+        assert {v.untyped_storage().data_ptr() for v in views} == {linear.weight.untyped_storage().data_ptr()}
+        assert part.untyped_storage().data_ptr() == product.untyped_storage().data_ptr()
+        torch.testing.assert_close(part.detach().clone(), (linear.weight.T @ x)[2:].detach(), rtol=1e-4, atol=1e-5)
+        part.sum().backward()
+        expected = torch.zeros(16, 16, device="cuda").index_fill_(0, torch.arange(2, 16, device="cuda"), 1.0)
+        torch.testing.assert_close(x.grad, linear.weight.detach() @ expected, rtol=1e-4, atol=1e-5)
+        linear.weight.grad = x.grad = None  # the next step records over them
+
+
 def test_what_cannot_be_recorded_runs_between_parts() -> None:
     weight = torch.randn(64, 64, device="cuda")
 

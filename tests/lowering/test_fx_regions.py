@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import CallOp as FuncCall
@@ -14,6 +15,7 @@ from inductile.lowering.fx_import import ImportedGraph
 from inductile.passes.analysis.region_calls import EAGER
 from inductile.passes.verification import find_violation
 
+from ..versions import torch_version
 from .fx_graphs import imported, ops, parse
 
 
@@ -45,13 +47,16 @@ def test_branches_inside_branches_have_names_of_their_own() -> None:
         assert set(names[1:]) <= graph.references.keys()
 
 
-def test_a_region_that_repeats_is_one_private_function() -> None:
-    def function(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-        return _region(_region(x, w), w)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_region_that_repeats_is_one_private_function(dynamic: bool) -> None:
+    """With unknown sizes torch 2.11 gives the first call a graph of its own, which then stands in its caller."""
 
-    (graph,) = imported(function, torch.ones(3, 3), torch.ones(3, 3), dynamic=True)
+    def function(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return _region(_region(_region(x, w), w), w)
+
+    (graph,) = imported(function, torch.ones(3, 3), torch.ones(3, 3), dynamic=dynamic)
     assert len(functions(graph)) == 2
-    assert [type(op) for op in ops(graph)].count(FuncCall) == 2
+    assert [type(op) for op in ops(graph)].count(FuncCall) == (2 if dynamic and torch_version() == (2, 11) else 3)
     assert not [op for op in ops(graph) if isinstance(op, CallOp)]
 
 

@@ -117,7 +117,7 @@ def test_wrong_code_is_told_from_wrong_passes(tmp_path: Path, monkeypatch: pytes
     from inductile.backends import targets
     from inductile.tools.bisect_script import _code_problem
 
-    write(tmp_path, "00-input.mlir", opt(write(tmp_path, "chain.txt", CHAIN), "-p", "lower-aten-to-loop").out)
+    write(tmp_path, "000-input.mlir", opt(write(tmp_path, "chain.txt", CHAIN), "-p", "lower-aten-to-loop").out)
     (tmp_path / "inputs").mkdir()
     for number in range(2):
         numpy.save(tmp_path / "inputs" / f"{number}.npy", numpy.ones((4, 3), numpy.float32))

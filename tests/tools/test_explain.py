@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from xdsl.dialects.builtin import NameLoc, NoneAttr, StringAttr
 from xdsl.parser import Parser
 
 import inductile
+from inductile.backends.explain import together
+from inductile.backends.printing.locations import source_lines
 from inductile.dialects.context import new_context
 from inductile.lowering.pipeline import pipeline_string
 from inductile.lowering.registry import parse_passes
@@ -30,7 +33,11 @@ def test_table() -> None:
     text = str(explanation)
     assert "inference: " in text
     (call,) = [line.split() for line in text.splitlines() if line.startswith("  aten.mm ")]
-    assert call == ["aten.mm", "ATen", "call", "2"]
+    first = model.__code__.co_firstlineno
+    assert call == ["aten.mm", "ATen", "call", "2", f"{Path(__file__).name}:{first + 2},", str(first + 3)]
+    (kernel,) = [line.split() for line in text.splitlines() if line.startswith("  softmax_")]
+    assert kernel[-1] == f"{Path(__file__).name}:{first + 2}"
+    assert "loop.generate %_softmax: " in text, "what an op computes tells it from others of its line"
     assert sum(line.split()[:5] == ["mm", "4x8x8", "float32", "-", "1"] for line in text.splitlines()) == 2
     rows = [line for line in text.splitlines() if line.startswith(f"  {Path(__file__).name}:")]
     assert any("lower-aten-to-loop" in r and "missed" in r and "aten.mm is a library's" in r for r in rows)
@@ -40,6 +47,27 @@ def test_table() -> None:
     assert lines == sorted(lines)
     kinds = {(r.pass_name, r.kind) for r in explanation.remarks}
     assert ("host-reuse", "passed") in kinds
+
+
+def test_a_module_stands_where_there_is_no_line() -> None:
+    """All frames are torch's own; IR files and code have the name of the module too."""
+    module = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Sequential(torch.nn.GELU(), torch.nn.LayerNorm(8)))
+    with torch.no_grad():
+        explanation = inductile.explain(module)(torch.randn(4, 8))
+    text = str(explanation)
+    assert any(row.split()[-4:] == ["1.0", "(GELU);", "1.1", "(LayerNorm)"] for row in text.splitlines()), text
+    assert any(row.split()[-2:] == ["0", "(Linear)"] and "aten.addmm" in row for row in text.splitlines()), text
+    assert "// 1.0 (GELU)" in explanation.reports[0].sources["kernels.cpp"]
+    known = NameLoc(StringAttr("1.0 (GELU)"), NoneAttr())
+    ir = f"builtin.module {{ func.func private @f() -> () {known} }}"
+    (function,) = Parser(new_context(), ir).parse_module().ops
+    assert function.location == known or source_lines(function.location) == ["1.0 (GELU)"]
+
+
+def test_lines_of_many_files() -> None:
+    assert together([]) == ""
+    assert together(["b.py:3", "a.py:20", "b.py:3", "a.py:7"]) == "a.py:7, 20; b.py:3"
+    assert together([f"a.py:{n}" for n in range(9)]) == "a.py:0, 1, 2, 3, 4, 5, ..."
 
 
 def test_nothing(capsys: pytest.CaptureFixture[str]) -> None:

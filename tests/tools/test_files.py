@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from inductile.backends import limits
 from inductile.tools.run import main
 
 PROGRAM = """
@@ -113,6 +114,54 @@ def test_a_size_that_is_negative_is_told(
     assert status == 1
     assert output.startswith("error: ") and output.count("error:") == 1, output
     assert "size -9" in output or "sizes [-9" in output, output
+
+
+#: calls whose numbers ask for far more memory than their types say
+GROW = (
+    'aten.randint.low(low = 0, high = 9, size = [1099511627777], device = "cpu")',
+    'aten.call pure "aten::repeat"(%x, [1048576, 1048576])',
+    'aten.call pure "aten::constant_pad_nd"(%x, [0, 1099511627777], 0.0)',
+)
+
+
+@pytest.mark.parametrize("call", GROW)
+@pytest.mark.parametrize("backend", ["reference", "cpp"])
+def test_what_a_call_would_allocate_is_told(
+    call: str, backend: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that promises more memory than it has would kill the process."""
+    monkeypatch.setattr(limits, "_limit_address_space", lambda memory: None)
+    kind = "1xi64" if "randint" in call else "4xf32"
+    text = f"func.func @f(%x: !aten.tensor<4xf32>) -> !aten.tensor<{kind}> {{\n"
+    text += f"  %y = {call} : !aten.tensor<{kind}>\n  func.return %y : !aten.tensor<{kind}>\n}}"
+    status, output = outcome(text, tmp_path, capsys, "--backend", backend, "--memory-limit", "1")
+    assert status == 1
+    assert output.startswith("error: a tensor takes ") and output.count("error:") == 1, output
+
+
+LAUNCHED = """kernel.func @k(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) {{
+  kernel.yield
+}}
+host.func @f(%x: !aten.tensor<8xf32, device = "cuda:0">, %y: !aten.tensor<8xf32, device = "{device}">)
+    -> (!aten.tensor<8xf32, device = "{returned}">) {{
+  host.launch @k(%x, %y)
+  host.return %y
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("device", "returned", "said"),
+    [
+        ("cuda:1", "cuda:1", "a kernel runs on one device, and its arguments are on cuda:0, cuda:1"),
+        ("cuda:0", "cpu", "and the function's results are (!aten.tensor<8xf32>)"),
+    ],
+)
+def test_devices_are_verified(
+    device: str, returned: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = LAUNCHED.format(device=device, returned=returned).replace(', device = "cpu"', "")
+    status, output = outcome(text, tmp_path, capsys)
+    assert status == 1 and said in output, output
 
 
 DIVIDES = """func.func @f(%v: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {

@@ -151,7 +151,7 @@ def test_tree_of_files(tmp_path: Path, add: Path) -> None:
     tree = tmp_path / "tree"
     done = opt(add, *faulty(tmp_path), "-p", "lower-aten-to-loop,crash", "--print-ir-tree-dir", tree)
     assert done.status == 70
-    names = ["00-input.mlir", "01-lower-aten-to-loop.mlir", "02-crash.failed.mlir"]
+    names = ["000-input.mlir", "001-lower-aten-to-loop.mlir", "002-crash.failed.mlir"]
     assert sorted(path.name for path in tree.iterdir()) == names
     assert opt(tree / names[1], "-p", "loop-inline").status == 0
 

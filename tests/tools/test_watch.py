@@ -29,7 +29,7 @@ def test_flags_as_an_option(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
     assert "remark: [loop-inline] passed: loop.generate: inlined" in err
     assert "  Total Execution Time: " in err
     (folder,) = tmp_path.iterdir()
-    assert (folder / "00-input.mlir").is_file()
+    assert (folder / "000-input.mlir").is_file()
 
 
 def test_flags_from_the_environment(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

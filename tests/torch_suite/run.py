@@ -15,21 +15,24 @@ tests of recorded graphs need a GPU. Exits with 1 when a failure is owed.
 from __future__ import annotations
 
 import argparse
-import importlib
+import contextlib
 import json
 import os
 import sys
-import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(1, str(Path(__file__).parents[1] / "opinfo"))
+
+import workers
 
 Result = dict[str, Any]
-MORE = 75
+#: what a process of tests has changed in torch, for as long as it lives
+STAYS = contextlib.ExitStack()
 
 
 def read(paths: list[Path], backend: str) -> dict[str, Result]:
@@ -48,40 +51,32 @@ def files(out: Path) -> list[Path]:
     return [out, *sorted(p for p in out.parent.glob(f"{out.name}.*") if p.suffix[1:].isdigit())]
 
 
-def work(args: argparse.Namespace) -> int:
-    """Run this process's share of the tests."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    import harness
+def start(args: argparse.Namespace) -> dict[str, Callable[[], Result]]:
+    """The tests of this process, by name."""
     import torch
 
+    log = os.open(f"{args.out}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for stream in (1, 2):
+        os.dup2(log, stream)
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     torch.set_num_threads(args.threads)
-    number, total = (int(x) for x in args.shard.split("/"))
-    own, running = Path(f"{args.out}.{number}"), Path(f"{args.out}.{number}.running")
-    if running.exists():  # the last process died in it
-        died = {"test": running.read_text(), "backend": args.backend, "status": "fail", "problem": "the process died"}
-        with own.open("a") as out:
-            out.write(json.dumps(died) + "\n")
-        running.unlink()
-    with harness.in_place_of_inductor(args.backend), harness.symbolic_sizes(args.dynamic):
-        module = harness.load(Path(args.file) if args.file else Path(args.checkout) / args.path)
-        tests = harness.tests_of(module, args.classes, args.only)
-        if args.failures:
-            wrong = {n for n, r in read(files(Path(args.out)), "inductile").items() if r["status"] == "fail"}
-            tests = {name: test for name, test in tests.items() if name in wrong}
-        done = read(files(Path(args.out)), args.backend)
-        mine = [name for k, name in enumerate(tests) if k % total == number and name not in done]
-        print(f"{len(tests)} tests, {len(mine)} of them left for process {number}", file=sys.stderr, flush=True)
-        for count, name in enumerate(mine):
-            if count == args.count or (args.until and time.time() > args.until):
-                return MORE if count == args.count else 0
-            running.write_text(name)
-            result = harness.run_test(name, tests[name], args.device, args.limit)
-            with own.open("a") as out:
-                out.write(json.dumps(result | {"backend": args.backend}) + "\n")
-            running.unlink()
-            if args.fresh and result["status"] in ("fail", "not owed"):
-                return MORE
-    return 0
+    import harness
+
+    STAYS.enter_context(harness.in_place_of_inductor(args.backend))
+    STAYS.enter_context(harness.symbolic_sizes(args.dynamic))
+    module = harness.load(Path(args.file) if args.file else Path(args.checkout) / args.path)
+    tests = harness.tests_of(module, args.classes, args.only)
+    return {name: partial(harness.run_test, name, test, args.device, args.limit) for name, test in tests.items()}
+
+
+def wanted(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """The tests that have no result yet; with `--failures`, of those that failed."""
+    done = read(files(Path(args.out)), args.backend)
+    left = [name for name in names if name not in done]
+    if not args.failures:
+        return left
+    ours = read(files(Path(args.out)), "inductile")
+    return [name for name in left if ours.get(name, {}).get("status") == "fail"]
 
 
 def report(out: Path) -> tuple[str, int]:
@@ -119,22 +114,21 @@ def main() -> int:
     p.add_argument("--jobs", type=int, default=1)
     p.add_argument("--threads", type=int, default=1, help="threads of torch in each process")
     p.add_argument("--limit", type=int, default=120, help="seconds for a test")
-    p.add_argument("--fresh", action="store_true", help="a fresh process after a test that fails and may leave things")
+    p.add_argument("--fresh", action="store_true", help="what fails behind a failure runs again in a fresh process")
     p.add_argument("--count", type=int, default=200, help="tests of a process before a fresh one takes over")
     p.add_argument("--seconds", type=float, default=0, help="stop after that; 0: never")
     p.add_argument("--report", action="store_true", help="print the counts, run nothing")
-    p.add_argument("--shard", help=argparse.SUPPRESS)
-    p.add_argument("--until", type=float, default=0, help=argparse.SUPPRESS)
+    p.add_argument("--worker", help=argparse.SUPPRESS)
     args = p.parse_args()
-    if args.shard:
-        return work(args)
+    if args.worker:
+        workers.serve(partial(start, args), *map(int, args.worker.split(",")))
     if not args.report:
         module = Path(args.file) if args.file else Path(args.checkout or ".") / args.path
         if not module.is_file():
             p.error(f"there is no {module}: give --checkout the folder of a checkout of torch")
         run_all(args)
     if not any(path.exists() for path in files(Path(args.out))):
-        print(f"no test was run; {args.out}.0.log says why", file=sys.stderr)
+        print(f"no test was run; {args.out}.log says why", file=sys.stderr)
         return 1
     text, wrong = report(Path(args.out))
     print(text)
@@ -142,21 +136,17 @@ def main() -> int:
 
 
 def run_all(args: argparse.Namespace) -> None:
-    """Run the tests in processes, each started again while it has tests left."""
-    until_done: Any = importlib.import_module("shards").until_done
+    """Run the tests in processes."""
 
-    deadline = time.time() + (args.seconds or 10**8)
+    def keep(result: Result) -> None:
+        with open(args.out, "a") as out:
+            out.write(json.dumps(result | {"backend": args.backend}) + "\n")
 
-    def share(number: int) -> None:
-        own = ["--shard", f"{number}/{args.jobs}", "--until", str(deadline)]
-        command = [sys.executable, __file__, *sys.argv[1:], *own]
-        until_done(lambda: command, f"{args.out}.{number}", args.limit + 60, deadline)
-
-    threads = [threading.Thread(target=share, args=(number,)) for number in range(args.jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    workers.warm_up()
+    pool = workers.Workers(
+        partial(start, args), partial(wanted, args), keep, args.jobs, args.limit + 60, args.count, args.fresh
+    )
+    pool.run(time.time() + (args.seconds or 10**8))
 
 
 if __name__ == "__main__":

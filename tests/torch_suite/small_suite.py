@@ -29,6 +29,10 @@ def check_model(self: unittest.TestCase, model: Any, example_inputs: Any) -> Non
     torch.testing.assert_close(actual, expected)
 
 
+#: what a test leaves behind that fails
+LEFT: list[Any] = []
+
+
 class CommonTemplate:
     common: Any
     device: str
@@ -42,6 +46,7 @@ class CommonTemplate:
         torch.testing.assert_close(torch.compile(torch.sin)(x), x.sin())
 
     def test_wrong(self) -> None:
+        LEFT.append(self)
         x = torch.randn(8, device=self.device)
         torch.testing.assert_close(torch.compile(lambda x: x + 1)(x), x)
 
@@ -57,6 +62,9 @@ class CommonTemplate:
 
     def test_another_version(self) -> None:
         name_of_another_version(1)
+
+    def test_zero_left(self) -> None:
+        assert not LEFT
 
     def test_dies(self) -> None:
         if "SMALL_SUITE_DIES" in os.environ:

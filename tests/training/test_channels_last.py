@@ -206,10 +206,10 @@ def test_hooks_that_lose_strides(reports: list[Any]) -> None:
 def _fail_in(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     real = compiling._compile
 
-    def compile_(graph: Any, inputs: Any, config: Any, what: str, recording: Any) -> Any:
+    def compile_(graph: Any, inputs: Any, config: Any, what: str, *others: Any) -> Any:
         if what == kind:
             raise RuntimeError("on purpose")
-        return real(graph, inputs, config, what, recording)
+        return real(graph, inputs, config, what, *others)
 
     monkeypatch.setattr(compiling, "_compile", compile_)
 

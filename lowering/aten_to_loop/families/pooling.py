@@ -8,13 +8,13 @@ from typing import TypeAlias
 from ....dialects.aten.types import ELEMENT_TYPES
 from ....dialects.sym import ONE, Expr, as_expr, ceildiv, const, smax, smin
 from ..dtypes import I32, I64, is_float, lowest
-from ..nests import LoopBuilder, Shape, shape_of
+from ..nests import LoopBuilder, Shape, shape_of, type_of
 from ..reshape import linearize
 from ..rules import Call, Replacement, add_rule
 from ..scalar import Scalar
 from ..scalar_builder import Index, ScalarBuilder
 from .gather import in_range
-from .reductions import ordered, reject_wide_unsigned
+from .reductions import comparable, compared, ordered, reject_wide_unsigned
 from .scatter import filled_with
 
 _FAR = (1 << 63) - 1
@@ -80,7 +80,7 @@ def _largest(s: ScalarBuilder, window: Sequence[Expr], element: Element) -> list
     return [value, s.where(rank < 0, ~rank, rank) if is_float(value.element) else rank]
 
 
-def _ordered(s: ScalarBuilder, value: Scalar) -> Scalar:
+def _wide(s: ScalarBuilder, value: Scalar) -> Scalar:
     """In a type whose signed order is that of the value; bytes in one that has as many lanes as a float."""
     return value.to(I32) if value.element == ELEMENT_TYPES["uint8"] else ordered(s, value)
 
@@ -92,6 +92,9 @@ def _max_pool(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
         s = b.s
         source = call.tensor("self")
         windows = Windows(call, shape_of(source), dims)
+        # beside positions, of 64 bits, bytes are no faster
+        is_alone = call.op.results[1].first_use is None
+        prepare, finish = (comparable, compared) if is_alone else (_wide, lambda value, element: value.to(element))
 
         def body(index: tuple[Expr, ...]) -> list[Scalar]:
             outer, output = index[: windows.first], index[windows.first :]
@@ -100,13 +103,14 @@ def _max_pool(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
                 place = windows.positions(output, inner)
                 where = s.index(linearize(place, list(windows.sizes)))
                 if not windows.is_padded(call):
-                    return _ordered(s, s.load(source, (*outer, *place))), where
+                    return prepare(s, s.load(source, (*outer, *place))), where
                 mask = inside(b, place, windows.sizes)
-                value = _ordered(s, s.load(source, (*outer, *place), mask))
+                value = prepare(s, s.load(source, (*outer, *place), mask))
                 low = s.constant(lowest(value.element), value.element)
                 return s.where(mask, value, low), s.where(mask, where, s.constant(_FAR, I64))
 
-            return _largest(s, windows.window, element)
+            value, position = _largest(s, windows.window, element)
+            return [finish(value, type_of(source).element), position]
 
         return b.generate(body, *call.types)
 

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.aten.types import ELEMENT_TYPES, TensorType
 from ....dialects.parametric import parametric
 from ....dialects.sym import ONE, ZERO, Expr, as_expr, prove_lt
-from ..dtypes import BOOL, I32, I64, accumulation_type, computation_type, is_float, kind
+from ..dtypes import BOOL, I32, I64, accumulation_type, computation_type, is_float, kind, lowest
 from ..nests import LoopBuilder, Shape, normalize_dims, shape_of, type_of
 from ..pointwise import operand_as
 from ..reshape import linearize
@@ -102,6 +103,23 @@ def ordered(s: ScalarBuilder, value: Scalar) -> Scalar:
     return s.widen(value).to(ordered_type(value.element))
 
 
+def comparable(s: ScalarBuilder, value: Scalar) -> Scalar:
+    """A number of the same width in whose signed order the values are: x - 2^(n - 1) for unsigned ones of n bits.
+
+    Extrema of bytes so stay bytes, of which a register has four times as many as of 32 bits.
+    """
+    if kind(value.element) != "unsigned":
+        return ordered(s, value)
+    assert isinstance(value.element, IntegerType)
+    signed = IntegerType(value.element.width.data)
+    return value.to(signed) ^ lowest(signed)
+
+
+def compared(value: Scalar, element: Attribute) -> Scalar:
+    """The value of the element type that `comparable` was given."""
+    return (value ^ lowest(value.element)).to(element) if kind(element) == "unsigned" else value
+
+
 def reject_wide_unsigned(call: Call) -> str | None:
     """uint64 has no wider signed type to be ordered in."""
     if type_of(call.tensor("self")).element == ELEMENT_TYPES["uint64"]:
@@ -124,7 +142,11 @@ def _reject_position(call: Call) -> str | None:
 
 
 def _extremum(combiner: str) -> Callable[[LoopBuilder, Call], Replacement]:
-    return lambda b, call: fold(b, call, Fold(combiner, ordered, own=True))
+    def lower(b: LoopBuilder, call: Call) -> Replacement:
+        element = type_of(call.tensor("self")).element
+        return fold(b, call, Fold(combiner, comparable, lambda _, value, __: compared(value, element), own=True))
+
+    return lower
 
 
 @parametric
@@ -156,10 +178,13 @@ def _aminmax(b: LoopBuilder, call: Call) -> Replacement:
     source, shape, dims = reduced(call)
 
     def body(index: tuple[Expr, ...]) -> list[Scalar]:
-        value = ordered(b.s, b.s.load(source, index))
+        value = comparable(b.s, b.s.load(source, index))
         return [value, value]
 
-    return b.reduce(["min", "max"], shape, dims, body, *call.types)
+    def finish(*values: Scalar) -> list[Scalar]:
+        return [compared(value, type_of(source).element) for value in values]
+
+    return b.reduce(["min", "max"], shape, dims, body, *call.types, finish=finish)
 
 
 # moments

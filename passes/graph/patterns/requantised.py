@@ -17,7 +17,7 @@ from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
-from ....dialects.aten import MemoryFormat, TensorType
+from ....dialects.aten import AtenOp, MemoryFormat, TensorType
 from ....dialects.sym import as_expr
 from .._pattern import Pattern, PatternBuilder, PatternCall
 from .._replacement import ReplacementBuilder, type_of
@@ -28,6 +28,7 @@ _NAMES = ("x", "scale", "zero_point", "weight", "scales", "zero_points")
 _WINDOW = ("stride", "padding", "dilation", "groups")
 #: ops behind a product -> what oneDNN calls them
 _ACTIVATIONS = {"": "none", "relu": "relu", "hardswish": "hardswish", "silu": "swish"}
+_PRODUCTS = frozenset({"convolution", "addmm"})
 _MOST = 255
 
 
@@ -127,6 +128,8 @@ def _guard(has_integers: bool) -> Callable[..., str | None]:
             return "its result has no zero point that is an integer, or no positive scale"
         if "other" in found and not _is_like(found["other"], result):
             return "what is added is no unsigned numbers of the same sizes"
+        if _is_read_otherwise(root):
+            return "its floats are read otherwise, too: the product would be computed twice"
         product = {name: found[name] for name in (*_NAMES, "bias", *_WINDOW) if name in found}
         return of_product(root=_of_floats(root), **product)
 
@@ -136,6 +139,20 @@ def _guard(has_integers: bool) -> Callable[..., str | None]:
 def _is_like(other: Any, result: TensorType) -> bool:
     type_ = type_of(other)
     return type_.element == quantised.UNSIGNED and type_.shape == result.shape
+
+
+def _is_read_otherwise(root: SSAValue) -> bool:
+    """Whether anything but the quantisation reads the product, or what is made of it on the way."""
+    value = root
+    while isinstance(op := value.owner, AtenOp) and not _is_product(value):
+        value = next(filter(_is_product, op.operands), op.operands[0])
+        if not value.has_one_use():
+            return True
+    return False
+
+
+def _is_product(value: SSAValue) -> bool:
+    return isinstance(value.owner, AtenOp) and value.owner.packet in _PRODUCTS
 
 
 def _of_floats(root: SSAValue) -> SSAValue:

@@ -16,6 +16,7 @@ import torch
 
 import inductile
 from inductile.backends.choice import libraries, progress, timer
+from inductile.backends.choice.asked import Asked
 from inductile.backends.choice.store import STORE
 from inductile.backends.config import Config
 from inductile.passes.common.choices import Question
@@ -95,6 +96,23 @@ def test_what_was_measured_is_kept_and_shared(folder: Path) -> None:
     STORE.clear()  # as in another process
     _, remarks = _compiled(twice, *inputs)
     assert all("nest 1, as measured" in each and "nest 1=1.0 us" in each for each in remarks), remarks
+
+
+def test_a_question_is_parsed_once_and_a_device_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    devices: list[str] = []
+    of, identity = Asked.of, timer._identity
+    monkeypatch.setattr(Asked, "of", lambda question: parsed.append(question.text) or of(question))
+    monkeypatch.setattr(timer, "_identity", lambda device: devices.append(device) or identity(device))
+
+    def two(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return _layer(_layer(x, w, b), w.t(), x[0])
+
+    inputs = _inputs()
+    got, remarks = _compiled(two, *inputs)
+    torch.testing.assert_close(got, two(*inputs), rtol=1e-4, atol=1e-3)
+    assert sum("as measured" in each for each in remarks) == 2, remarks
+    assert len(parsed) == len(set(parsed)) == 2 and devices == ["cpu"]
 
 
 def test_sizes_that_change_are_measured_as_they_were_seen(folder: Path) -> None:

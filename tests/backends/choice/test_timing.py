@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,7 +28,7 @@ class _Device:
 
 def test_a_slow_host_is_waited_for_by_more_flushes(monkeypatch: pytest.MonkeyPatch) -> None:
     flushes: dict[str, int] = {"fast": 0, "slow": 0}
-    waiting = 0
+    waiting, now = 0, 0.0
 
     class Flush:
         def zero_(self) -> None:
@@ -36,12 +36,13 @@ def test_a_slow_host_is_waited_for_by_more_flushes(monkeypatch: pytest.MonkeyPat
             waiting += 1
 
     def run(name: str, seconds: float) -> None:
-        nonlocal waiting
-        time.sleep(seconds)
+        nonlocal waiting, now
+        now += seconds
         flushes[name], waiting = max(flushes[name], waiting), 0
 
+    monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter=lambda: now))
     monkeypatch.setattr(torch, "get_device_module", lambda _: _Device())
     monkeypatch.setattr(torch, "empty", lambda *_, **__: Flush())
-    found = timing._on_gpu({"fast": lambda: run("fast", 0), "slow": lambda: run("slow", 0.001)}, "cuda")
+    found = timing.microseconds({"fast": lambda: run("fast", 1e-5), "slow": lambda: run("slow", 0.001)}, "cuda")
     assert found == {"fast": 500.0, "slow": 500.0}
-    assert flushes["slow"] >= 40 > flushes["fast"] >= 2
+    assert flushes == {"fast": 2, "slow": 41}

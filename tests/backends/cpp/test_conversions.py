@@ -79,6 +79,14 @@ def test_floats_out_of_range_wrap_like_eager() -> None:
     assert found[torch.int32].tolist() == [-1, 2, 300, 0, 70000]
 
 
+@pytest.mark.parametrize("source", [torch.float32, torch.float64])
+def test_bytes_of_large_floats_are_those_of_their_integers(source: torch.dtype) -> None:
+    """From 2^31 on a float32 has no low byte, so that 32 bits do for it; a float64 has."""
+    x = torch.tensor([2.0**31, 3e9, 3000000257.0, -3e9 - 1, 2.0**62, 2.0**70, float("inf"), float("nan")], dtype=source)
+    outputs = run_kernel(cast_to_all(source), x, *(torch.empty(8, dtype=t) for t in DTYPES), 8, outputs=len(DTYPES))
+    assert torch.equal(dict(zip(DTYPES, outputs, strict=True))[torch.uint8], x.to(torch.int64).to(torch.uint8))
+
+
 def test_no_sign_of_a_zero_comes_back_from_integers() -> None:
     """GCC would read the conversions there and back as one truncation, which keeps the sign of -0.5."""
     kinds = [(sign, width) for sign in "su" for width in (8, 16, 32, 64)]

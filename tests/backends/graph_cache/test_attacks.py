@@ -156,4 +156,4 @@ def test_any_group_is_a_plugin(tmp_path: Path, group: str) -> None:
     folder = tmp_path / "a_plugin-1.0.dist-info"
     folder.mkdir()
     (folder / "entry_points.txt").write_text(f"[console_scripts]{os.linesep}x = y:z\n[{group}]\nx = y:z\n")
-    assert identity._distributions((str(tmp_path),)).plugins == (f"{folder.name} {group}",)
+    assert identity._distributions((str(tmp_path),)).plugins == ("a_plugin-1.0",)

@@ -134,8 +134,8 @@ def test_what_a_hit_counts_is_what_a_miss_counts(folder: Path) -> None:
 def test_lines_of_a_loaded_program_are_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its code comes from the entry, and names the file of this process."""
     programs: list[HostProgram] = []
-    make = frozen.make_program
-    monkeypatch.setattr(thaw, "make_program", lambda *rest: programs.append(make(*rest)) or programs[-1])
+    make = frozen.program_of
+    monkeypatch.setattr(thaw, "program_of", lambda *rest: programs.append(make(*rest)) or programs[-1])
     assert (run(double, X), run(double, X)) == ("miss", "hit")
     (program,) = programs
     code = program.run.__code__
@@ -159,10 +159,10 @@ def test_what_torch_runs_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPat
 
 def test_tensors_on_other_devices_are_told_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeTensorMode(allow_non_fake_inputs=True):
-        inputs = [torch.empty(3, device="cpu"), torch.empty(3, device="cuda")]
+        inputs = [torch.empty(3, device="cpu"), torch.empty(3, device="cuda"), torch.empty(3, device="xpu")]
     monkeypatch.setenv("INDUCTILE_GRAPH_CACHE", "1")
-    assert front.not_on_cpu(inputs[:1]) == ""
-    assert front.not_on_cpu(inputs) == "inputs are on cuda"
+    assert front.not_described(inputs[:2]) == ""
+    assert front.not_described(inputs) == "inputs are on xpu"
     sessions: list[Any] = []
 
     def compile_afresh(*rest: Any) -> Any:
@@ -173,7 +173,7 @@ def test_tensors_on_other_devices_are_told_before_any_work(monkeypatch: pytest.M
         patch.setattr(front, "why_not", lambda _: "")
         front.through_cache(torch.fx.GraphModule({}, torch.fx.Graph()), inputs, Config(), compile_afresh)
     assert sessions == [None]
-    assert [remark.reason for remark in remarks] == ["the graph is not cached: inputs are on cuda"]
+    assert [remark.reason for remark in remarks] == ["the graph is not cached: inputs are on xpu"]
 
 
 @pytest.mark.parametrize("refusal", [errno.ENOSPC, errno.EROFS, errno.EACCES])

@@ -171,20 +171,19 @@ host.func @f(%x: !aten.tensor<6xf32>) -> (!aten.tensor<6xf32>, !aten.tensor<6xf3
   %a = host.empty in %pool at 64 : !aten.tensor<6xf32>
   host.launch @double(%x, %a) [6]
   %c = aten.relu(%a) : !aten.tensor<6xf32>
-  host.free %a
   %b = host.empty in %pool at 64 : !aten.tensor<6xf32>
   host.launch @double(%c, %b) [6]
-  EARLY
   %d = aten.neg(%b) : !aten.tensor<6xf32>
-  host.free %b LATE
   host.return %c, %d
 }"""
 
 
-@pytest.mark.parametrize(("early", "late", "count"), [("", ", %pool", 1), ("host.free %pool", "", 2)])
-def test_one_tensor_a_place_of_a_pool(early: str, late: str, count: int) -> None:
-    """Memory of a place that was used is the tensor that is there, unless the pool's own tensor ends before it."""
-    run = program(PLACES.replace("EARLY", early).replace(" LATE", late))
+@pytest.mark.parametrize(("passes", "count"), [("host-free", 2), ("host-share-places,host-free", 1)])
+def test_one_tensor_a_place_of_a_pool(passes: str, count: int) -> None:
+    """Memory of a place that was used is the tensor that is there; it ends with the pool."""
+    module = Parser(new_context(), KERNELS + PLACES).parse_module()
+    PassManager(parse_passes(passes)).run(new_context(), module)
+    run = build(module)
     x = torch.randn(6)
     for _ in range(2):
         c, d = run([x])

@@ -124,6 +124,14 @@ torch.save(results, sys.argv[2])
 """
 
 
+def test_what_programs_call_loads_no_compiler() -> None:
+    """Loading it costs more than all else of a load."""
+    script = (
+        "import sys, inductile.backends.host.products as p; assert p and not {'xdsl', 'sympy'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_no_compiler_no_dynamo_no_cache(counting: Path, tmp_path: Path) -> None:
     elsewhere = {"CXX": "/nonexistent", "PATH": "/nonexistent", "INDUCTILE_CACHE_DIR": "/nonexistent/cache"}
     script = [sys.executable, "-W", "error", "-c", SCRIPT, str(counting), str(tmp_path / "results")]

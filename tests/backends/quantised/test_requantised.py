@@ -119,3 +119,35 @@ def test_maxima_of_steps_are_steps(scale: float, kernels: str) -> None:
     assert torch.equal(got, pooled(x)) and got.stride() == pooled(x).stride()
     names = " ".join(REPORTS[-1].kernels)
     assert ("max_roundeven" in names) == (kernels == "floats"), names
+
+
+def test_floats_that_are_read_otherwise_come_from_one_product() -> None:
+    """What squeezes and excites reads the floats, and its mean the steps."""
+    block = _Block(torch.relu)
+
+    class Scaled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.block = block
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            wide = (self.block.weight - self.block.zeros.view(-1, 1, 1, 1)) * self.block.scales.view(-1, 1, 1, 1)
+            numbers = _dequantise(_quantise(x, 0.05, 57), 0.05, 57)
+            made = torch.relu(F.conv2d(numbers, wide, self.block.bias, padding=1))
+            mean = _dequantise(_quantise(made, 0.05, 11, 255), 0.05, 11).mean((-1, -2), keepdim=True)
+            return _quantise(F.hardsigmoid(mean) * made, 0.04, 3, 255)
+
+    assert _check(Scaled(), _images(1)) == {"inductile::quantised_convolution": 1}
+
+
+def test_a_packed_weight_follows_its_weight_and_the_sizes() -> None:
+    block = _Block(torch.relu, most=127)
+    torch._dynamo.reset()
+    compiled = torch.compile(block, backend="inductile", dynamic=False)
+    with torch.no_grad():
+        for x in (_images(1), _images(2)[:1], _images(3)):
+            assert int((compiled(x).int() - block(x).int()).abs().max()) <= 1
+            block.weight.neg_()
+            assert int((compiled(x).int() - block(x).int()).abs().max()) <= 1
+            block.weight = torch.roll(block.weight, 1)
+            assert int((compiled(x).int() - block(x).int()).abs().max()) <= 1

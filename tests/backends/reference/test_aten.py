@@ -40,6 +40,20 @@ def test_wide_rounds_only_where_the_program_casts() -> None:
         assert total.tolist() == [2.0] * 4 and total.dtype == torch.float16
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_infinities_become_the_limits_of_the_type_of_the_program(dtype: torch.dtype) -> None:
+    x = torch.tensor([float("inf"), -float("inf"), float("nan"), 1.5], dtype=dtype)
+    kind = f"!aten.tensor<4x{'f32' if dtype == torch.float32 else 'bf16'}>"
+    text = f"""func.func @f(%x: {kind}) -> ({kind}, {kind}) {{
+      %y = aten.nan_to_num(%x) : {kind}
+      %z = aten.nan_to_num(%x, nan = 2.0, neginf = -3.0) : {kind}
+      func.return %y, %z : {kind}, {kind}
+    }}"""
+    for wide in (False, True):
+        y, z = run(text, x, wide=wide)
+        assert torch.equal(y, x.nan_to_num()) and torch.equal(z, x.nan_to_num(2.0, neginf=-3.0))
+
+
 @pytest.mark.parametrize("packet", ["add", "sub", "mul", "div", "fmod", "remainder"])
 def test_wide_takes_numbers_as_the_program_does(packet: str) -> None:
     x = torch.linspace(-3, 3, 201).bfloat16()

@@ -86,6 +86,49 @@ def test_view_that_reinterprets_bits() -> None:
     assert torch.equal(run(host(body, "!aten.tensor<8xi32>"), X)[0], X.view(torch.int32))
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_complex_views_of_real_memory(wide: bool) -> None:
+    """And real views of complex memory, each part of which a copy writes."""
+    numbers, pairs = "!aten.tensor<4xcomplex<f32>>", "!aten.tensor<4x2xf32>"
+    body = f"""%a = host.empty : {T}
+      host.launch @double(%x, %a) [8]
+      %pairs = host.view %a offset 0 : {pairs}
+      %c = aten.view_as_complex(%pairs) : {numbers}
+      %d = host.empty : {numbers}
+      host.copy %c to %d
+      %e = aten.view_as_real(%d) : {pairs}
+      host.return %e, %c"""
+    real, numbers_ = run(host(body, f"{pairs}, {numbers}"), X, wide=wide)
+    assert torch.equal(real.float(), 2 * X.view(4, 2))
+    assert torch.equal(torch.view_as_real(numbers_).float(), real.float())
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_complex_number_is_read_with_both_parts(wide: bool) -> None:
+    numbers, half = "!aten.tensor<1xcomplex<f32>>", "!aten.tensor<1xf32>"
+    body = f"""%a = host.empty : !aten.tensor<2xf32>
+      %half = host.view %a offset 0 : {half}
+      host.launch @double(%x, %half) [1]
+      %pair = host.view %a offset 0 : !aten.tensor<1x2xf32>
+      %c = aten.view_as_complex(%pair) : {numbers}
+      %d = aten.neg(%c) : {numbers}
+      host.return %d"""
+    with pytest.raises(UninitialisedReadError, match=r"reads element \[0, "):
+        run(host(body, numbers, f"%x: {half}"), X[:1], wide=wide)
+
+
+def test_places_in_storage_are_counted_from_where_memory_begins() -> None:
+    part, apart = "!aten.tensor<3xf32>", "!aten.tensor<3xf32, strides = [2]>"
+    body = f"""%a = host.empty : {T}
+      host.launch @double(%x, %a) [8]
+      %v = host.view %a offset 2 : !aten.tensor<6xf32>
+      %b = aten.as_strided(%v, size = [3], stride = [2], storage_offset = 1) : {apart}
+      %c = aten.as_strided(%x, size = [3], stride = [1], storage_offset = 4) : {part}
+      host.return %b, %c"""
+    b, c = run(host(body, f"{apart}, {part}"), X)
+    assert b.tolist() == [2, 6, 10] and c.tolist() == [4, 5, 6]
+
+
 def test_results_alias_as_the_program_says() -> None:
     body = """%v = host.view %x offset 4 : !aten.tensor<4xf32>
       host.return %v, %x"""

@@ -107,6 +107,32 @@ def test_arg(combiner: str, type_: str, shape: str) -> None:
     _run(combiner, type_, "%i = kernel.index r0\nkernel.yield %v, %i", [type_, "i64"], shape)
 
 
+@pytest.mark.parametrize("shape", FEW)
+@pytest.mark.parametrize("combiner", ["max", "min"])
+def test_unsigned_extrema_in_their_own_width(combiner: str, shape: str) -> None:
+    rows, axis = SHAPES[shape]
+    buffers = f"%x: !kernel.buffer<ui8, {ROWS * LENGTH}>, %y: !kernel.buffer<ui8, {ROWS}>"
+    text = f"""kernel.func @reduce({buffers}) target "cuda:90" {{
+  kernel.for i0 in 0 to {ROWS} map {rows} {{
+    %flip = arith.constant -128 : i8
+    %s = kernel.reduce {combiner} r0 in 0 to {LENGTH} map {axis} {{
+      %v = kernel.load %x[{LENGTH}*i0 + r0]
+      %i = scalar.cast %v : ui8 to i8
+      %c = arith.xori %i, %flip : i8
+      kernel.yield %c
+    }}
+    %b = arith.xori %s, %flip : i8
+    %u = scalar.cast %b : i8 to ui8
+    kernel.store %u, %y[i0]
+    kernel.yield
+  }}
+  kernel.yield
+}}"""
+    x = torch.randint(0, 256, (ROWS, LENGTH), generator=torch.Generator().manual_seed(3)).to(torch.uint8)
+    y = torch.zeros(ROWS, dtype=torch.uint8)
+    check(text, [x, y])
+
+
 MOMENTS = {
     "single elements": "kernel.yield %v, %zero, %one",
     "parts": "%w = arith.mulf %v, %v : f32\nkernel.yield %v, %w, %one",

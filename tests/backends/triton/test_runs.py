@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from inductile.backends.host.constants import Constants
-from inductile.backends.triton import runs
-from inductile.backends.triton.runs import Direct, RunLaunch, write_run
+from inductile.backends.triton import run_table, runs
+from inductile.backends.triton.run_table import Direct
+from inductile.backends.triton.runs import RunLaunch, write_run
 from inductile.backends.triton.variants import Variant, traits_of
 from inductile.errors import CompilerNotFoundError
 from inductile.passes.remarks import collecting
@@ -65,7 +66,7 @@ def written(launches: list[RunLaunch], arguments: str) -> Any:
 
 
 def program(monkeypatch: pytest.MonkeyPatch, driver: Driver) -> tuple[Any, list[tuple[Any, ...]]]:
-    monkeypatch.setattr(runs, "driver", lambda: driver.address)
+    monkeypatch.setattr(run_table, "driver", lambda: driver.address)
     one: Any = Kernel("one", {0: Direct(1, 128, 0, 0)})
     two: Any = Kernel("two", {0: Direct(2, 64, 1024, 2)})
     two.calls = one.calls
@@ -113,7 +114,7 @@ ODD, EVEN, LONG, WIDE = 0b100, 0b110, 0b000, 0b101
 def dynamic(monkeypatch: pytest.MonkeyPatch, driver: Driver, status: int = 0) -> tuple[Any, Any]:
     """A launch of `n` programs with the integer `n` and a buffer of `m` elements."""
     driver.counts = {1: 2 + bool(status), 2: 2 + bool(status)}
-    monkeypatch.setattr(runs, "driver", lambda: driver.address)
+    monkeypatch.setattr(run_table, "driver", lambda: driver.address)
     kernel: Any = Kernel("dynamic", {EVEN: Direct(1, 128, 0, 0)}, status)
     return written([RunLaunch(kernel, "n", ("a",), ("n",), "m")], "a, n, m"), kernel
 
@@ -167,10 +168,10 @@ def test_without_a_compiler_a_remark_says_so(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(runs, "compile_kernels", fail)
     monkeypatch.setattr(runs, "driver", lambda: 1)
-    runs.launch_run.cache_clear()
+    runs.run_kernel.cache_clear()
     try:
         with collecting() as remarks:
             assert not runs.is_possible()
         assert any("g++" in each.reason for each in remarks)
     finally:
-        runs.launch_run.cache_clear()
+        runs.run_kernel.cache_clear()

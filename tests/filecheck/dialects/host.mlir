@@ -31,6 +31,9 @@ host.func @forward_host(%x: !aten.tensor<(s0)x4096xf32>) -> (!aten.tensor<(s0)x4
   host.launch @softmax(%x, %y) [s0]
   %v = host.view %y offset 4 : !aten.tensor<(s0)x4092xf32, strides = [4096, 1]>
   host.free %v
+  %pool = host.empty kept : !aten.tensor<64xui8>
+  %a = host.empty in %pool at 16 place 1 : !aten.tensor<4xf32>
+  %b = host.view %a offset 2 place 0 : !aten.tensor<2xf32>
   host.return %y
 }
 // CHECK-BLESS
@@ -64,6 +67,9 @@ host.func @forward_host(%x: !aten.tensor<(s0)x4096xf32>) -> (!aten.tensor<(s0)x4
 // CHECK-NEXT:     host.launch @softmax(%x, %y) [s0]
 // CHECK-NEXT:     %v = host.view %y offset 4 : !aten.tensor<(s0)x4092xf32, strides = [4096, 1]>
 // CHECK-NEXT:     host.free %v
+// CHECK-NEXT:     %pool = host.empty kept : !aten.tensor<64xui8>
+// CHECK-NEXT:     %a = host.empty in %pool at 16 place 1 : !aten.tensor<4xf32>
+// CHECK-NEXT:     %b = host.view %a offset 2 place 0 : !aten.tensor<2xf32>
 // CHECK-NEXT:     host.return %y
 // CHECK-NEXT:   }
 // CHECK-NEXT: }

@@ -411,3 +411,28 @@ kernel.func @swizzle(%x: !kernel.buffer<f32, 64>) {
   }
   kernel.yield
 }
+// -----
+// expected-error @unknown {{place 0 is in two pools, at two offsets or of two types}}
+host.func @two_places(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) {
+  %pool = host.empty : !aten.tensor<64xui8>
+  %a = host.empty in %pool at 0 place 0 : !aten.tensor<4xf32>
+  %b = host.empty in %pool at 16 place 0 : !aten.tensor<4xf32>
+  %c = aten.add.Tensor(%a, %b) : !aten.tensor<4xf32>
+  host.return %c
+}
+// -----
+// expected-error @unknown {{place 0 is for planned memory and views of it, not for other host.view}}
+host.func @no_place(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) {
+  %v = host.view %x offset 0 place 0 : !aten.tensor<4xf32>
+  %c = aten.relu(%v) : !aten.tensor<4xf32>
+  host.return %c
+}
+// -----
+// expected-error @unknown {{aten.relu uses %a, whose place ended with its pool}}
+host.func @ended(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) {
+  %pool = host.empty : !aten.tensor<64xui8>
+  %a = host.empty in %pool at 0 place 0 : !aten.tensor<4xf32>
+  host.free %pool
+  %c = aten.relu(%a) : !aten.tensor<4xf32>
+  host.return %c
+}

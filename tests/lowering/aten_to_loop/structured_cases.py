@@ -141,6 +141,7 @@ CREATION = [
 ]
 
 _reducible = [special, arange(0, 3), torch.tensor(5.0), x234.transpose(0, 2), arange(2, 3, dtype=torch.float16)]
+_bytes = torch.tensor([[0, 127, 128], [255, 129, 126]], dtype=torch.uint8)
 _integers = [arange(2, 3, dtype=torch.uint8) + 250, arange(2, 3, dtype=torch.int8), torch.tensor([True, False, True])]
 _dims: list[tuple[str, torch.Tensor, Any]] = [
     (name, tensor, dim)
@@ -190,6 +191,11 @@ REDUCTIONS = [
     case("sum.dim_IntList", x234, None),
     case("mean", ints(1, 2, 4), dtype=torch.float32),
     case("mean", torch.full((70000,), 3.0, dtype=torch.float16)),
+    *(case(name, _bytes, [1]) for name in ("amax", "amin")),
+    *(case(name, _bytes.to(torch.int8), [0]) for name in ("amax", "amin")),
+    case("aminmax", _bytes, dim=1),
+    case("max", _bytes),
+    case("min", _bytes),
     case("any.dim", arange(2, 3, dtype=torch.uint8), 1),
     case("max.dim", torch.tensor(3.0), 0),
     case("argmax", torch.tensor(3.0)),

@@ -23,6 +23,7 @@ POOLS = [
     case("max_pool2d_with_indices", channels_last, [2, 2], [1, 1]),
     case("max_pool2d_with_indices", torch.full((1, 1, 4, 4), -inf), [3, 3], [1, 1], [1, 1]),
     case("max_pool2d_with_indices", mixed(1, 4, 4).to(torch.int64), [3, 3], [1, 1], [1, 1]),
+    case("max_pool2d_with_indices", (mixed(1, 4, 4) * 90).to(torch.uint8), [3, 3], [1, 1], [1, 1]),
     case("max_pool3d_with_indices", mixed(1, 2, 4, 5, 6), [2, 2, 3], [2, 1, 2], [1, 0, 1]),
     # of several NaNs the last one, in a window with infinities and equal numbers
     case("max_pool2d_with_indices", _with_nans(2, 7, 8), [3, 3], [2, 2], [1, 1], [1, 2]),

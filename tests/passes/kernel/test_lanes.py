@@ -87,11 +87,11 @@ def test_rows_of_tables() -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("last", [False, True])
 def test_places_of_maxima(dtype: torch.dtype, last: bool) -> None:
-    """Ties, infinities, single NaN, and windows that begin outside: places are eager's."""
+    """Ties, infinities, NaNs, and windows that begin outside: places are eager's."""
     x = torch.randint(-2, 3, (1, 2, 9, 21), generator=torch.Generator().manual_seed(0)).to(dtype)
     x[0, 0, :3, :5] = float("-inf")
     x[0, 1, :, -4:] = float("-inf")
-    x[0, 0, 7, 9] = float("nan")
+    x[0, 0, 7, 9] = x[0, 0, 8, 10] = x[0, 1, 0, 0] = float("nan")  # two of them in a window: the last one counts
     x = _last(x) if last else x
 
     def places(x: torch.Tensor) -> tuple[torch.Tensor, ...]:

@@ -29,7 +29,7 @@ kernel.func @step(%s: !kernel.buffer<f32, 1>, %t: !kernel.buffer<f32, 1>) {
   kernel.store %w, %t[0]
   kernel.yield
 }
-host.func @elementwise(%s: !aten.tensor<f32, device = "cuda:0">, %x: !aten.tensor<3000xf32, device = "cuda:0">) {
+host.func @elementwise(%s: !aten.tensor<f32, device = "cuda:0">, %x: !aten.tensor<3000xf32, device = "cuda:0">) -> (!aten.tensor<f32, device = "cuda:0">, !aten.tensor<3000xf32, device = "cuda:0">, !aten.tensor<3000xf32, device = "cuda:0">) {
   %t = host.empty : !aten.tensor<f32, device = "cuda:0">
   %y = host.empty : !aten.tensor<3000xf32, device = "cuda:0">
   %z = host.empty : !aten.tensor<3000xf32, device = "cuda:0">
@@ -85,7 +85,7 @@ kernel.func @centre(%x: !kernel.buffer<f32, 4000>, %y: !kernel.buffer<f32, 4000>
   }
   kernel.yield
 }
-host.func @reductions(%x: !aten.tensor<(s0)x40xf32, device = "cuda:0">, %y: !aten.tensor<100x40xf32, device = "cuda:0">) symbols [#sym.symbol<s0, arg = 0, dim = 0, hint = 12>] {
+host.func @reductions(%x: !aten.tensor<(s0)x40xf32, device = "cuda:0">, %y: !aten.tensor<100x40xf32, device = "cuda:0">) -> (!aten.tensor<(s0)xf32, device = "cuda:0">, !aten.tensor<40xf32, device = "cuda:0">, !aten.tensor<f32, device = "cuda:0">, !aten.tensor<100x40xf32, device = "cuda:0">) symbols [#sym.symbol<s0, arg = 0, dim = 0, hint = 12>] {
   %a = host.empty : !aten.tensor<(s0)xf32, device = "cuda:0">
   %b = host.empty : !aten.tensor<40xf32, device = "cuda:0">
   %c = host.empty : !aten.tensor<f32, device = "cuda:0">

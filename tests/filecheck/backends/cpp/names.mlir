@@ -29,7 +29,8 @@ kernel.func @expf(%while: !kernel.buffer<i64, n>, %gcd: !kernel.buffer<ui8, n>) 
 
 // CHECK:       extern "C" NOINLINE int expf_2(int64_t* __restrict while_2, uint8_t* __restrict gcd_2, int64_t n) {
 // CHECK-NEXT:    uint32_t failed = 0;  // bit k - 1: an assert with error code k
-// CHECK-NEXT:    parallel_for(8*n >= 16384, 8*n, [&, &all_failed = failed](int64_t begin, int64_t end, int64_t* __restrict while_2, uint8_t* __restrict gcd_2, int64_t n) NOINLINE {
+// CHECK-NEXT:    parallel_for(8*n >= 16384, 8*n, [&, &all_failed = failed](int64_t begin, int64_t end, int64_t* __restrict while_2,
+// CHECK-NEXT:        uint8_t* __restrict gcd_2, int64_t n) NOINLINE {
 // CHECK-NEXT:      uint32_t failed = 0;
 // CHECK-NEXT:      for (int64_t iteration = begin; iteration < end; ++iteration) {
 // CHECK-NEXT:        const int64_t i0 = iteration / n;

@@ -24,7 +24,8 @@ kernel.func @softmax(%x: !kernel.buffer<f32, 4096*s0>, %y: !kernel.buffer<f32, 4
 
 // CHECK:       // softmax: model.py:7, model.py:8
 // CHECK-NEXT:  extern "C" NOINLINE int softmax(const float* __restrict x, float* __restrict y, int64_t s0) {
-// CHECK-NEXT:    parallel_for(4096*s0 >= 16384, s0, [&](int64_t begin, int64_t end) NOINLINE {
+// CHECK-NEXT:    parallel_for(4096*s0 >= 16384, s0, [&](int64_t begin, int64_t end, const float* __restrict x,
+// CHECK-NEXT:        float* __restrict y) NOINLINE {
 // CHECK-NEXT:    for (int64_t i0 = begin; i0 < end; ++i0) {
 // CHECK-NEXT:      // model.py:7
 // CHECK-NEXT:      float max[32];
@@ -48,6 +49,6 @@ kernel.func @softmax(%x: !kernel.buffer<f32, 4096*s0>, %y: !kernel.buffer<f32, 4
 // CHECK-NEXT:        y[4096*i0 + r0] = exp_f32(v2 - v1);
 // CHECK-NEXT:      }
 // CHECK-NEXT:    }
-// CHECK-NEXT:    });
+// CHECK-NEXT:    }, x, y);
 // CHECK-NEXT:    return 0;
 // CHECK-NEXT:  }

@@ -145,7 +145,7 @@ kernel.func @negate(%x: !kernel.buffer<f32, 32>, %y: !kernel.buffer<f32, 32>) {
   }
   kernel.yield
 }
-host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.tensor<32xf32>, !aten.tensor<4x8xf32>) symbols [] {
+host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.tensor<8xf32>, !aten.tensor<4x8xf32>) symbols [] {
   %a = host.empty : !aten.tensor<32xf32>
   host.launch @reverse(%x, %a)
   %b = host.empty : !aten.tensor<32xf32>
@@ -193,7 +193,7 @@ host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.t
 // CHECK-NEXT:     }
 // CHECK-NEXT:     kernel.yield
 // CHECK-NEXT:   }
-// CHECK-NEXT:   host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.tensor<32xf32>, !aten.tensor<4x8xf32>) {
+// CHECK-NEXT:   host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.tensor<8xf32>, !aten.tensor<4x8xf32>) {
 // CHECK-NEXT:     %a = host.empty : !aten.tensor<32xf32>
 // CHECK-NEXT:     host.launch @reverse(%x, %a)
 // CHECK-NEXT:     %b = host.empty : !aten.tensor<32xf32>

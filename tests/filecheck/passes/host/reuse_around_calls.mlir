@@ -20,7 +20,7 @@ kernel.func @neg(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) {
   }
   kernel.yield
 }
-host.func @f(%x: !aten.tensor<8xf32>) {
+host.func @f(%x: !aten.tensor<8xf32>) -> (!aten.tensor<16xf32>, !aten.tensor<8xf32>, !aten.tensor<8xf32>) {
   %a = host.empty : !aten.tensor<8xf32>
   host.launch @exp(%x, %a)
   %g = aten.call "_c10d_functional::all_gather_into_tensor"(%a, 2, "0") : !aten.tensor<16xf32>

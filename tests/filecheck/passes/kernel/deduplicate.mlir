@@ -20,7 +20,7 @@ kernel.func @exp_1(%a: !kernel.buffer<f32, 4*s7>, %b: !kernel.buffer<f32, 4*s7>)
   }
   kernel.yield
 }
-host.func @f(%x: !aten.tensor<(s0)x4xf32>, %z: !aten.tensor<(s7)x4xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0>, #sym.symbol<s7, arg = 1, dim = 0>] {
+host.func @f(%x: !aten.tensor<(s0)x4xf32>, %z: !aten.tensor<(s7)x4xf32>) -> (!aten.tensor<(s0)x4xf32>, !aten.tensor<(s7)x4xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0>, #sym.symbol<s7, arg = 1, dim = 0>] {
   %y = host.empty : !aten.tensor<(s0)x4xf32>
   %w = host.empty : !aten.tensor<(s7)x4xf32>
   host.launch @exp_0(%x, %y) [s0]

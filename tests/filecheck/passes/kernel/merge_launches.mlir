@@ -24,7 +24,7 @@ kernel.func @scale_1(%s: !kernel.buffer<f32, 1>, %x: !kernel.buffer<f32, 2*s0>, 
   }
   kernel.yield
 }
-host.func @scale(%s: !aten.tensor<1xf32>, %x: !aten.tensor<8xf32>, %a: !aten.tensor<(s0)x2xf32>) symbols [#sym.symbol<s0, arg = 2, dim = 0, hint = 4>] {
+host.func @scale(%s: !aten.tensor<1xf32>, %x: !aten.tensor<8xf32>, %a: !aten.tensor<(s0)x2xf32>) -> (!aten.tensor<(s0)x2xf32>, !aten.tensor<8xf32>) symbols [#sym.symbol<s0, arg = 2, dim = 0, hint = 4>] {
   %y = host.empty : !aten.tensor<8xf32>
   host.launch @scale_0(%s, %x, %y)
   %b = host.empty : !aten.tensor<(s0)x2xf32>
@@ -62,7 +62,7 @@ kernel.func @exp(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) {
   }
   kernel.yield
 }
-host.func @chains(%x: !aten.tensor<8xf32>, %y: !aten.tensor<8xf32>) {
+host.func @chains(%x: !aten.tensor<8xf32>, %y: !aten.tensor<8xf32>) -> (!aten.tensor<8xf32>, !aten.tensor<8xf32>, !aten.tensor<8xf32>, !aten.tensor<8xf32>) {
   %a = host.empty : !aten.tensor<8xf32>
   host.launch @exp(%x, %a)
   %b = host.empty : !aten.tensor<8xf32>
@@ -73,7 +73,7 @@ host.func @chains(%x: !aten.tensor<8xf32>, %y: !aten.tensor<8xf32>) {
   host.launch @exp(%c, %d)
   host.return %a, %b, %c, %d
 }
-host.func @many(%x: !aten.tensor<8xf32>, %y: !aten.tensor<8xf32>) {
+host.func @many(%x: !aten.tensor<8xf32>, %y: !aten.tensor<8xf32>) -> (!aten.tensor<8xf32>, !aten.tensor<8xf32>, !aten.tensor<8xf32>, !aten.tensor<8xf32>) {
   %a = host.empty : !aten.tensor<8xf32>
   host.launch @exp(%x, %a)
   %b = host.empty : !aten.tensor<8xf32>
@@ -106,7 +106,7 @@ kernel.func @exp(%x: !kernel.buffer<f32, s0>, %y: !kernel.buffer<f32, s0>) symbo
   }
   kernel.yield
 }
-host.func @renamed(%x: !aten.tensor<(s0)xf32>, %y: !aten.tensor<(s1)xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0, hint = 4>, #sym.symbol<s1, arg = 1, dim = 0, hint = 1000000>] {
+host.func @renamed(%x: !aten.tensor<(s0)xf32>, %y: !aten.tensor<(s1)xf32>) -> (!aten.tensor<(s1)xf32>, !aten.tensor<(s1)xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0, hint = 4>, #sym.symbol<s1, arg = 1, dim = 0, hint = 1000000>] {
   %a = host.empty : !aten.tensor<(s1)xf32>
   host.launch @exp(%y, %a) [s1]
   %b = host.empty : !aten.tensor<(s1)xf32>
@@ -129,7 +129,7 @@ kernel.func @exp(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) {
   }
   kernel.yield
 }
-host.func @apart(%x: !aten.tensor<8xf32>, %y: !aten.tensor<16xf32>) {
+host.func @apart(%x: !aten.tensor<8xf32>, %y: !aten.tensor<16xf32>) -> (!aten.tensor<8xf32>, !aten.tensor<8xf32>) {
   %a = host.empty : !aten.tensor<8xf32>
   host.launch @exp(%x, %a)
   %b = aten.cumsum(%a, dim = 0) : !aten.tensor<8xf32>

@@ -49,7 +49,7 @@ kernel.func @large(%x: !kernel.buffer<f32, 4194304>, %y: !kernel.buffer<f32, 419
   }
   kernel.yield
 }
-host.func @gpu(%s: !aten.tensor<f32, device = "cuda:0">, %x: !aten.tensor<72xf32, device = "cuda:0">, %y: !aten.tensor<72xf32, device = "cuda:0">, %z: !aten.tensor<8xf32, device = "cuda:0">, %l: !aten.tensor<f32, device = "cuda:0">, %m: !aten.tensor<4194304xf32, device = "cuda:0">, %n: !aten.tensor<4194304xf32, device = "cuda:0">) {
+host.func @gpu(%s: !aten.tensor<f32, device = "cuda:0">, %x: !aten.tensor<72xf32, device = "cuda:0">, %y: !aten.tensor<72xf32, device = "cuda:0">, %z: !aten.tensor<8xf32, device = "cuda:0">, %l: !aten.tensor<f32, device = "cuda:0">, %m: !aten.tensor<4194304xf32, device = "cuda:0">, %n: !aten.tensor<4194304xf32, device = "cuda:0">) -> (!aten.tensor<f32, device = "cuda:0">) {
   %t = host.empty : !aten.tensor<f32, device = "cuda:0">
   host.launch @step(%s, %t)
   host.launch @large(%m, %n)
@@ -89,21 +89,21 @@ kernel.func @exp(%x: !kernel.buffer<f32, 524288>, %y: !kernel.buffer<f32, 524288
   }
   kernel.yield
 }
-host.func @dying(%x: !aten.tensor<524288xf32, device = "cuda:0">, %y: !aten.tensor<524288xf32, device = "cuda:0">) given [0, 1] {
+host.func @dying(%x: !aten.tensor<524288xf32, device = "cuda:0">, %y: !aten.tensor<524288xf32, device = "cuda:0">) -> (!aten.tensor<524288xf32, device = "cuda:0">, !aten.tensor<524288xf32, device = "cuda:0">) given [0, 1] {
   %a = host.empty : !aten.tensor<524288xf32, device = "cuda:0">
   host.launch @exp(%x, %a)
   %b = host.empty : !aten.tensor<524288xf32, device = "cuda:0">
   host.launch @exp(%y, %b)
   host.return %a, %b
 }
-host.func @held(%x: !aten.tensor<524288xf32, device = "cuda:0">, %y: !aten.tensor<524288xf32, device = "cuda:0">) {
+host.func @held(%x: !aten.tensor<524288xf32, device = "cuda:0">, %y: !aten.tensor<524288xf32, device = "cuda:0">) -> (!aten.tensor<524288xf32, device = "cuda:0">, !aten.tensor<524288xf32, device = "cuda:0">) {
   %a = host.empty : !aten.tensor<524288xf32, device = "cuda:0">
   host.launch @exp(%x, %a)
   %b = host.empty : !aten.tensor<524288xf32, device = "cuda:0">
   host.launch @exp(%y, %b)
   host.return %a, %b
 }
-host.func @alive(%x: !aten.tensor<524288xf32, device = "cuda:0">, %y: !aten.tensor<524288xf32, device = "cuda:0">) {
+host.func @alive(%x: !aten.tensor<524288xf32, device = "cuda:0">, %y: !aten.tensor<524288xf32, device = "cuda:0">) -> (!aten.tensor<524288xf32, device = "cuda:0">, !aten.tensor<524288xf32, device = "cuda:0">) {
   %a = host.empty : !aten.tensor<524288xf32, device = "cuda:0">
   %b = host.empty : !aten.tensor<524288xf32, device = "cuda:0">
   host.launch @exp(%x, %a)

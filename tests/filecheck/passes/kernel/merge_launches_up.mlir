@@ -37,7 +37,7 @@ kernel.func @sum(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 1>) {
   kernel.store %s, %y[0]
   kernel.yield
 }
-host.func @up(%x: !aten.tensor<8xf32, device = "cuda:0">, %j: !aten.tensor<1xi64, device = "cuda:0">, %c: !aten.tensor<8xf32, device = "cuda:0">) {
+host.func @up(%x: !aten.tensor<8xf32, device = "cuda:0">, %j: !aten.tensor<1xi64, device = "cuda:0">, %c: !aten.tensor<8xf32, device = "cuda:0">) -> (!aten.tensor<f32, device = "cuda:0">, !aten.tensor<8xf32, device = "cuda:0">) {
   host.launch @put(%x, %j, %c)
   %a = host.empty : !aten.tensor<f32, device = "cuda:0">
   host.launch @sum(%c, %a)
@@ -69,7 +69,7 @@ kernel.func @exp(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) {
   }
   kernel.yield
 }
-host.func @over(%x: !aten.tensor<8xf32, device = "cuda:0">, %y: !aten.tensor<8xf32, device = "cuda:0">) {
+host.func @over(%x: !aten.tensor<8xf32, device = "cuda:0">, %y: !aten.tensor<8xf32, device = "cuda:0">) -> (!aten.tensor<8xf32, device = "cuda:0">) {
   %a = host.empty : !aten.tensor<8xf32, device = "cuda:0">
   host.launch @exp(%x, %a)
   host.launch @exp(%a, %y)

@@ -55,3 +55,49 @@ kernel.func @short(%x: !kernel.buffer<f32, 8192>, %y: !kernel.buffer<f32, 1>) ta
 
 // CHECK-LABEL: @again
 // CHECK-NOT: unroll
+
+// -----
+
+// Tiles of 256 in 2,048 programs leave the memory waiting with two steps on their way, and registers allow four; four
+// times as many programs keep it busy with two.
+
+kernel.func @variance(%x: !kernel.buffer<bf16, 33554432>, %y: !kernel.buffer<f32, 131072>) target "cuda:90" per_thread 16 {
+  kernel.for i0 in 0 to 32 map grid {
+    kernel.for i1 in 0 to 4096 map grid tile 64 {
+      %one = arith.constant 1.000000e+00 : f32
+      %zero = arith.constant 0.000000e+00 : f32
+      %m, %s, %n = kernel.reduce welford i2 in 0 to 256 map vector tile 4 {
+        %v = kernel.load %x[1048576*i0 + i1 + 4096*i2]
+        %w = scalar.widen %v : bf16 to f32
+        kernel.yield %w, %zero, %one
+      }
+      kernel.store %s, %y[4096*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+kernel.func @crowded(%x: !kernel.buffer<bf16, 134217728>, %y: !kernel.buffer<f32, 524288>) target "cuda:90" per_thread 16 {
+  kernel.for i0 in 0 to 128 map grid {
+    kernel.for i1 in 0 to 4096 map grid tile 64 {
+      %one = arith.constant 1.000000e+00 : f32
+      %zero = arith.constant 0.000000e+00 : f32
+      %m, %s, %n = kernel.reduce welford i2 in 0 to 256 map vector tile 4 {
+        %v = kernel.load %x[1048576*i0 + i1 + 4096*i2]
+        %w = scalar.widen %v : bf16 to f32
+        kernel.yield %w, %zero, %one
+      }
+      kernel.store %s, %y[4096*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @variance
+// CHECK: map vector tile 4 unroll 4 {
+// CHECK-LABEL: @crowded
+// CHECK: map vector tile 4 unroll 2 {

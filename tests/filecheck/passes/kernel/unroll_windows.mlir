@@ -90,3 +90,39 @@ kernel.func @product(%x: !kernel.buffer<f32, 260>, %y: !kernel.buffer<f32, 256>)
 
 // CHECK-LABEL: kernel.func @product
 // CHECK:         kernel.reduce prod
+
+// -----
+
+// The place of the last NaN of a window counts where places of NaNs are inverted: what lanes carry is not inverted.
+
+kernel.func @last_nan(%x: !kernel.buffer<f32, 34>, %y: !kernel.buffer<i64, 32>) {
+  kernel.for i0 in 0 to 32 {
+    %m, %p = kernel.reduce argmax i1 in 0 to 2 {
+      %v = kernel.load %x[i0 + i1]
+      %at = kernel.index i0 + i1
+      %ones = arith.constant -1 : i64
+      %inverse = arith.xori %at, %ones : i64
+      %nan = scalar.isnan %v : f32
+      %rank = arith.select %nan, %inverse, %at : i64
+      kernel.yield %v, %rank
+    }
+    %none = arith.constant 0 : i64
+    %ones = arith.constant -1 : i64
+    %below = arith.cmpi slt, %p, %none : i64
+    %inverse = arith.xori %p, %ones : i64
+    %place = arith.select %below, %inverse, %p : i64
+    kernel.store %place, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @last_nan
+// CHECK-NOT:     arith.xori
+// CHECK:         %[[NONE:.*]] = arith.constant -1 : i32
+// CHECK-NEXT:    %[[FIRST:.*]] = arith.cmpf uno, %v, %v : f32
+// CHECK-NEXT:    %[[AT:.*]] = arith.select %[[FIRST]], %{{.*}}, %[[NONE]] : i32
+// CHECK-NEXT:    %[[LAST:.*]] = arith.cmpf uno, %v_1, %v_1 : f32
+// CHECK-NEXT:    arith.select %[[LAST]], %{{.*}}, %[[AT]] : i32
+// CHECK-NOT:     arith.xori
+// CHECK:         kernel.store %p, %y[i0]

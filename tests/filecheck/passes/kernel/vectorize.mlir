@@ -124,3 +124,60 @@ host.func @run_own(%x: !aten.tensor<4096xf32, device = "cuda:0">, %y: !aten.tens
 // CHECK: kernel.reduce custom init(%{{.*}}) i1 in 0 to 64 {
 // GPU-LABEL: @own
 // GPU: kernel.reduce custom init(%{{.*}}) i1 in 0 to 64 {
+
+// -----
+
+// Rows of eight are combined at last: the lanes of a row run around the rows.
+
+kernel.func @short_rows(%x: !kernel.buffer<f32, 4096>, %y: !kernel.buffer<f32, 64>) {
+  kernel.for i0 in 0 to 8 {
+    kernel.for i1 in 0 to 8 {
+      %m = kernel.reduce max i2 in 0 to 8 {
+        %n = kernel.reduce max i3 in 0 to 8 {
+          %v = kernel.load %x[512*i0 + 64*i2 + 8*i1 + i3]
+          kernel.yield %v
+        }
+        kernel.yield %n
+      }
+      kernel.store %m, %y[8*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @short_rows
+// CHECK:         kernel.reduce max i3 in 0 to 8 map vector tile 8 {
+// CHECK-NEXT:      kernel.reduce max i2 in 0 to 8 {
+
+// -----
+
+// Lanes along planes would each have a page of their own: the short rows stay inside.
+
+kernel.func @pages(%x: !kernel.buffer<f32, 262144>, %y: !kernel.buffer<f32, 4096>) {
+  kernel.for i0 in 0 to 64 {
+    kernel.for i1 in 0 to 8 {
+      kernel.for i2 in 0 to 8 {
+        %s = kernel.reduce sum i3 in 0 to 8 {
+          %r = kernel.reduce sum i4 in 0 to 8 {
+            %v = kernel.load %x[4096*i0 + 512*i1 + 64*i3 + 8*i2 + i4]
+            kernel.yield %v
+          }
+          kernel.yield %r
+        }
+        kernel.store %s, %y[64*i0 + 8*i1 + i2]
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @pages
+// CHECK:         kernel.for i0 in 0 to 64 map parallel {
+// CHECK-NEXT:      kernel.for i1 in 0 to 8 map parallel {
+// CHECK-NEXT:        kernel.for i2 in 0 to 8 map parallel {
+// CHECK-NEXT:          kernel.reduce sum i4 in 0 to 8 map vector tile 8 {

@@ -1,0 +1,82 @@
+"""A question as a module: its text is parsed once, and whoever changes the module takes a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.parser import Parser
+
+from ...dialects.aten import TensorType
+from ...dialects.context import new_context
+from ...passes.common.choices import Candidate, Question, mark, open_products
+from ...passes.common.implementations import NEST
+from ...passes.graph.choose_products import is_either, take
+from ...passes.printing import module_text
+from ..reference.precision import actual_device, torch_dtype
+from ..reference.tensors import span
+
+_SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A question and what its text says.
+
+    module: the text, parsed; nobody changes it
+    device: where the result of its function is
+    """
+
+    question: Question
+    module: ModuleOp
+    device: str
+
+    @staticmethod
+    def of(question: Question) -> Asked:
+        """Parse a question."""
+        module = Parser(new_context(), question.text).parse_module()
+        outputs = _function(module).function_type.outputs.data
+        assert isinstance(outputs[0], TensorType)
+        return Asked(question, module, outputs[0].device)
+
+    @property
+    def candidates(self) -> Sequence[Candidate]:
+        """The ways to compute it."""
+        return self.question.candidates
+
+    def text(self) -> str:
+        """The module as text, however the question was spelled."""
+        return module_text(self.module)
+
+    def marked(self, candidate: Candidate) -> ModuleOp:
+        """A copy of the module whose products a candidate is to compute."""
+        copy = self.module.clone()
+        for op in [each for each in copy.walk() if is_either(each)]:
+            take(op, second=candidate.implementation == NEST)
+        for op in open_products(copy):
+            mark(op, candidate, self.question.allow_tf32)
+        return copy
+
+    def inputs(self) -> list[torch.Tensor]:
+        """Random tensors, of static sizes; the generators of the process stay as they are."""
+        types = _function(self.module).function_type.inputs.data
+        return [_random(each) for each in types if isinstance(each, TensorType)]
+
+
+def _function(module: ModuleOp) -> FuncOp:
+    return next(op for op in module.ops if isinstance(op, FuncOp))
+
+
+def _random(type_: TensorType) -> torch.Tensor:
+    shape = tuple(int(str(size)) for size in type_.shape)
+    strides = tuple(int(str(step)) for step in type_.strides)
+    device, dtype, count = actual_device(type_.device), torch_dtype(type_.element), span(shape, strides)
+    generator = torch.Generator(device).manual_seed(_SEED)
+    if dtype.is_floating_point:
+        flat = torch.randn(count, generator=generator, device=device).to(dtype)
+    else:
+        flat = torch.randint(0, 2, (count,), generator=generator, device=device).to(dtype)
+    return flat.as_strided(shape, strides)

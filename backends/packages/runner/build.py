@@ -1,0 +1,60 @@
+"""Building a runner: one call of the C++ compiler that makes kernels, with the headers and libraries of torch."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+
+import torch
+
+from ....errors import UnsupportedError, UserError
+from ...c_like.toolchain import KernelCompileError, find_compiler
+from ...cpp.language import CPP
+from ..archive import Archive
+from ..needs import check_needs
+from .model import model_text
+
+HERE = Path(__file__).parent
+SOURCE = "sources/runner.cpp"
+"""The member of a package that has its program as C++."""
+_FLAGS = ("-O2", "-std=c++20", "-fPIC", "-Wall", "-Wno-sign-compare")
+_LIBRARIES = ("torch_cpu", "c10")
+
+
+def runner_source(path: Path) -> str:
+    """The C++ text of a package's runner. UserError for a package that has none, with the reason."""
+    archive = Archive(path)
+    check_needs(archive.index["needs"], path)
+    parts = archive.index["programs"]
+    part = next((each for each in parts if not each["runner"]), None)
+    try:
+        if part is None:
+            raise UnsupportedError(parts[0]["runner"])
+        return model_text(archive.index, part, bytes(archive.read(SOURCE)).decode())
+    except UnsupportedError as error:
+        raise UserError(f"the package {path} cannot have a runner: {error}", "load it in Python") from error
+
+
+def build_runner(path: Path, output: Path, library: bool = False) -> Path:
+    """Compile a program that runs a package, or a library with the class `inductile::Model`; its path.
+
+    Raises UserError for a package that has no runner, CompilerNotFoundError, and KernelCompileError where the compiler
+    rejects it.
+    """
+    text = runner_source(path)
+    root = Path(torch.__file__).parent
+    command = [find_compiler(CPP).command[0], *_FLAGS, f"-I{HERE}", f"-isystem{root / 'include'}"]
+    command += [f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"]
+    command += ["-shared", "-DINDUCTILE_LIBRARY"] if library else []
+    libraries = [f"-L{root / 'lib'}", f"-Wl,-rpath,{root / 'lib'}", "-Wl,--no-as-needed"]
+    libraries += [*(f"-l{name}" for name in _LIBRARIES), "-ldl"]
+    with tempfile.TemporaryDirectory(prefix="inductile-") as folder:
+        source = Path(folder) / "runner.cpp"
+        source.write_text(text)
+        words = [*command, str(source), "-o", str(output), *libraries]
+        done = subprocess.run(words, capture_output=True, text=True, errors="backslashreplace")
+    if done.returncode:
+        raise KernelCompileError(str(source), shlex.join(words), done.stderr[:4000])
+    return output

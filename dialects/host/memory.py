@@ -1,0 +1,166 @@
+"""Ops of the host level that own memory: allocations, views and the ends of lives."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerAttr, LocationAttr, UnitAttr, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    base,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from ..access import parse_ssa, parse_ssa_list, print_ssa_list
+from ..aten.types import TensorType
+from ..sym import SymAttr, parse_expr
+
+
+@irdl_op_definition
+class EmptyOp(IRDLOperation):
+    """Allocate a tensor of undefined content: `%y = host.empty : T`.
+
+    After `host-plan-memory` one that lives in the function's pool says where, in bytes:
+    `host.empty in %pool at 4096*s0 : T`. With `place 3` behind the offset it is the tensor of place 3, as all that says
+    so: `host-share-places` numbers them. A pool that is `kept`, `host.empty kept : T`, is memory that the program keeps
+    between calls; while a call uses it no other does.
+    """
+
+    name = "host.empty"
+    pool = var_operand_def()
+    offset = opt_prop_def(SymAttr)
+    kept = opt_prop_def(UnitAttr)
+    place = opt_prop_def(IntegerAttr)
+    out = result_def(base(TensorType))
+
+    @staticmethod
+    def of(
+        result_type: Attribute,
+        pool: SSAValue | None = None,
+        offset: SymAttr | None = None,
+        location: LocationAttr | None = None,
+        kept: bool = False,
+    ) -> EmptyOp:
+        """Build from the result type and, for a planned one, the pool and its offset in bytes."""
+        properties: dict[str, Attribute] = {} if offset is None else {"offset": offset}
+        if kept:
+            properties["kept"] = UnitAttr()
+        return EmptyOp.create(
+            operands=() if pool is None else (pool,),
+            properties=properties,
+            result_types=(result_type,),
+            location=location,
+        )
+
+    def verify_(self) -> None:
+        """Check that pool and offset come together, and that what lies in a pool is not kept by itself."""
+        if self.kept is not None and self.offset is not None:
+            raise VerifyException("a planned tensor is kept with its pool")
+        if (len(self.pool) == 1) != (self.offset is not None):
+            raise VerifyException("a planned tensor has one pool and an offset")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> EmptyOp:
+        """Parse `in %pool at 64 place 3 : T` or `kept : T`."""
+        pool = offset = None
+        kept = parser.parse_optional_keyword("kept") is not None
+        if parser.parse_optional_keyword("in") is not None:
+            pool = parse_ssa(parser)
+            parser.parse_keyword("at")
+            offset = SymAttr.of(parse_expr(parser))
+        place = _parse_place(parser)
+        parser.parse_punctuation(":")
+        op = EmptyOp.of(parser.parse_type(), pool, offset, kept=kept)
+        op.properties.update(place)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        if self.kept is not None:
+            printer.print_string(" kept")
+        if self.offset is not None:
+            printer.print_string(" in ")
+            printer.print_ssa_value(self.pool[0])
+            printer.print_string(f" at {self.offset.data}")
+        _print_place(self.place, printer)
+        printer.print_string(" : ")
+        printer.print_attribute(self.out.type)
+
+
+@irdl_op_definition
+class ViewOp(IRDLOperation):
+    """Other sizes and strides over the same memory, nothing moves: `%v = host.view %x offset 4*s0 : T`.
+
+    The offset is in elements of the result, from the first element of the source. One of planned memory may have the
+    number of a place of the pool, as planned memory has: `host.view %a offset 0 place 3 : T`.
+    """
+
+    name = "host.view"
+    source = operand_def(base(TensorType))
+    offset = prop_def(SymAttr)
+    place = opt_prop_def(IntegerAttr)
+    out = result_def(base(TensorType))
+
+    @staticmethod
+    def of(source: SSAValue, offset: SymAttr, result_type: Attribute, location: LocationAttr | None = None) -> ViewOp:
+        """Build from the source, the offset in elements, and a type that gives sizes and strides."""
+        return ViewOp.create(
+            operands=(source,), properties={"offset": offset}, result_types=(result_type,), location=location
+        )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ViewOp:
+        """Parse `%x offset 0 place 3 : T`."""
+        source = parse_ssa(parser)
+        parser.parse_keyword("offset")
+        offset = SymAttr.of(parse_expr(parser))
+        place = _parse_place(parser)
+        parser.parse_punctuation(":")
+        op = ViewOp.of(source, offset, parser.parse_type())
+        op.properties.update(place)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        printer.print_string(f" offset {self.offset.data}")
+        _print_place(self.place, printer)
+        printer.print_string(" : ")
+        printer.print_attribute(self.out.type)
+
+
+def _parse_place(parser: Parser) -> dict[str, Attribute]:
+    if parser.parse_optional_keyword("place") is None:
+        return {}
+    return {"place": IntegerAttr(parser.parse_integer(allow_boolean=False, allow_negative=False), i64)}
+
+
+def _print_place(place: IntegerAttr | None, printer: Printer) -> None:
+    if place is not None:
+        printer.print_string(f" place {place.value.data}")
+
+
+@irdl_op_definition
+class FreeOp(IRDLOperation):
+    """End the life of values on the host, after their last use: `host.free %a, %b`."""
+
+    name = "host.free"
+    values = var_operand_def()
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FreeOp:
+        """Parse `%a, %b`."""
+        return cls.create(operands=parse_ssa_list(parser))
+
+    def print(self, printer: Printer) -> None:
+        """Print what `parse` reads."""
+        printer.print_string(" ")
+        print_ssa_list(printer, self.values)

@@ -1,0 +1,98 @@
+"""Runners: programs over libtorch alone that run a package give what Python gives, and refuse what it refuses."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+import torch
+from torch.export import Dim, export
+
+import inductile
+from inductile.backends.packages.runner.build import build_runner, runner_source
+from inductile.errors import UserError
+from inductile.tools.package import main
+
+from .test_packages import Of
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="a runner is built by a C++ compiler")
+
+
+class Everything(torch.nn.Module):
+    """Writes a buffer, looks up what a kernel checks, takes an integer, divides sizes, calls ATen with all kinds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.embedding = torch.nn.Embedding(10, 8)
+        self.convolution = torch.nn.Conv1d(8, 8, 3, padding=1, bias=False)
+        self.register_buffer("calls", torch.zeros(2))
+        self.calls: torch.Tensor
+        self.constant = torch.tensor([1.0, 2.0])
+
+    def forward(self, x: torch.Tensor, scale: int) -> tuple[Any, ...]:
+        self.calls.add_(1)
+        rows = self.embedding(x)
+        mixed = self.convolution(rows.transpose(1, 2)).softmax(1) * self.calls.sum() * scale + self.constant[1]
+        largest, places = mixed.flatten(1).topk(3)
+        first, second = mixed.split(4, 1)
+        halves = torch.cumsum(x.flatten()[1::2].float(), 0)
+        return mixed.to(torch.float64), largest, places, first @ second.transpose(1, 2), halves, x.shape[0], None, x > 3
+
+
+def run(runner: Path, package: Path, folder: Path, *inputs: Any, results: int = 0) -> list[Any]:
+    """Results of a runner; the text of its error, where it ends with one."""
+    command = [str(runner), str(package)]
+    for number, value in enumerate(inputs):
+        file = folder / f"in{number}.npy"
+        if isinstance(value, torch.Tensor):
+            numpy.save(file, value.numpy())
+        command += ["--input", str(file) if isinstance(value, torch.Tensor) else str(value)]
+    for number in range(results):
+        command += ["--output", str(folder / f"out{number}.npy")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == bool(done.stderr), done.stderr
+    if done.returncode:
+        return [done.stderr]
+    files = [folder / f"out{number}.npy" for number in range(results)]
+    return [torch.from_numpy(numpy.load(file)) if file.exists() else None for file in files] + [done.stdout]
+
+
+def test_values_and_errors(tmp_path: Path) -> None:
+    x = torch.arange(12).reshape(4, 3) % 10
+    rows = {0: Dim("rows", min=2, max=100)}
+    made = inductile.package(export(Everything(), (x, 3), dynamic_shapes=(rows, None)), tmp_path / "model.pt2i")
+    runner = tmp_path / "runner"
+    assert main(["build-runner", str(made), "-o", str(runner)]) == 0
+    for given in (x, torch.arange(21).reshape(7, 3) % 10):
+        expected = inductile.load_package(made)(given, 3)
+        *found, said = run(runner, made, tmp_path, given, results=len(expected))
+        assert f"result 5: {len(given)}\n" in said and "result 6: None" in said
+        for one, other in zip(found, expected, strict=True):
+            if isinstance(other, torch.Tensor):
+                torch.testing.assert_close(one, other, rtol=0, atol=0)
+    for inputs, problem in (
+        ((x.double(),), "the package takes x: int64["),
+        ((x[:, :2],), "the package takes x: int64["),
+        ((x[:1],), "has to be 2 to 100"),
+        ((x, 4), "the package takes 1 inputs"),
+        ((x + 1,), "IndexError: index out of range"),
+    ):
+        assert problem in run(runner, made, tmp_path, *inputs)[0]
+    other = inductile.package(export(Of(torch.exp), (x.float(),)), tmp_path / "other.pt2i")
+    assert "is another one" in run(runner, other, tmp_path, x)[0]
+    made.write_bytes(made.read_bytes()[:-100])
+    assert "is damaged" in run(runner, made, tmp_path, x)[0]
+
+
+def test_what_has_no_runner_is_told(tmp_path: Path) -> None:
+    linear = export(torch.nn.Linear(4, 3), (torch.randn(2, 4),))
+    with pytest.raises(UserError, match="weights from the package"):
+        build_runner(inductile.package(linear, tmp_path / "apart.pt2i", weights=False), tmp_path / "runner")
+    with pytest.raises(UserError, match="no tensors on cuda"):
+        runner_source(inductile.package(linear, tmp_path / "both.pt2i", targets=["cuda:90"]))
+    assert "k_" in runner_source(inductile.package(export(Of(torch.exp), (torch.ones(3),)), tmp_path / "exp.pt2i"))

@@ -1,0 +1,49 @@
+"""Which measurement speaks for a shape."""
+
+from __future__ import annotations
+
+import pytest
+
+from inductile.machines.nests import ATTENTION, PRODUCT, MeasuredNest, NestShape, any_near, nearest
+
+Sizes = tuple[int, int, int, int]
+
+
+def _measured(sizes: Sizes, library: float, nest: float, *ops: str) -> MeasuredNest:
+    return MeasuredNest(NestShape(ATTENTION, "bf16", sizes, ops), library, nest)
+
+
+MEASURED = (
+    _measured((64, 1024, 1024, 64), 100, 50, "a"),
+    _measured((64, 4096, 4096, 64), 1600, 800, "a"),
+    _measured((64, 1024, 1024, 128), 200, 100, "a"),
+    _measured((64, 4096, 4096, 128), 3000, 3200, "a"),
+)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "found"),
+    [
+        ((64, 1024, 1024, 64), 0),
+        ((500, 1024, 1024, 64), 0),  # the card is full of either
+        ((8, 1024, 1024, 64), None),
+        ((64, 1500, 1500, 64), 0),  # both beside it say the same
+        ((64, 3000, 3000, 64), 1),
+        ((64, 512, 512, 64), None),
+        ((64, 8192, 8192, 64), None),
+        ((64, 2048, 512, 64), None),
+        ((64, 2048, 2048, 128), None),  # they don't
+    ],
+)
+def test_attention(sizes: Sizes, found: int | None) -> None:
+    expected = None if found is None else MEASURED[found]
+    assert nearest(NestShape(ATTENTION, "bf16", sizes, ("a",)), MEASURED) is expected
+    assert nearest(NestShape(ATTENTION, "bf16", sizes, ("b",)), MEASURED) is None
+    assert nearest(NestShape(ATTENTION, "f16", sizes, ("a",)), MEASURED) is None
+    assert any_near("bf16", sizes, MEASURED) is (found is not None)
+
+
+def test_products_do_not_lie_between() -> None:
+    measured = [MeasuredNest(NestShape(PRODUCT, "bf16", (1, n, n, n)), 2, 1) for n in (512, 4096)]
+    assert nearest(NestShape(PRODUCT, "bf16", (1, 1500, 1500, 1500)), measured) is None
+    assert nearest(NestShape(PRODUCT, "bf16", (1, 512, 500, 512)), measured) is measured[0]
