@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
@@ -59,6 +59,12 @@ def passed_sizes(launch: host.LaunchOp, symbols: Sequence[str], sizes: Sizes) ->
     passed = dict(zip(symbols, launch.symbols.data, strict=True))
     guesses = [name for name, value in passed.items() if sizes.is_guess(value)]
     return Sizes({name: sizes.of(value) for name, value in passed.items()}, guesses)
+
+
+def may_fail(launch: host.LaunchOp, kernels: Mapping[str, kernel.FuncOp]) -> bool:
+    """Whether a launch may report an error, as that of a kernel which is not known may."""
+    function = kernels.get(launch.kernel.root_reference.data)
+    return function is None or (function.errors is not None and len(function.errors.data) > 0)
 
 
 def written_by(launch: host.LaunchOp, function: kernel.FuncOp | None) -> list[SSAValue]:

@@ -12,7 +12,7 @@ from ...dialects import host, kernel
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.raw import operands_of
 from ...dialects.sym import SymIntOp
-from ..analysis.launches import written_by
+from ..analysis.launches import may_fail, written_by
 from ..analysis.lifetimes import Lifetimes, is_tensor
 from ..analysis.memory import may_return_alias
 from ..analysis.mentions import mentioned_symbols, symbols_of_type
@@ -144,8 +144,7 @@ class Dependences:
 
 def _has_effect(op: Operation, kernels: Mapping[str, kernel.FuncOp]) -> bool:
     if isinstance(op, host.LaunchOp):
-        function = kernels.get(op.kernel.root_reference.data)
-        return function is None or (function.errors is not None and len(function.errors.data) > 0)
+        return may_fail(op, kernels)
     if isinstance(op, host.CopyOp):
         return False
     if isinstance(op, CallOp):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,7 +19,7 @@ from ...dialects.sym import SymIntOp
 from ...machines import in_host_memory
 from ..analysis.functions import kernels_of
 from ..analysis.kept import is_kept_call
-from ..analysis.launches import written_by
+from ..analysis.launches import may_fail, written_by
 from ..analysis.lifetimes import Lifetimes, is_tensor
 from ..analysis.sizes import Sizes
 from ..counters import counter
@@ -68,7 +68,7 @@ class HostOrder(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Order every host function on a GPU."""
-        kernels = _Kernels(op)
+        kernels = kernels_of(op)
         for function in op.body.block.ops:
             if isinstance(function, host.FuncOp) and _is_on_gpu(function):
                 _order(function, kernels, self.least)
@@ -80,24 +80,7 @@ def _is_on_gpu(function: host.FuncOp) -> bool:
     return any(not in_host_memory(type_of(value).device) for value in values)
 
 
-class _Kernels:
-    """What launches write, and whether they may report an error; those of a kernel that is not here may do both."""
-
-    def __init__(self, module: ModuleOp) -> None:
-        self.by_name = kernels_of(module)
-
-    def _of(self, launch: host.LaunchOp) -> kernel.FuncOp | None:
-        return self.by_name.get(launch.kernel.root_reference.data)
-
-    def written(self, launch: host.LaunchOp) -> list[SSAValue]:
-        return written_by(launch, self._of(launch))
-
-    def may_fail(self, launch: host.LaunchOp) -> bool:
-        function = self._of(launch)
-        return function is None or (function.errors is not None and len(function.errors.data) > 0)
-
-
-def _order(function: host.FuncOp, kernels: _Kernels, least: int) -> None:
+def _order(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp], least: int) -> None:
     block = function.body.block
     ops, schedule = _schedule(function, kernels)
     before, steps = schedule.peak, list(schedule.steps)
@@ -113,7 +96,7 @@ def _order(function: host.FuncOp, kernels: _Kernels, least: int) -> None:
     remark("passed", HostOrder.name, function, f"less is alive at once, by moves: {len(moves)}", **figures)
 
 
-def _schedule(function: host.FuncOp, kernels: _Kernels) -> tuple[list[Operation], Schedule]:
+def _schedule(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp]) -> tuple[list[Operation], Schedule]:
     """The ops that are steps, and their schedule; allocations and views belong to the steps that use them."""
     block = function.body.block
     lifetimes = Lifetimes(block)
@@ -137,7 +120,9 @@ def _schedule(function: host.FuncOp, kernels: _Kernels) -> tuple[list[Operation]
             uses = roots([*operands_of(op), *op.results])
             makes = roots(made) | (uses & fresh)
             fresh -= uses
-            writes = makes | (roots(kernels.written(op)) if isinstance(op, host.LaunchOp) else set())
+            launched = isinstance(op, host.LaunchOp)
+            written = written_by(op, kernels.get(op.kernel.root_reference.data)) if launched else ()
+            writes = makes | roots(written)
             fixed, draws = _is_fixed(op, kernels), isinstance(op, AtenOp) and op.schema.is_random
             steps.append(Step(frozenset(makes), frozenset(uses), frozenset(writes), fixed, draws))
             ops.append(op)
@@ -148,13 +133,13 @@ def _schedule(function: host.FuncOp, kernels: _Kernels) -> tuple[list[Operation]
     return ops, Schedule(steps, size, frozenset(roots(operands_of(last))))
 
 
-def _is_fixed(op: Operation, kernels: _Kernels) -> bool:
+def _is_fixed(op: Operation, kernels: Mapping[str, kernel.FuncOp]) -> bool:
     """Whether an op has to stay in order with all others: what shows elsewhere, and calls of operators not ATen's.
 
     Random numbers are drawn in order among themselves only: on a GPU the backward of attention counts as random.
     """
     if isinstance(op, host.LaunchOp):
-        return kernels.may_fail(op)
+        return may_fail(op, kernels)
     if not isinstance(op, AtenOp) or op.schema.is_mutable or not op.schema.returns or "binds" in op.properties:
         return True
     return any(not is_tensor(result) and result.first_use is not None for result in op.results)

@@ -10,11 +10,11 @@ from xdsl.dialects.arith import CmpiOp
 from xdsl.ir import Block, Region
 
 from ...dialects import kernel
-from ...dialects.sym import ONE, ZERO, Atom, Expr, Ranges, as_expr, bounds, simplify, smax, smin, symbol
+from ...dialects.sym import ONE, ZERO, Atom, Expr, Ranges, as_expr, simplify, smax, smin, symbol
 from ..analysis.loops import Loop, fresh_axis, kernel_names, loops_in, nested_axes
 from ..counters import counter
 from ..remarks import remark
-from .conditions import below_zero, difference_of, pieces, split_at, take_condition
+from .conditions import difference_of, holds, pieces, split_at, take_condition
 from .kernel_pass import KernelFacts, KernelPass
 from .lane_indices import atoms_on, expr_of, set_expr
 from .peel_lanes import ends
@@ -145,10 +145,7 @@ def _value(op: CmpiOp, difference: Expr, row: Atom, stretch: tuple[int, int], fa
     """The value of a comparison in a stretch of rows; None where it has several, or that is not known."""
     start, end = stretch
     facts = Ranges.of_axes([(ROW, as_expr(end - start))], facts)
-    low, high = bounds(below_zero(op, _replaced(difference, row, symbol(ROW) + start)), facts)
-    if high is not None and high < 0:
-        return True
-    return False if low is not None and low >= 0 else None
+    return holds(op, _replaced(difference, row, symbol(ROW) + start), facts)
 
 
 def _replaced(expr: Expr, row: Atom, by: Expr) -> Expr:
