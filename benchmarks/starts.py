@@ -41,7 +41,7 @@ def first_call(args: argparse.Namespace) -> dict[str, float]:
     model = Training(args.case, args.small, dtype, args.device)
     wait = torch.cuda.synchronize if args.device == "cuda" else lambda: None
     if args.device == "cuda":
-        torch.zeros(1, device="cuda") @ torch.zeros(1, device="cuda")  # the context and cuBLAS are there
+        torch.dot(torch.zeros(1, device="cuda"), torch.zeros(1, device="cuda"))  # the context and cuBLAS are there
         wait()
     wall, cpu = time.perf_counter(), time.process_time()
     if args.backend in _MODULES:
