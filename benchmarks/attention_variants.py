@@ -120,6 +120,20 @@ def distance(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return _weighted(_scores(q, k) - 0.1 * (row - column).abs(), v)
 
 
+def called(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """A window of `WINDOW`, as an argument of torch's own call."""
+    row, column = _places(q, k)
+    seen = (column <= row) & (row - column < WINDOW)
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+
+
+def called_distance(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """A penalty by distance, as an argument of torch's own call."""
+    row, column = _places(q, k)
+    bias = (-0.1 * (row - column).abs()).to(q.dtype)
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+
+
 def blocks(q: Tensor, k: Tensor, v: Tensor, ids: Tensor) -> Tensor:
     """Within documents, to both sides."""
     return _weighted(_scores(q, k).masked_fill(ids[:, None] != ids[None, :], HIDDEN), v)
@@ -139,7 +153,7 @@ VARIANTS: dict[str, Callable[..., Tensor]] = {
     f.__name__: f
     for f in (
         full, causal, window, alibi, softcap, document, prefix, added, relative, grouped, differential,
-        scattered, distance, blocks, padded, masked,
+        scattered, distance, blocks, padded, masked, called, called_distance,
     )
 }  # fmt: skip
 

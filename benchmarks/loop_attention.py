@@ -2,12 +2,12 @@
 
 The eleven variants of `attention_variants.py`, forward, in bfloat16, at the sizes of `SHAPES`: `eager`; `inductor`;
 `inductile` as it is by default, with what it said of its choice; `library`, with the library's kernel for masks, where
-it has one; `autotune`, with `max_autotune`; `ours`, with `loop_products`; `flex`, flex_attention compiled by Inductor
-with a block mask, where it can say the variant; `ours_flex`, the same call compiled by inductile with `loop_products`;
-`sdpa`, scaled_dot_product_attention, where one is the same. Device milliseconds: the median of calls between events,
-the cache flushed before each for as long as the host needs to enqueue it. `error` is the norm relative to float64's, on
-a part of the heads. `--tune` tries the tiles of `TILES` on each, in `ours`; flex_attention's own rows are never among
-these.
+it has one; `autotune`, with `max_autotune`; `ours`, with `loop_products` of what is written out, `nest` of calls, too;
+`flex`, flex_attention compiled by Inductor with a block mask, where it can say the variant; `ours_flex`, the same call
+compiled by inductile with `loop_products`; `sdpa`, scaled_dot_product_attention, where one is the same. Device
+milliseconds: the median of calls between events, the cache flushed before each for as long as the host needs to
+enqueue it. `error` is the norm relative to float64's, on a part of the heads. `--tune` tries the tiles of `TILES` on
+each, in `ours`; flex_attention's own rows are never among these.
 
 `--backward` measures forward and backward of the gradients of q, k and v, in rows of their own (`"backward": true`);
 `error` is then that of the result. `--table --backward` prints these:
@@ -54,8 +54,8 @@ NAMES = (
     "differential",
 )  # fmt: skip
 #: kinds of masks that are none of these
-KINDS = ("scattered", "distance", "blocks", "padded", "masked")
-WHO = ("ours", "ours_flex", "flex", "sdpa", "inductor", "inductile", "autotune", "library", "eager")
+KINDS = ("scattered", "distance", "blocks", "padded", "masked", "called", "called_distance")
+WHO = ("ours", "ours_flex", "flex", "sdpa", "inductor", "inductile", "autotune", "library", "nest", "eager")
 #: rows, step, warps, stages
 TILES = (
     (128, 64, 4, 3), (128, 64, 8, 3), (128, 128, 8, 2), (128, 128, 8, 3), (64, 64, 4, 3), (64, 128, 4, 3),
@@ -114,6 +114,8 @@ def options_of(who: str) -> dict[str, Any]:
     ours = {"loop_products": True, "pre_grad": "settle-numbers,remove-identities,write-out-flex-attention"}
     if who == "ours":
         return ours
+    if who == "nest":
+        return {"loop_products": True}
     from inductile.lowering.pipeline import pipeline_string
 
     rows, step, warps, stages = who.split("x")

@@ -30,6 +30,7 @@ from ..dialects.aten import (
     Tuple,
     op_class,
 )
+from ..dialects.aten.masks import left_out
 from ..dialects.aten.values import SSA_CLASSES
 from ..dialects.sym import ZERO, Expr, MapAttr
 from ..errors import UnsupportedError
@@ -40,7 +41,7 @@ from .fx_scalars import scalar_overload
 from .fx_sym import UnsupportedSymbol
 from .fx_symbols import SymbolTable
 from .fx_targets import callee_name, is_pure
-from .fx_types import device_name, dtype_element, location_of, tensor_type, type_of
+from .fx_types import NONE, device_name, dtype_element, location_of, tensor_type, type_of
 
 log = logging.getLogger(__name__)
 
@@ -222,6 +223,9 @@ class NodeImporter:
             cls = other or cls
             if other is None:
                 args |= {name: self._wrap_number(args[name], node, location) for name in numbers}
+        if isinstance(mask := args.get("output_mask"), tuple | list):  # some meta functions give a tensor all the same
+            left = left_out(cls.packet, mask)
+            types = [NONE if number in left else type_ for number, type_ in enumerate(types)]
         sizes = _result_sizes(node.meta.get("val")) if cls.schema.has_result_groups else ()
         return cls.build(args, types, location, binds, sizes)
 

@@ -90,6 +90,7 @@ _ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "relu": torch.relu,
     "hardswish": torch.nn.functional.hardswish,
     "swish": torch.nn.functional.silu,
+    "gelu": torch.nn.functional.gelu,
 }
 
 
@@ -115,7 +116,7 @@ def _multiply(
     dtype = torch.uint8 if activation else torch.float32
     return torch.ops.onednn.qlinear_pointwise.default(
         x, scale, zero_point, packed, scales, zeros, bias, result_scale, result_zero_point, dtype,
-        activation or "none", [], "",
+        activation or "none", [], "none" if activation == "gelu" else "",
     )  # fmt: skip
 
 

@@ -50,6 +50,7 @@ def module_of_pass(name: str) -> str:
     return _own_passes().get(name, "")
 
 
+@cache
 def _load(name: str, module_name: str) -> type[ModulePass]:
     from xdsl.passes import ModulePass
 
@@ -81,6 +82,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 def pass_class(name: str) -> type[ModulePass]:
     """The class of a pass; UserError with the nearest name when there is none."""
+    module = module_of_pass(name)
+    if module:
+        return _load(name, module)
     known = available_passes()
     if name not in known:
         raise UserError(f"unknown pass {name!r}", nearest(name, known) or _NO_PASS)
@@ -135,7 +139,7 @@ def _options_of(cls: type[ModulePass]) -> set[str]:
 def _build(spec: ArgSpec) -> ModulePass:
     cls = pass_class(spec.name)
     try:
-        return cls.from_spec(spec)
+        return cls.from_spec(spec) if spec.parameters else cls()  # reading options costs far more than the rest
     except Exception as error:
         options = ", ".join(name.replace("_", "-") for name in sorted(_options_of(cls))) or "none"
         raise UserError(f"pass {spec.name!r}: {error}", f"its options are: {options}") from error

@@ -27,8 +27,9 @@ class NestShape:
     kind:    `PRODUCT` or `ATTENTION`
     element: of the factors, "bf16"
     sizes:   batch, rows, columns and depth; of attention heads of all batches, queries, keys and width
-    ops:     what is done with a product behind it, or of attention between its products, as names of ATen's ops in
-             alphabetical order, without views and casts
+    ops:     what is done with a product behind it, as names of ATen's ops in alphabetical order, without views and
+             casts; of attention what is done between its products (`passes/graph/_score_steps.py`), and what the
+             library's way is where that is no product (`passes/graph/_alternatives.py`)
     """
 
     kind: str
@@ -39,6 +40,10 @@ class NestShape:
     def __str__(self) -> str:
         sizes = "x".join(map(str, self.sizes))
         return f"{self.kind} {sizes} {self.element}" + (f" with {', '.join(self.ops)}" if self.ops else "")
+
+    def beside(self, library: str) -> NestShape:
+        """The same, where the library computes it in a way of its own."""
+        return replace(self, ops=tuple(sorted((*self.ops, library))))
 
     def is_like(self, other: NestShape) -> bool:
         """Whether sizes alone tell them apart. What follows a product weighs little, but whether something does."""

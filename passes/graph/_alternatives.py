@@ -10,11 +10,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.effects import has_side_effect, is_pure
 from ...dialects.raw import operands_of
+from ...dialects.sym import ONE, Expr
 from ..common.choices import EITHER
 from ._questions import MOST_OPS, Group, is_between
 from ._segments import is_view
 
 _FUSED = "_scaled_dot_product"
+CALLS, CALLS_BEHIND_ROWS = "call", "call:rows"
 
 
 @dataclass(frozen=True)
@@ -23,13 +25,14 @@ class Alternative:
 
     either:  the op that stands for it; its first operand is the library's way, its second one is written out
     written: what is written out
-    masked:  whether the library's kernel reads a mask; without one it is causal, or everything is visible
+    library: what the library does: `CALLS` a kernel with a mask, which takes the largest number of each row first
+             (`CALLS_BEHIND_ROWS`), or a kernel that reads none, for it is causal or everything is visible (empty)
     whole:   the ops of both ways, the choice itself the last; None where they do not compute it of the same values
     """
 
     either: CallOp
     written: Group
-    masked: bool
+    library: str
     whole: Group | None
 
 
@@ -74,7 +77,29 @@ def alternative_of(either: CallOp, groups: Sequence[Group], order: Mapping[Opera
     if group is None or not isinstance(fused, AtenOp) or not fused.packet.startswith(_FUSED):
         return None
     bias = fused.arg("attn_bias") if "attn_bias" in fused.schema.by_name else None
-    return Alternative(either, group, bias is not None, _whole(either, group, fused, order))
+    library = _way_to_mask(bias) if isinstance(bias, SSAValue) else ""
+    return Alternative(either, group, library, _whole(either, group, fused, order))
+
+
+def _way_to_mask(bias: SSAValue) -> str:
+    """Whether a mask is made with the largest number of each of its rows, for which all of it is read before."""
+    seen: set[Operation] = set()
+    waiting = [bias.owner]
+    while waiting and len(seen) <= MOST_OPS:
+        op = waiting.pop()
+        if not isinstance(op, AtenOp) or op in seen:
+            continue
+        seen.add(op)
+        if op.packet == "amax" and len(shape := _shape(operands_of(op)[0])) > 1 and shape[-2] is not ONE:
+            return CALLS_BEHIND_ROWS
+        if is_between(op) or _reduces_rows(op):
+            waiting += [value.owner for value in operands_of(op)]
+    return CALLS
+
+
+def _shape(value: SSAValue) -> tuple[Expr, ...]:
+    assert isinstance(value.type, TensorType)
+    return value.type.shape
 
 
 def _behind_views(value: SSAValue) -> Operation | Block:

@@ -127,13 +127,13 @@ class ChooseProducts(ModulePass):
     def _by_records(self, group: Group, alternative: Alternative | None, target: Target, sizes: Sizes) -> None:
         """Mark what was faster as a nest when it was measured."""
         measured = target.nests if isinstance(target, GpuTarget) else ()
-        chosen = self._recorded(group, measured, sizes)
+        chosen = self._recorded(group, measured, _shape_of(group, alternative, sizes))
         if alternative is not None:
             take(alternative.either, second=chosen)
 
-    def _recorded(self, group: Group, measured: Sequence[MeasuredNest], sizes: Sizes) -> bool:
+    def _recorded(self, group: Group, measured: Sequence[MeasuredNest], shape: NestShape) -> bool:
         """Whether records say that a group is to be a nest; then it is marked."""
-        shape, last = group.shape(sizes), group.products[-1]
+        last = group.products[-1]
         found = nearest(shape, measured)
         if found is None:
             if measured:
@@ -180,7 +180,7 @@ class ChooseProducts(ModulePass):
         if counter(self.name):
             self._mark(group, best)
             kind = "passed" if best is not default else "missed"
-            what = f"as measured for {group.shape(asked.sizes)}" if ran else "for nothing ran"
+            what = f"as measured for {_shape_of(group, asked.alternative, asked.sizes)}" if ran else "for nothing ran"
             remark(kind, self.name, last, f"{best}, {what}", **told)
         else:
             best = default
@@ -200,11 +200,16 @@ class _Asked:
     sizes: Sizes
 
 
+def _shape_of(group: Group, alternative: Alternative | None, sizes: Sizes) -> NestShape:
+    shape = group.shape(sizes)
+    return shape if alternative is None else shape.beside(alternative.library)
+
+
 def _objection(alternative: Alternative, target: Target, sizes: Sizes) -> str | None:
     """Why a library's attention needs no measurement to stay one."""
     if alternative.either.operands[1].type != alternative.either.results[0].type:
         return "what is written out lies otherwise in memory"
-    if not alternative.masked:
+    if not alternative.library:
         return "its mask is proved, and is not read"
     if not _may_be_nest(alternative.written, target, sizes):
         return "what is written out is no nest for matrix units"

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, FloatAttr
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.loop.monoids import MONOIDS
-from ...dialects.sym import ONE, ZERO, Expr, MapAttr, SymAttr, symbol
-from ..analysis.loops import Loop, substitute_axes
+from ...dialects.sym import ONE, ZERO, Expr, MapAttr, SymAttr, const, symbol
+from ...machines import CpuTarget
+from ..analysis.loops import Loop, ops_in, substitute_axes
 from ..common.locations import merged
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
@@ -22,6 +23,8 @@ from .pinned import is_pinned
 from .value_numbering import region_key
 
 Pair = kernel.ForOp | kernel.ReduceOp
+#: longest axis that is too short for lanes
+SHORT = 8
 
 
 @dataclass(frozen=True)
@@ -37,26 +40,38 @@ class KernelCollapse(KernelPass):
         kernel.for i0 in 0 to 8 { kernel.for i1 in 0 to 16 { %v = kernel.load %x[16*i0 + i1] ... } kernel.yield }
     becomes
         kernel.for i0 in 0 to 128 { %v = kernel.load %x[i0] ... }
+
+    On a CPU, an inner axis that is too short for lanes also lets the outer one stand in comparisons with bounds, which
+    are those of the joint axis, `size` times as large.
+
+        kernel.for i0 in 0 to 228 { kernel.for i1 in 0 to 3 { %i = kernel.index i0 - 2  %c = arith.cmpi sge, %i, %zero
+          %v = kernel.load %x[3*i0 + i1 - 6] if %c else %none ... } kernel.yield }
+    becomes
+        kernel.for i0 in 0 to 684 { %i = kernel.index i0 - 6  %c = arith.cmpi sge, %i, %zero
+          %v = kernel.load %x[i0 - 6] if %c else %none ... }
     """
 
     name = "kernel-collapse"
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Collapse loops in every kernel, innermost first."""
-        collapse_block(function.body.block)
+        collapse_block(function.body.block, SHORT if isinstance(facts.target, CpuTarget) else 0)
 
 
-def collapse_block(block: Block) -> None:
-    """Collapse the loops of a block and of the blocks nested in it."""
+def collapse_block(block: Block, short: int = 0) -> None:
+    """Collapse the loops of a block and of the blocks nested in it.
+
+    short: longest inner axis whose outer one may stand in comparisons
+    """
     for op in list(block.ops):
         if not isinstance(op, Loop) or is_pinned(op):
             continue
         for region in op.regions:
-            collapse_block(region.block)
+            collapse_block(region.block, short)
         if _runs_once(op):
             _inline(op)
         elif not isinstance(op, kernel.ScanOp):
-            while (inner := _only_loop(op)) is not None and _collapse(op, inner):
+            while (inner := _only_loop(op)) is not None and _collapse(op, inner, short):
                 pass
 
 
@@ -114,16 +129,19 @@ def _same_reduction(outer: kernel.ReduceOp, inner: kernel.ReduceOp) -> bool:
     return region_key(outer.combine) == region_key(inner.combine)
 
 
-def _collapse(outer: Pair, inner: Pair) -> bool:
+def _collapse(outer: Pair, inner: Pair, short: int) -> bool:
     """Make one loop of two if every expression allows it."""
     size = inner.hi.data
     axis, inside = outer.axis.data, inner.axis.data
     if not size.free_symbols.isdisjoint((axis,)):
         return False
-    joint = _Joint(axis, inside, size)
-    if not all(joint.fits(expr) for expr in _expressions(inner.body.block)) or not counter("kernel-collapse"):
+    joint, body = _Joint(axis, inside, size), inner.body.block
+    compared = _compared(body, joint) if 1 < (size.as_int() or 0) <= short else []
+    if not all(joint.fits(expr) for expr in _expressions(body, compared)) or not counter("kernel-collapse"):
         return False
-    _rewrite(inner.body.block, joint)
+    for op in compared:
+        _scale(op, joint)
+    _rewrite(body, joint)
     outer.properties["hi"] = SymAttr.of(outer.hi.data * size)
     outer.location = merged((outer.location, inner.location))
     _take_body(outer, inner)
@@ -134,7 +152,7 @@ class _Joint:
     """Expressions in one axis `j = size*outer + inner`, found by writing the inner axis as `j - size*outer`."""
 
     def __init__(self, outer: str, inner: str, size: Expr) -> None:
-        self.outer, self.inner = outer, inner
+        self.outer, self.inner, self.size = outer, inner, size
         self._values = {inner: symbol(_JOINT) - size * symbol(outer)}
         self._done: dict[Expr, Expr] = {}
 
@@ -160,8 +178,65 @@ class _Joint:
 _JOINT = "joint."
 
 
-def _expressions(block: Block) -> Iterator[Expr]:
+def _compared(block: Block, joint: _Joint) -> list[kernel.IndexOp]:
+    """Indices that the outer axis is a part of, and that are only compared with bounds."""
+    ops = (op for each in block.ops for op in ops_in(each))
+    return [op for op in ops if isinstance(op, kernel.IndexOp) and _is_compared(op, joint)]
+
+
+def _is_compared(op: kernel.IndexOp, joint: _Joint) -> bool:
+    step = _step(op.expr.data, joint.outer)
+    if op.dynamic or step is None or joint.inner in op.expr.data.free_symbols:
+        return False
+    return all(_bound(use.operation, op, joint) is not None for use in op.value.uses)
+
+
+def _step(expr: Expr, axis: str) -> int | None:
+    """1 or -1, if an expression is that many times an axis and something; else None."""
+    difference = expr.subs({axis: symbol(axis) + 1}) - expr
+    step = difference.as_int()
+    return step if step in (1, -1) else None
+
+
+def _bound(user: Operation, index: kernel.IndexOp, joint: _Joint) -> Expr | None:
+    """b of `index >= b` and `index < b`, where neither axis is a part of it."""
+    if not isinstance(user, arith.CmpiOp) or user.lhs is not index.value:
+        return None
+    bound = user.rhs.owner
+    if user.predicate.value.data not in _AT_LEAST_OR_BELOW:
+        return None
+    if isinstance(bound, arith.ConstantOp) and isinstance(bound.value, IntegerAttr):
+        return const(bound.value.value.data)
+    if not isinstance(bound, kernel.IndexOp) or bound.dynamic:
+        return None
+    return bound.expr.data if bound.expr.data.free_symbols.isdisjoint((joint.outer, joint.inner)) else None
+
+
+#: the predicates `sge` and `slt`
+_AT_LEAST_OR_BELOW = (5, 2)
+
+
+def _scale(index: kernel.IndexOp, joint: _Joint) -> None:
+    """Compare `size*index + digit` with `size*bound`, which says the same: the digit is below the size."""
+    digit = symbol(joint.inner)
+    if _step(index.expr.data, joint.outer) == -1:
+        digit = joint.size - 1 - digit
+    for use in list(index.value.uses):
+        bound = _bound(use.operation, index, joint)
+        block = use.operation.parent
+        assert bound is not None and block is not None
+        properties = {"expr": SymAttr.of(bound * joint.size)}
+        scaled = kernel.IndexOp.create(properties=properties, result_types=(i64,))
+        scaled.location = use.operation.location
+        block.insert_op_before(scaled, use.operation)
+        use.operation.operands[1] = scaled.value
+    index.properties["expr"] = SymAttr.of(index.expr.data * joint.size + digit)
+
+
+def _expressions(block: Block, compared: Sequence[Operation]) -> Iterator[Expr]:
     for op in block.ops:
+        if op in compared:
+            continue
         if isinstance(op, kernel.LoadOp | kernel.StoreOp):
             yield op.map.data[0]
         elif isinstance(op, kernel.IndexOp):
@@ -172,7 +247,7 @@ def _expressions(block: Block) -> Iterator[Expr]:
             yield op.lo.data
             yield op.hi.data
             for region in op.regions:
-                yield from _expressions(region.block)
+                yield from _expressions(region.block, compared)
 
 
 def _rewrite(block: Block, joint: _Joint) -> None:

@@ -19,6 +19,7 @@ from inductile.lowering.fx_check import MetaMismatchError, check_result_types
 from inductile.lowering.fx_import import ImportedGraph, ResultSlot, import_graph
 from inductile.lowering.fx_sym import UnsupportedSymbol
 from inductile.lowering.fx_symbols import SymbolTable
+from inductile.passes.verification import find_violation
 
 from .fx_graphs import compiled, data_dependent_graphs, imported, ops, targets
 
@@ -44,6 +45,21 @@ def test_numbers_in_tensor_arguments_take_the_scalar_overload() -> None:
     assert only(graph, "aten.eq.Scalar").arg("other") == 2
     assert only(graph, "aten.pow.Scalar").arg("self") == 2
     assert only(graph, "aten.div.Scalar_mode").args().keys() == {"self", "other", "rounding_mode"}
+
+
+def test_gradients_that_a_mask_leaves_out_are_no_tensors() -> None:
+    """Also where a meta function gives one; `grid_sampler_2d_backward` computes the second whatever its mask says."""
+    aten = torch.ops.aten
+
+    def function(x: torch.Tensor, w: torch.Tensor, i: torch.Tensor, g: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        some = aten.native_batch_norm_backward(x, x, w, None, None, w, w, True, 1e-5, [False, True, True])
+        return (*some[1:], aten.grid_sampler_2d_backward(g, i, g, 0, 0, False, [True, False])[0])
+
+    (graph,) = imported(function, torch.ones(5, 4), torch.ones(4), torch.ones(1, 2, 3, 3), torch.ones(1, 2, 2, 2))
+    assert find_violation(graph.module) is None
+    norm, sampler = only(graph, "aten.native_batch_norm_backward"), only(graph, "aten.grid_sampler_2d_backward")
+    assert [isinstance(each.type, TensorType) for each in norm.results] == [False, True, True]
+    assert all(isinstance(each.type, TensorType) for each in sampler.results)
 
 
 @pytest.mark.parametrize(

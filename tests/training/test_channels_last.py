@@ -155,6 +155,7 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     yield told
 
 
+@pytest.mark.once("asks what a compile tells AOTAutograd")
 @pytest.mark.rotates(2)
 @pytest.mark.parametrize("kind", [Block, Returning, Broken, Checkpointed, Strided])
 def test_steps_are_those_of_eager(kind: type[Block], reports: list[Any]) -> None:
@@ -162,6 +163,7 @@ def test_steps_are_those_of_eager(kind: type[Block], reports: list[Any]) -> None
     assert any(strides is not None for each in reports for strides in each)
 
 
+@pytest.mark.once("asks what a compile tells AOTAutograd")
 @pytest.mark.rotates(2)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_sizes_that_change(dynamic: bool, reports: list[Any]) -> None:
@@ -170,11 +172,13 @@ def test_sizes_that_change(dynamic: bool, reports: list[Any]) -> None:
     assert len(reports) == (1 if dynamic else 2)  # strides of unknown sizes ask for no new graph
 
 
+@pytest.mark.once("asks what a compile tells AOTAutograd")
 def test_autocast(reports: list[Any]) -> None:
     check(context=partial(torch.autocast, "cpu", torch.bfloat16), atol=2e-2)
     assert reports
 
 
+@pytest.mark.once("asks what a compile tells AOTAutograd")
 def test_torch_splits_the_graph(reports: list[Any]) -> None:
     check(options=OPTIONS | {"partition": "torch"})
     assert reports
@@ -188,6 +192,7 @@ def test_each_compile_reports(reports: list[Any]) -> None:
     assert len(reports) == 2 and reports[0] == reports[1]
 
 
+@pytest.mark.once("asks what a compile tells AOTAutograd")
 def test_nothing_is_reported_on_a_cpu_by_default(reports: list[Any]) -> None:
     check(options={})
     assert not reports
@@ -198,6 +203,7 @@ def _lost(tensor: torch.Tensor) -> torch.Tensor:
     return torch.tensor(tensor.tolist(), dtype=tensor.dtype)
 
 
+@pytest.mark.once("asks what a compile tells AOTAutograd")
 def test_hooks_that_lose_strides(reports: list[Any]) -> None:
     check(context=lambda: torch.autograd.graph.saved_tensors_hooks(_lost, lambda tensor: tensor))
     assert reports
@@ -214,6 +220,7 @@ def _fail_in(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(compiling, "_compile", compile_)
 
 
+@pytest.mark.once("asks what a compile tells AOTAutograd")
 @pytest.mark.rotates(2)
 @pytest.mark.parametrize("kind", [Block, Strided])
 def test_eager_takes_backward_over(kind: type[Block], monkeypatch: pytest.MonkeyPatch, reports: list[Any]) -> None:
@@ -223,6 +230,7 @@ def test_eager_takes_backward_over(kind: type[Block], monkeypatch: pytest.Monkey
     assert reports
 
 
+@pytest.mark.once("asks what a compile tells AOTAutograd")
 def test_eager_takes_forward_over(monkeypatch: pytest.MonkeyPatch, reports: list[Any]) -> None:
     _fail_in(monkeypatch, "forward")
     with pytest.warns(UserWarning, match="on purpose"):
@@ -230,6 +238,7 @@ def test_eager_takes_forward_over(monkeypatch: pytest.MonkeyPatch, reports: list
     assert not reports
 
 
+@pytest.mark.once("asks what a compile tells AOTAutograd")
 @pytest.mark.rotates(2)
 @pytest.mark.parametrize("kind", [Block, Strided])
 def test_compiled_autograd(kind: type[Block], reports: list[Any]) -> None:

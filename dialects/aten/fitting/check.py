@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from typing import cast
 
 from ...sym import SymError
+from ..masks import left_out
 from ..ops import AtenOp
 from ..types import TensorType
 from . import computations, convolutions, indexing, views
@@ -43,8 +46,8 @@ def _misfit_of_mask(op: AtenOp) -> str | None:
     """A gradient that the op's mask leaves out is no tensor."""
     if not any(argument.name == "output_mask" for argument in op.schema.arguments):
         return None
-    for number, (result, is_wanted) in enumerate(zip(op.results, op.arg("output_mask"), strict=False)):
-        if isinstance(result.type, TensorType) and not is_wanted:
+    for number in left_out(op.packet, cast("Sequence[bool]", op.arg("output_mask"))):
+        if number < len(op.results) and isinstance(op.results[number].type, TensorType):
             return f"result {number} is left out by output_mask, and its type is not none"
     return None
 

@@ -2,7 +2,7 @@
 
     y = product(...)                                       as in `quantised.py`
     y = y + (cast(qz) - other_zero_point) * other_scale    convolutions only, where a residual is added
-    y = relu(y), hardswish(y), silu(y)                     or none
+    y = relu(y), hardswish(y), silu(y), gelu(y)            or none; gelu behind linear layers
     q = cast(clamp(round(y * inverse) + result_zero_point, 0, high))
 
 The library quantises what it has in registers, so that no float image is in memory. A step may be the other one where a
@@ -13,6 +13,7 @@ clamp of the integers behind it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from xdsl.ir import Operation, SSAValue
@@ -26,8 +27,9 @@ from . import quantised
 _DIFFERS = "sums of integers are exact, and scaled and quantised once: a value between two steps may take the other one"
 _NAMES = ("x", "scale", "zero_point", "weight", "scales", "zero_points")
 _WINDOW = ("stride", "padding", "dilation", "groups")
-#: ops behind a product -> what oneDNN calls them
-_ACTIVATIONS = {"": "none", "relu": "relu", "hardswish": "hardswish", "silu": "swish"}
+#: ops behind a product -> what our op calls them
+_ACTIVATIONS = {"": "none", "relu": "relu", "hardswish": "hardswish", "silu": "swish", "gelu": "gelu"}
+_OF_SUMS, _OF_MATRICES, _OF_IMAGES = ("", "relu"), ("", "relu", "gelu"), ("", "relu", "hardswish", "silu")
 _PRODUCTS = frozenset({"convolution", "addmm"})
 _MOST = 255
 
@@ -175,14 +177,13 @@ def requantised_patterns(has_integers: bool) -> list[Pattern]:
     """The patterns, for a processor with instructions for integers or without."""
     guard = _guard(has_integers)
     found: list[Pattern] = []
-    for activation in _ACTIVATIONS:
-        name = f"_{activation}" if activation else ""
-        if activation in ("", "relu"):
-            pairs = (
-                (f"requantised_sum{name}", _convolution(activation, True), _replacement(activation, True)),
-                (f"requantised_addmm{name}", _addmm(activation), _replacement(activation, False)),
-            )
-            found += [Pattern(n, match, make, guard, differs=_DIFFERS, may_repeat=True) for n, match, make in pairs]
-        match, make = _convolution(activation, False), _replacement(activation, True)
-        found.append(Pattern(f"requantised_convolution{name}", match, make, guard, differs=_DIFFERS, may_repeat=True))
+    for kind, activations, match, is_image in (
+        ("sum", _OF_SUMS, partial(_convolution, has_residual=True), True),
+        ("addmm", _OF_MATRICES, _addmm, False),
+        ("convolution", _OF_IMAGES, partial(_convolution, has_residual=False), True),
+    ):
+        for activation in activations:
+            name = f"requantised_{kind}{f'_{activation}' if activation else ''}"
+            made = _replacement(activation, is_image)
+            found.append(Pattern(name, match(activation), made, guard, differs=_DIFFERS, may_repeat=True))
     return found

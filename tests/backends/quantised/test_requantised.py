@@ -90,7 +90,7 @@ def test_a_residual_is_added_in_front_and_stays_as_it_was(activation: Any, most:
     assert _check(Both(), _images(1), _images(2)) == {"inductile::requantised_convolution.sum": 1}
 
 
-@pytest.mark.parametrize("activation", [lambda x: x, torch.relu])
+@pytest.mark.parametrize("activation", [lambda x: x, torch.relu, F.gelu])
 def test_linear_layers(activation: Any) -> None:
     x = torch.randn((40, 16), generator=torch.Generator().manual_seed(3))
     assert _check(_Block(activation, is_image=False), x) == {"inductile::requantised_linear": 1}
@@ -100,6 +100,12 @@ def test_linear_layers(activation: Any) -> None:
 def test_a_weight_with_zero_points_is_dequantised(is_image: bool) -> None:
     x = _images(1) if is_image else torch.randn((40, 16), generator=torch.Generator().manual_seed(3))
     _check(_Block(torch.relu, is_image, zeros=3), x)
+
+
+def test_another_gelu_is_a_kernel() -> None:
+    x = torch.randn((40, 16), generator=torch.Generator().manual_seed(3))
+    block = _Block(lambda y: F.gelu(y, approximate="tanh"), is_image=False)
+    assert _check(block, x) == {"inductile::quantised_linear": 1}
 
 
 def test_an_activation_that_the_library_does_not_know_is_a_kernel() -> None:

@@ -63,6 +63,21 @@ def test_equals_eager(case: str) -> None:
     torch.testing.assert_close(compiled(x), CASES[case](x), rtol=2e-6, atol=2e-6, equal_nan=True)
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
+def test_pixels(dtype: torch.dtype) -> None:
+    """Images with the channels inside: what bounds a pixel bounds its bytes."""
+    x = torch.randint(0, 256, (2, 9, 37, 3), generator=torch.Generator().manual_seed(0)).to(dtype)
+
+    def moved(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        padded = F.pad(x, (0, 0, 2, 5, 1, 3)), F.pad(x.flip(2), (0, 0, 4, 1)), F.pad(x, (0, 0, -3, 2))
+        return *padded, torch.cat((x, x[:, :, 5:] + 1), 2), x.roll(7, 2), F.pad(x, (1, 2, 3, 4))
+
+    torch._dynamo.reset()
+    got = torch.compile(moved, backend="inductile", dynamic=False)(x)
+    for ours, eager in zip(got, moved(x), strict=True):
+        torch.testing.assert_close(ours, eager, rtol=0, atol=0)
+
+
 def test_rows_of_tables() -> None:
     """All lanes share an index; one that is outside is an error, wherever it stands."""
     table, which = torch.randn(7, 33), torch.tensor([6, 0, 3, 3, 5, 1])

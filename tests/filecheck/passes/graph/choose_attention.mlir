@@ -30,7 +30,7 @@ func.func @masked(%q: !aten.tensor<4x16x2048x64xbf16, device = "cuda:0">, %k: !a
 // CHECK-NOT: cudnn
 // CHECK: %s = aten.bmm(%q3, %t) {implementation = "nest", tile = array<i64: 64, 64, 4, 3>, streamed, precision = "bf16"}
 // CHECK: func.return %w4
-// REMARK: passed: aten.bmm: a nest, which was faster for attention 64x2048x2048x64 bf16 with _softmax, hidden:places library=
+// REMARK: passed: aten.bmm: a nest, which was faster for attention 64x2048x2048x64 bf16 with _softmax, call, hidden:places library=
 // NONE-LABEL: @masked
 // NONE-NOT: bmm
 // NONE: %f, {{.*}} = aten._scaled_dot_product_cudnn_attention(%q, %k, %v, %b
@@ -64,7 +64,7 @@ func.func @few(%q: !aten.tensor<1x16x2048x64xbf16, device = "cuda:0">, %k: !aten
 // CHECK-NOT: bmm
 // CHECK: aten._scaled_dot_product_cudnn_attention(%q, %k, %v, %b
 // CHECK-NOT: bmm
-// REMARK: missed: aten.bmm: the library: nothing like attention 16x2048x2048x64 bf16 with _softmax, hidden:places was measured
+// REMARK: missed: aten.bmm: the library: nothing like attention 16x2048x2048x64 bf16 with _softmax, call, hidden:places was measured
 
 // A kernel that reads no mask stays.
 func.func @proved(%q: !aten.tensor<4x16x2048x64xbf16, device = "cuda:0">, %k: !aten.tensor<4x16x2048x64xbf16, device = "cuda:0">, %v: !aten.tensor<4x16x2048x64xbf16, device = "cuda:0">) -> !aten.tensor<4x16x2048x64xbf16, device = "cuda:0"> {

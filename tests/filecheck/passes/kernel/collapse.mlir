@@ -226,3 +226,43 @@ kernel.func @one_element(%x: !kernel.buffer<f32, 8*s0>, %y: !kernel.buffer<f32, 
 // CHECK-NEXT:     kernel.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
+
+// -----
+
+// Bounds of pixels are bounds of their bytes, three times as large, also where an axis runs backwards.
+
+builtin.module attributes {machine.targets = #machine.targets<cpu = "cpp">} {
+kernel.func @pixels(%x: !kernel.buffer<ui8, 192>, %y: !kernel.buffer<ui8, 204>) {
+  kernel.for i0 in 0 to 68 {
+    kernel.for i1 in 0 to 3 {
+      %first = arith.constant 0 : i64
+      %last = arith.constant 64 : i64
+      %i = kernel.index i0 - 2
+      %back = kernel.index 65 - i0
+      %ge = arith.cmpi sge, %i, %first : i64
+      %lt = arith.cmpi slt, %i, %last : i64
+      %le = arith.cmpi sge, %back, %first : i64
+      %both = arith.andi %ge, %lt : i1
+      %all = arith.andi %both, %le : i1
+      %none = arith.constant 0 : i8
+      %v = kernel.load %x[3*i0 + i1 - 6] if %all else %none
+      kernel.store %v, %y[3*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+}
+
+// CHECK-LABEL: kernel.func @pixels
+// CHECK-NEXT:    kernel.for i0 in 0 to 204 {
+// CHECK:           %i = kernel.index i0 - 6
+// CHECK-NEXT:      %back = kernel.index -i0 + 197
+// CHECK-NEXT:      %[[LOW:.*]] = kernel.index 0
+// CHECK-NEXT:      %ge = arith.cmpi sge, %i, %[[LOW]] : i64
+// CHECK-NEXT:      %[[HIGH:.*]] = kernel.index 192
+// CHECK-NEXT:      %lt = arith.cmpi slt, %i, %[[HIGH]] : i64
+// CHECK-NEXT:      %[[END:.*]] = kernel.index 0
+// CHECK-NEXT:      %le = arith.cmpi sge, %back, %[[END]] : i64
+// CHECK:           kernel.load %x[i0 - 6] if
