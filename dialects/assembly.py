@@ -101,7 +101,7 @@ def _integers(value: ArrayAttr[IntegerAttr]) -> str:
 
 
 def _number(parser: Parser) -> Attribute:
-    return IntegerAttr(parser.parse_integer(allow_negative=False), i64)
+    return IntegerAttr(parser.parse_integer(allow_boolean=False, allow_negative=False), i64)
 
 
 def _numbers(parser: Parser) -> Attribute:

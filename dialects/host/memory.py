@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr, LocationAttr, UnitAttr, i64
+from typing import ClassVar
+
+from xdsl.dialects.builtin import IntegerAttr, LocationAttr, UnitAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     base,
     irdl_op_definition,
     operand_def,
@@ -18,13 +19,28 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ..access import parse_ssa, parse_ssa_list, print_ssa_list
+from ..access import parse_ssa
+from ..assembly import EXPR, NUMBER, AssemblyOp, Part, Read, clause, flag, operand, operands, prop, types
 from ..aten.types import TensorType
-from ..sym import SymAttr, parse_expr
+from ..sym import SymAttr
+
+
+def _read_pool(parser: Parser, into: Read) -> None:
+    if parser.parse_optional_keyword("in") is not None:
+        into.operands["pool"] = (parse_ssa(parser),)
+        parser.parse_keyword("at")
+        into.properties["offset"] = EXPR.read(parser)
+
+
+def _print_pool(printer: Printer, op: EmptyOp) -> None:
+    if op.offset is not None:
+        printer.print_string(" in ")
+        printer.print_ssa_value(op.pool[0])
+        printer.print_string(f" at {op.offset.data}")
 
 
 @irdl_op_definition
-class EmptyOp(IRDLOperation):
+class EmptyOp(AssemblyOp):
     """Allocate a tensor of undefined content: `%y = host.empty : T`.
 
     After `host-plan-memory` one that lives in the function's pool says where, in bytes:
@@ -39,6 +55,7 @@ class EmptyOp(IRDLOperation):
     kept = opt_prop_def(UnitAttr)
     place = opt_prop_def(IntegerAttr)
     out = result_def(base(TensorType))
+    SYNTAX: ClassVar = (flag("kept"), Part(_read_pool, _print_pool), clause("place", NUMBER), types())
 
     @staticmethod
     def of(
@@ -66,36 +83,9 @@ class EmptyOp(IRDLOperation):
         if (len(self.pool) == 1) != (self.offset is not None):
             raise VerifyException("a planned tensor has one pool and an offset")
 
-    @classmethod
-    def parse(cls, parser: Parser) -> EmptyOp:
-        """Parse `in %pool at 64 place 3 : T` or `kept : T`."""
-        pool = offset = None
-        kept = parser.parse_optional_keyword("kept") is not None
-        if parser.parse_optional_keyword("in") is not None:
-            pool = parse_ssa(parser)
-            parser.parse_keyword("at")
-            offset = SymAttr.of(parse_expr(parser))
-        place = _parse_place(parser)
-        parser.parse_punctuation(":")
-        op = EmptyOp.of(parser.parse_type(), pool, offset, kept=kept)
-        op.properties.update(place)
-        return op
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        if self.kept is not None:
-            printer.print_string(" kept")
-        if self.offset is not None:
-            printer.print_string(" in ")
-            printer.print_ssa_value(self.pool[0])
-            printer.print_string(f" at {self.offset.data}")
-        _print_place(self.place, printer)
-        printer.print_string(" : ")
-        printer.print_attribute(self.out.type)
-
 
 @irdl_op_definition
-class ViewOp(IRDLOperation):
+class ViewOp(AssemblyOp):
     """Other sizes and strides over the same memory, nothing moves: `%v = host.view %x offset 4*s0 : T`.
 
     The offset is in elements of the result, from the first element of the source. One of planned memory may have the
@@ -107,6 +97,7 @@ class ViewOp(IRDLOperation):
     offset = prop_def(SymAttr)
     place = opt_prop_def(IntegerAttr)
     out = result_def(base(TensorType))
+    SYNTAX: ClassVar = (operand("source"), prop("offset", EXPR, "offset"), clause("place", NUMBER), types())
 
     @staticmethod
     def of(source: SSAValue, offset: SymAttr, result_type: Attribute, location: LocationAttr | None = None) -> ViewOp:
@@ -115,52 +106,11 @@ class ViewOp(IRDLOperation):
             operands=(source,), properties={"offset": offset}, result_types=(result_type,), location=location
         )
 
-    @classmethod
-    def parse(cls, parser: Parser) -> ViewOp:
-        """Parse `%x offset 0 place 3 : T`."""
-        source = parse_ssa(parser)
-        parser.parse_keyword("offset")
-        offset = SymAttr.of(parse_expr(parser))
-        place = _parse_place(parser)
-        parser.parse_punctuation(":")
-        op = ViewOp.of(source, offset, parser.parse_type())
-        op.properties.update(place)
-        return op
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        printer.print_string(f" offset {self.offset.data}")
-        _print_place(self.place, printer)
-        printer.print_string(" : ")
-        printer.print_attribute(self.out.type)
-
-
-def _parse_place(parser: Parser) -> dict[str, Attribute]:
-    if parser.parse_optional_keyword("place") is None:
-        return {}
-    return {"place": IntegerAttr(parser.parse_integer(allow_boolean=False, allow_negative=False), i64)}
-
-
-def _print_place(place: IntegerAttr | None, printer: Printer) -> None:
-    if place is not None:
-        printer.print_string(f" place {place.value.data}")
-
 
 @irdl_op_definition
-class FreeOp(IRDLOperation):
+class FreeOp(AssemblyOp):
     """End the life of values on the host, after their last use: `host.free %a, %b`."""
 
     name = "host.free"
     values = var_operand_def()
-
-    @classmethod
-    def parse(cls, parser: Parser) -> FreeOp:
-        """Parse `%a, %b`."""
-        return cls.create(operands=parse_ssa_list(parser))
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        print_ssa_list(printer, self.values)
+    SYNTAX: ClassVar = (operands("values"),)

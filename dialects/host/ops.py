@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -35,9 +35,10 @@ from xdsl.traits import IsTerminator, SymbolOpInterface, SymbolTable, SymbolUser
 from xdsl.utils.exceptions import VerifyException
 
 from ...machines.eager import in_host_memory
-from ..access import parse_parameters, parse_ssa, parse_ssa_list, print_ssa_list
+from ..access import parse_parameters
+from ..assembly import CALLEE, AssemblyOp, Part, Read, call_arguments, flag, operand, operands, prop, types, word
 from ..aten.types import TensorType
-from ..sym import MapAttr, SymbolAttr, parse_exprs_until
+from ..sym import Expr, MapAttr, SymbolAttr, parse_exprs_until
 from ..traits import Isolated
 from .places import verify_places
 
@@ -120,7 +121,7 @@ class FuncOp(IRDLOperation):
         given: list[int] = []
         if parser.parse_optional_keyword("given") is not None:
             given = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        flags = [flag for flag in _FLAGS if parser.parse_optional_keyword(flag) is not None]
+        flags = [name for name in _FLAGS if parser.parse_optional_keyword(name) is not None]
         function = FuncOp.of(sym_name, results, ArrayAttr(symbols), parser.parse_region(arguments), given=given)
         function.properties.update(dict.fromkeys(flags, UnitAttr()))
         return function
@@ -142,9 +143,9 @@ class FuncOp(IRDLOperation):
             printer.print_string("]")
         if self.given is not None:
             printer.print_string(f" given [{', '.join(map(str, self.given_numbers))}]")
-        for flag in _FLAGS:
-            if flag in self.properties:
-                printer.print_string(f" {flag}")
+        for name in _FLAGS:
+            if name in self.properties:
+                printer.print_string(f" {name}")
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)
 
@@ -156,8 +157,21 @@ def _parse_symbol(parser: Parser) -> SymbolAttr:
     return attribute
 
 
+def _read_values(parser: Parser, into: Read) -> None:
+    exprs: Sequence[Expr] = ()
+    if parser.parse_optional_punctuation("[") is not None:
+        exprs = parse_exprs_until(parser, "]")
+        parser.parse_punctuation("]")
+    into.properties["symbols"] = MapAttr.of(*exprs)
+
+
+def _print_values(printer: Printer, op: LaunchOp) -> None:
+    if op.symbols.data:
+        printer.print_string(f" [{', '.join(map(str, op.symbols.data))}]")
+
+
 @irdl_op_definition
-class LaunchOp(IRDLOperation):
+class LaunchOp(AssemblyOp):
     """Run a kernel: `host.launch @softmax(%x, %y) [s0]`, buffers in the kernel's order, then its symbols' values.
 
     Whether it raises follows from the kernel's `errors`.
@@ -167,6 +181,7 @@ class LaunchOp(IRDLOperation):
     kernel = prop_def(SymbolRefAttr)
     buffers = var_operand_def(base(TensorType))
     symbols = prop_def(MapAttr)
+    SYNTAX: ClassVar = (prop("kernel", CALLEE), call_arguments("buffers"), Part(_read_values, _print_values))
 
     def verify_(self) -> None:
         """Check that a kernel runs on one device; what lies in the host's memory is moved to it."""
@@ -185,28 +200,6 @@ class LaunchOp(IRDLOperation):
             properties={"kernel": SymbolRefAttr(kernel), "symbols": symbols},
             location=location,
         )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> LaunchOp:
-        """Parse `@k(%x, %y) [s0]`."""
-        kernel = parser.parse_symbol_name().data
-        with parser.in_parens():
-            buffers = parse_ssa_list(parser)
-        symbols = MapAttr.of()
-        if parser.parse_optional_punctuation("[") is not None:
-            symbols = MapAttr.of(*parse_exprs_until(parser, "]"))
-            parser.parse_punctuation("]")
-        return LaunchOp.of(kernel, buffers, symbols)
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        printer.print_symbol_name(self.kernel.root_reference.data)
-        printer.print_string("(")
-        print_ssa_list(printer, self.buffers)
-        printer.print_string(")")
-        if self.symbols.data:
-            printer.print_string(f" [{', '.join(map(str, self.symbols.data))}]")
 
 
 class _CallsHostFunction(SymbolUserOpInterface):
@@ -227,7 +220,7 @@ class _CallsHostFunction(SymbolUserOpInterface):
 
 
 @irdl_op_definition
-class CallOp(IRDLOperation):
+class CallOp(AssemblyOp):
     """Run another program: `%y, %z = host.call @layer(%x, %w) : T, U`, with the types of the results.
 
     The symbols of the other program are arguments or sizes of them, and have the same names here. Nothing that it
@@ -242,6 +235,7 @@ class CallOp(IRDLOperation):
     arguments = var_operand_def()
     out = var_result_def()
     traits = traits_def(_CallsHostFunction())
+    SYNTAX: ClassVar = (flag("kept"), prop("callee", CALLEE), call_arguments("arguments"), types(optional=True))
 
     @staticmethod
     def of(
@@ -257,38 +251,16 @@ class CallOp(IRDLOperation):
             properties["kept"] = UnitAttr()
         return CallOp.create(operands=arguments, properties=properties, result_types=results, location=location)
 
-    @classmethod
-    def parse(cls, parser: Parser) -> CallOp:
-        """Parse `@f(%x, %y) : T, U` or `kept @f(%x) : T`."""
-        kept = parser.parse_optional_keyword("kept") is not None
-        callee = SymbolRefAttr(parser.parse_symbol_name())
-        with parser.in_parens():
-            arguments = parse_ssa_list(parser)
-        types: list[Attribute] = []
-        if parser.parse_optional_punctuation(":") is not None:
-            types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        return CallOp.of(callee, arguments, types, kept=kept)
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" kept " if self.kept is not None else " ")
-        printer.print_symbol_name(self.callee.root_reference.data)
-        printer.print_string("(")
-        print_ssa_list(printer, self.arguments)
-        printer.print_string(")")
-        if self.out:
-            printer.print_string(" : ")
-            printer.print_list([r.type for r in self.out], printer.print_attribute)
-
 
 @irdl_op_definition
-class CopyOp(IRDLOperation):
+class CopyOp(AssemblyOp):
     """Copy elements of `source` into the memory of `target` (same shape; any strides, dtype and device):
     `host.copy %y to %x`."""
 
     name = "host.copy"
     source = operand_def(base(TensorType))
     target = operand_def(base(TensorType))
+    SYNTAX: ClassVar = (operand("source"), word("to"), operand("target"))
 
     def verify_(self) -> None:
         """Check that the shapes can be the same, whatever the symbols are."""
@@ -300,28 +272,15 @@ class CopyOp(IRDLOperation):
             if (size - other).as_int() not in (None, 0):
                 raise VerifyException(f"copies {size} elements to {other} in dimension {dim}")
 
-    @classmethod
-    def parse(cls, parser: Parser) -> CopyOp:
-        """Parse `%y to %x`."""
-        source = parse_ssa(parser)
-        parser.parse_keyword("to")
-        return cls.create(operands=(source, parse_ssa(parser)))
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        printer.print_string(" to ")
-        printer.print_ssa_value(self.target)
-
 
 @irdl_op_definition
-class ReturnOp(IRDLOperation):
+class ReturnOp(AssemblyOp):
     """Return tensors and integers: `host.return %y, %n`."""
 
     name = "host.return"
     values = var_operand_def()
     traits = traits_def(IsTerminator())
+    SYNTAX: ClassVar = (operands("values"),)
 
     def verify_(self) -> None:
         """Check the types against those of the function."""
@@ -332,14 +291,3 @@ class ReturnOp(IRDLOperation):
         if given != wanted:
             returned, declared = ", ".join(map(str, given)), ", ".join(map(str, wanted))
             raise VerifyException(f"returns ({returned}), and the function's results are ({declared})")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ReturnOp:
-        """Parse `%y, %n`."""
-        return cls.create(operands=parse_ssa_list(parser))
-
-    def print(self, printer: Printer) -> None:
-        """Print what `parse` reads."""
-        if self.values:
-            printer.print_string(" ")
-            print_ssa_list(printer, self.values)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from ....dialects.aten.types import ELEMENT_TYPES
+from ....dialects.parametric import parametric
 from ....dialects.sym import ONE, Expr, as_expr, ceildiv, const, smax, smin
 from ..dtypes import I32, I64, is_float, lowest
 from ..nests import LoopBuilder, Shape, shape_of, type_of
@@ -30,7 +31,7 @@ class Windows:
     """The windows of a pool over the last `dims` dimensions of the input."""
 
     def __init__(self, call: Call, shape: Shape, dims: int) -> None:
-        self.dims = dims
+        self.call = call
         self.first = len(shape) - dims
         self.sizes = shape[self.first :]
         self.kernel = per_dim(call["kernel_size"], dims)
@@ -43,14 +44,38 @@ class Windows:
         """Sizes of a window."""
         return [const(k) for k in self.kernel]
 
-    def positions(self, output: Sequence[Expr], inner: Sequence[Expr]) -> list[Expr]:
-        """The place in the input of element `inner` of the window of output element `output`."""
+    def places(self, output: Sequence[Expr], inner: Sequence[Expr]) -> list[Expr]:
+        """Where element `inner` of the window of output element `output` lies."""
         parts = zip(output, inner, self.stride, self.padding, self.dilation, strict=True)
         return [o * stride - padding + i * dilation for o, i, stride, padding, dilation in parts]
 
-    def is_padded(self, call: Call) -> bool:
+    def mask(self, b: LoopBuilder, output: Sequence[Expr], places: Sequence[Expr]) -> Scalar | None:
+        """Whether a place is in the input."""
+        return inside(b, places, self.sizes) if self.is_padded else None
+
+    @property
+    def is_padded(self) -> bool:
         """Whether a window may leave the input."""
-        return any(self.padding) or bool(call["ceil_mode"])
+        return any(self.padding) or bool(self.call["ceil_mode"])
+
+    def count(self, output: Sequence[Expr]) -> Expr:
+        """How many elements a window's sum is divided by."""
+        override = self.call["divisor_override"] if self.call.has("divisor_override") else None
+        if override is not None:
+            return as_expr(override)
+        count = ONE
+        for o, kernel, stride, padding, size in zip(
+            output, self.kernel, self.stride, self.padding, self.sizes, strict=True
+        ):
+            if not self.is_padded:
+                count = count * kernel
+                continue
+            begin = o * stride - padding
+            end = smin(begin + kernel, size + padding)
+            if not self.call["count_include_pad"]:
+                begin, end = smax(begin, as_expr(0)), smin(end, size)
+            count = count * (end - begin)
+        return count
 
 
 def inside(b: LoopBuilder, positions: Sequence[Expr], sizes: Sequence[Expr]) -> Scalar:
@@ -63,6 +88,8 @@ def inside(b: LoopBuilder, positions: Sequence[Expr], sizes: Sequence[Expr]) -> 
     return mask
 
 
+#: makes the windows of a pool over the last dimensions of a shape, so many of them
+Pool: TypeAlias = Callable[[Call, Shape, int], "Windows | Adaptive"]
 Element: TypeAlias = Callable[[Shape], tuple[Scalar, Scalar]]
 
 
@@ -85,106 +112,75 @@ def _wide(s: ScalarBuilder, value: Scalar) -> Scalar:
     return value.to(I32) if value.element == ELEMENT_TYPES["uint8"] else ordered(s, value)
 
 
-def _max_pool(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
+@parametric
+def _max_pool(b: LoopBuilder, call: Call, kind: Pool, dims: int) -> Replacement:
     """The maximum of each window and its row-major position in the pooled dimensions."""
+    s = b.s
+    source = call.tensor("self")
+    pool = kind(call, shape_of(source), dims)
+    # beside positions, of 64 bits, bytes are no faster
+    is_alone = call.op.results[1].first_use is None
+    prepare, finish = (comparable, compared) if is_alone else (_wide, lambda value, element: value.to(element))
 
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        s = b.s
-        source = call.tensor("self")
-        windows = Windows(call, shape_of(source), dims)
-        # beside positions, of 64 bits, bytes are no faster
-        is_alone = call.op.results[1].first_use is None
-        prepare, finish = (comparable, compared) if is_alone else (_wide, lambda value, element: value.to(element))
+    def body(index: tuple[Expr, ...]) -> list[Scalar]:
+        outer, output = index[: pool.first], index[pool.first :]
 
-        def body(index: tuple[Expr, ...]) -> list[Scalar]:
-            outer, output = index[: windows.first], index[windows.first :]
+        def element(inner: tuple[Expr, ...]) -> tuple[Scalar, Scalar]:
+            place = pool.places(output, inner)
+            where = s.index(linearize(place, list(pool.sizes)))
+            mask = pool.mask(b, output, place)
+            value = prepare(s, s.load(source, (*outer, *place), mask))
+            if mask is None:
+                return value, where
+            low = s.constant(lowest(value.element), value.element)
+            return s.where(mask, value, low), s.where(mask, where, s.constant(_FAR, I64))
 
-            def element(inner: tuple[Expr, ...]) -> tuple[Scalar, Scalar]:
-                place = windows.positions(output, inner)
-                where = s.index(linearize(place, list(windows.sizes)))
-                if not windows.is_padded(call):
-                    return prepare(s, s.load(source, (*outer, *place))), where
-                mask = inside(b, place, windows.sizes)
-                value = prepare(s, s.load(source, (*outer, *place), mask))
-                low = s.constant(lowest(value.element), value.element)
-                return s.where(mask, value, low), s.where(mask, where, s.constant(_FAR, I64))
+        value, position = _largest(s, pool.window, element)
+        return [finish(value, type_of(source).element), position]
 
-            value, position = _largest(s, windows.window, element)
-            return [finish(value, type_of(source).element), position]
-
-        return b.generate(body, *call.types)
-
-    return lower
+    return b.generate(body, *call.types)
 
 
-add_rule("max_pool2d_with_indices", _max_pool(2), reject_wide_unsigned)
-add_rule("max_pool3d_with_indices", _max_pool(3), reject_wide_unsigned)
-
-
-def _max_pool_backward(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
+@parametric
+def _max_pool_backward(b: LoopBuilder, call: Call, dims: int) -> Replacement:
     """Each gradient is added at the position that gave the maximum."""
+    s = b.s
+    grad, indices = call.tensor("grad_output"), call.tensor("indices")
+    sizes = call.type.shape[len(call.type.shape) - dims :]
 
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        s = b.s
-        grad, indices = call.tensor("grad_output"), call.tensor("indices")
-        sizes = call.type.shape[len(call.type.shape) - dims :]
+    def body(index: tuple[Expr, ...]) -> tuple[Scalar, Sequence[Index]]:
+        position = s.load(indices, index).to(I64)
+        parts: list[Index] = []
+        for size in reversed(sizes[1:]):
+            parts.append(s.binary("rest", position, s.index(size)))
+            position = s.binary("quotient", position, s.index(size))
+        return s.load(grad, index), [*index[: len(index) - dims], position, *reversed(parts)]
 
-        def body(index: tuple[Expr, ...]) -> tuple[Scalar, Sequence[Index]]:
-            position = s.load(indices, index).to(I64)
-            parts: list[Index] = []
-            for size in reversed(sizes[1:]):
-                parts.append(s.binary("rest", position, s.index(size)))
-                position = s.binary("quotient", position, s.index(size))
-            return s.load(grad, index), [*index[: len(index) - dims], position, *reversed(parts)]
-
-        return b.scatter(filled_with(b, 0, call.type), shape_of(grad), body, call.type, "add")
-
-    return lower
+    return b.scatter(filled_with(b, 0, call.type), shape_of(grad), body, call.type, "add")
 
 
 add_rule("max_pool2d_with_indices_backward adaptive_max_pool2d_backward", _max_pool_backward(2))
 add_rule("max_pool3d_with_indices_backward adaptive_max_pool3d_backward", _max_pool_backward(3))
 
 
-def _divisor(call: Call, windows: Windows, output: Sequence[Expr]) -> Expr:
-    """How many elements a window's sum is divided by."""
-    override = call["divisor_override"] if call.has("divisor_override") else None
-    if override is not None:
-        return as_expr(override)
-    count = ONE
-    parts = zip(output, windows.kernel, windows.stride, windows.padding, windows.sizes, strict=True)
-    for o, kernel, stride, padding, size in parts:
-        if not windows.is_padded(call):
-            count = count * kernel
-            continue
-        begin = o * stride - padding
-        end = smin(begin + kernel, size + padding)
-        if not call["count_include_pad"]:
-            begin, end = smax(begin, as_expr(0)), smin(end, size)
-        count = count * (end - begin)
-    return count
+@parametric
+def _avg_pool(b: LoopBuilder, call: Call, kind: Pool, dims: int) -> Replacement:
+    """The mean of each window."""
+    s = b.s
+    source = call.tensor("self")
+    pool = kind(call, shape_of(source), dims)
 
+    def body(index: tuple[Expr, ...]) -> Scalar:
+        outer, output = index[: pool.first], index[pool.first :]
 
-def _avg_pool(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        s = b.s
-        source = call.tensor("self")
-        windows = Windows(call, shape_of(source), dims)
+        def element(inner: tuple[Expr, ...]) -> Scalar:
+            places = pool.places(output, inner)
+            return s.widen(s.load(source, (*outer, *places), pool.mask(b, output, places)))
 
-        def body(index: tuple[Expr, ...]) -> Scalar:
-            outer, output = index[: windows.first], index[windows.first :]
+        (total,) = s.reduce(["sum"], pool.window, element)
+        return quotient(b, total, pool.count(output))
 
-            def element(inner: tuple[Expr, ...]) -> Scalar:
-                place = windows.positions(output, inner)
-                mask = inside(b, place, windows.sizes) if windows.is_padded(call) else None
-                return s.widen(s.load(source, (*outer, *place), mask))
-
-            (total,) = s.reduce(["sum"], windows.window, element)
-            return quotient(b, total, _divisor(call, windows, output))
-
-        return b.generate(body, call.type)
-
-    return lower
+    return b.generate(body, call.type)
 
 
 def quotient(b: LoopBuilder, total: Scalar, count: Expr) -> Scalar:
@@ -193,43 +189,35 @@ def quotient(b: LoopBuilder, total: Scalar, count: Expr) -> Scalar:
     return total / divisor if is_float(total.element) else b.s.integer_quotient(total, divisor, floor=False)
 
 
-add_rule("avg_pool1d", _avg_pool(1))
-add_rule("avg_pool2d", _avg_pool(2))
-add_rule("avg_pool3d", _avg_pool(3))
-
-
-def _avg_pool_backward(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
+@parametric
+def _avg_pool_backward(b: LoopBuilder, call: Call, dims: int) -> Replacement:
     """Each element of the input sums the gradients of the windows that hold it: at most ceil(kernel / stride)."""
+    s = b.s
+    grad = call.tensor("grad_output")
+    windows = Windows(call, call.type.shape, dims)
+    outputs = shape_of(grad)[windows.first :]
+    reach = [const(-(-k // st)) for k, st in zip(windows.kernel, windows.stride, strict=True)]
 
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        s = b.s
-        grad = call.tensor("grad_output")
-        windows = Windows(call, call.type.shape, dims)
-        outputs = shape_of(grad)[windows.first :]
-        reach = [const(-(-k // st)) for k, st in zip(windows.kernel, windows.stride, strict=True)]
+    def body(index: tuple[Expr, ...]) -> Scalar:
+        outer, place = index[: windows.first], index[windows.first :]
 
-        def body(index: tuple[Expr, ...]) -> Scalar:
-            outer, place = index[: windows.first], index[windows.first :]
+        def element(inner: tuple[Expr, ...]) -> Scalar:
+            output = [
+                (p + padding) // stride - i
+                for p, i, stride, padding in zip(place, inner, windows.stride, windows.padding, strict=True)
+            ]
+            mask = inside(b, output, outputs)
+            for o, p, kernel, stride, padding in zip(
+                output, place, windows.kernel, windows.stride, windows.padding, strict=True
+            ):
+                mask = mask & (s.index(p + padding - o * stride) < kernel)
+            value = s.widen(s.load(grad, (*outer, *output), mask))
+            divisor = s.index(windows.count(output))
+            return value / s.where(mask, divisor, 1).to(value.element)
 
-            def element(inner: tuple[Expr, ...]) -> Scalar:
-                output = [
-                    (p + padding) // stride - i
-                    for p, i, stride, padding in zip(place, inner, windows.stride, windows.padding, strict=True)
-                ]
-                mask = inside(b, output, outputs)
-                for o, p, kernel, stride, padding in zip(
-                    output, place, windows.kernel, windows.stride, windows.padding, strict=True
-                ):
-                    mask = mask & (s.index(p + padding - o * stride) < kernel)
-                value = s.widen(s.load(grad, (*outer, *output), mask))
-                divisor = s.index(_divisor(call, windows, output))
-                return value / s.where(mask, divisor, 1).to(value.element)
+        return s.reduce(["sum"], reach, element)[0]
 
-            return s.reduce(["sum"], reach, element)[0]
-
-        return b.generate(body, call.type)
-
-    return lower
+    return b.generate(body, call.type)
 
 
 add_rule("avg_pool2d_backward", _avg_pool_backward(2))
@@ -279,8 +267,9 @@ def _divides(size: Expr, outputs: Expr) -> bool:
 class Adaptive:
     """The windows of an adaptive pool from `sizes` to `outputs`."""
 
-    def __init__(self, shape: Shape, result: Shape, dims: int) -> None:
+    def __init__(self, call: Call, shape: Shape, dims: int, result: Shape = ()) -> None:
         self.first = len(shape) - dims
+        result = result or call.type.shape
         self.sizes = shape[self.first :]
         # where the result has no elements there is no window, whose size would be one of parts of 0
         self.outputs = [ONE if size.as_int() == 0 else size for size in result[len(result) - dims :]]
@@ -288,17 +277,19 @@ class Adaptive:
         self.window = [_longest(size, out) for size, out in pairs]
         self.exact = all(_divides(size, out) for size, out in pairs)
 
-    def places(self, b: LoopBuilder, output: Sequence[Expr], inner: Sequence[Expr]) -> tuple[list[Expr], Scalar | None]:
-        """Where an element of a window lies, and whether it is one."""
-        places: list[Expr] = []
+    def places(self, output: Sequence[Expr], inner: Sequence[Expr]) -> list[Expr]:
+        """Where an element of a window lies."""
+        parts = zip(output, inner, self.sizes, self.outputs, strict=True)
+        return [_bounds(o, size, out)[0] + i for o, i, size, out in parts]
+
+    def mask(self, b: LoopBuilder, output: Sequence[Expr], places: Sequence[Expr]) -> Scalar | None:
+        """Whether a place is in the window."""
         mask: Scalar | None = None
-        for o, i, size, out in zip(output, inner, self.sizes, self.outputs, strict=True):
-            begin, end = _bounds(o, size, out)
-            places.append(begin + i)
+        for place, o, size, out in zip(places, output, self.sizes, self.outputs, strict=True):
             if _common_size(size, out) is None:
-                each = b.s.index(begin + i) < b.s.index(end)
+                each = b.s.index(place) < b.s.index(_bounds(o, size, out)[1])
                 mask = each if mask is None else mask & each
-        return places, mask
+        return mask
 
     def count(self, output: Sequence[Expr]) -> Expr:
         """The number of elements of a window."""
@@ -310,84 +301,33 @@ class Adaptive:
         return count
 
 
-def _adaptive_avg(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        s = b.s
-        source = call.tensor("self")
-        pool = Adaptive(shape_of(source), call.type.shape, dims)
-
-        def body(index: tuple[Expr, ...]) -> Scalar:
-            outer, output = index[: pool.first], index[pool.first :]
-
-            def element(inner: tuple[Expr, ...]) -> Scalar:
-                places, mask = pool.places(b, output, inner)
-                return s.widen(s.load(source, (*outer, *places), mask))
-
-            (total,) = s.reduce(["sum"], pool.window, element)
-            return quotient(b, total, pool.count(output))
-
-        return b.generate(body, call.type)
-
-    return lower
+for _dims in (1, 2, 3):
+    add_rule(f"avg_pool{_dims}d", _avg_pool(Windows, _dims))
+for _dims in (2, 3):
+    add_rule(f"max_pool{_dims}d_with_indices", _max_pool(Windows, _dims), reject_wide_unsigned)
+    add_rule(f"adaptive_max_pool{_dims}d", _max_pool(Adaptive, _dims), reject_wide_unsigned)
+    add_rule(f"_adaptive_avg_pool{_dims}d adaptive_avg_pool{_dims}d", _avg_pool(Adaptive, _dims))
 
 
-add_rule("_adaptive_avg_pool2d adaptive_avg_pool2d", _adaptive_avg(2))
-add_rule("_adaptive_avg_pool3d adaptive_avg_pool3d", _adaptive_avg(3))
+@parametric
+def _divisible(call: Call, dims: int) -> str | None:
+    pool = Adaptive(call, shape_of(call.tensor("self")), dims, shape_of(call.tensor("grad_output")))
+    return None if pool.exact else "windows of an adaptive pool that overlap"
 
 
-def _adaptive_max(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        s = b.s
-        source = call.tensor("self")
-        pool = Adaptive(shape_of(source), call.type.shape, dims)
-
-        def body(index: tuple[Expr, ...]) -> list[Scalar]:
-            outer, output = index[: pool.first], index[pool.first :]
-
-            def element(inner: tuple[Expr, ...]) -> tuple[Scalar, Scalar]:
-                places, mask = pool.places(b, output, inner)
-                value = ordered(s, s.load(source, (*outer, *places), mask))
-                where = s.index(linearize(places, list(pool.sizes)))
-                if mask is None:
-                    return value, where
-                low = s.constant(float("-inf"), value.element)
-                return s.where(mask, value, low), s.where(mask, where, s.constant(_FAR, I64))
-
-            return _largest(s, pool.window, element)
-
-        return b.generate(body, *call.types)
-
-    return lower
-
-
-add_rule("adaptive_max_pool2d", _adaptive_max(2), reject_wide_unsigned)
-add_rule("adaptive_max_pool3d", _adaptive_max(3), reject_wide_unsigned)
-
-
-def _divisible(dims: int) -> Callable[[Call], str | None]:
-    def reject(call: Call) -> str | None:
-        pool = Adaptive(shape_of(call.tensor("self")), shape_of(call.tensor("grad_output")), dims)
-        return None if pool.exact else "windows of an adaptive pool that overlap"
-
-    return reject
-
-
-def _adaptive_avg_backward(dims: int) -> Callable[[LoopBuilder, Call], Replacement]:
+@parametric
+def _adaptive_avg_backward(b: LoopBuilder, call: Call, dims: int) -> Replacement:
     """Windows that do not overlap: each element takes its share of one gradient."""
+    grad = call.tensor("grad_output")
+    pool = Adaptive(call, shape_of(call.tensor("self")), dims, shape_of(grad))
 
-    def lower(b: LoopBuilder, call: Call) -> Replacement:
-        grad = call.tensor("grad_output")
-        pool = Adaptive(shape_of(call.tensor("self")), shape_of(grad), dims)
+    def body(index: tuple[Expr, ...]) -> Scalar:
+        places = index[pool.first :]
+        output = [p // (size // out) for p, size, out in zip(places, pool.sizes, pool.outputs, strict=True)]
+        value = b.s.widen(b.s.load(grad, (*index[: pool.first], *output)))
+        return value / b.s.number(pool.count(output), value.element)
 
-        def body(index: tuple[Expr, ...]) -> Scalar:
-            places = index[pool.first :]
-            output = [p // (size // out) for p, size, out in zip(places, pool.sizes, pool.outputs, strict=True)]
-            value = b.s.widen(b.s.load(grad, (*index[: pool.first], *output)))
-            return value / b.s.number(pool.count(output), value.element)
-
-        return b.generate(body, call.type)
-
-    return lower
+    return b.generate(body, call.type)
 
 
 add_rule("_adaptive_avg_pool2d_backward", _adaptive_avg_backward(2), _divisible(2))
