@@ -30,8 +30,8 @@ kernel.func @padded(%x: !kernel.buffer<f32, 272>, %y: !kernel.buffer<f32, 272>, 
 // CHECK:         [[NONE:%[0-9a-z_]+]] = arith.constant -1 : i32
 // CHECK:         [[SECOND:%[0-9a-z_]+]] = arith.select {{%[0-9a-z_]+}}, {{%[0-9a-z_]+}}, [[NONE]] : i32
 // CHECK:         [[FIRST:%[0-9a-z_]+]] = arith.select %ok, {{%[0-9a-z_]+}}, [[SECOND]] : i32
-// CHECK:         arith.cmpf uno, %a, %a : f32
 // CHECK:         arith.cmpf ogt, [[NEXT:%[0-9a-z_]+]], %a : f32
+// CHECK:         arith.cmpf uno, %a, %a : f32
 // CHECK:         arith.extsi {{%[0-9a-z_]+}} : i32 to i64
 // CHECK:         kernel.store
 // GPU-LABEL:   kernel.func @padded
