@@ -68,13 +68,19 @@ INTEGERS(SHIFT)
 INTEGERS(INT_DIVISION)
 
 //@ floor_division: int_division
-// Python's // and % on integers.
+// Python's // and % on integers. By a known divisor without branches, so that a loop that does not change them computes
+// them once and is vectorised.
 #define FLOOR_DIVISION(T, U, W) \
   static inline T rem_floor_##T(T a, T b) { \
+    if (__builtin_constant_p(b) && b > 0) { \
+      const T rest = (T)(a % b); \
+      return (T)(rest + (rest < 0 ? b : 0)); \
+    } \
     const T r = rem_trunc_##T(a, b); \
     return r != 0 && (r < 0) != (b < 0) ? (T)(r + b) : r; \
   } \
   static inline T div_floor_##T(T a, T b) { \
+    if (__builtin_constant_p(b) && b > 0) return (T)(a / b - (a % b < 0)); \
     const T q = div_trunc_##T(a, b); \
     return rem_trunc_##T(a, b) != 0 && (a < 0) != (b < 0) ? (T)(q - 1) : q; \
   } \

@@ -15,7 +15,7 @@ from ...machines import CpuTarget, Target
 from ..analysis.dependences import directions, same_iterations
 from ..analysis.effects import Effects, conflicts, effects_of
 from ..analysis.loops import Loop, fresh_axis, is_loop, kernel_names, nested_axes, rename_axes
-from ..analysis.nests import work_of_block
+from ..analysis.nests import Nest, is_unit, work_of_block
 from ..analysis.sizes import Sizes
 from ..common.locations import merged
 from ..counters import counter
@@ -67,7 +67,7 @@ def merge_loops(function: kernel.FuncOp, target: Target) -> None:
     """Merge loops in one kernel, outermost blocks first, and clean up behind."""
     block = function.body.block
     on_cpu = isinstance(target, CpuTarget)
-    policy = _Policy(BESIDE_SCAN if on_cpu else inf, through_others=not on_cpu)
+    policy = _Policy(BESIDE_SCAN if on_cpu else inf, through_others=not on_cpu, lanes_of_loops=on_cpu)
     if _merge_block(block, kernel_names(function), policy):
         simplify(block)
 
@@ -78,11 +78,14 @@ class _Policy:
 
     beside_scan: most work of a body that runs as part of a scan
     through_others: whether loops meet that have no common buffer, but each one with a third loop
+    lanes_of_loops: whether a loop or one inside of it gets lanes, along which a buffer should lie: loops of which one
+        walks along the rows of a buffer and the other one across stay apart, since a cache keeps what both need
     asked_for: the only loops to merge, where a person named them, whatever they touch; None: all that are not pinned
     """
 
     beside_scan: float
     through_others: bool
+    lanes_of_loops: bool = False
     asked_for: frozenset[Operation] | None = None
 
     def wants(self, op: Operation) -> bool:
@@ -174,6 +177,8 @@ class _Grouping:
         if not all(map(self.policy.wants, (*loops, self.ops[item]))):
             return False
         if not _same_range(loops[0], self.ops[item]):
+            return False
+        if self.policy.lanes_of_loops and any(_is_across(loop, self.ops[item]) for loop in loops):
             return False
         if not _combinable([*loops, self.ops[item]]) or not self._may_scan(group, item, edges):
             return False
@@ -272,6 +277,25 @@ def _same_range(first: Operation, second: Operation) -> bool:
         and isinstance(second, Loop)
         and (first.lo, first.hi, first.mapping, first.tile) == (second.lo, second.hi, second.mapping, second.tile)
     )
+
+
+def _is_across(first: Operation, second: Operation) -> bool:
+    """Whether one loop around others walks along the rows of a common buffer, and the other one from row to row."""
+    ways = [_ways(loop) for loop in (first, second)]
+    return any({ways[0][buffer], ways[1][buffer]} == {True, False} for buffer in ways[0].keys() & ways[1].keys())
+
+
+def _ways(loop: Operation) -> dict[SSAValue, bool | None]:
+    """For each buffer whether a loop walks along its rows (True) or loops inside of it do (False); None: both do."""
+    if not is_loop(loop) or not any(is_loop(op) for region in loop.regions for op in region.block.ops):
+        return {}
+    ways: dict[SSAValue, bool | None] = {}
+    for access in Nest.of(loop).accesses:
+        along = is_unit(access.stride(loop.axis.data))
+        if along or any(is_unit(access.stride(inner.axis.data)) for inner in access.loops[1:]):
+            buffer = access.op.buffer
+            ways[buffer] = along if ways.get(buffer, along) is along else None
+    return ways
 
 
 def _common(first: Effects, second: Effects) -> bool:

@@ -50,6 +50,8 @@ CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "maximum of 16 bits": lambda x: F.max_pool2d(x.bfloat16(), 2) * 2,
     "maximum of rows": lambda x: F.max_pool1d(x[0], 3, 2, 1) * 2,
     "depthwise": lambda x: F.conv2d(x, x.new_ones(3, 1, 3, 3) / 7, padding=1, groups=3) * 2,
+    "rows and columns": lambda x: (x[0] * 2).sum(-1).sum(0) + (x[..., :13] * x[..., :13].mT).sum(-1).sum(),
+    "blocks of eight": lambda x: x[:, :, :8, :40].unflatten(-1, (5, 8)).amax((2, 4)),
     "repeated": lambda x: x.repeat_interleave(2, -1) + 1,
 }
 
@@ -76,6 +78,32 @@ def test_pixels(dtype: torch.dtype) -> None:
     got = torch.compile(moved, backend="inductile", dynamic=False)(x)
     for ours, eager in zip(got, moved(x), strict=True):
         torch.testing.assert_close(ours, eager, rtol=0, atol=0)
+
+
+def test_gradients_of_an_outer_product() -> None:
+    """One sum goes along the rows of what both need, the other one across."""
+    x, y = (torch.randn(5, 24, generator=torch.Generator().manual_seed(k), requires_grad=True) for k in (0, 1))
+    weight = torch.randn(5, 24, 24, generator=torch.Generator().manual_seed(2))
+
+    def outer(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return (x[:, :, None] * y[:, None] * weight).sum()
+
+    torch._dynamo.reset()
+    got = torch.autograd.grad(torch.compile(outer, backend="inductile", dynamic=False)(x, y), (x, y))
+    for ours, eager in zip(got, torch.autograd.grad(outer(x, y), (x, y)), strict=True):
+        torch.testing.assert_close(ours, eager, rtol=1e-5, atol=1e-5)
+
+
+def test_linear_interpolation_backward() -> None:
+    """Gradients that meet are added in order, in every row."""
+    x = torch.randn(3, 40, 33, generator=torch.Generator().manual_seed(0), requires_grad=True)
+
+    def resized(x: torch.Tensor) -> torch.Tensor:
+        return F.interpolate(x, scale_factor=2, mode="linear").square().sum()
+
+    torch._dynamo.reset()
+    (got,) = torch.autograd.grad(torch.compile(resized, backend="inductile", dynamic=False)(x), x)
+    torch.testing.assert_close(got, torch.autograd.grad(resized(x), x)[0], rtol=1e-5, atol=1e-5)
 
 
 def test_rows_of_tables() -> None:

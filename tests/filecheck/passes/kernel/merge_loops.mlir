@@ -521,3 +521,39 @@ kernel.func @image(%x: !kernel.buffer<f32, 8*s0*s0>, %y: !kernel.buffer<f32, 8*s
 // CHECK: kernel.reduce sum i1
 // CHECK-NEXT: kernel.reduce sum i2
 // CHECK-NOT: kernel.for
+
+// -----
+
+// One sum goes along the rows of x, the other one across: on a CPU each has lanes along memory, and a cache keeps x.
+
+builtin.module attributes {machine.targets = #machine.targets<cpu = "cpp">} {
+kernel.func @across(%x: !kernel.buffer<f32, 32768>, %y: !kernel.buffer<f32, 512>, %z: !kernel.buffer<f32, 512>) {
+  kernel.for i0 in 0 to 8 {
+    kernel.for i1 in 0 to 64 {
+      %s = kernel.reduce sum i2 in 0 to 64 { %v = kernel.load %x[4096*i0 + 64*i1 + i2]  kernel.yield %v }
+      kernel.store %s, %y[64*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.for i0 in 0 to 8 {
+    kernel.for i1 in 0 to 64 {
+      %s = kernel.reduce sum i2 in 0 to 64 { %v = kernel.load %x[4096*i0 + i1 + 64*i2]  kernel.yield %v }
+      kernel.store %s, %z[64*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+}
+
+// CHECK-LABEL: kernel.func @across
+// CHECK:         kernel.for i0 in 0 to 8 {
+// CHECK-NEXT:      kernel.for i1 in 0 to 64 {
+// CHECK:             kernel.store %{{.*}}, %y
+// CHECK-NEXT:        kernel.yield
+// CHECK-NEXT:      }
+// CHECK-NEXT:      kernel.for i1 in 0 to 64 {
+// GPU-LABEL: @across
+// GPU:         kernel.reduce [sum, sum] i2
