@@ -7,9 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.aten import (
+    MUTATES,
     Argument,
     AtenOp,
     CallOp,
@@ -45,9 +47,19 @@ _GENERIC = ("aten", "prims", "operator")
 class _Arguments:
     """Turns IR values into what torch takes."""
 
-    def __init__(self, program: Program, narrow: bool) -> None:
+    def __init__(self, program: Program, narrow: bool, written: Sequence[SSAValue] = ()) -> None:
         self.program = program
         self.narrow = narrow
+        self.written = written
+        self.undefined: Sequence[SSAValue] = ()
+        """Operands that need not hold anything."""
+        self._apart: list[tuple[torch.Tensor, torch.Tensor]] = []
+        """Memory of operands that are written, and what was given instead."""
+
+    def write_back(self) -> None:
+        """Bring what was written to narrower memory to where it belongs."""
+        for memory, given in self._apart:
+            memory.copy_(given)
 
     def value(self, value: Any, is_read: bool = True) -> Any:
         """A tensor, number, dtype, ... for an argument's value."""
@@ -78,8 +90,12 @@ class _Arguments:
     def _operand(self, value: SSAValue, is_read: bool) -> Any:
         if not isinstance(value.type, TensorType):
             return self.program.result(value)
+        is_read = is_read and not any(value is each for each in self.undefined)
         found = self.program.tensor(value) if is_read else self.program.target(value)
-        return found.to(torch_dtype(value.type.element)) if self.narrow else found
+        given = found.to(torch_dtype(value.type.element)) if self.narrow else found
+        if given is not found and any(value is each for each in self.written):
+            self._apart.append((found, given))
+        return given
 
 
 @contextmanager
@@ -94,17 +110,19 @@ def _default_dtype(wide: bool) -> Iterator[None]:
 
 
 def _flatten(result: Any) -> list[Any]:
+    if isinstance(result, dict):  # of a user's Triton kernel: what it wrote, by the names of its arguments
+        result = tuple(result.values())
     if isinstance(result, tuple | list):
         return [leaf for item in result for leaf in _flatten(item)]
     return [result]
 
 
 def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
-    arguments = _Arguments(program, narrow)
+    arguments = _Arguments(program, narrow, _written(op))
     if isinstance(op, CallOp):
+        arguments.undefined = _copied(op)
         function, positional = resolve(op.target), [arguments.value(a) for a in op.args()]
-        written = op.written
-        named = {key: arguments.value(a, not any(a is each for each in written)) for key, a in op.kwargs().items()}
+        named = {key: arguments.value(a) for key, a in op.kwargs().items()}
     else:
         function, positional = resolve(op.target.replace(".", "::", 1)), []
         named = {a.name: arguments.value(op.arg(a.name), not _is_output(a)) for a in _spelled(op)}
@@ -121,7 +139,23 @@ def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
     with _default_dtype(wide):
         check_call(function, positional, named)
         with program_raises():
-            return _flatten(function(*positional, **named))
+            results = _flatten(function(*positional, **named))
+    arguments.write_back()
+    return results
+
+
+def _copied(op: CallOp) -> list[SSAValue]:
+    """What a call writes, and of one that functionalization wrapped the tensors of which it writes copies."""
+    kwargs = op.kwargs()
+    given = kwargs.get("kwargs")
+    copied: list[object] = list(op.written)
+    if isinstance(given, dict):  # a user's Triton kernel
+        copied += [given.get(name) for name in kwargs.get("tensors_to_clone", ())]
+    if isinstance(mutated := op.attributes.get(MUTATES), ArrayAttr):
+        copied += [kwargs.get(name.data) for name in mutated if isinstance(name, StringAttr)]
+        copied += kwargs.get("_all_bases", ())
+    flat = [each for item in copied for each in (item if isinstance(item, tuple | list) else (item,))]
+    return [each for each in flat if isinstance(each, SSAValue)]
 
 
 def _spelled(op: AtenOp) -> list[Argument]:

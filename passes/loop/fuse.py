@@ -272,6 +272,6 @@ def _is_one_domain(left: Group, right: Group, alignment: Alignment) -> bool:
 
 
 def _shown(op: Operation) -> str:
-    """The name of an op and its line."""
-    file, _, line = format_location(op.location).rpartition(":")
-    return f"{op.name} at {file.rpartition('/')[2]}:{line}" if file else op.name
+    """The name of an op and its line, or its module."""
+    where = format_location(op.location).rpartition("/")[2]
+    return f"{op.name} at {where}" if where else op.name

@@ -108,6 +108,26 @@ def test_in_place(function: Callable[..., Any], dynamic: bool | None) -> None:
     assert "copy_(" not in program()
 
 
+def made_by_operators(x: Tensor, cache: Tensor) -> Any:
+    """Into memory that holds nothing before, in a list and by itself, and into what is read too."""
+    row, each, sums = torch.empty_like(cache), [torch.empty_like(x), x.clone()], cache * 1
+    fill_all(each, 2.5)
+    fill_all([row], 3.0)
+    write_row(row, each[0], 1)
+    return add_to_both(sums, x, None), sums + row + each[1]
+
+
+@pytest.mark.parametrize("function", [made_by_operators, once, lists], ids=lambda each: each.__name__)
+def test_passes_around_operators_can_be_checked(function: Callable[..., Any]) -> None:
+    """In float64, while operators of somebody's own get the program's types."""
+    x, cache = torch.randn(WIDTH), torch.randn(ROWS, WIDTH)
+    expected_args, got_args = clone_inputs((x, cache)), clone_inputs((x, cache))
+    expected = function(*expected_args)
+    torch.compiler.reset()
+    got = torch.compile(function, backend="inductile", options={"verify_each": "numerics"})(*got_args)
+    torch.testing.assert_close((got, got_args), (expected, expected_args))
+
+
 def test_no_memory_for_a_copy() -> None:
     x, cache = torch.randn(1024), torch.zeros(1024, 1024)
     compiled = torch.compile(once, backend="inductile", fullgraph=True)

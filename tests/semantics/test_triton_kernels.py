@@ -171,6 +171,11 @@ def test_dynamic_sizes(function: Callable[..., Any]) -> None:
     assert "copy_(" not in compiled_and_compared(function, True)
 
 
+@pytest.mark.parametrize("function", [twice, own_result], ids=lambda each: each.__name__)
+def test_passes_around_kernels_can_be_checked(function: Callable[..., Any]) -> None:
+    compiled_and_compared(function, verify_each="numerics")
+
+
 def test_where_nothing_is_known_of_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Torch takes each argument for written where its analysis fails."""
     monkeypatch.setattr(Offline, "get_current_target", lambda self: None)
