@@ -122,6 +122,7 @@ def run_package(args: argparse.Namespace) -> int:
 
     package = load_package(args.file)
     results = tree_leaves(package.call_flat(_inputs(args, package)))
+    results = [each.cpu() if hasattr(each, "cpu") else each for each in results]
     if args.output:
         from ..backends.arrays import save_arrays
 

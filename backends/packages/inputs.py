@@ -76,7 +76,7 @@ class TensorInput:
         """A tensor of normally distributed numbers, or of 0 and 1."""
         shape, stride = ([value_of(each, symbols) for each in sizes] for sizes in (self.shape, self.stride))
         made = torch.empty_strided(shape, stride, dtype=self.dtype, device=self.device)
-        generator = torch.Generator(self.device).manual_seed(seed)
+        generator = torch.Generator().manual_seed(seed)  # the same numbers on every device
         if self.dtype.is_floating_point or self.dtype.is_complex:
             return made.copy_(torch.randn(shape, generator=generator))
         return made.copy_(torch.randint(0, 2, shape, generator=generator))

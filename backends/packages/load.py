@@ -17,7 +17,7 @@ from ..c_like.cache import keep_library, private_dir
 from ..c_like.loaded import address_in
 from ..graph_cache.frozen import program_of
 from .archive import WEIGHTS, Archive, damaged
-from .inputs import Conditions, ConstantInput, TensorInput, input_of
+from .inputs import Conditions, ConstantInput, Input, TensorInput, input_of
 from .needs import check_needs, chosen_part
 from .plain import decode, decode_program
 from .sizes import text_of
@@ -128,10 +128,14 @@ class Package:
         return dict(self._tensors)
 
     def with_constants(self, given: Sequence[Any]) -> list[Any]:
-        """All inputs of a call, for those that are not compiled in. UserError for another number of them."""
+        """All inputs of a call, for those that are not compiled in, on the devices of the program.
+
+        UserError for another number of them.
+        """
         if len(given) != len(self._passed):
             raise UserError(f"{len(given)} inputs for a package that takes {len(self._passed)}", "give one for each")
-        left = iter(given)
+        kinds = [self.conditions.inputs[number] for number in self._passed]
+        left = iter(map(_on_its_device, given, kinds))
         return [each.value if isinstance(each, ConstantInput) else next(left) for each in self.conditions.inputs]
 
     def random_inputs(self, seed: int) -> list[Any]:
@@ -140,6 +144,12 @@ class Package:
 
     def __str__(self) -> str:
         return describe(self.path, self.index)
+
+
+def _on_its_device(value: Any, kind: Input) -> Any:
+    """An input on the device that a program takes it on."""
+    is_tensor = isinstance(value, torch.Tensor) and isinstance(kind, TensorInput)
+    return value.to(kind.device) if is_tensor else value
 
 
 def describe(path: Path, index: dict[str, Any]) -> str:

@@ -20,7 +20,9 @@ FORMAT = 2
 _ROOT = Path(__file__).parents[2]
 _CALLED = (
     "backends/host", "backends/c_like/calls.py", "backends/graph_cache/frozen.py", "backends/packages",
-    "lowering/fx_arrangements.py", "backends/triton",
+    "lowering/fx_arrangements.py", "backends/triton/bound.py", "backends/triton/frozen.py", "backends/triton/kernel.py",
+    "backends/triton/native.py", "backends/triton/request.py", "backends/triton/run_table.py",
+    "backends/triton/variants.py",
 )  # fmt: skip
 """Code that a package calls, by names of its own."""
 _KINDS = (

@@ -13,6 +13,7 @@ import torch
 
 import inductile
 from inductile.lowering.fx_machines import target_of_device
+from inductile.tools import run
 
 from ..scripts import load_benchmark
 
@@ -82,6 +83,7 @@ def test_exported_on_a_gpu_with_a_size_that_varies(tmp_path: Path) -> None:
     for size in (2, 7, 16, 4096):
         x = torch.randn(size, 8, device="cuda")
         torch.testing.assert_close(package(x), module(x), rtol=1e-3, atol=1e-4)
+    assert run.main([str(tmp_path / "made.pt2i"), "--random", "1"]) == 0
 
 
 CACHED = """
