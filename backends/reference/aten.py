@@ -40,6 +40,13 @@ CASTS = frozenset({"aten._to_copy", "aten.to.dtype", "prims::convert_element_typ
 #: ops that read the bits of floats, which are those of the very format also when wide
 FORMAT_BOUND = frozenset({"aten.view.dtype", "aten.nextafter", "prims::view_element_type"})
 
+#: packets that read of `self` how it lies, and no element
+_OF_LAYOUT = frozenset({
+    "cauchy", "exponential", "geometric", "log_normal", "normal_functional", "random", "uniform", "empty_like",
+    "full_like", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like", "fill", "zero", "new_empty",
+    "new_empty_strided", "new_full", "new_ones", "new_zeros",
+})  # fmt: skip
+
 #: namespaces whose ops compute in float64 when they are given float64
 _GENERIC = ("aten", "prims", "operator")
 
@@ -125,7 +132,7 @@ def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
         named = {key: arguments.value(a) for key, a in op.kwargs().items()}
     else:
         function, positional = resolve(op.target.replace(".", "::", 1)), []
-        named = {a.name: arguments.value(op.arg(a.name), not _is_output(a)) for a in _spelled(op)}
+        named = {a.name: arguments.value(op.arg(a.name), _is_read(op, a)) for a in _spelled(op)}
         place, tensor = named.get("storage_offset"), next(iter(named.values()), None)
         if place is not None and isinstance(tensor, torch.Tensor):  # counted from where the program's memory begins
             named["storage_offset"] = place + program.origin(tensor)
@@ -163,9 +170,11 @@ def _spelled(op: AtenOp) -> list[Argument]:
     return [a for a in op.schema.arguments if a.is_tensor or a.name in op.properties or a.default is REQUIRED]
 
 
-def _is_output(argument: Argument) -> bool:
-    """Whether an argument is written without being read: the `out` of an out variant."""
-    return argument.writes and argument.kwarg_only
+def _is_read(op: AtenOp, argument: Argument) -> bool:
+    """Whether an op reads elements of an argument: not of the `out` of an out variant, nor of what gives a layout."""
+    is_output = argument.writes and argument.kwarg_only
+    gives_layout = op.packet in _OF_LAYOUT or op.target == "aten.bernoulli.p"
+    return not is_output and not (gives_layout and argument.name == "self")
 
 
 def call(program: Program, op: AtenOp | CallOp) -> None:

@@ -129,6 +129,15 @@ def test_places_in_storage_are_counted_from_where_memory_begins() -> None:
     assert b.tolist() == [2, 6, 10] and c.tolist() == [4, 5, 6]
 
 
+@pytest.mark.parametrize("call", ["uniform(%a, from = 2.0, to = 3.0)", "full_like(%a, fill_value = 2.5)"])
+def test_what_gives_a_layout_is_not_read(call: str) -> None:
+    body = f"""%a = host.empty : {T}
+      %b = aten.{call} : {T}
+      host.return %b"""
+    (b,) = run(host(body), X)
+    assert bool(((b >= 2) & (b < 3)).all())
+
+
 def test_results_alias_as_the_program_says() -> None:
     body = """%v = host.view %x offset 4 : !aten.tensor<4xf32>
       host.return %v, %x"""
