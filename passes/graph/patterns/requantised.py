@@ -1,6 +1,7 @@
 """Products of quantised numbers whose results are quantised again, in the same call of the library.
 
     y = product(...)                                       as in `quantised.py`
+    y = view(y)                                            linear layers of more than two dimensions
     y = y + (cast(qz) - other_zero_point) * other_scale    convolutions only, where a residual is added
     y = relu(y), hardswish(y), silu(y), gelu(y)            or none; gelu behind linear layers
     q = cast(clamp(round(y * inverse) + result_zero_point, 0, high))
@@ -14,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import prod
 from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects.aten import AtenOp, MemoryFormat, TensorType
-from ....dialects.sym import as_expr
-from .._pattern import Pattern, PatternBuilder, PatternCall
+from ....dialects.sym import ONE, as_expr
+from .._pattern import Either, Pattern, PatternBuilder, PatternCall, either
 from .._replacement import ReplacementBuilder, type_of
 from . import quantised
 
@@ -34,10 +36,12 @@ _PRODUCTS = frozenset({"convolution", "addmm"})
 _MOST = 255
 
 
-def quantised_again(aten: PatternBuilder, y: PatternCall, activation: str, found: Mapping[str, Any]) -> PatternCall:
+def quantised_again(
+    aten: PatternBuilder, y: PatternCall | Either, activation: str, found: Mapping[str, Any]
+) -> PatternCall:
     """Quantisation behind an activation."""
-    y = getattr(aten, activation)(y) if activation else y
-    steps = aten.add(aten.round(aten.mul(y, found["inverse"])), found["result_zero_point"])
+    active = getattr(aten, activation)(y) if activation else y
+    steps = aten.add(aten.round(aten.mul(active, found["inverse"])), found["result_zero_point"])
     return aten._to_copy(aten.clamp(steps, found["low"], found["high"]), dtype=...)
 
 
@@ -75,6 +79,7 @@ def _addmm(activation: str) -> Callable[..., PatternCall]:
         bias: Any, inverse: Any, result_zero_point: Any, low: Any, high: Any,
     ) -> PatternCall:  # fmt: skip
         y = quantised.addmm(aten, x, scale, zero_point, weight, scales, zero_points, bias)
+        y = either(y, aten.view(y, ...))
         found = {"inverse": inverse, "result_zero_point": result_zero_point, "low": low, "high": high}
         return quantised_again(aten, y, activation, found)
 
@@ -90,8 +95,11 @@ def _replacement(activation: str, is_image: bool) -> Callable[..., SSAValue]:
             if source != last:
                 operand = aten.clone(operand, memory_format=MemoryFormat("channels_last"), types=[last])
         else:
-            shape = (result.shape[0], type_of(found["weight"]).shape[1])
-            operand = operand if source.shape == shape else aten.view(operand, list(shape))
+            columns, depth = type_of(found["weight"]).shape
+            rows = prod(result.shape[:-1], start=ONE)
+            if source.shape != (rows, depth):
+                operand = aten.view(operand, [rows, depth])
+            made = TensorType.get((rows, columns), result.element, (columns, ONE), result.device)
         quantisation = (float(found["scale"]), int(found["zero_point"]))
         args: list[Any] = [operand, *quantisation, *(found[name] for name in _NAMES[3:]), found["bias"]]
         args += [found[name] for name in _WINDOW] if is_image else []
@@ -108,6 +116,8 @@ def _replacement(activation: str, is_image: bool) -> Callable[..., SSAValue]:
             made = aten.clamp(made, 0, high, types=[made.type])
         if made.type == result:
             return made
+        if not is_image:
+            return aten.view(made, list(result.shape))
         return aten.clone(made, memory_format=MemoryFormat("contiguous_format"), types=[result])
 
     return replace
@@ -130,6 +140,8 @@ def _guard(has_integers: bool) -> Callable[..., str | None]:
             return "its result has no zero point that is an integer, or no positive scale"
         if "other" in found and not _is_like(found["other"], result):
             return "what is added is no unsigned numbers of the same sizes"
+        if "stride" not in found and not result.is_contiguous:
+            return "its result is not row-major"
         if _is_read_otherwise(root):
             return "its floats are read otherwise, too: the product would be computed twice"
         product = {name: found[name] for name in (*_NAMES, "bias", *_WINDOW) if name in found}

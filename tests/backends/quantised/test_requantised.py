@@ -90,9 +90,10 @@ def test_a_residual_is_added_in_front_and_stays_as_it_was(activation: Any, most:
     assert _check(Both(), _images(1), _images(2)) == {"inductile::requantised_convolution.sum": 1}
 
 
+@pytest.mark.parametrize("shape", [(40, 16), (2, 20, 16)])
 @pytest.mark.parametrize("activation", [lambda x: x, torch.relu, F.gelu])
-def test_linear_layers(activation: Any) -> None:
-    x = torch.randn((40, 16), generator=torch.Generator().manual_seed(3))
+def test_linear_layers(activation: Any, shape: tuple[int, ...]) -> None:
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(3))
     assert _check(_Block(activation, is_image=False), x) == {"inductile::requantised_linear": 1}
 
 
