@@ -67,7 +67,7 @@ def program(name: str, dynamic: bool) -> Callable[[], Any]:
     from inductile.dialects import host
 
     found: list[tuple[str, dict[str, Any]]] = []
-    inputs: list[Sequence[Any]] = []
+    traced: list[Sequence[Any]] = []
 
     def text(module: Any, references: Any = None) -> str:
         function = next(op for op in module.ops if isinstance(op, host.FuncOp))
@@ -76,15 +76,15 @@ def program(name: str, dynamic: bool) -> Callable[[], Any]:
         return found[-1][0]
 
     class Backend(offline.OfflineBackend):
-        def _compile(self, kind: str, graph: torch.fx.GraphModule, given: Sequence[Any]) -> Callable[..., Any]:
-            inputs.append(list(given))
-            return super()._compile(kind, graph, given)
+        def _compile(self, kind: str, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+            traced.append(list(inputs))
+            return super()._compile(kind, graph, inputs)
 
     function, given = models.build(name, torch.bfloat16, True)
     torch._dynamo.reset()
     with mock.patch.object(offline, "program_text", text), torch.no_grad():
         torch.compile(function, backend=Backend(["cuda:90"], "cuda:0"), dynamic=dynamic, fullgraph=True)(*given)
-    ((source, namespace),), (fakes,) = found, inputs
+    ((source, namespace),), (fakes,) = found, traced
     return prepared(source, namespace, [real(each) for each in fakes])
 
 
