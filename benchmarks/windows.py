@@ -1,10 +1,10 @@
 """Windows, resampling and moved pieces on the CPU: `python benchmarks/windows.py [NAME ...] [--inductor]`.
 
 Depthwise and grouped convolutions with their gradients, interpolation, pools, and what only moves elements (roll, flip,
-pad, cat, shuffles); with `--operators` what is in operators.py. Each case is measured in one process, eager and
-compiled in turns. Times are those of the processor, so that what else the machine does counts little; a thread that
-waits takes none where `OMP_WAIT_POLICY=passive`. The table has the least time and the median, and the ratio of the
-least ones. A name selects the cases that have it as a part.
+pad, cat, shuffles); with `--operators` what is in operators.py, with `--idioms` what is in idioms.py. Each case is
+measured in one process, eager and compiled in turns. Times are those of the processor, so that what else the machine
+does counts little; a thread that waits takes none where `OMP_WAIT_POLICY=passive`. The table has the least time and the
+median, and the ratio of the least ones. A name selects the cases that have it as a part.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import idioms
 import operators
 import torch
 import torch.nn.functional as F
@@ -220,12 +221,13 @@ def main() -> None:
     p.add_argument("names", nargs="*", help="parts of names; default: all")
     p.add_argument("--inductor", action="store_true", help="also Inductor")
     p.add_argument("--operators", action="store_true", help="the cases of operators.py instead")
+    p.add_argument("--idioms", action="store_true", help="the cases of idioms.py instead")
     p.add_argument("--seconds", type=float, default=1.5, help="of calls for a case")
     p.add_argument("--behind", type=float, default=0, help="only cases whose ratio is over this")
     args = p.parse_args()
     import inductile  # noqa: F401
 
-    chosen = operators.cases() if args.operators else cases()
+    chosen = operators.cases() if args.operators else idioms.cases() if args.idioms else cases()
     backends = ["inductile", *(["inductor"] if args.inductor else [])]
     print("| case | eager ms: least, median |" + "".join(f" {b} | {b} / eager |" for b in backends))
     print("|" + "---|" * (2 + 2 * len(backends)))
