@@ -37,6 +37,7 @@ class Calling(torch.nn.Module):
 LOAD = """
 import sys, torch
 import inductile
+torch.backends.cudnn.allow_tf32 = False
 package = inductile.load_package(sys.argv[1])
 inputs = [x.cuda() for x in torch.load(sys.argv[2])]
 results = [package(*inputs).cpu() for _ in range(2)]
@@ -104,5 +105,6 @@ assert counters["inductile"]["graphs from the cache"] == int(sys.argv[1]), count
 
 
 def test_a_second_process_takes_graphs_from_the_cache(tmp_path: Path) -> None:
+    folders = {"INDUCTILE_CACHE_DIR": str(tmp_path), "INDUCTILE_GRAPH_CACHE": "1"}
     for hits in (0, 1):
-        _python(CACHED, hits, INDUCTILE_CACHE_DIR=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path / f"triton{hits}"))
+        _python(CACHED, hits, **folders, TRITON_CACHE_DIR=str(tmp_path / f"triton{hits}"))
