@@ -114,7 +114,7 @@ ATTENTION_OF_HOPPER = (
     _attention("_softmax hidden:places+vectors", 64, 2048, 64, 741, 165.9),
     _attention("_softmax added:places hidden:places", 64, 2048, 64, 608, 160.9),
     _attention("_softmax added:matrix", 64, 2048, 64, 629, 226.9),
-    # a prefix of which all steps were computed, before nests left out hidden ones, in tiles of 128 rows. Those of 64 are
+    # a prefix of which all steps were computed, before hidden ones were left out, in tiles of 128 rows; those of 64 are
     # as fast where everything is seen (1182, 1187), and faster under a causal mask (684, 768) and a window (152, 202)
     _attention("_softmax call hidden:places", 64, 4096, 128, 1630, 1404, "64x64x4x3"),
 )
