@@ -91,7 +91,7 @@ ATTENTION_OF_HOPPER = (
     _attention("_softmax added:places", 64, 2048, 64, 649.6, 344.4),
     _attention("_softmax added:places call:rows hidden:places", 192, 512, 64, 181.2, 42.7, "64x64x4x3"),
     _attention("_softmax added:places call:rows hidden:places", 128, 1024, 64, 440.9, 86.1, "64x64x4x3"),
-    _attention("_softmax added:places call:rows hidden:places", 64, 2048, 64, 881.5, 160.9),
+    _attention("_softmax added:places call:rows hidden:places", 64, 2048, 64, 881.5, 155.1, "64x64x4x3"),
     _attention("_softmax added:places call:rows hidden:places", 64, 2048, 128, 1203, 222.0, "64x64x4x3"),
     _attention("_softmax added:places call:rows hidden:places", 64, 4096, 128, 4644, 854.4),
     _attention("_softmax added:matrix call:rows", 192, 512, 64, 172.7, 53.6, "64x64x4x3"),
@@ -101,12 +101,12 @@ ATTENTION_OF_HOPPER = (
     _attention("_softmax added:matrix call:rows", 64, 4096, 128, 4615, 1388),
     _attention("_softmax added:table call:rows", 192, 512, 64, 178.2, 98.7, "64x64x4x3"),
     _attention("_softmax added:table call:rows", 128, 1024, 64, 441.2, 243.4, "64x64x4x3"),
-    _attention("_softmax added:table call:rows", 64, 2048, 64, 884.1, 589.6),
+    _attention("_softmax added:table call:rows", 64, 2048, 64, 884.1, 467.8, "64x64x4x3"),
     _attention("_softmax added:table call:rows", 64, 2048, 128, 1205, 1205),
     _attention("_softmax added:table call:rows", 64, 4096, 128, 4658, 4582),
-    _attention("_softmax hidden:places tanh", 64, 2048, 64, 640.2, 266.6),
+    _attention("_softmax hidden:places tanh", 64, 2048, 64, 640.2, 254.1, "64x64x4x3"),
     _attention("_softmax hidden:places tanh", 64, 4096, 128, 2561, 1260),
-    _attention("_softmax _softmax sub", 64, 2048, 64, 885.7, 371.8),
+    _attention("_softmax _softmax sub", 64, 2048, 64, 885.7, 308.4, "64x64x4x3"),
     _attention("_softmax _softmax sub", 64, 4096, 128, 3630, 1995),
     # beside scores in memory, as flex_attention has them: times of the library of the day before
     _attention("_softmax", 64, 2048, 64, 583, 191.3),
@@ -114,8 +114,9 @@ ATTENTION_OF_HOPPER = (
     _attention("_softmax hidden:places+vectors", 64, 2048, 64, 741, 165.9),
     _attention("_softmax added:places hidden:places", 64, 2048, 64, 608, 160.9),
     _attention("_softmax added:matrix", 64, 2048, 64, 629, 226.9),
-    # before nests left out hidden steps: a prefix of which all steps were computed
-    _attention("_softmax call hidden:places", 64, 4096, 128, 1630, 1404),
+    # a prefix of which all steps were computed, before hidden ones were left out, in tiles of 128 rows; those of 64 are
+    # as fast where everything is seen (1182, 1187), and faster under a causal mask (684, 768) and a window (152, 202)
+    _attention("_softmax call hidden:places", 64, 4096, 128, 1630, 1404, "64x64x4x3"),
 )
 
 #: tiles that are candidates of a product on matrix units: rows, columns, depth, warps and stages
