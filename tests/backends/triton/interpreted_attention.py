@@ -66,7 +66,7 @@ def _check(function: Callable[..., Tensor], inputs: Sequence[Tensor], reference:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("name", list(VARIANTS.VARIANTS))
+@pytest.mark.parametrize("name", [name for name in VARIANTS.VARIANTS if not name.startswith("called")])
 def test_variants(name: str, dtype: torch.dtype) -> None:
     """Scores are computed, weighted and summed in one loop over the keys, so that nothing writes them."""
     inputs = _inputs(dtype, 1, 4, 40, 32 if name == "differential" else 16)
