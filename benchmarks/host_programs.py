@@ -35,12 +35,12 @@ def nothing() -> int:
 @contextmanager
 def no_gpu_needed() -> Iterator[None]:
     """Programs are written as for a GPU that is here, with one variant of each kernel in its table."""
-    from inductile.backends.triton import bound, launch, runs
+    from inductile.backends.triton import bound, launch, run_table
     from inductile.backends.triton.targets import TritonTarget
     from inductile.backends.triton.variants import Variant, likely_variant
 
     def bind(self: Any, variant: Variant) -> Callable[..., None]:
-        self.directs.setdefault(variant.traits, runs.Direct(1, 128, 0, 0))
+        self.directs.setdefault(variant.traits, run_table.Direct(1, 128, 0, 0))
         return lambda *_: None
 
     def load_likely(self: Any) -> None:
@@ -49,7 +49,8 @@ def no_gpu_needed() -> Iterator[None]:
     address, make = nothing(), bound.Status.__init__
     with ExitStack() as stack:
         for place, name, value in (
-            (runs, "driver", lambda: address), (launch, "is_possible", lambda: True), (launch, "warm_up", mock.Mock()),
+            (run_table, "driver", lambda: address), (launch, "is_possible", lambda: True),
+            (launch, "warm_up", mock.Mock()),
             (TritonTarget, "is_here", True), (bound.DeviceKernel, "bind", bind),
             (bound.DeviceKernel, "load_likely", load_likely), (bound.DeviceKernel, "entry", lambda self: self),
             (bound.Status, "__init__", lambda self, errors, _=False: make(self, errors)),

@@ -148,8 +148,9 @@ class Package:
 
 def _on_its_device(value: Any, kind: Input) -> Any:
     """An input on the device that a program takes it on."""
-    is_tensor = isinstance(value, torch.Tensor) and isinstance(kind, TensorInput)
-    return value.to(kind.device) if is_tensor else value
+    if isinstance(value, torch.Tensor) and isinstance(kind, TensorInput):
+        return value.to(kind.device)
+    return value
 
 
 def describe(path: Path, index: dict[str, Any]) -> str:
