@@ -157,8 +157,8 @@ class Regions:
             location=location,
         )
         importer.nodes.ops.append(call)
-        for result in call.results:
-            result.name_hint = node.name
+        for result, value in zip(call.results, returned, strict=True):
+            result.name_hint = value.name_hint or node.name  # what it is, not that a region made it
         values |= dict(zip(returned, call.results, strict=True))
         importer.nodes.values[node] = tuple([_outside(each, values, importer.nodes.ops) for each in body.outputs])
         return True

@@ -14,6 +14,7 @@ from torch._higher_order_ops.while_loop import while_loop
 from torch.utils import _pytree as pytree
 from torch.utils.checkpoint import checkpoint
 
+import inductile
 from inductile.backends.compiled import REPORTS
 
 Function = Callable[[torch.Tensor, torch.Tensor], Any]
@@ -194,3 +195,17 @@ def test_results_are_no_arguments() -> None:
     got = torch.compile(function, backend="inductile", fullgraph=True)(x, y)
     torch.testing.assert_close(got, function(x, y))
     torch.testing.assert_close(x, before, rtol=0, atol=0)
+
+
+def test_what_a_region_returns_has_the_name_of_what_it_is() -> None:
+    @torch.compiler.nested_compile_region
+    def layer(x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(x).exp() + x
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        for _ in range(4):
+            x = layer(x)
+        return x
+
+    text = str(inductile.explain(function)(torch.randn(64)))
+    assert "1 kernel" in text and "invoke_subgraph" not in text, text
