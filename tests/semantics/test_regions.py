@@ -202,7 +202,7 @@ def test_what_a_region_returns_has_the_name_of_what_it_is() -> None:
     def layer(x: torch.Tensor) -> torch.Tensor:
         return torch.tanh(x).exp() + x
 
-    def function(x: torch.Tensor) -> torch.Tensor:
+    def function(x: Any) -> Any:
         for _ in range(4):
             x = layer(x)
         return x
