@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -74,24 +74,32 @@ class Recording:
         if isinstance(program, HostProgram) and in_parts and self.is_possible:
             self._wrap_parts(function, program, imported, graph, kind)
             return compiled
-        reason = self._reason(function, imported)
-        if reason is not None:
+        static = self._static(graph, kind)
+        reason = None if _computes_nothing(function) else self._reason(function, imported, graph, static)
+        if reason is not None or _computes_nothing(function):
             self.is_possible = self.is_possible and kind == "backward"
-            self._tell(kind, function, reason)
+            if reason is not None:
+                self._tell(kind, function, reason)
             return compiled if kind != "backward" or self.device is None else _announced(compiled, self.device)
         if self.device is None:
             self.device = torch.device(main_device(function)).index or 0
-        facts = {
-            "device_index": self.device,
-            "is_backward": kind == "backward",
-            "is_inference": kind == "inference",
+        facts = self._facts(kind) | {
             "stack_traces": private.output_traces(graph),
             "constants": tuple(c for c in imported.constants if c.is_cuda),
             "placeholders": private.placeholder_facts(graph),
             "mutated_input_idxs": sorted(_written(function, imported)),
         }
         remark("passed", PASS, function, f"the {kind} graph is recorded and replayed")
-        return Recorded(compiled, self._static(graph, kind), facts, self.config, getattr(program, "checks", ()))
+        return Recorded(compiled, static, facts, self.config, getattr(program, "checks", ()))
+
+    def _facts(self, kind: str) -> dict[str, Any]:
+        """What torch's machinery is told of all recordings of a graph."""
+        return {
+            "device_index": self.device,
+            "is_backward": kind == "backward",
+            "is_inference": kind == "inference",
+            "compile_id": private.compile_id(),
+        }
 
     def _static(self, graph: torch.fx.GraphModule, kind: str) -> list[int]:
         """Positions of the inputs that keep their address.
@@ -125,6 +133,7 @@ class Recording:
             *(private.unknown_placeholder("constant") for _ in imported.constants),
         ]
         kernels = kernels_of(imported.module)
+        overlapping = private.overlapping_inputs(graph, static)
         for kept in program.kept.values():
             kept.in_place = True
         checks: Sequence[Callable[[], None]] = program.checks
@@ -134,13 +143,13 @@ class Recording:
                 continue
             name = call.callee.root_reference.data
             written = set(written_arguments(parts[name], kernels))
-            if self._is_left(dynamic=bool(parts[name].symbols.data), writes=bool(written)):
-                continue
             places = [arguments.index(v) if v in arguments else None for v in call.arguments]
-            facts = {
-                "device_index": self.device,
-                "is_backward": kind == "backward",
-                "is_inference": kind == "inference",
+            fixed = [k for k, (v, place) in enumerate(zip(call.arguments, places, strict=True))
+                     if is_kept_value(v) or (place is not None and place in static)]  # fmt: skip
+            is_left = self._is_left(bool(parts[name].symbols.data)) or self._writes_are_left(written, fixed)
+            if is_left or not set(overlapping).isdisjoint(places):
+                continue
+            facts = self._facts(kind) | {
                 "stack_traces": [None] * len(call.out),
                 "constants": (),
                 "placeholders": [
@@ -149,8 +158,6 @@ class Recording:
                 ],
                 "mutated_input_idxs": sorted(written),
             }
-            fixed = [k for k, (v, place) in enumerate(zip(call.arguments, places, strict=True))
-                     if is_kept_value(v) or (place is not None and place in static)]  # fmt: skip
             recorded = Recorded(program.parts[name].run, fixed, facts, self.config, checks)
             program.call_instead(name, recorded)
             checks = ()
@@ -159,7 +166,9 @@ class Recording:
             "the %s graph is recorded in %d parts: explain() says what runs between", kind, len(program.parts)
         )
 
-    def _reason(self, function: host.FuncOp, imported: ImportedGraph) -> str | None:
+    def _reason(
+        self, function: host.FuncOp, imported: ImportedGraph, graph: torch.fx.GraphModule, static: Sequence[int]
+    ) -> str | None:
         """Why a graph is not recorded."""
         arguments = function.body.block.args
         own = len(arguments) - len(imported.constants)
@@ -168,7 +177,7 @@ class Recording:
         if not self.is_possible:
             return "its forward graph is not recorded"
         dynamic = any(declared.data.arg is not None for declared in function.symbols)
-        if self._is_left(dynamic, writes=False):
+        if self._is_left(dynamic):
             return "it has dynamic sizes (options triton.cudagraph_skip_dynamic_graphs, triton.cudagraph_trees)"
         for position, argument in enumerate(arguments[:own]):
             kind = argument.type
@@ -181,9 +190,13 @@ class Recording:
             return f"its inputs are on several devices: {', '.join(sorted(devices))}"
         if any(isinstance(o, bool | float) for o in imported.output_structure):
             return "it returns a number that is no integer"
+        overlapping = private.overlapping_inputs(graph, static)
+        if overlapping:
+            names = ", ".join(arguments[k].name_hint or str(k) for k in overlapping)
+            return f"elements of an input share memory, and torch cannot copy it ({names})"
         written = _written(function, imported)
-        if self._is_left(dynamic=False, writes=bool(written)):
-            return "it writes to its inputs (option triton.cudagraph_trees)"
+        if self._writes_are_left(written, static):
+            return "it writes to its inputs (options triton.cudagraph_support_input_mutation, triton.cudagraph_trees)"
         constants = [k for k in range(own, len(arguments)) if k not in written]
         found = next(obstacles(function, kernels_of(imported.module), constants), None)
         if found is None:
@@ -192,10 +205,15 @@ class Recording:
         name = getattr(found.op, "target", found.op.name)
         return f"{name}{f' at {where}' if where else ''}: {found.reason}"
 
-    def _is_left(self, dynamic: bool, writes: bool) -> bool:
-        """Whether options forbid to record what has dynamic sizes, or writes its inputs."""
-        trees = self.config.cudagraph_trees
-        return (dynamic and (self.config.cudagraph_skip_dynamic_graphs or not trees)) or (writes and not trees)
+    def _is_left(self, dynamic: bool) -> bool:
+        """Whether options forbid to record what has dynamic sizes."""
+        return dynamic and (self.config.cudagraph_skip_dynamic_graphs or not self.config.cudagraph_trees)
+
+    def _writes_are_left(self, written: Collection[int], static: Sequence[int]) -> bool:
+        """Whether options forbid to record what writes to these inputs."""
+        if not self.config.cudagraph_trees:
+            return bool(written)  # the call that prepares a recording would write once more
+        return not self.config.cudagraph_support_input_mutation and not set(static).issuperset(written)
 
     def _tell(self, kind: str, function: host.FuncOp, reason: str) -> None:
         if self.config.cudagraph_or_error:
@@ -209,6 +227,11 @@ class Recording:
 
 def _written(function: host.FuncOp, imported: ImportedGraph) -> set[int]:
     return set(written_arguments(function, kernels_of(imported.module)))
+
+
+def _computes_nothing(function: host.FuncOp) -> bool:
+    """Whether a graph only returns some of its inputs: a recording would copy them, and replay nothing."""
+    return isinstance(function.body.block.first_op, host.ReturnOp)
 
 
 def _announced(compiled: Callable[[list[Any]], Any], device: int) -> Callable[[list[Any]], Any]:
