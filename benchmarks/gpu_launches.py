@@ -119,7 +119,6 @@ class Raw:
             return None
         calls: list[tuple[Any, ...]] = []
         for direct, (programs, *values), row in self.rows:
-            others = len(values) - row.buffers - row.integers
             own = row.buffers + row.integers
             kinds = "O" * row.buffers + "l" * row.integers + "O" * (len(values) - own)
             taken = (*values[:own], *(value or None for value in values[own:]))
