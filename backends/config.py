@@ -114,7 +114,8 @@ class Config:
     memory_pool: bool = _option(
         True,
         "on the CPU, keep memory for intermediate values between calls, where that does not raise the peak of a call; "
-        "programs share it, and it is given back with the last of them",
+        "programs share it, and it is given back with the last of them; on a GPU, allocate small ones of constant "
+        "sizes at once",
     )
     activation_memory_budget: float = _option(
         1.0,
