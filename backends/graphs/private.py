@@ -31,9 +31,31 @@ def record_in_tree(model: Boxed, inputs: Sequence[Any], static: Sequence[int], *
     """
     from torch._inductor import cudagraph_trees
 
-    known = inspect.signature(cudagraph_trees.cudagraphify).parameters
-    given = {name: value for name, value in facts.items() if name in known}
+    given = {name: value for name, value in facts.items() if takes(name)}
     return cudagraph_trees.cudagraphify_impl(model, list(inputs), static, **given)
+
+
+def takes(fact: str) -> bool:
+    """Whether this torch's trees take a fact. Uses the signature of `torch._inductor.cudagraph_trees.cudagraphify`."""
+    from torch._inductor import cudagraph_trees
+
+    return fact in inspect.signature(cudagraph_trees.cudagraphify).parameters
+
+
+def visible_outputs(graph: torch.fx.GraphModule, kind: str) -> tuple[int, ...]:
+    """Positions of the outputs that the caller of the user's function gets, of a forward graph without what it saves.
+
+    Uses `torch._guards.TracingContext.fw_metadata`.
+    """
+    from torch._guards import TracingContext
+
+    (output,) = graph.graph.find_nodes(op="output")
+    count, first = len(output.args[0]), 0
+    metadata = getattr(TracingContext.try_get(), "fw_metadata", None)
+    if kind == "forward" and metadata is not None:
+        first, count = metadata.num_mutated_inp_runtime_indices, metadata.num_outputs
+    taken = output.args[0][first : first + count] if kind != "backward" else ()
+    return tuple(k for k, value in enumerate(taken, first) if isinstance(value, torch.fx.Node))
 
 
 def record_alone(model: Boxed, inputs: Sequence[Any], static: Sequence[int]) -> Boxed:

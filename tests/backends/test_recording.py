@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from inductile.backends.host import build
 from inductile.dialects import host
 from inductile.dialects.context import new_context
 from inductile.errors import UserError
-from inductile.lowering.fx_import import ImportedGraph
+from inductile.lowering.fx_import import ImportedGraph, ResultSlot
 from inductile.passes.host._capturable import obstacles
 
 T = '!aten.tensor<4xf32, device = "cuda:0">'
@@ -140,12 +141,16 @@ def test_each_part_is_recorded_with_what_is_known_of_its_inputs(monkeypatch: pyt
     module = Parser(new_context(), text).parse_module()
     program = build(Parser(new_context(), text.replace(', device = "cuda:0"', "")).parse_module())
     graph = torch.fx.symbolic_trace(lambda w, x: x)
-    recording = Recording(Config(cudagraphs=True))
-    recording.wrap(program, program, ImportedGraph(module), graph, "inference")
+    graph.graph.find_nodes(op="output")[0].args = ((graph.graph.find_nodes(op="placeholder")[1],),)
+    monkeypatch.setattr(private, "takes", lambda fact: True)
+    recording = Recording(Config(cudagraphs=True, cudagraph_trees_generation_cloning="user_visible"))
+    imported = ImportedGraph(module, output_structure=(ResultSlot(0),))
+    recording.wrap(program, program, imported, graph, "inference")
     w, x = torch.zeros(4), torch.randn(4)
     torch.testing.assert_close(program([w, x])[0], x.exp())
     torch.testing.assert_close(w, x)
     (fact,) = facts
+    assert fact["user_visible_output_idxs"] == (0,)
     assert fact["static"] == (1,) and fact["mutated_input_idxs"] == [1] and fact["is_inference"]
     assert [each.name for each in fact["placeholders"]] == ["x", "w"]
 
@@ -204,3 +209,14 @@ def test_preparing_a_recording_draws_no_random_numbers(monkeypatch: pytest.Monke
     torch.manual_seed(3)
     private.record_alone(lambda inputs: [torch.rand(4)], [], ())
     torch.testing.assert_close(torch.rand(4), first)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("inference", (0, 2)), ("forward", (2,)), ("backward", ())])
+def test_outputs_that_the_user_sees(monkeypatch: pytest.MonkeyPatch, kind: str, expected: tuple[int, ...]) -> None:
+    """A forward graph returns what it changed in front of them, and what it saves behind them."""
+    from torch._guards import TracingContext
+
+    graph = torch.fx.symbolic_trace(lambda x, y, z: (x, None, y) if kind == "inference" else (x, None, y, z))
+    metadata = SimpleNamespace(num_mutated_inp_runtime_indices=1, num_outputs=2)
+    monkeypatch.setattr(TracingContext, "try_get", lambda: SimpleNamespace(fw_metadata=metadata))
+    assert private.visible_outputs(graph, kind) == expected
