@@ -114,7 +114,8 @@ class Config:
     memory_pool: bool = _option(
         True,
         "on the CPU, keep memory for intermediate values between calls, where that does not raise the peak of a call; "
-        "programs share it, and it is given back with the last of them",
+        "programs share it, and it is given back with the last of them; on a GPU, allocate small ones of constant "
+        "sizes at once",
     )
     activation_memory_budget: float = _option(
         1.0,
@@ -173,6 +174,17 @@ class Config:
     skip_cudagraph_warmup: bool = _option(False, "record in the first call", group=_TRITON)
     slow_path_cudagraph_asserts: bool = _option(True, "check memory while recording", group=_TRITON)
     fast_path_cudagraph_asserts: bool = _option(False, "check memory in each replay", group=_TRITON)
+    cudagraph_trees_generation_cloning: str | None = _option(
+        None,
+        "copy results of recorded graphs that are alive when a new step would overwrite them, 'user_visible', as torch "
+        "2.14 can; None: reading one is an error",
+        ("user_visible",),
+        group=_TRITON,
+    )
+    cudagraph_trees_history_recording: bool = _option(
+        False, "have torch's allocator keep a history while it records", group=_TRITON
+    )
+    cudagraph_trees_objgraph: bool = _option(False, "dump what holds memory of recordings that leaks", group=_TRITON)
     nvtx: bool = _option(False, "mark the call of each graph, and its launches, as ranges of NVTX")
     trace: str = _option("", "folder for IR, sources and timings of each graph; INDUCTILE_TRACE when empty")
     trace_enabled: bool = _option(

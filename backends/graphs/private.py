@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -31,16 +31,43 @@ def record_in_tree(model: Boxed, inputs: Sequence[Any], static: Sequence[int], *
     """
     from torch._inductor import cudagraph_trees
 
-    known = inspect.signature(cudagraph_trees.cudagraphify).parameters
-    given = {name: value for name, value in facts.items() if name in known}
+    given = {name: value for name, value in facts.items() if takes(name)}
     return cudagraph_trees.cudagraphify_impl(model, list(inputs), static, **given)
 
 
+def takes(fact: str) -> bool:
+    """Whether this torch's trees take a fact. Uses the signature of `torch._inductor.cudagraph_trees.cudagraphify`."""
+    from torch._inductor import cudagraph_trees
+
+    return fact in inspect.signature(cudagraph_trees.cudagraphify).parameters
+
+
+def visible_outputs(graph: torch.fx.GraphModule, kind: str) -> tuple[int, ...]:
+    """Positions of the outputs that the caller of the user's function gets, of a forward graph without what it saves.
+
+    Uses `torch._guards.TracingContext.fw_metadata`.
+    """
+    from torch._guards import TracingContext
+
+    (output,) = graph.graph.find_nodes(op="output")
+    count, first = len(output.args[0]), 0
+    metadata = getattr(TracingContext.try_get(), "fw_metadata", None)
+    if kind == "forward" and metadata is not None:
+        first, count = metadata.num_mutated_inp_runtime_indices, metadata.num_outputs
+    taken = output.args[0][first : first + count] if kind != "backward" else ()
+    return tuple(k for k, value in enumerate(taken, first) if isinstance(value, torch.fx.Node))
+
+
 def record_alone(model: Boxed, inputs: Sequence[Any], static: Sequence[int]) -> Boxed:
-    """The same with a pool of its own. Uses `torch._inductor.compile_fx.cudagraphify_impl`."""
+    """The same with a pool of its own. Random numbers of the run that prepares it are not drawn.
+
+    Uses `torch._inductor.compile_fx.cudagraphify_impl` and `torch._dynamo.utils.preserve_rng_state`.
+    """
+    from torch._dynamo.utils import preserve_rng_state
     from torch._inductor.compile_fx import cudagraphify_impl
 
-    return cudagraphify_impl(model, list(inputs), static)  # pyright: ignore[reportArgumentType]
+    with preserve_rng_state():
+        return cudagraphify_impl(model, list(inputs), static)  # pyright: ignore[reportArgumentType]
 
 
 def announce_backward(device: int) -> None:
@@ -90,6 +117,20 @@ def static_inputs(graph: torch.fx.GraphModule, kind: str) -> list[int]:
     return [k for k in getattr(metadata, "static_input_indices", None) or () if k < len(placeholders)]
 
 
+def overlapping_inputs(graph: torch.fx.GraphModule, static: Collection[int]) -> list[int]:
+    """Positions of the inputs that torch's machinery cannot copy, for their elements share memory; not the static ones.
+
+    Uses `torch._inductor.compile_fx.complex_memory_overlap`, which torch has as long as that is so.
+    """
+    from torch._inductor import compile_fx
+
+    overlaps = getattr(compile_fx, "complex_memory_overlap", None)
+    if overlaps is None:
+        return []
+    values = [node.meta.get("val") for node in graph.graph.find_nodes(op="placeholder")]
+    return [k for k, v in enumerate(values) if k not in static and isinstance(v, torch.Tensor) and overlaps(v)]
+
+
 def names_of(graph: torch.fx.GraphModule, positions: Sequence[int]) -> frozenset[str]:
     """Names of inputs of a forward graph, which AOTAutograd gives to the same inputs of the backward graph."""
     placeholders = graph.graph.find_nodes(op="placeholder")
@@ -101,6 +142,13 @@ def unknown_placeholder(name: str) -> Any:
     from torch._inductor.cudagraph_utils import PlaceholderInfo
 
     return PlaceholderInfo(name=name, stack_trace=None, users=[], mutating_use_stack_trace=None)
+
+
+def compile_id() -> Any:
+    """Which compilation this is, as torch's logs name it. Uses `torch._guards.CompileContext`."""
+    from torch._guards import CompileContext
+
+    return CompileContext.current_compile_id()
 
 
 def placeholder_facts(graph: torch.fx.GraphModule) -> Sequence[Any]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._dynamo.utils import counters
+from xdsl.ir import SSAValue
 
 from ...dialects import host
 from ...dialects.aten import TensorType
 from ...dialects.machine import targets_of
 from ...errors import UserError
+from ...lowering.fx_import import ImportedGraph, ResultSlot
 from ...machines import in_host_memory
 from ...passes.analysis.functions import kernels_of
 from ...passes.analysis.kept import is_kept_value
@@ -23,25 +23,16 @@ from ..config import Config
 from ..host.emit import main_device
 from ..host.lazy_bits import written_arguments
 from ..host.program import HostProgram
-from ..host.regions import PROFILER, Region
 from . import private
+from .recorded import Recorded, hints
 
 if TYPE_CHECKING:
-    from ...lowering.fx_import import ImportedGraph
     from ..targets import Program
-
-log = logging.getLogger(__name__)
-#: torch's channel for what keeps a program from being fast: TORCH_LOGS=perf_hints
-hints = private.hint_logger(__name__)
 
 PASS = "cudagraphs"
 """The name under which remarks are made."""
-#: options that torch's machinery reads when it records or replays
-_OF_TORCH = (
-    "cudagraph_unexpected_rerecord_limit", "cudagraph_support_input_mutation", "cudagraph_dynamic_shape_warn_limit",
-    "cudagraph_capture_sizes", "force_cudagraph_sync", "force_cudagraphs_warmup", "skip_cudagraph_warmup",
-    "slow_path_cudagraph_asserts", "fast_path_cudagraph_asserts",
-)  # fmt: skip
+#: the fact that names the results to copy before a new step overwrites them
+VISIBLE = "user_visible_output_idxs"
 
 
 class Recording:
@@ -74,24 +65,41 @@ class Recording:
         if isinstance(program, HostProgram) and in_parts and self.is_possible:
             self._wrap_parts(function, program, imported, graph, kind)
             return compiled
-        reason = self._reason(function, imported)
-        if reason is not None:
+        static = self._static(graph, kind)
+        reason = None if _computes_nothing(function) else self._reason(function, imported, graph, static)
+        if reason is not None or _computes_nothing(function):
             self.is_possible = self.is_possible and kind == "backward"
-            self._tell(kind, function, reason)
+            if reason is not None:
+                self._tell(kind, function, reason)
             return compiled if kind != "backward" or self.device is None else _announced(compiled, self.device)
         if self.device is None:
             self.device = torch.device(main_device(function)).index or 0
-        facts = {
-            "device_index": self.device,
-            "is_backward": kind == "backward",
-            "is_inference": kind == "inference",
+        facts = self._facts(kind) | {
             "stack_traces": private.output_traces(graph),
             "constants": tuple(c for c in imported.constants if c.is_cuda),
             "placeholders": private.placeholder_facts(graph),
             "mutated_input_idxs": sorted(_written(function, imported)),
+            VISIBLE: self._visible(graph, kind),
         }
         remark("passed", PASS, function, f"the {kind} graph is recorded and replayed")
-        return Recorded(compiled, self._static(graph, kind), facts, self.config, getattr(program, "checks", ()))
+        return Recorded(compiled, static, facts, self.config, getattr(program, "checks", ()))
+
+    def _facts(self, kind: str) -> dict[str, Any]:
+        """What torch's machinery is told of all recordings of a graph."""
+        return {
+            "device_index": self.device,
+            "is_backward": kind == "backward",
+            "is_inference": kind == "inference",
+            "compile_id": private.compile_id(),
+        }
+
+    def _visible(self, graph: torch.fx.GraphModule, kind: str) -> tuple[int, ...]:
+        """Outputs that torch copies where they are alive when a new step begins, which it does where it is asked to."""
+        if self.config.cudagraph_trees_generation_cloning is None:
+            return ()
+        if not private.takes(VISIBLE):
+            hints.warning("triton.cudagraph_trees_generation_cloning: this torch copies no results of recordings")
+        return private.visible_outputs(graph, kind)
 
     def _static(self, graph: torch.fx.GraphModule, kind: str) -> list[int]:
         """Positions of the inputs that keep their address.
@@ -125,6 +133,8 @@ class Recording:
             *(private.unknown_placeholder("constant") for _ in imported.constants),
         ]
         kernels = kernels_of(imported.module)
+        overlapping = private.overlapping_inputs(graph, static)
+        visible = _values(function, imported, self._visible(graph, kind))
         for kept in program.kept.values():
             kept.in_place = True
         checks: Sequence[Callable[[], None]] = program.checks
@@ -134,13 +144,14 @@ class Recording:
                 continue
             name = call.callee.root_reference.data
             written = set(written_arguments(parts[name], kernels))
-            if self._is_left(dynamic=bool(parts[name].symbols.data), writes=bool(written)):
-                continue
             places = [arguments.index(v) if v in arguments else None for v in call.arguments]
-            facts = {
-                "device_index": self.device,
-                "is_backward": kind == "backward",
-                "is_inference": kind == "inference",
+            fixed = [k for k, (v, place) in enumerate(zip(call.arguments, places, strict=True))
+                     if is_kept_value(v) or (place is not None and place in static)]  # fmt: skip
+            is_left = self._is_left(bool(parts[name].symbols.data)) or self._writes_are_left(written, fixed)
+            if is_left or not set(overlapping).isdisjoint(places):
+                continue
+            facts = self._facts(kind) | {
+                VISIBLE: tuple(k for k, result in enumerate(call.out) if result in visible),
                 "stack_traces": [None] * len(call.out),
                 "constants": (),
                 "placeholders": [
@@ -149,8 +160,6 @@ class Recording:
                 ],
                 "mutated_input_idxs": sorted(written),
             }
-            fixed = [k for k, (v, place) in enumerate(zip(call.arguments, places, strict=True))
-                     if is_kept_value(v) or (place is not None and place in static)]  # fmt: skip
             recorded = Recorded(program.parts[name].run, fixed, facts, self.config, checks)
             program.call_instead(name, recorded)
             checks = ()
@@ -159,7 +168,9 @@ class Recording:
             "the %s graph is recorded in %d parts: explain() says what runs between", kind, len(program.parts)
         )
 
-    def _reason(self, function: host.FuncOp, imported: ImportedGraph) -> str | None:
+    def _reason(
+        self, function: host.FuncOp, imported: ImportedGraph, graph: torch.fx.GraphModule, static: Sequence[int]
+    ) -> str | None:
         """Why a graph is not recorded."""
         arguments = function.body.block.args
         own = len(arguments) - len(imported.constants)
@@ -168,7 +179,7 @@ class Recording:
         if not self.is_possible:
             return "its forward graph is not recorded"
         dynamic = any(declared.data.arg is not None for declared in function.symbols)
-        if self._is_left(dynamic, writes=False):
+        if self._is_left(dynamic):
             return "it has dynamic sizes (options triton.cudagraph_skip_dynamic_graphs, triton.cudagraph_trees)"
         for position, argument in enumerate(arguments[:own]):
             kind = argument.type
@@ -181,9 +192,13 @@ class Recording:
             return f"its inputs are on several devices: {', '.join(sorted(devices))}"
         if any(isinstance(o, bool | float) for o in imported.output_structure):
             return "it returns a number that is no integer"
+        overlapping = private.overlapping_inputs(graph, static)
+        if overlapping:
+            names = ", ".join(arguments[k].name_hint or str(k) for k in overlapping)
+            return f"elements of an input share memory, and torch cannot copy it ({names})"
         written = _written(function, imported)
-        if self._is_left(dynamic=False, writes=bool(written)):
-            return "it writes to its inputs (option triton.cudagraph_trees)"
+        if self._writes_are_left(written, static):
+            return "it writes to its inputs (options triton.cudagraph_support_input_mutation, triton.cudagraph_trees)"
         constants = [k for k in range(own, len(arguments)) if k not in written]
         found = next(obstacles(function, kernels_of(imported.module), constants), None)
         if found is None:
@@ -192,10 +207,15 @@ class Recording:
         name = getattr(found.op, "target", found.op.name)
         return f"{name}{f' at {where}' if where else ''}: {found.reason}"
 
-    def _is_left(self, dynamic: bool, writes: bool) -> bool:
-        """Whether options forbid to record what has dynamic sizes, or writes its inputs."""
-        trees = self.config.cudagraph_trees
-        return (dynamic and (self.config.cudagraph_skip_dynamic_graphs or not trees)) or (writes and not trees)
+    def _is_left(self, dynamic: bool) -> bool:
+        """Whether options forbid to record what has dynamic sizes."""
+        return dynamic and (self.config.cudagraph_skip_dynamic_graphs or not self.config.cudagraph_trees)
+
+    def _writes_are_left(self, written: Collection[int], static: Sequence[int]) -> bool:
+        """Whether options forbid to record what writes to these inputs."""
+        if not self.config.cudagraph_trees:
+            return bool(written)  # the call that prepares a recording would write once more
+        return not self.config.cudagraph_support_input_mutation and not set(static).issuperset(written)
 
     def _tell(self, kind: str, function: host.FuncOp, reason: str) -> None:
         if self.config.cudagraph_or_error:
@@ -211,6 +231,19 @@ def _written(function: host.FuncOp, imported: ImportedGraph) -> set[int]:
     return set(written_arguments(function, kernels_of(imported.module)))
 
 
+def _values(function: host.FuncOp, imported: ImportedGraph, outputs: Sequence[int]) -> set[SSAValue]:
+    """What a program returns as these outputs of its graph."""
+    returned = function.body.block.last_op
+    assert isinstance(returned, host.ReturnOp)
+    slots = [imported.output_structure[k] for k in outputs]
+    return {returned.values[slot.number] for slot in slots if isinstance(slot, ResultSlot)}
+
+
+def _computes_nothing(function: host.FuncOp) -> bool:
+    """Whether a graph only returns some of its inputs: a recording would copy them, and replay nothing."""
+    return isinstance(function.body.block.first_op, host.ReturnOp)
+
+
 def _announced(compiled: Callable[[list[Any]], Any], device: int) -> Callable[[list[Any]], Any]:
     """A backward graph that is launched op by op behind a recorded forward graph."""
 
@@ -220,83 +253,6 @@ def _announced(compiled: Callable[[list[Any]], Any], device: int) -> Callable[[l
 
     run._boxed_call = True  # pyright: ignore[reportFunctionMemberAccess]
     return run
-
-
-class Recorded:
-    """A compiled graph that is recorded once for each choice of its integer inputs, and replayed.
-
-    Raises what kernels have reported in earlier calls: a replay runs none of the Python code that looks for it.
-    """
-
-    def __init__(
-        self,
-        compiled: Callable[[list[Any]], Any],
-        static: Sequence[int],
-        facts: dict[str, Any],
-        config: Config,
-        checks: Sequence[Callable[[], None]] = (),
-    ) -> None:
-        self._boxed_call = True
-        self._compiled = compiled
-        self._static = tuple(static)
-        self._facts = facts
-        self._region = f"{getattr(compiled, 'region', 'inductile part')}, recorded"
-        self._nvtx = config.nvtx
-        self._trees = config.cudagraph_trees
-        self._limit = config.cudagraph_dynamic_shape_limit
-        default = Config()
-        self._settings = {name: v for name in _OF_TORCH if (v := getattr(config, name)) != getattr(default, name)}
-        self._checks = tuple(checks)
-        self._sizes: set[tuple[int, ...]] = set()
-        self._told = False
-        self._integers: list[int] | None = None
-        self._threads = threading.local()
-
-    def __call__(self, args: list[Any]) -> Any:
-        """Run on a list of inputs, which is cleared."""
-        for check in self._checks:
-            check()
-        if PROFILER._is_profiler_enabled or self._nvtx:
-            with Region(self._region, self._nvtx):
-                return self._replay(args)
-        return self._replay(args)
-
-    def _replay(self, args: list[Any]) -> Any:
-        if not self._admits(args):
-            return self._compiled(args)
-        run = getattr(self._threads, "run", None)
-        if run is None:
-            run = self._threads.run = self._record(args)
-        if not self._settings:
-            return run(args)
-        with private.settings(self._settings):
-            return run(args)
-
-    def _record(self, args: list[Any]) -> Callable[[list[Any]], Any]:
-        if self._trees:
-            return private.record_in_tree(self._compiled, args, self._static, **self._facts)
-        return private.record_alone(self._compiled, args, self._static)
-
-    def _admits(self, args: list[Any]) -> bool:
-        """Whether inputs of these sizes are recorded, or may still be."""
-        if self._integers is None:
-            self._integers = [k for k, each in enumerate(args) if isinstance(each, int)]
-        if not self._integers:
-            return True
-        sizes = tuple([args[k] for k in self._integers])
-        if sizes in self._sizes:
-            return True
-        if self._limit is not None and len(self._sizes) >= self._limit:
-            if self._limit >= 0 and not self._told:
-                self._told = True
-                hints.warning(
-                    "a graph was recorded for %d sizes; for others it is launched kernel by kernel "
-                    "(option triton.cudagraph_dynamic_shape_limit)",
-                    len(self._sizes),
-                )
-            return False
-        self._sizes.add(sizes)
-        return True
 
 
 def reset_recordings() -> None:

@@ -189,7 +189,7 @@ class HostEmitter:
         elif isinstance(op, host.FreeOp):
             self._free(op)
         elif isinstance(op, host.EmptyOp):
-            if self._freed:
+            if self._freed and not op.pool:
                 self._flush()
             self._empty(op)
         elif isinstance(op, host.ViewOp):

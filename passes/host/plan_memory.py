@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host
 from ...dialects.aten.types import TensorType, type_of
+from ...dialects.machine import targets_of
 from ...dialects.sym import ZERO, Expr, Ranges, SymAttr, ceildiv, const, prove_le
 from ...machines import HOST, in_host_memory
 from ..analysis.lifetimes import LifetimeError, Lifetimes, is_used_by_call, verify_pools
@@ -19,7 +20,9 @@ from ..analysis.sizes import Sizes
 from ..analysis.tensor_bytes import ALIGNMENT, bytes_of
 from ..counters import counter
 from ..remarks import remark
+from ._device_pools import plan_on_devices
 from ._known_sizes import best_place, known_behind
+from ._placing import Request, place_known
 from ._take_over import LiveBytes
 
 #: bytes of a single tensor from which on keeping its memory saves more than it costs
@@ -40,8 +43,11 @@ class HostPlanMemory(ModulePass):
     keep them, they lie in one pool, at offsets such that tensors that live at once do not overlap; this is proved for
     all values of the symbols. The pool's type says how many bytes it takes. It is kept between calls, so that large
     intermediates are not mapped page by page in every call. It holds from the first call on, so there is none where it
-    would raise the peak of live bytes, next to what ATen allocates; nor for a single small tensor, nor on a GPU, where
-    torch's allocator keeps memory. Tensors of sizes that an op binds behind the place of the pool stay outside of it.
+    would raise the peak of live bytes, next to what ATen allocates; nor for a single small tensor. Tensors of sizes
+    that an op binds behind the place of the pool stay outside of it.
+    On a GPU torch's allocator keeps memory, and a pool saves the host the time of asking it: it has tensors of constant
+    sizes, as large ones as do not raise the bytes live anywhere by more than `SLACK`, and lives from the first of them
+    to the last. A recorded program asks once, so that `cudagraphs` leaves them as they are.
 
         %a = host.empty : !aten.tensor<100xf32>
         ...
@@ -58,32 +64,18 @@ class HostPlanMemory(ModulePass):
     optional: ClassVar[bool] = True
 
     memory_pool: bool = True
+    cudagraphs: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Plan the memory of every host function."""
         if not self.memory_pool:
             return
+        targets = targets_of(op)
         for function in op.body.block.ops:
             if isinstance(function, host.FuncOp) and function.kept is None:  # one that runs once keeps no pool
                 _plan_function(function)
-
-
-@dataclass
-class _Request:
-    """A tensor to place: its size in bytes, the same rounded up, an estimate of that, and the ops between which it
-    lives, both included."""
-
-    op: host.EmptyOp
-    size: Expr
-    bytes: Expr
-    estimate: int
-    start: int
-    last: int
-    offset: Expr = ZERO
-
-    def overlaps(self, other: _Request) -> bool:
-        """Whether both live at once."""
-        return self.start <= other.last and other.start <= self.last
+                if not self.cudagraphs:
+                    plan_on_devices(function, targets)
 
 
 @dataclass
@@ -91,7 +83,7 @@ class _Slot:
     """A stretch of a pool for tensors of unknown sizes none of which is larger than `bytes`."""
 
     bytes: Expr
-    requests: list[_Request] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
 
 
 def _plan_function(function: host.FuncOp) -> None:
@@ -112,7 +104,7 @@ def _plan_function(function: host.FuncOp) -> None:
         verify_pools(block, ranges)
 
 
-def _take_out(block: Block, requests: list[_Request]) -> None:
+def _take_out(block: Block, requests: list[Request]) -> None:
     """Undo a plan."""
     for request in requests:
         request.op.operands = ()
@@ -122,9 +114,9 @@ def _take_out(block: Block, requests: list[_Request]) -> None:
             block.erase_op(op)
 
 
-def _requests(block: Block, sizes: Sizes) -> list[_Request]:
+def _requests(block: Block, sizes: Sizes) -> list[Request]:
     lifetimes = Lifetimes(block)
-    found: list[_Request] = []
+    found: list[Request] = []
     for op in block.ops:
         if not isinstance(op, host.EmptyOp) or op.pool or op.kept is not None or lifetimes.escapes(op.out):
             continue
@@ -134,11 +126,11 @@ def _requests(block: Block, sizes: Sizes) -> list[_Request]:
         if size is not ZERO and counter(HostPlanMemory.name):
             aligned = ceildiv(size, const(ALIGNMENT)) * ALIGNMENT
             start, last = lifetimes.position[op], lifetimes.last[op.out]
-            found.append(_Request(op, size, aligned, sizes.of(aligned), start, last))
+            found.append(Request(op, size, aligned, sizes.of(aligned), start, last))
     return found
 
 
-def _known_in_time(block: Block, requests: list[_Request]) -> list[_Request]:
+def _known_in_time(block: Block, requests: list[Request]) -> list[Request]:
     """The requests that one pool can serve: it is allocated where their sizes are known, and before all of them."""
     behind = known_behind(block)
     place = best_place((behind(r.bytes), r.start, r.estimate) for r in requests)
@@ -149,13 +141,13 @@ def _known_in_time(block: Block, requests: list[_Request]) -> list[_Request]:
     return served
 
 
-def _plan_pool(function: host.FuncOp, requests: list[_Request], ranges: Ranges, sizes: Sizes) -> None:
+def _plan_pool(function: host.FuncOp, requests: list[Request], ranges: Ranges, sizes: Sizes) -> None:
     """Place requests, largest first: those of known size where they fit, the others in slots behind."""
     if len(requests) < 2 and not any(r.estimate >= WORTH_KEEPING for r in requests):
         return
     ordered = sorted(requests, key=lambda r: (-r.estimate, r.start))
     known = [r for r in ordered if r.bytes.is_constant]
-    total = const(_place_known(known))
+    total = const(place_known(known))
     for slot in _slots([r for r in ordered if not r.bytes.is_constant], ranges):
         for request in slot.requests:
             request.offset = total
@@ -176,30 +168,14 @@ def _plan_pool(function: host.FuncOp, requests: list[_Request], ranges: Ranges, 
     remark("analysis", "host-plan-memory", function, f"tensors that share one pool: {len(requests)}", **figures)
 
 
-def _raises_peak(block: Block, requests: list[_Request], pool: int, sizes: Sizes) -> bool:
+def _raises_peak(block: Block, requests: list[Request], pool: int, sizes: Sizes) -> bool:
     """Whether a pool takes, next to the tensors outside of it, more than all tensors do by themselves."""
     lifetimes = Lifetimes(block)
     outside = LiveBytes(lifetimes, sizes, {r.op.out for r in requests})
     return pool + outside.peak > LiveBytes(lifetimes, sizes).peak + PAGE
 
 
-def _place_known(requests: list[_Request]) -> int:
-    """Give each request the lowest offset at which nothing that lives with it lies; the bytes needed."""
-    placed: list[tuple[int, int, _Request]] = []
-    end = 0
-    for request in requests:
-        size, offset = request.estimate, 0
-        for start, stop in sorted((start, stop) for start, stop, other in placed if other.overlaps(request)):
-            if offset + size <= start:
-                break
-            offset = max(offset, stop)
-        request.offset = const(offset)
-        placed.append((offset, offset + size, request))
-        end = max(end, offset + size)
-    return end
-
-
-def _slots(requests: list[_Request], ranges: Ranges) -> list[_Slot]:
+def _slots(requests: list[Request], ranges: Ranges) -> list[_Slot]:
     """Put each request into the first slot that is surely large enough and free while it lives."""
     slots: list[_Slot] = []
     for request in requests:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from inductile.backends.host import build
 from inductile.dialects import host
 from inductile.dialects.context import new_context
 from inductile.errors import UserError
-from inductile.lowering.fx_import import ImportedGraph
+from inductile.lowering.fx_import import ImportedGraph, ResultSlot
 from inductile.passes.host._capturable import obstacles
 
 T = '!aten.tensor<4xf32, device = "cuda:0">'
@@ -140,11 +141,82 @@ def test_each_part_is_recorded_with_what_is_known_of_its_inputs(monkeypatch: pyt
     module = Parser(new_context(), text).parse_module()
     program = build(Parser(new_context(), text.replace(', device = "cuda:0"', "")).parse_module())
     graph = torch.fx.symbolic_trace(lambda w, x: x)
-    recording = Recording(Config(cudagraphs=True))
-    recording.wrap(program, program, ImportedGraph(module), graph, "inference")
+    graph.graph.find_nodes(op="output")[0].args = ((graph.graph.find_nodes(op="placeholder")[1],),)
+    monkeypatch.setattr(private, "takes", lambda fact: True)
+    recording = Recording(Config(cudagraphs=True, cudagraph_trees_generation_cloning="user_visible"))
+    imported = ImportedGraph(module, output_structure=(ResultSlot(0),))
+    recording.wrap(program, program, imported, graph, "inference")
     w, x = torch.zeros(4), torch.randn(4)
     torch.testing.assert_close(program([w, x])[0], x.exp())
     torch.testing.assert_close(w, x)
     (fact,) = facts
+    assert fact["user_visible_output_idxs"] == (0,)
     assert fact["static"] == (1,) and fact["mutated_input_idxs"] == [1] and fact["is_inference"]
     assert [each.name for each in fact["placeholders"]] == ["x", "w"]
+
+
+def _wrapped(monkeypatch: pytest.MonkeyPatch, body: str, options: dict[str, Any]) -> tuple[Any, Any]:
+    """A program of two tensors as it is compiled, and as it is with recordings; the first input keeps its address."""
+    text = f"host.func @f(%x: {T}, %y: {T}) -> ({T}) {{ {body} }}"
+    module = Parser(new_context(), text).parse_module()
+    program = build(Parser(new_context(), text.replace(', device = "cuda:0"', "")).parse_module())
+    monkeypatch.setattr(private, "static_inputs", lambda graph, kind: [0])
+    graph = torch.fx.symbolic_trace(lambda x, y: x)
+    for node in graph.graph.find_nodes(op="placeholder"):
+        node.meta["val"] = torch.empty_strided((4,), (1,))
+    config = Config(cudagraphs=True, **options)
+    return program, Recording(config).wrap(program, program, ImportedGraph(module), graph, "inference")
+
+
+WRITES = f"%e = aten.exp(%x) : {T}  host.copy %e to %y  host.return %e"
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "is_recorded"),
+    [
+        (f"%e = aten.exp(%x) : {T}  host.return %e", {}, True),
+        ("host.return %x", {"cudagraph_or_error": True}, False),
+        (WRITES, {}, True),
+        (WRITES, {"cudagraph_support_input_mutation": False}, False),
+        (WRITES.replace("to %y", "to %x"), {"cudagraph_support_input_mutation": False}, True),
+        (WRITES.replace("to %y", "to %x"), {"cudagraph_trees": False}, False),
+    ],
+)
+def test_what_is_recorded(
+    monkeypatch: pytest.MonkeyPatch, body: str, options: dict[str, Any], is_recorded: bool
+) -> None:
+    """Not a graph that computes nothing, which is no error either, nor one that writes where options forbid it."""
+    program, wrapped = _wrapped(monkeypatch, body, options)
+    assert isinstance(wrapped, Recorded) == is_recorded and (is_recorded or wrapped is program)
+
+
+def test_an_input_that_torch_cannot_copy_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only of inputs that would be copied torch is asked, as far as this torch has the question."""
+    from torch._inductor import compile_fx
+
+    asked: list[Any] = []
+    monkeypatch.setattr(compile_fx, "complex_memory_overlap", lambda t: not asked.append(t), raising=False)
+    program, wrapped = _wrapped(monkeypatch, f"%e = aten.exp(%x) : {T}  host.return %e", {})
+    assert wrapped is program and len(asked) == 1
+
+
+def test_preparing_a_recording_draws_no_random_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor import compile_fx
+
+    monkeypatch.setattr(compile_fx, "cudagraphify_impl", lambda model, inputs, static: model(inputs) and model)
+    torch.manual_seed(3)
+    first = torch.rand(4)
+    torch.manual_seed(3)
+    private.record_alone(lambda inputs: [torch.rand(4)], [], ())
+    torch.testing.assert_close(torch.rand(4), first)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("inference", (0, 2)), ("forward", (2,)), ("backward", ())])
+def test_outputs_that_the_user_sees(monkeypatch: pytest.MonkeyPatch, kind: str, expected: tuple[int, ...]) -> None:
+    """A forward graph returns what it changed in front of them, and what it saves behind them."""
+    from torch._guards import TracingContext
+
+    graph = torch.fx.symbolic_trace(lambda x, y, z: (x, None, y) if kind == "inference" else (x, None, y, z))
+    metadata = SimpleNamespace(num_mutated_inp_runtime_indices=1, num_outputs=2)
+    monkeypatch.setattr(TracingContext, "try_get", lambda: SimpleNamespace(fw_metadata=metadata))
+    assert private.visible_outputs(graph, kind) == expected

@@ -198,3 +198,50 @@ def test_training_in_parts_follows_eager() -> None:
             optimizer.zero_grad(set_to_none=True)
             losses.append(loss.item())
         assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+
+
+def test_inputs_whose_elements_share_memory() -> None:
+    """Windows that overlap, and rows that are one: torch copies the latter into a recording, and later the former."""
+    run = compiled(lambda x, y: (x * 2 + y).sum(1))
+    for _ in range(4):
+        x, y = torch.randn(23, device="cuda").unfold(0, 4, 1), torch.randn(1, 4, device="cuda").expand(20, 4)
+        torch.testing.assert_close(run(x, y).clone(), (x * 2 + y).sum(1))
+
+
+@pytest.mark.parametrize("trees", [True, False])
+def test_random_numbers_are_those_of_eager(trees: bool) -> None:
+    """Preparing a recording draws none, so that each call has the numbers of the same call in eager."""
+    run = compiled(lambda x: torch.rand_like(x) + x, **{"triton.cudagraph_trees": trees, "fallback_random": True})
+    x = torch.zeros(1024, device="cuda")
+    results: list[list[torch.Tensor]] = []
+    for function in (lambda x: torch.rand_like(x) + x, run):
+        torch.manual_seed(5)
+        results.append([function(x).clone() for _ in range(5)])
+    torch.testing.assert_close(results[1], results[0])
+
+
+def test_what_writes_to_its_inputs_is_left_where_options_say_so() -> None:
+    before = torch.compile(lambda x: x + 1, backend="inductile", options={"triton.cudagraphs": True})
+    run = compiled(lambda x: x.add_(2).sum(), **{"triton.cudagraph_support_input_mutation": False})
+    for _ in range(4):
+        torch.compiler.cudagraph_mark_step_begin()
+        x = torch.randn(64, device="cuda")
+        y = before(x)
+        expected = x + 3
+        torch.testing.assert_close(run(y).clone(), expected.sum())
+        torch.testing.assert_close(y.clone(), expected)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_it_runs_on_the_stream_of_the_caller(recorded: bool) -> None:
+    """What the stream still has to do is done before, and nothing else waits."""
+    torch.compiler.reset()
+    run = torch.compile(lambda x: (x * 2).softmax(-1), backend="inductile", options={"triton.cudagraphs": recorded})
+    stream, x = torch.cuda.Stream(), torch.zeros(256, 256, device="cuda")
+    for step in range(5):
+        torch.cuda.synchronize()
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(20_000_000)
+            x.copy_(torch.randn(256, 256, device="cuda") + step)
+            got = run(x)
+            torch.testing.assert_close(got.clone(), (x * 2).softmax(-1))

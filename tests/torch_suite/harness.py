@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import gc
 import importlib
 import importlib.util
 import io
+import logging
+import os
 import re
+import shutil
 import signal
 import sys
 import time
@@ -126,8 +130,37 @@ def _is_module(name: str) -> bool:
         return False
 
 
+@contextlib.contextmanager
+def without_trial_builds() -> Iterator[None]:
+    """Let torch's helpers for tests believe that there is a C++ compiler where one is found.
+
+    Those of torch 2.11 find out while they are imported, by building Inductor's headers, which takes a minute.
+    """
+    from torch._inductor.codecache import CppCodeCache
+
+    original = vars(CppCodeCache)["load"]
+
+    def load(cls: Any, source_code: str, *arguments: Any, **options: Any) -> Any:
+        if source_code:
+            return original.__func__(cls, source_code, *arguments, **options)
+        if not any(map(shutil.which, (os.environ.get("CXX", "c++"), "g++", "clang++"))):
+            raise OSError("no C++ compiler is found")
+        return None
+
+    setattr(CppCodeCache, "load", classmethod(load))  # noqa: B010 - for as long as this lasts
+    try:
+        yield
+    finally:
+        setattr(CppCodeCache, "load", original)  # noqa: B010
+
+
 def load(path: Path) -> ModuleType:
     """Import a test module; files beside it and in the folder above can be imported from it."""
+    with without_trial_builds():
+        return _load(path)
+
+
+def _load(path: Path) -> ModuleType:
     supply_missing_names(path)
     for folder in (path.parent.parent, path.parent):
         if str(folder) not in sys.path:
@@ -138,6 +171,37 @@ def load(path: Path) -> ModuleType:
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module
+
+
+class _CurrentStderr:
+    """A stream that writes to what `sys.stderr` is when something is written."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
+def log_to_current_stderr() -> None:
+    """Have torch's loggers write where a test captures `sys.stderr`, as those of later versions do.
+
+    Up to torch 2.11 their handlers keep the stream that there was when torch was imported.
+    """
+    for name in (None, *logging.root.manager.loggerDict):
+        for handler in logging.getLogger(name).handlers:
+            if type(handler) is logging.StreamHandler and handler.stream in (sys.stderr, sys.__stderr__):
+                handler.setStream(_CurrentStderr())
+
+
+def clean_up() -> None:
+    """Drop what a test that failed has left in torch: compiled functions, recordings, memory of recordings."""
+    import torch
+
+    torch._dynamo.reset()
+    gc.collect()
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
 
 
 def tests_of(module: ModuleType, classes: str = "", only: str = "") -> dict[str, unittest.TestCase]:
@@ -187,6 +251,7 @@ def run_test(name: str, test: unittest.TestCase, device: str, seconds: int = 120
     if status == "pass" and result.skipped:
         status, problem = "skipped", result.skipped[0][1]
     if status == "fail":
+        clean_up()
         method: Callable[..., Any] = getattr(test, test._testMethodName)
         why = not_owed.reason(name, method, device, "\n".join(texts))
         if why is not None:

@@ -6,10 +6,12 @@ the test, for there its claims about Inductor stand; TESTS names those that show
 
 from __future__ import annotations
 
+import ast
 import inspect
 import linecache
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -101,17 +103,32 @@ def is_of_this_package(problem: str) -> bool:
 
 
 def statements(problem: str, file: str) -> list[str]:
-    """The calls of a traceback in one file: the function, and the statement up to where its brackets close."""
-    found: list[str] = []
-    for path, line, function in _FRAME.findall(problem):
-        if path == file:
-            text = ""
-            for number in range(int(line), int(line) + 12):
-                text += linecache.getline(file, number)
-                if text.count("(") <= text.count(")"):
-                    break
-            found.append(f"in {function}: {text}")
-    return found
+    """The calls of a traceback in one file: the function, and the statement that ran."""
+    return [f"in {name}: {_statement(file, int(line))}" for path, line, name in _FRAME.findall(problem) if path == file]
+
+
+@cache
+def _statement(file: str, line: int) -> str:
+    """The innermost statement around a line; of one with a body what stands before it.
+
+    The line may be any of it: of a call that fails Python 3.12 names the one with the name of the method.
+    """
+    around = [each for each in ast.walk(_parsed(file)) if isinstance(each, ast.stmt) and _covers(each, line)]
+    if not around:
+        return linecache.getline(file, line)
+    inner = max(around, key=lambda each: each.lineno)
+    body: list[ast.stmt] = getattr(inner, "body", [])
+    last = body[0].lineno - 1 if body else inner.end_lineno or line
+    return "".join(linecache.getline(file, number) for number in range(inner.lineno, max(last, line) + 1))
+
+
+def _covers(statement: ast.stmt, line: int) -> bool:
+    return statement.lineno <= line <= (statement.end_lineno or statement.lineno)
+
+
+@cache
+def _parsed(file: str) -> ast.Module:
+    return ast.parse("".join(linecache.getlines(file)))
 
 
 def source(method: Callable[..., Any]) -> str:

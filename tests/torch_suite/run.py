@@ -64,6 +64,7 @@ def start(args: argparse.Namespace) -> dict[str, Callable[[], Result]]:
 
     STAYS.enter_context(harness.in_place_of_inductor(args.backend))
     STAYS.enter_context(harness.symbolic_sizes(args.dynamic))
+    harness.log_to_current_stderr()
     module = harness.load(Path(args.file) if args.file else Path(args.checkout) / args.path)
     tests = harness.tests_of(module, args.classes, args.only)
     return {name: partial(harness.run_test, name, test, args.device, args.limit) for name, test in tests.items()}
@@ -144,7 +145,7 @@ def run_all(args: argparse.Namespace) -> None:
 
     workers.warm_up()
     pool = workers.Workers(
-        partial(start, args), partial(wanted, args), keep, args.jobs, args.limit + 60, args.count, args.fresh
+        partial(start, args), partial(wanted, args), keep, args.jobs, args.limit + 15, args.count, args.fresh
     )
     pool.run(time.time() + (args.seconds or 10**8))
 

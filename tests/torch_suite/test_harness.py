@@ -55,10 +55,18 @@ def test_tests_of_recorded_graphs_have_rules_of_their_own(tmp_path: Path) -> Non
     import not_owed
 
     suite = tmp_path / "test_cudagraph_trees.py"
-    suite.write_text("def test_a():\n    assert cudagraphs == [2]\n    FileCheck().check('skipping').run(text)\n")
+    lines = (
+        "def test_a():",
+        "    assert cudagraphs == [2]",
+        "    FileCheck().check(",
+        "        'skipping'",
+        "    ).run(text)",
+    )
+    suite.write_text("\n".join([*lines, ""]))
     scope: dict[str, object] = {}
     exec(compile(suite.read_text(), str(suite), "exec"), scope)
-    for line, why in ((2, None), (3, "reads the words in which Inductor says why a graph is not recorded")):
+    words = "reads the words in which Inductor says why a graph is not recorded"
+    for line, why in ((2, None), (3, words), (5, words)):
         problem = f'  File "{suite}", line {line}, in test_a\nAssertionError: Scalars are not equal!'
         assert not_owed.reason("T.test_a", scope["test_a"], "cuda", problem) == why  # pyright: ignore[reportArgumentType]
 

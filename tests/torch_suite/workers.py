@@ -5,10 +5,13 @@ the driver, after which a fork cannot use a GPU. Then each process starts over, 
 
 A failure may leave things behind, recordings above all. With `fresh` a process in which a test failed goes on, for what
 passes there passes; what fails there is run again where nothing has failed, and that result counts.
+
+A process that takes long to start writes into its log where it is.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import importlib
 import json
@@ -33,6 +36,8 @@ _FIRST = (
     "torch.fx.experimental.validator", "inductile.backends.compile_graph", "inductile.backends.graphs.recording",
 )  # fmt: skip
 _FAILED = ("fail", "not owed")
+#: seconds after which a process that still starts says where it is, again and again, and is given up
+_SLOW, _LOST = 10, 240
 
 
 def warm_up() -> None:
@@ -92,7 +97,7 @@ class Workers:
     wanted: of their names, those that are to be run
     keep:   takes each result
     jobs:   how many processes
-    stuck:  seconds after which a process is killed that has not said anything
+    stuck:  seconds after which a process is killed whose test has not ended
     count:  tests of a process before another one takes over
     fresh:  whether what fails behind a failure is run again
     """
@@ -124,10 +129,14 @@ class Workers:
             for key, _ in self._selector.select(0.5):
                 self._hear(key.data)
             for worker in list(self._workers):
-                if time.time() > worker.since + self._stuck:
-                    self._died(worker, f"no result after {self._stuck:.0f} s")
+                patience = _LOST if worker.names is None else self._stuck
+                if time.time() > worker.since + patience:
+                    self._died(worker, f"no result after {patience:.0f} s")
+        left = [*(worker.test for worker in self._workers if worker.test), *self._again, *(self._waiting or ())]
         for worker in list(self._workers):
             self._drop(worker)
+        if left:
+            print(f"{len(left)} tests have no result yet: {', '.join(left)}", file=sys.stderr, flush=True)
 
     @property
     def _left(self) -> int:
@@ -223,7 +232,9 @@ def serve(start: Start, commands: int, results: int) -> None:
     status = 1
     try:
         started = time.perf_counter()
+        faulthandler.dump_traceback_later(_SLOW, repeat=True, file=sys.__stderr__ or sys.stderr)
         tests = start()
+        faulthandler.cancel_dump_traceback_later()
         print(f"process {os.getpid()}: tests loaded in {time.perf_counter() - started:.1f} s", flush=True)
         with os.fdopen(commands) as names, os.fdopen(results, "w") as answers:
             print(json.dumps(list(tests)), file=answers, flush=True)

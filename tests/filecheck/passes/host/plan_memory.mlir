@@ -85,7 +85,7 @@ host.func @symbolic(%x: !aten.tensor<(s0)x8xf32>) symbols [#sym.symbol<s0, arg =
 
 // -----
 
-// One small tensor needs no pool, nor do tensors on a GPU.
+// One small tensor needs no pool, nor does one on a GPU.
 
 host.func @single(%x: !aten.tensor<8xf32>) symbols [] {
   %a = host.empty : !aten.tensor<8xf32>
@@ -221,3 +221,36 @@ host.func @late(%x: !aten.tensor<100xf32>) -> (!aten.tensor<(u0)x1xi64>) symbols
 // CHECK-NEXT: %pool = host.empty kept
 // CHECK-NEXT: %b = host.empty in %pool at 0 : !aten.tensor<(u0)xf32>
 // CHECK-NEXT: %c = host.empty in %pool
+
+// -----
+
+// On a GPU: %a and %c have one place, %b is alive beside both. %l would be held while %z is made. %r is returned.
+
+kernel.func @k(%x: !kernel.buffer<f32, 100>, %y: !kernel.buffer<f32, 100>) {
+  kernel.yield
+}
+
+host.func @gpu(%x: !aten.tensor<100xf32, device = "cuda:0">, %w: !aten.tensor<1024x1024xf32, device = "cuda:0">)
+    -> (!aten.tensor<100xf32, device = "cuda:0">) {
+  %a = host.empty : !aten.tensor<100xf32, device = "cuda:0">
+  host.launch @k(%x, %a)
+  %b = host.empty : !aten.tensor<200xf32, device = "cuda:0">
+  host.launch @k(%a, %b)
+  %z = aten.mm(%w, %w) : !aten.tensor<1024x1024xf32, device = "cuda:0">
+  %l = host.empty : !aten.tensor<1024x1024xf32, device = "cuda:0">
+  host.launch @k(%z, %l)
+  %c = host.empty : !aten.tensor<100xf32, device = "cuda:0">
+  host.launch @k(%l, %c)
+  host.launch @k(%b, %c)
+  %r = host.empty : !aten.tensor<100xf32, device = "cuda:0">
+  host.launch @k(%c, %r)
+  host.return %r
+}
+
+// CHECK-LABEL: host.func @gpu
+// CHECK-NEXT: %pool = host.empty : !aten.tensor<1536xui8, device = "cuda:0">
+// CHECK-NEXT: %a = host.empty in %pool at 1024 :
+// CHECK: %b = host.empty in %pool at 0 :
+// CHECK: %l = host.empty : !aten.tensor<1024x1024xf32
+// CHECK: %c = host.empty in %pool at 1024 :
+// CHECK: %r = host.empty : !aten.tensor<100xf32
