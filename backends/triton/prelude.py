@@ -87,6 +87,18 @@ def welford(mean, m2, count, other_mean, other_m2, other_count):
 
 
 @triton.jit
+def welford_of_equals(mean, m2, count, axis: tl.constexpr, keep_dims: tl.constexpr):
+    """`welford` of lanes that have all seen `count` elements: their mean, and sums of what is left, without a division.
+
+    The number of lanes is a power of two, so that its reciprocal is exact, and a sum of shares does not overflow.
+    """
+    lanes: tl.constexpr = mean.numel if axis is None else mean.shape[axis]
+    middle = tl.sum(mean * (1.0 / lanes), axis, keep_dims=keep_dims)
+    delta = mean - middle
+    return middle, tl.sum(m2 + delta * delta * count, axis, keep_dims=keep_dims), count * lanes
+
+
+@triton.jit
 def logsumexp(highest, total, other_highest, other_total):
     """(m, s) standing for m + log(s), of two parts together; equal infinite maxima add their sums."""
     m = maximum(highest, other_highest)

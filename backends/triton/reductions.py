@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from xdsl.ir import SSAValue
+
 from ...dialects import kernel
 from ...dialects.sym import bounds
 from ...errors import UnsupportedError
@@ -34,6 +36,9 @@ class Reductions(Combining):
         groups = self.groups(inner)
         accumulators = self._accumulate(chain, groups)
         for (monoid, part), values in zip(groups, accumulators, strict=True):
+            if is_tiled(inner) and monoid.name == "welford" and not values[2].dims and values[0].dims:
+                self._equal_moments(values, op.results[part])
+                continue
             if is_tiled(inner):
                 blocks = [self._alike(value, values[0]) for value in values]
                 self.across(monoid, blocks, values[0].dims, len(self.context.lanes), op.results[part])
@@ -154,6 +159,18 @@ class Reductions(Combining):
         else:
             self.assign(accumulators, monoid.combine(context, accumulators, self.masked(op, group)))
         return accumulators, [self.start(a.text, n, a.dims, shape) for a, n in zip(accumulators, neutral, strict=True)]
+
+    def _equal_moments(self, values: Sequence[Value], results: Sequence[SSAValue]) -> None:
+        """Reduce (mean, m2, count) of lanes that share the count, and bind the results."""
+        context, dim, dims = self.context, len(self.context.lanes), values[0].dims
+        rest = tuple(d for d in dims if d != dim)
+        hints = [r.name_hint or "welford" for r in results]
+        kept = (rest, rest, ())
+        found = [Value(context.names.fresh(h), v.dtype, d) for h, v, d in zip(hints, values, kept, strict=True)]
+        place = f"{self.reduced_dim(dim, rest)}, {bool(rest)}"
+        self.assign(found, [f"prelude.welford_of_equals({', '.join(v.text for v in values)}, {place})"])
+        for result, value in zip(results, found, strict=True):
+            context.values[result] = value
 
     def _alike(self, value: Value, other: Value) -> Value:
         """A value as a block of the shape of another one, whose lanes are no longer in scope."""

@@ -151,6 +151,38 @@ def test_welford(kind: str, shape: str) -> None:
         torch.testing.assert_close(got[2] / got[3], x.var(1, correction=0), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("rows", "index"), [("grid", "64*i0 + r0"), ("grid tile 4", "64*i0 + r0"), ("grid tile 4", "8*r0 + i0")]
+)
+def test_welford_of_lanes_that_count_alike(rows: str, index: str) -> None:
+    x = torch.randn(8, 64, generator=torch.Generator().manual_seed(1)) + 100
+    x[1], x[2, 3], x[3, 5], x[4], x[5, ::2] = 3e38, INF, NAN, 0, -1e4
+    results = ", ".join(f"%{name}: !kernel.buffer<f32, 8>" for name in "abc")
+    text = f"""kernel.func @moments(%x: !kernel.buffer<f32, 512>, {results}) target "cuda:90" {{
+      kernel.for i0 in 0 to 8 map {rows} {{
+        %zero = arith.constant 0.0 : f32
+        %one = arith.constant 1.0 : f32
+        %mean, %m2, %count = kernel.reduce welford r0 in 0 to 64 map vector tile 16 {{
+          %v = kernel.load %x[{index}]
+          kernel.yield %v, %zero, %one
+        }}
+        kernel.store %mean, %a[i0]
+        kernel.store %m2, %b[i0]
+        kernel.store %count, %c[i0]
+        kernel.yield
+      }}
+      kernel.yield
+    }}"""
+    assert "welford_of_equals" in kernel_of(text).source
+    given = x if index.startswith("64") else x.t().contiguous()
+    _, mean, m2, count = check(text, [given, *(torch.zeros(8) for _ in range(3))], rtol=1e-5)
+    exact = x.double()
+    finite = [0, 1, 4, 5, 6, 7]
+    torch.testing.assert_close(mean[finite], exact.mean(1)[finite].float(), rtol=1e-6, atol=0)
+    torch.testing.assert_close((m2 / count)[finite], exact.var(1, correction=0)[finite].float(), rtol=1e-5, atol=1e-6)
+    assert m2[2:4].isnan().all()
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("body", ["kernel.yield %v, %one", "%w = math.absf %v : f32\nkernel.yield %v, %w"])
 def test_logsumexp(body: str, shape: str) -> None:

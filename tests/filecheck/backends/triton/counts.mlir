@@ -28,7 +28,8 @@ kernel.func @moments(%x: !kernel.buffer<bf16, 32000>, %y: !kernel.buffer<f32, 8>
 // CHECK: mean_acc = tl.full([BLOCK_R0], 0.0, tl.float32)
 // CHECK: count_acc = tl.full([], 0.0, tl.float32)
 // CHECK: mean_acc, m2_acc, count_acc = prelude.welford_step(mean_acc, m2_acc, count_acc, w, 1.0)
-// CHECK: [[B:[a-z_0-9]+]] = tl.broadcast_to(count_acc, mean_acc.shape)
-// CHECK-NEXT: tl.reduce((mean_acc, m2_acc, [[B]]), 0, prelude.welford)
+// And sums join what they have found, without a quotient for each pair.
+// CHECK-NEXT: mean, m2, count = prelude.welford_of_equals(mean_acc, m2_acc, count_acc, 0, False)
 // The last step fills some lanes only, so that the lanes count for themselves.
 // CHECK: c_acc = tl.full([BLOCK_R1], 0.0, tl.float32)
+// CHECK: tl.reduce((m_acc, n_acc, c_acc), 0, prelude.welford)
