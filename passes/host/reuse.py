@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -26,7 +25,6 @@ FRESH = frozenset(f"aten.{name}" for name in (
 ))  # fmt: skip
 
 
-@dataclass(frozen=True)
 class HostReuse(ModulePass):
     """Let kernels write over inputs that die, and allocations take over dead memory.
 
