@@ -1,4 +1,4 @@
-"""Op definitions whose fields are read straight from where xDSL keeps them.
+"""Definitions of ops that are fast to ask: fields are read straight from where xDSL keeps them.
 
 The accessors that xDSL 0.75 gives a class find out at each access what kind of field they are of: `op.source` is five
 calls of Python, and passes read fields more often than they do anything else. `op_definition` is `irdl_op_definition`
@@ -10,6 +10,7 @@ and a test against its own accessors make safe.
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Callable
 from itertools import accumulate
 from typing import Any, TypeVar
@@ -34,9 +35,19 @@ _BEGINS: dict[tuple[bytes, int], tuple[int, ...]] = {}
 """Where each group of operands begins and the last one ends, by the bytes of their sizes and the width of one."""
 
 
+class OpMeta(ABCMeta):
+    """The class of classes of ops. `isinstance` looks at real subclasses alone, for no others are ever registered:
+    what `ABCMeta` does is a call of Python, and for a class that it has not met a walk over all subclasses."""
+
+    __instancecheck__ = type.__instancecheck__
+    __subclasscheck__ = type.__subclasscheck__
+
+
 def op_definition(cls: type[OpT]) -> type[OpT]:
-    """`irdl_op_definition` with such accessors."""
+    """`irdl_op_definition` with such accessors, and a plain `isinstance`."""
     defined = irdl_op_definition(cls)
+    if type(defined) is ABCMeta:
+        defined.__class__ = OpMeta  # pyright: ignore[reportAttributeAccessIssue]
     for name, accessor in list(vars(defined).items()):
         make = _MAKERS.get(type(accessor))
         made = None if make is None else make(accessor)

@@ -113,3 +113,14 @@ def test_all_fields_of_our_ops() -> None:
     for op in (each for dialect in (Host, Kernel, Loop, Scalar) for each in dialect.operations):
         left = [name for name, value in vars(op).items() if type(value).__name__.endswith("Accessor")]
         assert not left, (op.name, left)
+
+
+def test_isinstance_looks_at_real_subclasses() -> None:
+    own, ours = _both(_Sized)
+    made = ours.create(properties={"text": StringAttr("a")}, regions=[Region()])
+    assert isinstance(made, ours)
+    assert isinstance(made, IRDLOperation)
+    assert not isinstance(made, own)
+    assert not isinstance("text", ours)
+    assert issubclass(type("Below", (ours,), {}), ours)
+    assert not issubclass(own, ours)
