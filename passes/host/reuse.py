@@ -184,8 +184,11 @@ class _InPlace:
             block.insert_op_before(view, launch)
             kept = view.out
         new.replace_all_uses_with(kept)
+        lifetimes = self.lifetimes.pop(block, None)
+        if kept is old and lifetimes is not None:
+            lifetimes.merge(new, old)
+            self.lifetimes[block] = lifetimes
         block.erase_op(owner)
         buffers = [old if buffer is kept else buffer for buffer in launch.buffers]
         del buffers[read]
         launch.operands = buffers
-        self.lifetimes.pop(block, None)
