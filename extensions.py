@@ -39,9 +39,15 @@ _plugin_files: dict[str, str] = {}
 
 @cache
 def _installed(group: str) -> dict[str, EntryPoint]:
+    return {point.name: point for point in _all_entry_points().select(group=group)}
+
+
+@cache
+def _all_entry_points() -> Any:
+    """Those of all packages: each look reads a file of each package that is installed."""
     from importlib.metadata import entry_points
 
-    return {point.name: point for point in entry_points(group=group)}
+    return entry_points()
 
 
 def add(group: str, name: str, value: object) -> None:

@@ -13,7 +13,7 @@ from typing import ClassVar
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, i1
 from xdsl.ir import Attribute, Dialect, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import VerifyException
 from .access import parse_ssa_list, print_ssa_list
 from .assembly import TYPE, AssemblyOp, Read, mark, operand, prop
 from .aten.types import scalar_type
+from .fields import op_definition
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def _define(function: ScalarFunction) -> type[FunctionOp]:
         "traits": traits_def(Pure()),
         **operands,
     }
-    op = irdl_op_definition(type(f"{function.name.title().replace('_', '')}Op", (FunctionOp,), namespace))
+    op = op_definition(type(f"{function.name.title().replace('_', '')}Op", (FunctionOp,), namespace))
     op.FUNCTION = function
     return op
 
@@ -175,7 +176,7 @@ class _ConversionOp(AssemblyOp):
         return self.properties["to"]
 
 
-@irdl_op_definition
+@op_definition
 class CastOp(_ConversionOp):
     """A conversion that the program wrote, as `Tensor.to` does it: to bool is `x != 0`; float to integer truncates;
     integers wrap; float to float rounds to nearest even. Never elided, but folded where both sides agree."""
@@ -183,7 +184,7 @@ class CastOp(_ConversionOp):
     name = "scalar.cast"
 
 
-@irdl_op_definition
+@op_definition
 class WidenOp(_ConversionOp):
     """A conversion that the compiler inserted to compute in a wider type: exact. `widen(narrow(x))` may become x,
     unless the option `emulate_precision_casts` asks to round like eager."""
@@ -191,14 +192,14 @@ class WidenOp(_ConversionOp):
     name = "scalar.widen"
 
 
-@irdl_op_definition
+@op_definition
 class NarrowOp(_ConversionOp):
     """The inserted conversion back from the wider type, rounding to nearest even; see `scalar.widen`."""
 
     name = "scalar.narrow"
 
 
-@irdl_op_definition
+@op_definition
 class PhiloxOp(AssemblyOp):
     """32 random bits of Philox 4x32 with 10 rounds: `%bits = scalar.philox %seed, %offset : i64`.
 

@@ -23,7 +23,6 @@ from xdsl.irdl import (
     IRDLOperation,
     OptPropertyDef,
     irdl_attr_definition,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -40,6 +39,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .access import parse_ssa_list, print_ssa_list
 from .assembly import NAME, NUMBER, NUMBERS, TEXT, Kind
+from .fields import op_definition
 from .kernel.loops import MAPPINGS
 from .traits import Isolated
 
@@ -141,7 +141,7 @@ class _Finds(Step):
         _at_least(self, "loops", 1)
 
 
-@irdl_op_definition
+@op_definition
 class MatchOp(_Finds):
     """Find a nest, and give its outermost loops: `%i, %j = transform.match kernel "mm*" nest 0 loops 2`.
 
@@ -159,7 +159,7 @@ class MatchOp(_Finds):
     writes = opt_prop_def(StringAttr)
 
 
-@irdl_op_definition
+@op_definition
 class InsideOp(_Finds):
     """Give the loops inside of one, each the only one in the one before: `%j, %k = transform.inside %i loops 2`.
 
@@ -171,7 +171,7 @@ class InsideOp(_Finds):
     loop = operand_def(LoopType)
 
 
-@irdl_op_definition
+@op_definition
 class TileOp(Step):
     """Run loops that are right inside each other block by block:
     `%rows, %columns, %row, %column = transform.tile %i, %j sizes [4, 64]`.
@@ -198,7 +198,7 @@ class TileOp(Step):
         _at_least(self, "sizes", 1)
 
 
-@irdl_op_definition
+@op_definition
 class InterchangeOp(Step):
     """Change the order of loops that are right inside each other: `%a, %b = transform.interchange %i, %j order [1, 0]`.
 
@@ -250,14 +250,14 @@ class _WritesOut(_LeavesOne):
             raise VerifyException(f"{self.factor.value.data} copies of a body: at most {MOST_COPIES}")
 
 
-@irdl_op_definition
+@op_definition
 class UnrollOp(_WritesOut):
     """Write out iterations: `%b = transform.unroll %i factor 4`. What is left of an axis has a loop behind it."""
 
     name = "transform.unroll"
 
 
-@irdl_op_definition
+@op_definition
 class UnrollAndJamOp(_WritesOut):
     """Write out iterations, and let loops in them that were one be one again:
     `%b = transform.unroll_and_jam %i factor 4`.
@@ -266,7 +266,7 @@ class UnrollAndJamOp(_WritesOut):
     name = "transform.unroll_and_jam"
 
 
-@irdl_op_definition
+@op_definition
 class FuseOp(_LeavesOne):
     """Let loops that stand side by side be one, with the bodies of all: `%f = transform.fuse %a, %b`."""
 
@@ -279,7 +279,7 @@ class FuseOp(_LeavesOne):
             raise VerifyException("fuses two loops or more")
 
 
-@irdl_op_definition
+@op_definition
 class VectorizeOp(Step):
     """Run an axis in lanes: `transform.vectorize %j lanes 16`."""
 
@@ -295,7 +295,7 @@ class VectorizeOp(Step):
             raise VerifyException(f"has {lanes} lanes, which is no power of two")
 
 
-@irdl_op_definition
+@op_definition
 class ParallelizeOp(Step):
     """Let threads of a CPU share out the outermost loop of a nest: `transform.parallelize %i grain 4`.
 
@@ -312,7 +312,7 @@ class ParallelizeOp(Step):
         _at_least(self, "grain", 1)
 
 
-@irdl_op_definition
+@op_definition
 class MapOp(Step):
     """Map a loop as `kernel.for` says it, for any target: `transform.map %i by grid tile 4`."""
 
@@ -329,7 +329,7 @@ class MapOp(Step):
         _at_least(self, "tile", 1)
 
 
-@irdl_op_definition
+@op_definition
 class PinOp(Step):
     """Keep the nest around a loop as it is: `transform.pin %i`. What another op has made is kept in any case."""
 
@@ -337,7 +337,7 @@ class PinOp(Step):
     loop = operand_def(LoopType)
 
 
-@irdl_op_definition
+@op_definition
 class SequenceOp(IRDLOperation):
     """Ops of a schedule, run in order: `transform.sequence { ... }`. It stands in a module beside the kernels.
 

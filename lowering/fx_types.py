@@ -101,7 +101,9 @@ def location_of(node: Node) -> LocationAttr:
 
 @lru_cache(maxsize=8192)
 def _line_of(stack_trace: str | None) -> LocationAttr:
-    frames = frames_of(stack_trace)
+    text = stack_trace or ""
+    innermost = _FRAME.match(text, max(text.rfind('File "'), 0))  # traces are long, and many
+    frames = [(innermost[1], int(innermost[2]))] if innermost else frames_of(text)
     if not frames:
         return UNKNOWN_LOC
     file, line = frames[-1]

@@ -26,6 +26,7 @@ _ROOT = Path(__file__).parent.parent
 _PACKAGE = __name__.rpartition(".")[0].rpartition(".")[0]
 _NO_PASS = "inductile-opt --list-passes names them all; a file of yours is loaded by --load-pass-plugin"
 _NAME_LINE = re.compile(r'^    name(?:: ClassVar\[str\])? = "([a-z0-9-]+)"', re.MULTILINE)
+_PASS_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
 
 #: passes that lead from one level to the next
 LOWERINGS: dict[str, str] = {
@@ -45,20 +46,40 @@ def _own_passes() -> dict[str, str]:
     return found
 
 
+@cache
 def module_of_pass(name: str) -> str:
     """The module of one of our passes, below the package; nothing for another name."""
     return _own_passes().get(name, "")
 
 
+def _named_like(name: str) -> str:
+    """The module that a pass of this name is in if there is one, without a look inside; nothing where no file is."""
+    if name in LOWERINGS:
+        return LOWERINGS[name]
+    folder, _, rest = name.partition("-")
+    stem = rest.replace("-", "_")
+    is_file = _PASS_NAME.fullmatch(name) and (_ROOT / "passes" / folder / f"{stem}.py").is_file()
+    return f"passes.{folder}.{stem}" if is_file else ""
+
+
 @cache
 def _load(name: str, module_name: str) -> type[ModulePass]:
+    found = _find(name, module_name)
+    if found is None:
+        raise LookupError(f"{module_name} holds no pass named {name}")
+    return found
+
+
+@cache
+def _find(name: str, module_name: str) -> type[ModulePass] | None:
+    """The pass of this name in a module."""
     from xdsl.passes import ModulePass
 
     module = importlib.import_module(f"{_PACKAGE}.{module_name}")
-    for value in vars(module).values():
-        if isinstance(value, type) and issubclass(value, ModulePass) and getattr(value, "name", None) == name:
+    for value in vars(module).values():  # names first: whether a class derives from an abstract one is slow to find out
+        if isinstance(value, type) and vars(value).get("name") == name and issubclass(value, ModulePass):
             return value
-    raise LookupError(f"{module_name} holds no pass named {name}")
+    return None
 
 
 def register_pass(module_pass: type[ModulePass]) -> None:
@@ -82,9 +103,10 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 def pass_class(name: str) -> type[ModulePass]:
     """The class of a pass; UserError with the nearest name when there is none."""
-    module = module_of_pass(name)
-    if module:
-        return _load(name, module)
+    module = _named_like(name)
+    found = _find(name, module) if module else None
+    if found is not None:
+        return found
     known = available_passes()
     if name not in known:
         raise UserError(f"unknown pass {name!r}", nearest(name, known) or _NO_PASS)

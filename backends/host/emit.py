@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import host, kernel
 from ...dialects.aten import CHECKED, TRITON_KERNEL, AtenOp, CallOp, TensorType
 from ...dialects.aten.binding import MEASURED, bindings
-from ...dialects.aten.types import ITEM_SIZES, torch_name
+from ...dialects.aten.types import ITEM_SIZES, TensorData, torch_name
 from ...dialects.host.places import number_of, place_of
 from ...dialects.sym import Expr, SymIntOp
 from ...errors import UnsupportedError
@@ -84,6 +84,7 @@ class HostEmitter:
         self._places: dict[SSAValue, dict[int, str]] = {}
         """The variables of the places of each pool, by their numbers."""
         self._positions: dict[Operation, int] = {}
+        self._layouts: dict[TensorData, str] = {}
         self.device = main_device(function)
         """The device that is current while the program runs."""
 
@@ -177,7 +178,10 @@ class HostEmitter:
 
     def _layout(self, kind: TensorType) -> str:
         """Sizes and strides."""
-        return f"{self._tuple(kind.shape)}, {self._tuple(kind.strides)}"
+        text = self._layouts.get(kind.data)
+        if text is None:
+            text = self._layouts[kind.data] = f"{self._tuple(kind.shape)}, {self._tuple(kind.strides)}"
+        return text
 
     # Launches that follow each other are collected, so that Python pays once for all of them. Allocations and views
     # in between move before them, frees behind them; an allocation after a free starts a new run, so that the

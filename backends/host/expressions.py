@@ -29,6 +29,9 @@ _SYNTAX, _NOTHING_KNOWN = PythonIndices("*", " // ", " % "), Ranges()
 
 def expression(expr: Expr, names: Mapping[str, str]) -> str:
     """The expression as Python; `names` gives the variable of each symbol. KeyError for a symbol without one."""
+    number = expr.as_int()
+    if number is not None:
+        return str(number)
     return IndexPrinter(lambda symbol: Code(names[symbol], ATOM), _NOTHING_KNOWN, _SYNTAX).print(expr).text
 
 

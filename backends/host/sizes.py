@@ -47,7 +47,7 @@ class SharedSizes:
 
     def share(self, text: str) -> str:
         """The variable for an expression of such symbols; other text as it is."""
-        if text.isidentifier():
+        if not self._known or text.isidentifier():
             return text
         symbols = set(_SYMBOL.findall(text))
         if not symbols or not symbols.issubset(self._known):

@@ -26,11 +26,12 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, var_operand_def, var_result_def
+from xdsl.irdl import IRDLOperation, opt_prop_def, prop_def, var_operand_def, var_result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from ..fields import op_definition
 from .attributes import OperandAttr, OperatorAttr, TupleAttr
 from .op_syntax import parse_binds
 from .ops import names_attr
@@ -49,7 +50,7 @@ TRITON_KERNEL = "triton_kernel"
 _RESULTS = (TensorType, IndexType, Float64Type, IntegerType, ComplexType, NoneType)
 
 
-@irdl_op_definition
+@op_definition
 class CallOp(IRDLOperation):
     """Call an operator by name with positional and named arguments of any nesting.
 

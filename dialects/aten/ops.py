@@ -21,6 +21,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from ..access import segments
+from ..fields import OpMeta
 from .arguments import argument_attribute, default_attribute, default_value
 from .attributes import NONE, PresenceAttr
 from .op_syntax import parse_op, print_op
@@ -38,7 +39,7 @@ differ."""
 Tensors = SSAValue | None | tuple[SSAValue | None, ...]
 
 
-class AtenOp(Operation):
+class AtenOp(Operation, metaclass=OpMeta):
     """Base of the ops of ATen overloads. Build with `AtenOp.of` or `build`; read arguments with `arg`."""
 
     schema: ClassVar[Schema]

@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import IntegerAttr, LocationAttr, UnitAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     base,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -22,6 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 from ..access import parse_ssa
 from ..assembly import EXPR, NUMBER, AssemblyOp, Part, Read, clause, flag, operand, operands, prop, types
 from ..aten.types import TensorType
+from ..fields import op_definition
 from ..sym import SymAttr
 
 
@@ -39,7 +39,7 @@ def _print_pool(printer: Printer, op: EmptyOp) -> None:
         printer.print_string(f" at {op.offset.data}")
 
 
-@irdl_op_definition
+@op_definition
 class EmptyOp(AssemblyOp):
     """Allocate a tensor of undefined content: `%y = host.empty : T`.
 
@@ -84,7 +84,7 @@ class EmptyOp(AssemblyOp):
             raise VerifyException("a planned tensor has one pool and an offset")
 
 
-@irdl_op_definition
+@op_definition
 class ViewOp(AssemblyOp):
     """Other sizes and strides over the same memory, nothing moves: `%v = host.view %x offset 4*s0 : T`.
 
@@ -107,7 +107,7 @@ class ViewOp(AssemblyOp):
         )
 
 
-@irdl_op_definition
+@op_definition
 class FreeOp(AssemblyOp):
     """End the life of values on the host, after their last use: `host.free %a, %b`."""
 

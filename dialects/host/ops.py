@@ -20,7 +20,6 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     base,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -38,6 +37,7 @@ from ...machines.eager import in_host_memory
 from ..access import parse_parameters
 from ..assembly import CALLEE, AssemblyOp, Part, Read, call_arguments, flag, operand, operands, prop, types, word
 from ..aten.types import TensorType
+from ..fields import op_definition
 from ..sym import Expr, MapAttr, SymbolAttr, parse_exprs_until
 from ..traits import Isolated
 from .places import verify_places
@@ -46,7 +46,7 @@ _FLAGS = ("recorded", "kept")
 """What a function may be, as words behind its type."""
 
 
-@irdl_op_definition
+@op_definition
 class FuncOp(IRDLOperation):
     """The program around the kernels.
 
@@ -170,7 +170,7 @@ def _print_values(printer: Printer, op: LaunchOp) -> None:
         printer.print_string(f" [{', '.join(map(str, op.symbols.data))}]")
 
 
-@irdl_op_definition
+@op_definition
 class LaunchOp(AssemblyOp):
     """Run a kernel: `host.launch @softmax(%x, %y) [s0]`, buffers in the kernel's order, then its symbols' values.
 
@@ -219,7 +219,7 @@ class _CallsHostFunction(SymbolUserOpInterface):
             raise VerifyException(f"of the call and @{name} only one says that the results are kept")
 
 
-@irdl_op_definition
+@op_definition
 class CallOp(AssemblyOp):
     """Run another program: `%y, %z = host.call @layer(%x, %w) : T, U`, with the types of the results.
 
@@ -252,7 +252,7 @@ class CallOp(AssemblyOp):
         return CallOp.create(operands=arguments, properties=properties, result_types=results, location=location)
 
 
-@irdl_op_definition
+@op_definition
 class CopyOp(AssemblyOp):
     """Copy elements of `source` into the memory of `target` (same shape; any strides, dtype and device):
     `host.copy %y to %x`."""
@@ -273,7 +273,7 @@ class CopyOp(AssemblyOp):
                 raise VerifyException(f"copies {size} elements to {other} in dimension {dim}")
 
 
-@irdl_op_definition
+@op_definition
 class ReturnOp(AssemblyOp):
     """Return tensors and integers: `host.return %y, %n`."""
 

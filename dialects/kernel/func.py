@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Region
-from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def
+from xdsl.irdl import opt_prop_def, prop_def, region_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import SymbolOpInterface
@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..access import string_attr
 from ..assembly import NUMBER, SIGNATURE, TEXT, TEXTS, AssemblyOp, Part, Read, clause, flag, region
+from ..fields import op_definition
 from ..traits import Isolated
 from .types import BufferType
 
@@ -34,7 +35,7 @@ def _print_symbols(printer: Printer, op: FuncOp) -> None:
         printer.print_string(f" symbols ({', '.join(s.data for s in op.symbols)})")
 
 
-@irdl_op_definition
+@op_definition
 class FuncOp(AssemblyOp):
     """One kernel over buffers and integers.
 

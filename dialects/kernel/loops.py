@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     opt_prop_def,
     opt_region_def,
     prop_def,
@@ -33,6 +32,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..access import string_attr
 from ..assembly import NAME, NUMBER, AssemblyOp, Part, Read, clause, flag, region
+from ..fields import op_definition
 from ..loop.body import COMBINERS, combiner_attr, verify_combiners, yielded
 from ..loop.monoids import MONOIDS
 from ..scalar import number_of
@@ -115,7 +115,7 @@ class LoopBase(AssemblyOp):
     traits = traits_def(RecursiveMemoryEffect())
 
 
-@irdl_op_definition
+@op_definition
 class ForOp(LoopBase):
     """Run a body for each value of an axis: `kernel.for i0 in 0 to s0 map grid tile 4 { ... }`.
 
@@ -168,7 +168,7 @@ class ForOp(LoopBase):
             raise VerifyException(f"axis {self.axis.data} is swizzled: by 2 tiles or more of a grid axis")
 
 
-@irdl_op_definition
+@op_definition
 class ReduceOp(LoopBase):
     """Run a body for each value of an axis and combine what it yields; the body may also store.
 
@@ -246,7 +246,7 @@ class ReduceOp(LoopBase):
             _verify_contraction(self)
 
 
-@irdl_op_definition
+@op_definition
 class ScanOp(LoopBase):
     """Inclusive scan along an axis. The body yields the elements; `then` gets the running value for each of them, as
     block arguments, and stores it.
@@ -344,7 +344,7 @@ def _verify_contraction(op: ReduceOp) -> None:
         raise VerifyException(f"maps axis {op.axis.data} by matrix, but {objection}")
 
 
-@irdl_op_definition
+@op_definition
 class YieldOp(YieldBase):
     """End a loop body, with the values that a reduce or scan combines."""
 

@@ -10,7 +10,6 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     base,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -38,6 +37,7 @@ from ..assembly import (
     types,
 )
 from ..aten.types import scalar_type
+from ..fields import op_definition
 from ..loop.nests import COMBINES
 from ..scalar import number_of
 from ..shared_ops import IndexBase, LoadBase
@@ -54,7 +54,7 @@ _WORDS = one_of("half", HALVES), one_of("cache", CACHE_HINTS)
 _BUFFER = operand("buffer", BufferType), INDICES, DYNAMIC
 
 
-@irdl_op_definition
+@op_definition
 class LoadOp(LoadBase):
     """Read one element at a linear index: `%v = kernel.load %x[4096*i0 + r0] if %mask else %zero`.
 
@@ -80,7 +80,7 @@ class LoadOp(LoadBase):
         super().verify_()
 
 
-@irdl_op_definition
+@op_definition
 class StoreOp(AssemblyOp):
     """Write one element: `kernel.store %v, %y[4096*i0 + r0] if %mask`, or combine with what is there:
     `kernel.store add atomic %v, %y[d0] (d0 = %j)`.
@@ -145,7 +145,7 @@ class StoreOp(AssemblyOp):
             raise VerifyException(f"combines by {self.kind.data}; known: {', '.join(COMBINES)}")
 
 
-@irdl_op_definition
+@op_definition
 class LocalOp(AssemblyOp):
     """A local buffer of undefined content, one for each iteration of the enclosing loop:
     `%row = kernel.local : !kernel.buffer<f32, 4096, local>`.
@@ -189,7 +189,7 @@ class LocalOp(AssemblyOp):
                 raise VerifyException("lies in registers, which are stored as a whole")
 
 
-@irdl_op_definition
+@op_definition
 class BarrierOp(AssemblyOp):
     """All threads of a GPU's program meet: what they stored before is seen by all of them behind: `kernel.barrier`.
 
@@ -201,14 +201,14 @@ class BarrierOp(AssemblyOp):
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
 
-@irdl_op_definition
+@op_definition
 class IndexOp(IndexBase):
     """An index expression as an i64 value: `%i = kernel.index 4*i0 + d0 (d0 = %j)`."""
 
     name = "kernel.index"
 
 
-@irdl_op_definition
+@op_definition
 class AssertOp(AssemblyOp):
     """Set the kernel's status when a condition is false for any element; the host raises:
     `kernel.assert %ok, 1`. Code `k` is the k-th entry (from 1) of the function's `errors`."""

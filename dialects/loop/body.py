@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr, i1
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     base,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     opt_region_def,
@@ -40,13 +39,14 @@ from ..assembly import (
     region,
 )
 from ..aten.types import TensorType, scalar_type
+from ..fields import op_definition
 from ..shared_ops import IndexBase, LoadBase, YieldBase
 from ..sym import AxesAttr
 from .monoids import MONOIDS, Kind, is_of_kind
 from .syntax import AXES, ON, verify_axes
 
 
-@irdl_op_definition
+@op_definition
 class LoadOp(LoadBase):
     """Read one element of a tensor at a logical index.
 
@@ -74,7 +74,7 @@ class LoadOp(LoadBase):
         super().verify_()
 
 
-@irdl_op_definition
+@op_definition
 class IndexOp(IndexBase):
     """An index expression as an i64 value: `%i = loop.index 4*i0 + i1`, `%n = loop.index s0`, with dynamic operands
     `loop.index 2*d0 (d0 = %j)`."""
@@ -89,7 +89,7 @@ ERRORS = (
 )  # fmt: skip
 
 
-@irdl_op_definition
+@op_definition
 class AssertOp(AssemblyOp):
     """Report an error of the kernel, as eager would raise it, when a condition is false for any element:
 
@@ -117,7 +117,7 @@ class AssertOp(AssemblyOp):
             raise VerifyException(f"cannot raise {self.error.data}; known: {', '.join(ERRORS)}")
 
 
-@irdl_op_definition
+@op_definition
 class YieldOp(YieldBase):
     """End a body: the element's values, and for `loop.scatter` the dynamic indices (and the mask) behind them."""
 
@@ -162,7 +162,7 @@ def _print_combiners(printer: Printer, op: Any) -> None:
 COMBINERS = Part(_read_combiners, _print_combiners)
 
 
-@irdl_op_definition
+@op_definition
 class ReduceOp(AssemblyOp):
     """Reduce over axes inside a body; the results are scalars of the enclosing element.
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.irdl import base, irdl_op_definition, prop_def, region_def, traits_def, var_result_def
+from xdsl.irdl import base, prop_def, region_def, traits_def, var_result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import RecursiveMemoryEffect
@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import AssemblyOp, Part, Read, region, types
 from ..aten.types import TensorType
+from ..fields import op_definition
 from ..sym import AxesAttr, Expr, format_axes, parse_axes_body, symbol
 from .body import LoadOp, ReduceOp, yielded
 from .nests import GenerateOp, ScanOp, ScatterOp
@@ -36,7 +37,7 @@ def _print_axes(printer: Printer, op: FusionOp) -> None:
     printer.print_string(f" ({format_axes(op.axes.data)}{inner})")
 
 
-@irdl_op_definition
+@op_definition
 class FusionOp(AssemblyOp):
     """Nests that one kernel computes, with the axes they share.
 

@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerType, LocationAttr, StringAt
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     base,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     opt_region_def,
@@ -25,6 +24,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import INDICES, NAME, AssemblyOp, flag, operand, prop, region, types, word
 from ..aten.types import TensorType, scalar_type
+from ..fields import op_definition
 from ..sym import AxesAttr, MapAttr
 from .body import COMBINERS, combiner_attr, verify_combiners, yielded
 from .syntax import AXES, ON, verify_axes
@@ -41,7 +41,7 @@ def _verify_elements(types: Sequence[Attribute], values: Sequence[SSAValue]) -> 
             raise VerifyException(f"yields {value.type} into a tensor of {result.element}")
 
 
-@irdl_op_definition
+@op_definition
 class GenerateOp(AssemblyOp):
     """A tensor given by a scalar body for each index; several results share one domain.
 
@@ -85,7 +85,7 @@ class GenerateOp(AssemblyOp):
                 raise VerifyException(f"axes {self.axes.data} do not span a result of type {result}")
 
 
-@irdl_op_definition
+@op_definition
 class ScanOp(AssemblyOp):
     """An inclusive scan along one axis of a domain: cumsum, cummax, ...
 
@@ -147,7 +147,7 @@ class ScanOp(AssemblyOp):
 COMBINES = ("set", "add", "mul", "amin", "amax")
 
 
-@irdl_op_definition
+@op_definition
 class ScatterOp(AssemblyOp):
     """Destination-passing write: a copy of `dest` with elements of a domain written at computed indices.
 
@@ -235,7 +235,7 @@ class ScatterOp(AssemblyOp):
         verify_axes(self.axes, self.on)
 
 
-@irdl_op_definition
+@op_definition
 class ViewOp(AssemblyOp):
     """Elements of another tensor under an index map; no arithmetic, no memory of its own.
 
@@ -280,7 +280,7 @@ class ViewOp(AssemblyOp):
             raise VerifyException(f"axes and source do not give a result of type {out}")
 
 
-@irdl_op_definition
+@op_definition
 class EmptyOp(AssemblyOp):
     """A tensor of undefined content, to be written by scatters: `%d = loop.empty : !aten.tensor<8xf32>`.
 

@@ -11,7 +11,6 @@ from xdsl.ir import Data, Dialect
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
-    irdl_op_definition,
     prop_def,
     result_def,
     traits_def,
@@ -21,6 +20,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..fields import op_definition
 from .containers import AxesAttr, MapAttr
 from .errors import SymError
 from .parse import parse_expr
@@ -149,7 +149,7 @@ def _problem(declaration: SymbolDeclaration) -> str | None:
     return None
 
 
-@irdl_op_definition
+@op_definition
 class SymIntOp(IRDLOperation):
     """The value of a symbolic expression as an index: `%n = sym.int s0 + 1`."""
 

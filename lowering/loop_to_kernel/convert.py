@@ -29,7 +29,6 @@ from .names import kernel_name
 from .sharing import SharedKernel, fusion_key
 
 
-@dataclass(frozen=True)
 class LowerLoopToKernel(ModulePass):
     """Make kernels of fusions, and host programs of functions.
 

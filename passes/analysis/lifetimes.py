@@ -101,6 +101,20 @@ class Lifetimes:
             self._roots[value] = found
         return found
 
+    def merge(self, fresh: SSAValue, old: SSAValue) -> None:
+        """Know that all uses of `fresh`, which had memory of its own, became uses of `old`, which is no view of it.
+
+        The op that made it is gone; positions stay, with a hole there.
+        """
+        last = self.last.pop(fresh)
+        pending = [old]
+        while pending:
+            value = pending.pop()
+            self.last[value] = max(self.last[value], last)
+            pending += sources(value)
+        self.values = [value for value in self.values if value is not fresh]
+        self._roots.clear()
+
     def escapes(self, value: SSAValue) -> bool:
         """Whether a value or a view of it is returned."""
         return self.last[value] >= self.end

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
@@ -16,7 +14,6 @@ from ..counters import counter
 from ..function_pass import AtenPass
 
 
-@dataclass(frozen=True)
 class EliminateDeadCode(AtenPass):
     """Remove ops without a use.
 

@@ -26,7 +26,6 @@ _VIEWS = ("aten.view", "aten._unsafe_view")
 _COMPUTED = {Float32Type: Float32Type(), Float64Type: Float64Type(), BFloat16Type: Float32Type()}
 
 
-@dataclass(frozen=True)
 class FoldAffine(AtenPass):
     """Let a convolution or a product with a frozen weight do what is done to each channel of its result.
 

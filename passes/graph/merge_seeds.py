@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.func import FuncOp
@@ -20,7 +19,6 @@ _INT64 = element_type("int64")
 _HIGH = 2**63 - 1
 
 
-@dataclass(frozen=True)
 class MergeSeeds(AtenPass):
     """Draw all seeds of a device with one op.
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation
 
-from ...dialects.aten import AtenOp, CallOp
+from ...dialects.aten import AtenOp, CallOp, TensorType
+from ...dialects.raw import ops_of
 from ...dialects.sym import ONE, Ranges
 from ...errors import UserError
 from ...machines import CpuTarget, Target
@@ -25,6 +27,7 @@ from .patterns.requantised import requantised_patterns
 
 _FLOATS = frozenset({"aten.mm", "aten.addmm"})
 _INTEGERS = "aten._int_mm"
+_BYTE = 8
 
 
 @dataclass(frozen=True)
@@ -64,9 +67,11 @@ class MultiplyQuantised(ProductPass):
         if self.integer_products not in INTEGER_LIBRARIES:
             known = ", ".join(INTEGER_LIBRARIES)
             raise UserError(f"unknown way {self.integer_products!r} to multiply integers", f"it is one of {known}")
+        if not self.packed_products or not _has_bytes(block):
+            return
         has_integers = self.integer_products == LIBRARY
         patterns = [*requantised_patterns(has_integers), *quantised_patterns(has_integers), QUANTISED_MAXIMUM]
-        if self.packed_products and apply_patterns(block, patterns):
+        if apply_patterns(block, patterns):
             _join_copies(block)
 
     def on_product(self, op: AtenOp, target: Target, ranges: Ranges) -> None:
@@ -99,6 +104,13 @@ class MultiplyQuantised(ProductPass):
             self.mark(op, NEST, f"a nest that dequantises where it reads: {size_text(how.read)} in each call")
             return
         remark("missed", self.name, op, f"its weight is dequantised into memory, {what}: {objection}")
+
+
+def _has_bytes(block: Block) -> bool:
+    """Whether a value holds integers of 8 bits, as each match of the patterns does: most graphs need none of them."""
+    values = (*block.args, *(result for op in ops_of(block) for result in op.results))
+    elements = {value.type.element for value in values if type(value.type) is TensorType}
+    return any(isinstance(each, IntegerType) and each.width.data == _BYTE for each in elements)
 
 
 def _join_copies(block: Block) -> None:

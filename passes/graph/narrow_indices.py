@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import IntegerType, i64
@@ -30,7 +29,6 @@ _WINDOWS = {
 _WIDTHS = (16, 32)
 
 
-@dataclass(frozen=True)
 class NarrowIndices(AtenPass):
     """Let backward read places in a tensor from 16 or 32 bits, where its size says that they fit.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerType
@@ -29,7 +28,6 @@ _INDIFFERENT = frozenset({"isnan", "signbit"})
 _16_BITS = (Float16Type, BFloat16Type)
 
 
-@dataclass(frozen=True)
 class RoundDecisions(AtenPass):
     """Mark the ops of 16 bits on which a decision depends, so that their results are rounded wherever they are used.
 

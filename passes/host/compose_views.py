@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import SSAValue
 
 from ...dialects import host
@@ -13,7 +11,6 @@ from ..counters import counter
 from ..function_pass import HostPass
 
 
-@dataclass(frozen=True)
 class HostComposeViews(HostPass):
     """Views look at memory and not at other views; one that changes nothing is its source.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Block, SSAValue
 
 from ...dialects import host
@@ -12,7 +10,6 @@ from ..counters import counter
 from ..function_pass import HostPass
 
 
-@dataclass(frozen=True)
 class HostFree(HostPass):
     """End the life of each tensor behind its last use.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -16,7 +15,6 @@ from ..analysis.functions import bodies, called
 from ..common.copies import copy_op
 
 
-@dataclass(frozen=True)
 class HostInline(ModulePass):
     """Replace calls by the ops of the program that they call.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -22,7 +21,6 @@ from ..remarks import format_location, remark
 _PLACES = (host.EmptyOp, host.ViewOp, host.FreeOp)
 
 
-@dataclass(frozen=True)
 class HostReinplace(HostPass):
     """Let operators write their arguments where they lie, as the program says, instead of copies.
 

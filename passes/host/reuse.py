@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -26,7 +25,6 @@ FRESH = frozenset(f"aten.{name}" for name in (
 ))  # fmt: skip
 
 
-@dataclass(frozen=True)
 class HostReuse(ModulePass):
     """Let kernels write over inputs that die, and allocations take over dead memory.
 
@@ -186,8 +184,11 @@ class _InPlace:
             block.insert_op_before(view, launch)
             kept = view.out
         new.replace_all_uses_with(kept)
+        lifetimes = self.lifetimes.pop(block, None)
+        if kept is old and lifetimes is not None:
+            lifetimes.merge(new, old)
+            self.lifetimes[block] = lifetimes
         block.erase_op(owner)
         buffers = [old if buffer is kept else buffer for buffer in launch.buffers]
         del buffers[read]
         launch.operands = buffers
-        self.lifetimes.pop(block, None)

@@ -21,7 +21,6 @@ from . import schedules
 from .pinned import pin
 
 
-@dataclass(frozen=True)
 class KernelApplySchedule(ModulePass):
     """Apply schedules written by hand: run the `transform.sequence` ops of a module on the loops of its kernels.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation
 
@@ -29,7 +27,6 @@ BLOCK_STEPS = 32
 LEAST_BLOCKED = 64
 
 
-@dataclass(frozen=True)
 class KernelAssignAccumulators(KernelPass, kernels=for_cpu):
     """Say how many accumulators reductions on a CPU have, and after how many elements they begin anew.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ...dialects import kernel
@@ -12,7 +11,6 @@ from .register_tiles import carrying_loops, fits_registers, locals_of
 from .scheduled import all_for_gpu
 
 
-@dataclass(frozen=True)
 class KernelAssignRegisters(KernelPass, kernels=all_for_gpu):
     """Give local buffers of a GPU register tiles (register promotion).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -24,7 +23,6 @@ from .scheduled import untiled_for_cpu
 from .transforms import linearise, perfect_chain, range_of, rebuild_chain, set_mapping
 
 
-@dataclass(frozen=True)
 class KernelChooseThreads(KernelPass, kernels=untiled_for_cpu):
     """Choose the loop of each nest that CPU threads share out, and the least work that is worth one more thread.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...dialects import kernel
 from ..analysis.effects import written_buffers
 from .kernel_pass import KernelFacts, KernelPass
@@ -11,7 +9,6 @@ from .prune import prune_reductions
 from .simplify_block import BlockSimplifier, remove_dead
 
 
-@dataclass(frozen=True)
 class KernelCse(KernelPass):
     """Compute equal values once, and drop what nothing uses.
 

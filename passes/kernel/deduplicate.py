@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -16,7 +15,6 @@ from .scheduled import for_host
 from .value_numbering import Key, kernel_key
 
 
-@dataclass(frozen=True)
 class KernelDeduplicate(ModulePass):
     """Keep one of kernels that are equal but for names.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 from xdsl.dialects.arith import CmpiOp
@@ -26,7 +25,6 @@ from .transforms import append_body, set_range
 SHORTEST_PART = 32
 
 
-@dataclass(frozen=True)
 class KernelFoldLanes(KernelPass, kernels=free_for_gpu):
     """Let a lane compute an element of each part of an axis that conditions cut in equal parts (thread coarsening).
 

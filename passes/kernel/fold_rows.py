@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Block, SSAValue
 
 from ...dialects import kernel
@@ -15,7 +13,6 @@ from .scheduled import free_for_gpu
 from .spread import programs
 
 
-@dataclass(frozen=True)
 class KernelFoldRows(KernelPass, kernels=free_for_gpu):
     """Let a lane compute an element of each part of a row that conditions cut in equal parts (thread coarsening).
 

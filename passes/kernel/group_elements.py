@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from ...dialects import kernel
@@ -22,7 +20,6 @@ from .transforms import reduction_chain
 LEAST_LANES = 32
 
 
-@dataclass(frozen=True)
 class KernelGroupElements(KernelPass, kernels=all_for_gpu):
     """Let a thread combine the neighbours that it loads at once before it takes them into its accumulator.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
@@ -25,7 +24,6 @@ _ACCESSES = (kernel.LoadOp, kernel.StoreOp)
 _SIZE = 64
 
 
-@dataclass(frozen=True)
 class KernelHintCache(KernelPass, kernels=all_for_gpu):
     """Say which lines of a GPU's cache a program needs again: rows that fit no registers are read once a loop.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
@@ -15,7 +13,6 @@ from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import tiled_for_cpu
 
 
-@dataclass(frozen=True)
 class KernelHoistInvariants(KernelPass, kernels=tiled_for_cpu):
     """Compute what is the same in every lane once, before the loop over the lanes (loop-invariant code motion).
 

@@ -17,7 +17,6 @@ from .tiles import is_grid, is_persistent, is_tiled
 from .transforms import reduction_chain
 
 
-@dataclass(frozen=True)
 class KernelInsertBarriers(KernelPass, kernels=all_for_gpu):
     """Insert barriers where a thread of a GPU's program may read what another one stored (synchronisation).
 

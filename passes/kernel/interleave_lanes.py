@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.arith import CmpiOp, SelectOp
 from xdsl.dialects.builtin import i64
@@ -23,7 +22,6 @@ from .transforms import set_range
 LEAST, MOST = 3, 4
 
 
-@dataclass(frozen=True)
 class KernelInterleaveLanes(KernelPass, kernels=free_for_gpu):
     """Give each place that a GPU kernel stores a lane, where one iteration stores several side by side (vectorisation).
 

@@ -28,7 +28,6 @@ from .transforms import set_mapping
 BESIDE_SCAN = 6.0
 
 
-@dataclass(frozen=True)
 class KernelMergeLoops(KernelPass):
     """Merge loops of one block over the same range that touch a common buffer, or that a third one meets.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -21,7 +19,6 @@ from .simplify_block import is_pure, remove_dead
 from .tiles import is_persistent, is_tiled
 
 
-@dataclass(frozen=True)
 class KernelOnlineSoftmax(KernelPass, kernels=free_tiled_for_gpu):
     """Take a maximum and the sum of exponentials relative to it in one pass over a row instead of two.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -22,7 +21,6 @@ Access = kernel.LoadOp | kernel.StoreOp
 Pairs = Mapping[Operation, tuple[Access, Access]]
 
 
-@dataclass(frozen=True)
 class KernelPairAccesses(KernelPass, kernels=all_for_gpu):
     """Access two neighbours in memory as one, where lanes of a GPU go by two (vectorisation of memory accesses).
 

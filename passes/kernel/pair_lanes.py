@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation
 
@@ -20,7 +19,6 @@ from .simplify_block import BlockSimplifier, remove_dead
 from .transforms import append_body, set_range
 
 
-@dataclass(frozen=True)
 class KernelPairLanes(KernelPass, kernels=free_for_gpu):
     """Let a lane of a GPU compute two neighbours, where both read the same (thread coarsening).
 

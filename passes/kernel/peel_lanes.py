@@ -30,7 +30,6 @@ CLAMPS = ("min", "max")
 MOST_OPS = 2000
 
 
-@dataclass(frozen=True)
 class PeelLanes(KernelPass, kernels=tiled_for_cpu):
     """Run the ends of an axis of lanes by themselves, where the middle then needs no masks, choices or clamps.
 

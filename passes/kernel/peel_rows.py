@@ -29,7 +29,6 @@ LEAST_ROWS = 2
 ROW = "row"
 
 
-@dataclass(frozen=True)
 class PeelRows(KernelPass, kernels=tiled_for_cpu):
     """Run the first and the last rows of lanes by themselves, where the middle then needs no masks.
 

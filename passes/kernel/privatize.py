@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...dialects import kernel
 from ...dialects.kernel import BufferType
 from ...dialects.sym import ZERO, Expr, MapAttr, Ranges, prove_lt, prove_nonneg, symbol
@@ -16,7 +14,6 @@ from .scheduled import tiled_for_gpu
 Access = kernel.LoadOp | kernel.StoreOp
 
 
-@dataclass(frozen=True)
 class KernelPrivatize(KernelPass, kernels=tiled_for_gpu):
     """Give each iteration of a loop a local buffer of its own, as small as its part (array privatisation).
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Operation
 
 from ...dialects import kernel
@@ -14,7 +12,6 @@ from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import untiled_for_cpu
 
 
-@dataclass(frozen=True)
 class KernelReadBack(KernelPass, kernels=untiled_for_cpu):
     """Drop local buffers whose values also go to memory: a CPU reads them back from there, where its cache has them.
 

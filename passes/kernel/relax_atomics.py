@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...dialects import kernel
 from ..analysis.dependences import keeps_apart
 from ..analysis.loops import loops_around, ops_in
@@ -15,7 +13,6 @@ from .scheduled import untiled
 AT_ONCE = ("grid", "parallel", "vector")
 
 
-@dataclass(frozen=True)
 class KernelRelaxAtomics(KernelPass, kernels=untiled):
     """Combine in memory without atomic operations where no two iterations that run at once meet.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...dialects import kernel
 from ..analysis.loops import ops_in
 from ..counters import counter
@@ -11,7 +9,6 @@ from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import untiled_for_gpu
 
 
-@dataclass(frozen=True)
 class KernelRelaxOrder(KernelPass, kernels=untiled_for_gpu):
     """Let plain stores of a GPU kernel that may meet win in any order: eager does not say either which of them does.
 

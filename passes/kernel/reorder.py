@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import log2
 
 from xdsl.ir import Block
@@ -25,7 +24,6 @@ FAR = 4096
 DOUBLED = 1 / 16
 
 
-@dataclass(frozen=True)
 class KernelReorder(KernelPass):
     """Order the loops of a nest by how far accesses move along them.
 

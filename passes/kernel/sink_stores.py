@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Block, Operation
 
 from ...dialects import kernel
@@ -16,7 +14,6 @@ from .scheduled import tiled_for_gpu
 MOST = 4
 
 
-@dataclass(frozen=True)
 class KernelSinkStores(KernelPass, kernels=tiled_for_gpu):
     """Move stores behind the loads of their block: a GPU's compiler cannot tell buffers apart, and no load passes one.
 

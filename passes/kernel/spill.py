@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
@@ -19,7 +18,6 @@ from .register_tiles import fits_registers, locals_of
 from .scheduled import tiled_for_gpu
 
 
-@dataclass(frozen=True)
 class KernelSpill(KernelPass, kernels=tiled_for_gpu):
     """Put local buffers that fit no register tile into memory.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 from ...dialects import kernel
@@ -19,7 +18,6 @@ from .scheduled import tiled_for_cpu
 PARTS = 4
 
 
-@dataclass(frozen=True)
 class KernelSplitLanes(KernelPass, kernels=tiled_for_cpu):
     """Split vector loops where conditions on their axis, and quotients of it, change (index-set splitting).
 

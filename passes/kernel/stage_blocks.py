@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, Region
 
@@ -22,7 +21,6 @@ from .scheduled import tiled_for_cpu
 from .transforms import perfect_chain, set_mapping
 
 
-@dataclass(frozen=True)
 class KernelStageBlocks(KernelPass, kernels=tiled_for_cpu):
     """Read the blocks of a transpose through a small local buffer, so that memory is read along its lines.
 

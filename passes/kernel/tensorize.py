@@ -19,7 +19,6 @@ from .scheduled import tiled_for_cpu
 _TURNED = (1, 2, 4, 8)
 
 
-@dataclass(frozen=True)
 class KernelTensorize(KernelPass, kernels=tiled_for_cpu):
     """Mark loops that an intrinsic of the target does as a whole (tensorization).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import filterfalse
 
 from xdsl.dialects.arith import ConstantOp, SelectOp
@@ -23,7 +22,6 @@ from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
 
 
-@dataclass(frozen=True)
 class UnmaskLanes(KernelPass, kernels=tiled_for_cpu):
     """Read without a mask where all lanes share the mask, and check once what all lanes check.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import filterfalse
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -25,7 +24,6 @@ LEAST_LANES = 8
 MOST_OPS = 600
 
 
-@dataclass(frozen=True)
 class UnrollQuotients(KernelPass, kernels=tiled_for_cpu):
     """Compute neighbours that read one place, or whose remainder decides, by one lane of a CPU.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects import arith
@@ -27,7 +26,6 @@ from .window_places import EXTREMES, Inserter, find_extreme, has_rising_places, 
 MOST_ELEMENTS, MOST_OPS = 64, 800
 
 
-@dataclass(frozen=True)
 class UnrollWindows(KernelPass, kernels=untiled_for_cpu):
     """Write out reductions of small windows, whose elements lie beside those of neighbours along another loop.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...dialects import kernel
 from ...dialects.sym import ZERO
 from ...machines import CpuTarget, GpuTarget
@@ -22,7 +20,6 @@ from .tiles import extent_of, is_grid
 from .transforms import set_mapping
 
 
-@dataclass(frozen=True)
 class KernelVectorize(KernelPass, kernels=untiled):
     """Choose the axes that run in lanes: SIMD lanes of a CPU, or lanes of a GPU's program (vectorisation).
 

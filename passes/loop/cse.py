@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -16,7 +14,6 @@ from ..function_pass import LoopPass
 from ._accesses import loads_in
 
 
-@dataclass(frozen=True)
 class EliminateCommonSubexpressions(LoopPass):
     """Merge values that are computed twice, by value-numbered keys of whole bodies.
 

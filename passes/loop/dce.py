@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
@@ -25,7 +24,6 @@ from ..counters import counter
 from ..function_pass import LoopPass
 
 
-@dataclass(frozen=True)
 class EliminateDeadCode(LoopPass):
     """Remove nests, members, results and scalars without a use.
 

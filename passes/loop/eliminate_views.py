@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, cast
 
 from xdsl.dialects.func import FuncOp
@@ -20,7 +19,6 @@ from ..remarks import remark
 from ._accesses import loads_in, map_of, redirect
 
 
-@dataclass(frozen=True)
 class EliminateViews(LoopPass):
     """Compose views into loads; keep only views that are strided views of memory.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import FunctionType
@@ -25,7 +24,6 @@ from ._accesses import loads_in
 from ._image_layouts import copied_value
 
 
-@dataclass(frozen=True)
 class LoopHoistWeights(LoopPass):
     """Move copies that calls of libraries read to the function whose results are kept.
 

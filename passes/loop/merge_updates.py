@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
@@ -18,7 +17,6 @@ from ..remarks import remark
 from ._accesses import loads_in, map_of
 
 
-@dataclass(frozen=True)
 class MergeUpdates(LoopPass):
     """Let an update of a view of a tensor write into the tensor, where all of the view is written back anyway.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
@@ -28,7 +27,6 @@ from ._integer_folding import ARITHMETIC, decide, is_small, opposite_comparison
 COUNTER = "loop-simplify-indices"
 
 
-@dataclass(frozen=True)
 class SimplifyIndices(LoopPass):
     """Simplify index expressions, and what bodies compute of indices, with the ranges of axes and symbols.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.func import FuncOp
@@ -23,7 +22,6 @@ from ._splice import fresh_names
 from .simplify_indices import simplify_nest
 
 
-@dataclass(frozen=True)
 class SplitAxes(LoopPass):
     """Split axes where `x floordiv k` and `x mod k`, or readers' `k*a + b`, say that they are two.
 

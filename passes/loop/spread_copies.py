@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -22,7 +21,6 @@ from ..counters import counter
 from ..remarks import remark
 
 
-@dataclass(frozen=True)
 class SpreadCopies(ModulePass):
     """Give each small input that gets the same value as another one a nest of its own, so that no copy is a launch.
 

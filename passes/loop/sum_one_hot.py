@@ -27,7 +27,6 @@ from .dce import sweep
 _EQUAL, _LESS, _AT_LEAST = 0, 2, 5
 
 
-@dataclass(frozen=True)
 class SumOneHot(LoopPass):
     """Take the one summand of a sum over a one-hot row instead of adding up the row.
 
