@@ -117,7 +117,8 @@ class HostEmitter(HostWalk):
             self._take(argument)
         if self.device != "cpu" and any(isinstance(op, host.LaunchOp) for op in self.function.body.block.ops):
             self.constants.fixed("current_stream", gpu(torch.device(self.device).type).current_stream)
-            self.lines.append(f"stream = current_stream({torch.device(self.device).index})")
+            index = self.constants.bind("index", torch.device(self.device).index)
+            self.lines.append(f"stream = current_stream({index})")
 
     def _take(self, argument: SSAValue) -> None:
         """Give an argument of a body the strides that it is compiled for."""
