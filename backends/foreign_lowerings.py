@@ -5,6 +5,8 @@ Light to import, as graphs from the cache are.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
 import warnings
 from collections.abc import Sequence
@@ -73,6 +75,9 @@ def _lowered(tables: Any) -> set[str]:
 
 
 def _is_of_torch(function: Any) -> bool:
+    function = inspect.unwrap(function)
+    while isinstance(function, functools.partial):
+        function = function.func  # its own module is always `functools`
     made_in = getattr(function, "__module__", None) or "torch"
     return made_in.partition(".")[0] == "torch"
 

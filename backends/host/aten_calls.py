@@ -10,7 +10,6 @@ import torch
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, Operator, Reference, TensorType, Tuple
-from ...dialects.aten.schema import REQUIRED
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
 from ...lowering.fx_placed_products import placed
@@ -22,6 +21,7 @@ from .direct import direct
 from .expressions import expression, expressions
 from .products import implementation_of
 from .runtime import device_of, torch_dtype
+from .walk import arguments_of
 
 
 class ArgumentPrinter:
@@ -92,8 +92,7 @@ class ArgumentPrinter:
     def _spelled(self, op: AtenOp) -> list[str]:
         arguments: list[str] = []
         by_name = False
-        for argument in op.schema.arguments:
-            given = argument.is_tensor or argument.name in op.properties or argument.default is REQUIRED
+        for argument, given in arguments_of(op):
             if not given:
                 by_name = True
                 continue

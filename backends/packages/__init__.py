@@ -5,6 +5,7 @@
 | `make.py`    | compiles a `torch.export.ExportedProgram` and writes the file                     |
 | `load.py`    | reads the file; a program that is called with real tensors                        |
 | `moving.py`  | the exported program on another device                                             |
+| `placing.py` | the device that a program runs on                                                 |
 | `attention.py` | which attention runs on a GPU that is not here                                   |
 | `runner/`    | programs that run packages without Python                                         |
 | `archive.py` | the file: a zip whose members have to have the sizes and digests that it says     |

@@ -19,6 +19,7 @@ from ..graph_cache.frozen import program_of
 from .archive import WEIGHTS, Archive, damaged
 from .inputs import Conditions, ConstantInput, Input, TensorInput, input_of
 from .needs import check_needs, chosen_part
+from .placing import placed, wanted_device
 from .plain import decode, decode_program
 from .sizes import text_of
 from .weights import on_device, tensors_in
@@ -177,7 +178,11 @@ def _described(part: dict[str, Any]) -> Iterator[str]:
 
 
 def load_package(
-    path: str | os.PathLike[str], *, weights: Mapping[str, torch.Tensor] | None = None, target: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    weights: Mapping[str, torch.Tensor] | None = None,
+    target: str | None = None,
+    device: str | torch.device | None = None,
 ) -> Package:
     """Load what `inductile.package` wrote, and return it as a callable.
 
@@ -186,6 +191,8 @@ def load_package(
 
     weights: tensors by the names of the state dictionary, where the file has none, or instead of those that it has
     target:  one of those that the file was made for; else the first of them that is here
+    device:  where weights, inputs and kernels are, "cuda:1"; "cuda" is the current GPU, "cpu" the processor. Else what
+             the export had; for a GPU that was not there "cuda:0"
 
     **The file is code**: machine code and the text of a program. Load only what you would run. Digests in it find
     damage, and no intent. No compiler is needed, and Dynamo is not loaded.
@@ -196,12 +203,14 @@ def load_package(
     with _telling_damage(archive.path):
         index = archive.index
         check_needs(index["needs"], archive.path)
-        part = chosen_part(index["programs"], target, archive.path)
+        there = wanted_device(device)
+        part = chosen_part(index["programs"], target, archive.path, there)
+        part, frozen = placed(part, decode_program(part["program"]), there)
         tensors = tensors_in(index["tensors"], archive.read(WEIGHTS))
         tensors |= _given(index, tensors, weights or {})
         tensors = _placed(tensors, part["devices"])
         addresses = {name: _address(archive, member, symbol) for name, (member, symbol) in part["kernels"].items()}
-        program = program_of(decode_program(part["program"]), addresses, _on_gpu(archive, part), private_dir)
+        program = program_of(frozen, addresses, _on_gpu(archive, part), private_dir)
         return Package(archive.path, index, part, program, tensors)
 
 

@@ -91,26 +91,36 @@ def check_needs(needs: dict[str, Any], path: Path) -> None:
         )
 
 
-def chosen_part(parts: Sequence[dict[str, Any]], target: str | None, path: Path) -> dict[str, Any]:
-    """The program for a target, or for the first one that is here. UserError where there is none."""
+def chosen_part(
+    parts: Sequence[dict[str, Any]], target: str | None, path: Path, device: torch.device | None = None
+) -> dict[str, Any]:
+    """The program for a target, or for the first one that is here, or that the device is. UserError for none."""
     names = [part["target"] for part in parts]
     if target is not None and target not in names:
         raise UserError(f"the package {path} is not for {target!r}", f"it is for {', '.join(names)}")
     for part in parts:
-        if target in (None, part["target"]) and _is_here(part["target"]):
+        if target in (None, part["target"]) and _is_here(part["target"], device):
             return part
+    if device is not None:
+        raise UserError(
+            f"the package {path} is for {target or ' or '.join(names)}, which {device} is not",
+            "name another device, or make it for this one too, with targets=",
+        )
     raise UserError(
         f"the package {path} is for {target or ' or '.join(names)}, which this machine has not",
         "load it on such a machine, or make it for this one too, with targets=",
     )
 
 
-def _is_here(target: str) -> bool:
-    if target_named(target).device == "cpu":
+def _is_here(target: str, device: torch.device | None) -> bool:
+    kind = target_named(target).device
+    if device is not None and device.type != kind:
+        return False
+    if kind == "cpu":
         return True
     from ..triton.targets import triton_target
 
-    return triton_target(target).is_here
+    return triton_target(target).is_here if device is None else triton_target(target).is_on(device.index)
 
 
 def _minor(version: str) -> str:

@@ -152,6 +152,16 @@ RECIPES: dict[str, Callable[[Any, Mapping[str, BoundKernel]], Any]] = {
 """Kind of a recipe -> what makes the object, from what the recipe holds and the kernels by name."""
 
 
+def on_device(recipe: tuple[str, Any], old: int, new: int) -> tuple[str, Any]:
+    """A recipe of launches that are on one device, for another one."""
+    kind, made_from = recipe
+    if kind == "gpu launch":
+        name, device = made_from
+        return kind, (name, new if device == old else device)
+    rows, values = made_from
+    return kind, (tuple((row[0], new if row[1] == old else row[1], *row[2:]) for row in rows), values)
+
+
 def function_recipe(value: Any, devices: Iterable[str]) -> tuple[str, Any] | None:
     """How what torch offers for a kind of GPU is found again; None for anything else."""
     for device in devices:

@@ -42,6 +42,11 @@ class TritonTarget:
         """Whether this machine has a device of this architecture."""
         return self.arch in _architectures_here(self.device, self.needs)
 
+    def is_on(self, index: int) -> bool:
+        """Whether a device of this machine, by its index, is of this architecture."""
+        text = self.needs.arch_of(gpu(self.device).module.get_device_properties(index))
+        return text is not None and self.needs.arch(text) == self.arch
+
     @property
     def options(self) -> Mapping[str, object]:
         """Options of Triton's compiler."""

@@ -84,6 +84,14 @@ def test_lowerings_of_inductor_are_told_of(cube: Any, monkeypatch: pytest.Monkey
         torch.compile(lambda x: cube(x) - 1, backend="inductile")(x)
 
 
+def test_torchs_own_lowerings_are_none_of_somebody() -> None:
+    """That of while_loop in training is a `functools.partial`, whose module is not torch."""
+    from torch._inductor import lowering
+
+    names = {str(target) for target in lowering.lowerings if isinstance(target, torch._ops.HigherOrderOperator)}
+    assert "while_loop" in names and not names & foreign_lowerings._lowered(lowering)
+
+
 def test_a_graph_from_the_cache_tells_of_lowerings_too(
     cube: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import inductile
+from inductile.errors import UserError
 from inductile.lowering.fx_machines import target_of_device
 from inductile.tools import run
 
@@ -85,6 +86,23 @@ def test_exported_on_a_gpu_with_a_size_that_varies(tmp_path: Path) -> None:
         x = torch.randn(size, 8, device="cuda")
         torch.testing.assert_close(package(x), module(x), rtol=1e-3, atol=1e-4)
     assert run.main([str(tmp_path / "made.pt2i"), "--random", "1"]) == 0
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_loaded_on_another_gpu(tmp_path: Path) -> None:
+    module = torch.nn.Sequential(torch.nn.Embedding(10, 64), torch.nn.Linear(64, 64), torch.nn.Softmax(-1)).cuda()
+    x = torch.arange(10, device="cuda")
+    made = inductile.package(torch.export.export(module, (x,)), tmp_path / "made.pt2i")
+    expected = module(x)
+    for device in ("cuda:1", "cuda:0"):
+        package = inductile.load_package(made, device=device)
+        result = package(x.to(device))
+        assert str(result.device) == device and torch.cuda.current_device() == 0
+        torch.testing.assert_close(result.cpu(), expected.cpu(), rtol=1e-3, atol=1e-4)
+        with pytest.raises(UserError, match=f"on {device}"):
+            package(x.to("cuda:1" if device == "cuda:0" else "cuda:0"))
+    with torch.cuda.device(1):
+        assert inductile.load_package(made, device="cuda")(x.to("cuda:1")).device.index == 1
 
 
 CACHED = """

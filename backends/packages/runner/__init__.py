@@ -2,9 +2,10 @@
 
 | module      | does                                                                        |
 |-------------|-----------------------------------------------------------------------------|
-| `emit.py`   | `host.func` as C++, when a package is made                                   |
+| `emit.py`   | `host.func` as C++, when a package is made: the walk of `host/walk.py`        |
 | `model.py`  | weights, inputs and what has to hold of them as C++, from what a package says |
 | `build.py`  | compiles both with a main program                                            |
 | `runtime.h` | what they call                                                               |
+| `products.h`| products that others than ATen compute                                        |
 | `main.h`    | the command line of a runner                                                 |
 """

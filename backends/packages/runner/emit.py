@@ -12,14 +12,15 @@ from xdsl.dialects.builtin import Float64Type, IndexType, IntegerType, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects import host
-from ....dialects.aten import CHECKED, AtenOp, CallOp, Device, Layout, MemoryFormat, TensorType
-from ....dialects.aten.binding import MEASURED, bindings
-from ....dialects.aten.schema import REQUIRED, Argument
-from ....dialects.aten.types import ITEM_SIZES, torch_name
-from ....dialects.sym import Expr, Ranges, SymIntOp
+from ....dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, TensorType
+from ....dialects.aten.schema import Argument
+from ....dialects.aten.types import torch_name
+from ....dialects.sym import Expr, Ranges
 from ....dialects.sym.expr import Atom
 from ....errors import UnsupportedError
 from ....passes.analysis.functions import called
+from ...host.products import implementation_of
+from ...host.walk import HostWalk, arguments_of, tensor_type
 from ...printing.code import ATOM, Code, call
 from ...printing.index import IndexPrinter, IndexSyntax
 
@@ -106,7 +107,7 @@ class _Shared:
         return self._operators.setdefault((name, overload), f"op{len(self._operators)}")
 
     def kept(self) -> str:
-        """A member for memory, or for results, that stay from call to call."""
+        """A member for results that stay from call to call."""
         self._kept.append(f"kept{len(self._kept)}")
         return self._kept[-1]
 
@@ -118,6 +119,7 @@ class _Shared:
             for (name, overload), member in self._operators.items()
         ]
         members += [f"  Kept {name};\n" for name in self._kept]
+        members.append("  Arena arena;\n")
         made = [
             f"k_{name}(kernels({json.dumps(name)}, {{{', '.join(map(json.dumps, self._errors[name]))}}}))"
             for name in self._kernels
@@ -128,178 +130,194 @@ class _Shared:
         return "struct Program {\n" + "".join(members) + "\n" + head + "\n" + "\n".join(functions) + "};\n"
 
 
-class _Function:
-    """One function: names are of our own numbering, as in Python."""
+class _Function(HostWalk):
+    """One function: a member of the struct."""
 
     def __init__(self, function: host.FuncOp, names: Mapping[str, str], shared: _Shared) -> None:
-        self.function, self.names, self.shared = function, names, shared
-        self.lines: list[str] = []
-        self.variables: dict[SSAValue, str] = {}
-        self.symbols: dict[str, str] = {}
-        self._count = 0
+        super().__init__(function)
+        self.names, self.shared = names, shared
+        self._results = 0
+        self._lists: set[str] = set()
 
     def text(self) -> str:
         """The member function."""
-        self._arguments()
-        for op in self.function.body.block.ops:
-            self._op(op)
+        self.walk()
         body = "".join(f"    {line}\n" for line in self.lines)
         return f"  Values {self.names[self.function.sym_name.data]}(Values args) {{\n{body}  }}\n"
 
-    def _arguments(self) -> None:
-        for position, argument in enumerate(self.function.body.block.args):
-            self._declare(argument, f"args[{position}]", f"a{position}")
-        self.lines.append("args.clear();")
-        for attribute in self.function.symbols:
-            declared = attribute.data
-            if declared.arg is None:
-                continue
-            source = f"a{declared.arg}"
-            if declared.dim is not None:
-                source += f".size({declared.dim})"
-            elif declared.stride is not None:
-                source += f".stride({declared.stride})"
-            self._symbol(declared.name, source)
+    @override
+    def _take_arguments(self, names: Sequence[str]) -> None:
+        for number, argument in enumerate(self.function.body.block.args):
+            self._unpack(argument, names[number], f"args[{number}]")
+        self._do("args.clear()")
 
-    def _symbol(self, name: str, source: str) -> None:
-        if name not in self.symbols:
-            self.symbols[name] = f"s{len(self.symbols)}"
-            self.lines.append(f"[[maybe_unused]] const int64_t {self.symbols[name]} = {source};")
+    @override
+    def _begin(self) -> None:
+        pass  # nothing is looked up
 
-    def _declare(self, value: SSAValue, made: str, name: str = "") -> str:
-        """A variable for what a value of the dispatcher's holds."""
-        kind = value.type
-        name = name or self._name()
-        self.variables[value] = name
-        for class_, ctype, getter in _GETTERS:
-            if isinstance(kind, class_):
-                self.lines.append(f"[[maybe_unused]] {ctype} {name} = {made}.{getter}();")
-                return name
-        raise UnsupportedError(f"a runner has no value of the type {kind}")
+    @override
+    def _allocates(self, op: Operation) -> None:
+        pass  # nobody records it
 
-    def _name(self) -> str:
-        self._count += 1
-        return f"t{self._count}"
+    # how C++ spells it
 
-    def _fresh(self, value: SSAValue, made: str) -> None:
-        name = self.variables[value] = self._name()
-        self.lines.append(f"at::Tensor {name} = {made};")
+    @override
+    def _let(self, name: str, value: str) -> None:
+        self._do(f"at::Tensor {name} = {value}")
 
-    def _expr(self, expr: Expr, more: Mapping[str, str] | None = None) -> str:
+    @override
+    def _let_integer(self, name: str, value: str) -> None:
+        self._do(f"[[maybe_unused]] const int64_t {name} = {value}")
+
+    @override
+    def _let_list(self, name: str, value: str) -> None:
+        self._do(f"{name} = {value}" if name in self._lists else f"Values {name} = {value}")
+        self._lists.add(name)
+
+    @override
+    def _do(self, statement: str) -> None:
+        self.lines.append(f"{statement};")
+
+    @override
+    def _drop(self, names: Sequence[str]) -> None:
+        self.lines.append(" ".join(f"{name}.reset();" for name in names))
+
+    @override
+    def _return(self, values: Sequence[str]) -> None:
+        self._do(f"return {self._list(values)}")
+
+    @override
+    def _list(self, names: Sequence[str]) -> str:
+        return f"{{{', '.join(names)}}}"
+
+    @override
+    def _spell(self, expr: Expr, more: Mapping[str, str] | None = None) -> str:
         names = {**self.symbols, **(more or {})}
         return IndexPrinter(lambda symbol: Code(names[symbol], ATOM), _NOTHING_KNOWN, _SYNTAX).print(expr).text
 
-    def _sizes(self, exprs: Sequence[Expr]) -> str:
-        return f"{{{', '.join(map(self._expr, exprs))}}}"
+    @override
+    def _tuple(self, exprs: Sequence[Expr]) -> str:
+        return f"{{{', '.join(map(self._spell, exprs))}}}"
 
-    def _layout(self, kind: TensorType) -> str:
-        return f"{self._sizes(kind.shape)}, {self._sizes(kind.strides)}"
+    @override
+    def _text(self, text: str) -> str:
+        return json.dumps(text)
 
-    def _op(self, op: Operation) -> None:
-        if isinstance(op, host.LaunchOp):
-            given = [f"address({self.variables[value]})" for value in op.buffers]
-            given += map(self._expr, op.symbols.data)
-            self.lines.append(f"{self.shared.kernel(op.kernel.root_reference.data)}({{{', '.join(given)}}});")
-        elif isinstance(op, host.FreeOp):
-            tensors = [v for v in op.values if isinstance(v.type, TensorType) and v in self.variables]
-            self.lines += [f"{self.variables[value]}.reset();" for value in tensors]
-        elif isinstance(op, host.EmptyOp):
-            self._empty(op)
-        elif isinstance(op, host.ViewOp):
-            kind = _tensor(op.out)
-            offset = self._expr(op.offset.data * ITEM_SIZES[torch_name(kind.element)])
-            arguments = f"{self.variables[op.source]}, {offset}, {self._layout(kind)}, {_dtype(kind)}"
-            self._fresh(op.out, f"view({arguments})")
-        elif isinstance(op, SymIntOp):
-            name = self.variables[op.result] = self._name()
-            self.lines.append(f"[[maybe_unused]] const int64_t {name} = {self._expr(op.value.data)};")
-        elif isinstance(op, host.CopyOp):
-            self.lines.append(f"{self.variables[op.target]}.copy_({self.variables[op.source]});")
-        elif isinstance(op, host.ReturnOp):
-            self.lines.append(f"return {{{', '.join(self.variables[value] for value in op.values)}}};")
-        elif isinstance(op, host.CallOp):
-            self._call_part(op)
-        elif isinstance(op, AtenOp):
-            self._call(op)
-        else:
-            raise UnsupportedError(f"a runner has no {op.target if isinstance(op, CallOp) else op.name}")
+    @override
+    def _dtype(self, kind: TensorType) -> str:
+        return scalar_type(torch_name(kind.element))
 
-    def _empty(self, op: host.EmptyOp) -> None:
-        kind = _tensor(op.out)
-        if op.offset is not None:
-            where = f"{self.variables[op.pool[0]]}, {self._expr(op.offset.data)}"
-            self._fresh(op.out, f"view({where}, {self._layout(kind)}, {_dtype(kind)})")
-        elif op.kept is not None:
-            self._fresh(op.out, f"{self.shared.kept()}.memory({self._expr(kind.shape[0])})")
-        else:
-            self._fresh(op.out, f"empty({self._layout(kind)}, {_dtype(kind)})")
+    @override
+    def _address(self, variable: str) -> str:
+        return f"address({variable})"
 
-    def _call_part(self, op: host.CallOp) -> None:
+    @override
+    def _function_named(self, name: str) -> str:
+        return name
+
+    @override
+    def _fresh_memory(self, op: host.EmptyOp) -> str:
+        kind = tensor_type(op.out)
+        return f"empty({self._layout(kind)}, {self._dtype(kind)})"
+
+    @override
+    def _fresh(self, value: SSAValue) -> str:
+        if isinstance(value.type, TensorType) and value.type.device != "cpu":
+            raise UnsupportedError(f"a runner has no tensors on {value.type.device}")
+        return super()._fresh(value)
+
+    def _unpack(self, value: SSAValue, name: str, made: str) -> None:
+        """A variable for what a value of the dispatcher's holds, which has it no longer: it lives as long as that."""
+        for class_, ctype, getter in _GETTERS:
+            if isinstance(value.type, class_):
+                self._do(f"[[maybe_unused]] {ctype} {name} = std::move({made}).{getter}()")
+                return
+        raise UnsupportedError(f"a runner has no value of the type {value.type}")
+
+    # launches
+
+    @override
+    def _launch(self, op: host.LaunchOp) -> None:
+        given = [*map(self._pointer, op.buffers), *map(self._spell, op.symbols.data)]
+        self._pending.append(f"{self.shared.kernel(op.kernel.root_reference.data)}({{{', '.join(given)}}})")
+
+    @override
+    def _write_launches(self) -> None:
+        for each in self._pending:
+            self._do(each)
+
+    @override
+    def _takes_address(self, launch: host.LaunchOp, value: SSAValue) -> bool:
+        return True
+
+    # calls
+
+    def _list_of_results(self) -> str:
+        self._results += 1
+        return f"r{self._results}"
+
+    @override
+    def _run_part(self, op: host.CallOp, given: str) -> None:
         """What is computed of weights alone is kept, as long as they stay where they are."""
-        given = f"{{{', '.join(self.variables[value] for value in op.arguments)}}}"
-        part = self.names[op.callee.root_reference.data]
-        results = self._name()
+        part, results = self.names[op.callee.root_reference.data], self._list_of_results()
+        given = f"std::move({given})" if given.isidentifier() else given
         made = f"{part}({given})"
         if op.kept is not None and self.shared.keeps:
-            made = f"{self.shared.kept()}.results({given}, [this](Values given) {{ return {part}(std::move(given)); }})"
-        self.lines.append(f"Values {results} = {made};")
+            run = f"[this](Values given) {{ return {part}(std::move(given)); }}"
+            made = f"{self.shared.kept()}.results({given}, {run})"
+        self._do(f"Values {results} = {made}")
         for number, out in enumerate(op.out):
-            self._declare(out, f"{results}[{number}]")
+            self._unpack(out, self._fresh(out), f"{results}[{number}]")
 
-    def _call(self, op: AtenOp) -> None:
+    @override
+    def _call(self, op: AtenOp | CallOp) -> None:
+        if isinstance(op, CallOp):
+            raise UnsupportedError(f"a runner has no {op.target}")
+        instead = implementation_of(op)
+        if instead is not None:
+            given = ", ".join(
+                self._item(argument, op.arg(argument.name)) for argument, is_given in arguments_of(op) if is_given
+            )
+            self._let(self._fresh(op.results[0]), f"{instead.__name__}({given})")
+        else:
+            self._by_dispatcher(op)
+        self._look_at_results(op)
+
+    def _by_dispatcher(self, op: AtenOp) -> None:
         packet, _, overload = op.target.removeprefix("aten.").partition(".")
         operator = self.shared.operator(f"aten::{packet}", "" if overload == "default" else overload)
-        arguments: list[str] = []
-        for argument in op.schema.arguments:
-            given = argument.is_tensor or argument.name in op.properties or argument.default is REQUIRED
-            arguments.append(self._argument(argument, op.arg(argument.name)) if given else "Argument()")
+        arguments = [
+            self._argument(argument, op.arg(argument.name)) if given else "Argument()"
+            for argument, given in arguments_of(op)
+        ]
         while arguments and arguments[-1] == "Argument()":
             arguments.pop()
         made = f"{operator}({{{', '.join(arguments)}}})"
         if not op.results:
-            self.lines.append(f"{made};")
+            self._do(made)
             return
-        results = self._name()
+        results = self._list_of_results()
         if any(each.is_list for each in op.schema.returns):
             if len(op.schema.returns) != 1:
                 raise UnsupportedError(f"a runner has no {op.target}")
-            self.lines.append(f"const std::vector<at::Tensor> {results} = {made}[0].toTensorVector();")
+            self._do(f"std::vector<at::Tensor> {results} = {made}[0].toTensorVector()")
             for number, out in enumerate(op.results):
-                self._fresh(out, f"{results}[{number}]")
-        else:
-            self.lines.append(f"const Values {results} = {made};")
-            for number, out in enumerate(op.results):
-                self._declare(out, f"{results}[{number}]")
-        self._look_at_results(op)
-
-    def _look_at_results(self, op: AtenOp) -> None:
-        """Sizes that data decided, sizes that were compiled in, and strides that kernels and views rely on."""
-        for each in bindings(op) if op.binds else ():
-            measured = self.variables[op.results[each.result]]
-            if each.dim is not None:
-                measured += f".size({each.dim})"
-            elif each.stride is not None:
-                measured += f".stride({each.stride})"
-            self._symbol(each.name, self._expr(each.value, {MEASURED: measured}))
-        for out in op.results:
-            if not isinstance(out.type, TensorType):
-                continue
-            name = self.variables[out]
-            if CHECKED in op.attributes:
-                self.lines.append(f"check_size({name}, {self._sizes(out.type.shape)}, {json.dumps(op.target)});")
-            if any(isinstance(use.operation, host.LaunchOp | host.ViewOp) for use in out.uses):
-                self.lines.append(f"{name} = fit({name}, {self._layout(out.type)});")
+                self._let(self._fresh(out), f"std::move({results}[{number}])")
+            return
+        self._do(f"Values {results} = {made}")
+        for number, out in enumerate(op.results):
+            self._unpack(out, self._fresh(out), f"{results}[{number}]")
 
     def _argument(self, argument: Argument, value: Any) -> str:
         if value is None:
             return "none()"
         if isinstance(value, tuple | list):
-            return self._list(argument, value)
+            return self._argument_list(argument, value)
         if argument.is_list and argument.kind == "int" and not isinstance(value, SSAValue):
             return f"list(std::vector<int64_t>{{{self._item(argument, value)}}})"
         return self._item(argument, value)
 
-    def _list(self, argument: Argument, items: Sequence[Any]) -> str:
+    def _argument_list(self, argument: Argument, items: Sequence[Any]) -> str:
         if argument.kind not in _ITEMS:
             raise UnsupportedError(f"a runner has no list of {argument.kind}")
         ctype = _ITEMS[argument.kind]
@@ -313,9 +331,9 @@ class _Function:
         if value is None:
             return "none()"
         if isinstance(value, SSAValue):
-            return self.variables[value]
+            return self._variable(value)
         if isinstance(value, Expr):
-            return f"int64_t({self._expr(value)})"
+            return f"int64_t({self._spell(value)})"
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, int) and argument.kind != "float":
@@ -354,14 +372,3 @@ def _enumerator(enumeration: str, known: Mapping[str, str], name: str) -> str:
     if name not in known:
         raise UnsupportedError(f"a runner has no {enumeration} {name}")
     return f"{enumeration}::{known[name]}"
-
-
-def _tensor(value: SSAValue) -> TensorType:
-    assert isinstance(value.type, TensorType)
-    if value.type.device != "cpu":
-        raise UnsupportedError(f"a runner has no tensors on {value.type.device}")
-    return value.type
-
-
-def _dtype(kind: TensorType) -> str:
-    return scalar_type(torch_name(kind.element))

@@ -43,6 +43,7 @@ def model_text(index: Mapping[str, Any], part: Mapping[str, Any], program: str) 
     lines = "".join(f"    {line}\n" for line in _run(part, {name: k for k, name in enumerate(names)}))
     return f"""\
 #include "main.h"
+#include "products.h"
 
 namespace inductile {{
 
@@ -84,6 +85,7 @@ def _run(part: Mapping[str, Any], weights: Mapping[str, int]) -> Iterator[str]:
     problem = json.dumps(f"the package takes {len(passed)} inputs: {shown}")
     yield f"require(given.size() == {len(passed)}, {problem});"
     yield "const c10::InferenceMode mode;"
+    yield "at::internal::lazy_init_num_threads();"
     yield from _inputs(passed)
     for name, (low, high) in part["bounds"].items():
         most = "" if high is None else f" && n_{name} <= {high}"

@@ -2,6 +2,7 @@
 // One Model runs one call at a time.
 #pragma once
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -248,6 +249,21 @@ inline at::Tensor view(const at::Tensor& source, int64_t offset, const Sizes& si
   return made;
 }
 
+inline at::Tensor in_pool(const at::Tensor& pool, int64_t offset, const Sizes& sizes, const Sizes& strides,
+                          at::ScalarType dtype) {
+  return view(pool, offset, sizes, strides, dtype);
+}
+
+// Offsets are in elements of the result, from the first one of the source.
+inline at::Tensor retyped(const at::Tensor& source, int64_t offset, const Sizes& sizes, const Sizes& strides,
+                          at::ScalarType dtype) {
+  return view(source, offset * int64_t(c10::elementSize(dtype)), sizes, strides, dtype);
+}
+
+inline at::Tensor strided(const at::Tensor& source, const Sizes& sizes, const Sizes& strides, int64_t offset) {
+  return retyped(source, offset, sizes, strides, source.scalar_type());
+}
+
 inline bool lies_so(const at::Tensor& tensor, const Sizes& strides) {
   for (int64_t d = 0; d < tensor.dim(); ++d)
     if (tensor.size(d) != 1 && tensor.stride(d) != strides[size_t(d)]) return false;
@@ -264,13 +280,25 @@ inline void check_size(const at::Tensor& tensor, const Sizes& sizes, const char*
   require(tensor.sizes() == at::IntArrayRef(sizes), std::string(name) + " gives a tensor of other sizes");
 }
 
-// What stays from call to call: memory, of which one call at a time makes use, and results that weights decide.
+// Memory that stays from call to call, and is lent to one user at a time; the larger of what comes back stays.
+class Arena {
+ public:
+  at::Tensor take(int64_t bytes) {
+    at::Tensor lent = std::move(memory_);
+    memory_ = at::Tensor();
+    return lent.defined() && lent.numel() >= bytes ? lent : at::empty({bytes}, at::kByte);
+  }
+  void give(const at::Tensor& memory) {
+    if (!memory_.defined() || memory_.numel() < memory.numel()) memory_ = memory;
+  }
+
+ private:
+  at::Tensor memory_;
+};
+
+// Results that weights decide, which stay from call to call.
 class Kept {
  public:
-  at::Tensor memory(int64_t bytes) {
-    if (!memory_.defined() || memory_.numel() < bytes) memory_ = at::empty({bytes}, at::kByte);
-    return memory_;
-  }
   template <typename Run>
   Values results(Values given, Run run) {
     std::vector<void*> places;
@@ -283,7 +311,6 @@ class Kept {
   }
 
  private:
-  at::Tensor memory_;
   std::vector<void*> places_;
   Values results_;
 };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from inductile.backends.graph_cache.frozen import program_of
 from inductile.backends.host.executable import HostProgram
 from inductile.backends.packages import load
 from inductile.backends.packages.archive import Archive
+from inductile.backends.packages.placing import placed
 from inductile.backends.packages.plain import decode_program
 from inductile.backends.triton.run_table import Resume
 from inductile.errors import UserError
@@ -56,12 +58,45 @@ def test_a_machine_without_the_gpu_takes_the_program_for_its_processor(made: Pat
         inductile.package(export(Attending(), (TOKENS,)), made, targets=["gpu"])
 
 
+def test_devices_that_are_not_here(made: Path) -> None:
+    assert inductile.load_package(made, device="cpu").target == "cpp"
+    for device, problem in (
+        ("cuda:7", "this machine has no cuda:7: it has 0 devices of the type cuda"),
+        ("cuda", "this machine has no cuda"),
+        ("gpu", "this torch knows no device 'gpu'"),
+        ("meta", "is for cuda:90 or cpp or cuda:80, which meta is not"),
+    ):
+        with pytest.raises(UserError, match=problem):
+            inductile.load_package(made, device=device)
+
+
+def addresses(archive: Archive, part: dict[str, Any]) -> dict[str, int]:
+    """Where the kernels for the processor are."""
+    return {name: load._address(archive, member, symbol) for name, (member, symbol) in part["kernels"].items()}
+
+
+def test_a_program_is_placed_on_another_device(made: Path) -> None:
+    archive = Archive(made)
+    part = archive.index["programs"][0]
+    there, frozen = placed(part, decode_program(part["program"]), torch.device("cuda:1"))
+    assert [each["device"] for each in there["inputs"]] == ["cuda:1"]
+    assert there["devices"] == {"embedding.weight": "cuda:1"}
+    found = program_of(frozen, addresses(archive, part), load._on_gpu(archive, part), private_dir)
+    rows = [row for each in found.objects.values() if isinstance(each, Resume) for row in each.table.rows]
+    assert rows and {row.kernel.device for row in rows} == {1}
+    assert {each for each in found.objects.values() if isinstance(each, torch.device)} == {torch.device("cuda:1")}
+    assert found.objects["index0"] == 1 and "current_stream(index0)" in found.source
+    several = {**part, "devices": {"embedding.weight": "cuda:2"}}
+    with pytest.raises(UserError, match="is for several devices, cuda:0, cuda:2"):
+        placed(several, decode_program(part["program"]), torch.device("cuda:1"))
+
+
 def program(made: Path, number: int) -> tuple[HostProgram, str]:
     """The program of the file with this number, as it is before its kernels are on a GPU, and its text."""
     archive = Archive(made)
     part = archive.index["programs"][number]
-    addresses = {name: load._address(archive, member, symbol) for name, (member, symbol) in part["kernels"].items()}
-    found = program_of(decode_program(part["program"]), addresses, load._on_gpu(archive, part), private_dir)
+    on_gpu = load._on_gpu(archive, part)
+    found = program_of(decode_program(part["program"]), addresses(archive, part), on_gpu, private_dir)
     return found, found.source
 
 

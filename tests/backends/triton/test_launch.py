@@ -212,7 +212,7 @@ host.func @f(%x: !aten.tensor<(8*n)xf32, {GPU}>, %n: index) -> (!aten.tensor<(8*
     assert "c0, c1, c2, c3, = sizes(s0)" in source
     assert "launch0(stream, c1, c2, a0.data_ptr(), t2.data_ptr(), c3)  # copy" in source
     assert "\n@on_device(device0)\ndef run(args):" in source
-    assert "stream = current_stream(0)" in source and "empty_gpu(c0, (1,), dtype0)" in source
+    assert "stream = current_stream(index0)" in source and "empty_gpu(c0, (1,), dtype0)" in source
 
 
 def test_a_number_in_the_cpus_memory_is_moved() -> None:

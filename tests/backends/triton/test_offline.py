@@ -34,7 +34,7 @@ def test_inference_on_fake_tensors() -> None:
         result = torch.compile(model, backend=backend)(fake_like(torch.zeros(4, 7, dtype=torch.int64)))
     assert result.device.type == "cuda" and result.shape == (4, 7, 50)
     assert [kind for kind, _, _ in backend.programs] == ["inference"] * 2
-    assert all("@on_device" in text and "stream = current_stream(0)" in text for *_, text in backend.programs)
+    assert all("@on_device" in text and "stream = current_stream(index0)" in text for *_, text in backend.programs)
     _compile(backend)
 
 
