@@ -25,16 +25,27 @@ def objection_to_sums(
         return "they sum over different axes or parts of them"
     if not found[0].keys() <= alignment.parallel:
         return "what one sums over is not parallel in the other"
-    if not isinstance(target, GpuTarget):
-        return None
     inner = {axis for group in (left, right) for axis in group.axes} - alignment.pairs.keys() - alignment.parallel
-    rows = [groups.sizes[axis].as_int() for axis in inner]
-    if any(row is None or row > target.most_sums for row in rows):
+    if not isinstance(target, GpuTarget) or not inner:
+        return None
+    counts = (found[0][axis].count if axis in found[0] else groups.sizes[axis] for axis in alignment.parallel)
+    if (programs := estimates.product(counts)) * 2 < target.processors:
+        return f"only {programs} parts would run in parallel"
+    rows = [_axes_of(groups, node, alignment.pairs) & inner for node in (*left.nodes, *right.nodes)]
+    if any(len(row) > 1 for row in rows):
+        return "a row has more than one axis"
+    lengths = [groups.sizes[axis].as_int() for axis in inner]
+    if any(length is None or length > target.most_sums for length in lengths):
         return "a row does not fit a program"
-    places = ({groups.place(node, k) for k in range(node.rank)} for node in sums)
-    own = ({alignment.pairs.get(axis, axis) for axis in each} & inner for each in places)
+    own = (_axes_of(groups, node, alignment.pairs) & inner for node in sums)
     elements = sum(estimates.product(groups.sizes[axis] for axis in each) for each in own)
-    return "the sums do not fit a program" if inner and elements > target.most_sums else None
+    return "the sums do not fit a program" if elements > target.most_sums else None
+
+
+def _axes_of(groups: Groups, node: Node, pairs: dict[int, int]) -> set[int]:
+    """The fused axes that a node and its reductions run along."""
+    places = (groups.place(node, axis) for axis in range(len(node.sizes)))
+    return {pairs.get(axis, axis) for axis in places}
 
 
 def _is_sum(node: Node) -> bool:
