@@ -76,7 +76,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel",
         "kernel: equal kernels once, loops merged and collapsed, memory reused, small launches as one",
         "host-inline,host-reinplace,kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,"
-        "kernel-reorder,kernel-collapse,kernel-join-columns,host-reuse,kernel-relax-order,kernel-merge-launches,"
+        "kernel-reorder,kernel-collapse,host-reuse,kernel-relax-order,kernel-merge-launches,"
         "kernel-approximate,kernel-stream-results",
     ),
     # Kernels say for which target they are behind `kernel-tile` for a GPU, `kernel-choose-threads` for a CPU; passes

@@ -138,6 +138,8 @@ def scatter(program: Program, op: loop.ScatterOp) -> None:
     linear = _linear_index(program, op, dynamic, keep, tuple(dest.shape), device)
     if keep is not None:
         linear, value = linear[keep], value[keep]
+    if op.from_zero is not None:
+        dest = torch.zeros_like(dest) if op.in_place is None else dest.zero_()
     last = _last_writes(op, linear, dest.numel())
     if op.kind.data == "set":
         linear, value = linear[last], value[last]

@@ -14,7 +14,7 @@ from .body import (
 )
 from .fusion import FusionOp, Member, fusion_of, inner_values
 from .monoids import MONOIDS, Monoid
-from .nests import COMBINES, EmptyOp, GenerateOp, ScanOp, ScatterOp, ViewOp
+from .nests import COMBINES, EmptyOp, GenerateOp, Parts, ScanOp, ScatterOp, ViewOp
 from .syntax import axis_names
 
 Loop = Dialect(
@@ -24,6 +24,6 @@ Loop = Dialect(
 
 __all__ = [
     "COMBINES", "MONOIDS", "AssertOp", "EmptyOp", "FusionOp", "GenerateOp", "IndexOp", "LoadOp", "Loop", "Member",
-    "Monoid", "ReduceOp", "ScanOp", "ScatterOp", "ViewOp", "YieldOp", "axis_names", "combiner_attr", "fusion_of",
-    "inner_values", "verify_combiners", "yielded",
+    "Monoid", "Parts", "ReduceOp", "ScanOp", "ScatterOp", "ViewOp", "YieldOp", "axis_names", "combiner_attr",
+    "fusion_of", "inner_values", "verify_combiners", "yielded",
 ]  # fmt: skip

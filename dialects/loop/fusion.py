@@ -18,7 +18,7 @@ from ..aten.types import TensorType
 from ..fields import op_definition
 from ..sym import AxesAttr, Expr, format_axes, parse_axes_body, symbol
 from .body import LoadOp, ReduceOp, yielded
-from .nests import GenerateOp, ScanOp, ScatterOp
+from .nests import GenerateOp, Parts, ScanOp, ScatterOp
 from .syntax import verify_axes
 
 Member = GenerateOp | ScanOp | ScatterOp
@@ -55,6 +55,9 @@ class FusionOp(AssemblyOp):
     memory. A member reads a value of another only at the point where it was produced: on each axis of the producer
     that is placed on a fusion axis, the load's index is the reader's axis on the same fusion axis. A fusion with no
     axes at all is horizontal: independent members in one launch.
+
+    Members that are scatters `from_zero` sum over parallel axes (`parts`), all in the same parts. The points of a part
+    are then run one after the other, for all members, and only the parts run in parallel.
     """
 
     name = "loop.fusion"
@@ -80,6 +83,16 @@ class FusionOp(AssemblyOp):
         """The member nests in order."""
         return list(self.body.block.ops)[:-1]
 
+    @property
+    def parts(self) -> dict[str, Parts]:
+        """The parallel axes that scatters sum over, each with the parts in which they do."""
+        found: dict[str, Parts] = {}
+        for member in self.members:
+            if isinstance(member, ScatterOp) and member.from_zero is not None:
+                places = dict(zip(member.axes.names, [p.data for p in member.on or ()], strict=False))
+                found.update((places.get(name, "_"), parts) for name, parts in member.summed.items())
+        return {place: parts for place, parts in found.items() if place != "_"}
+
     def verify_(self) -> None:
         """Check placement of members on axes and that inner values are read where they are produced."""
         if tuple(v.type for v in yielded(self.body)) != self.result_types:
@@ -97,11 +110,22 @@ class FusionOp(AssemblyOp):
             if missing:
                 raise VerifyException(f"a member has no axis on the parallel axis {sorted(missing)[0]}")
             _verify_reads(member, self.body.block, placed, sizes)
+            if isinstance(member, ScatterOp) and member.from_zero is not None:
+                self._verify_sums(member, placed)
         devices = {
             kind.device for member in self.members for kind in member.result_types if isinstance(kind, TensorType)
         }
         if len(devices) > 1:
             raise VerifyException(f"members produce results on several devices: {', '.join(sorted(devices))}")
+
+    def _verify_sums(self, member: ScatterOp, placed: dict[str, str]) -> None:
+        """Check that what a member sums over is parallel, and that it takes the parts that all take."""
+        sizes = dict(member.axes.data)
+        own = {placed.get(name, "_"): parts for name, parts in member.summed.items() if sizes[name].as_int() != 1}
+        if not own.keys() <= set(self.axes.names):
+            raise VerifyException("a scatter from_zero sums over an axis that is not parallel")
+        if own != self.parts:
+            raise VerifyException("scatters from_zero of one fusion sum over different axes or parts of them")
 
 
 def _placement(axes: AxesAttr, on: ArrayAttr[StringAttr] | None, sizes: dict[str, Expr]) -> dict[str, str]:

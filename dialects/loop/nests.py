@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerType, LocationAttr, StringAttr, UnitAttr, i1
@@ -25,7 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 from ..assembly import INDICES, NAME, AssemblyOp, flag, operand, prop, region, types, word
 from ..aten.types import TensorType, scalar_type
 from ..fields import op_definition
-from ..sym import AxesAttr, MapAttr
+from ..sym import ONE, AxesAttr, Expr, MapAttr
 from .body import COMBINERS, combiner_attr, verify_combiners, yielded
 from .syntax import AXES, ON, verify_axes
 
@@ -143,6 +144,23 @@ class ScanOp(AssemblyOp):
                 raise VerifyException(f"axes {self.axes.data} do not span a result of type {result}")
 
 
+@dataclass(frozen=True)
+class Parts:
+    """Parts of an axis: `count` of them, of `length` neighbours each, but for the last ones, which may have fewer."""
+
+    length: Expr
+    count: Expr
+
+
+def _axis_and_divisor(expr: Expr) -> tuple[str, Expr | None]:
+    """(axis, None) of an index that is an axis, (axis, k) of `axis floordiv k`; "" stands for any other axis."""
+    atom = expr.as_atom
+    if atom is None or atom.kind != "floordiv":
+        return ("" if atom is None else atom.name), None
+    inner = atom.args[0].as_atom
+    return ("" if inner is None else inner.name), atom.args[1]
+
+
 #: How a scatter combines a value with what stands at its index.
 COMBINES = ("set", "add", "mul", "amin", "amax")
 
@@ -160,6 +178,12 @@ class ScatterOp(AssemblyOp):
     elements of the domain write the same place. Without it `set` lets the last element in row-major order win and
     `add` may combine in any order unless `deterministic`. `in_place`, set by `loop-bufferize`, says that the result
     takes over the memory of `dest`.
+
+        %p = loop.scatter add (i0 in 1050, i1 in 64) into %dest[i0 floordiv 16, i1] from_zero { ... loop.yield %v }
+
+    `from_zero` says that `dest`, whatever it holds, counts as zeros: sums over axes of the domain, an axis as a whole
+    (one that no index mentions) or in parts of neighbours (one of which an index is the quotient). Another member of
+    a fusion can then compute at each point of the domain what is summed there.
     """
 
     name = "loop.scatter"
@@ -171,13 +195,14 @@ class ScatterOp(AssemblyOp):
     masked = opt_prop_def(UnitAttr)
     deterministic = opt_prop_def(UnitAttr)
     in_place = opt_prop_def(UnitAttr)
+    from_zero = opt_prop_def(UnitAttr)
     on = opt_prop_def(ArrayAttr[StringAttr])
     body = region_def("single_block")
     out = result_def(base(TensorType))
     traits = traits_def(RecursiveMemoryEffect())
     SYNTAX: ClassVar = (
         prop("kind", NAME), AXES, word("into"), operand("dest"), INDICES, flag("unique"), flag("masked"),
-        flag("deterministic"), flag("in_place"), ON, region(), types(),
+        flag("deterministic"), flag("in_place"), flag("from_zero"), ON, region(), types(),
     )  # fmt: skip
 
     @staticmethod
@@ -216,6 +241,19 @@ class ScatterOp(AssemblyOp):
         values = yielded(self.body)[1:]
         return values[:-1] if self.masked is not None else values
 
+    @property
+    def summed(self) -> dict[str, Parts]:
+        """The axes that a scatter `from_zero` sums over, each with its parts."""
+        assert isinstance(self.dest.type, TensorType)
+        found: dict[str, Parts] = {}
+        for expr, count in zip(self.map.data, self.dest.type.shape, strict=True):
+            axis, length = _axis_and_divisor(expr)
+            if length is not None:
+                found[axis] = Parts(length, count)
+        kept = {_axis_and_divisor(expr)[0] for expr in self.map.data}
+        found.update((name, Parts(size, ONE)) for name, size in self.axes.data if name not in kept)
+        return found
+
     def verify_(self) -> None:
         """Check rank, kind, element type and what the body yields."""
         dest = self.dest.type
@@ -233,6 +271,15 @@ class ScatterOp(AssemblyOp):
         if self.masked is not None and yielded(self.body)[-1].type != i1:
             raise VerifyException(f"the mask that a scatter yields is an i1, not {yielded(self.body)[-1].type}")
         verify_axes(self.axes, self.on)
+        if self.from_zero is not None:
+            self._verify_sums()
+
+    def _verify_sums(self) -> None:
+        if self.kind.data != "add" or len(yielded(self.body)) > 1 or self.unique is not None:
+            raise VerifyException("a scatter from_zero adds what it yields, without a mask and dynamic indices")
+        names = [_axis_and_divisor(expr)[0] for expr in self.map.data]
+        if len(set(names)) < len(names) or not set(names) <= set(self.axes.names):
+            raise VerifyException("each index of a scatter from_zero is an axis of its own, or the quotient of one")
 
 
 @op_definition

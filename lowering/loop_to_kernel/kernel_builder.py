@@ -18,6 +18,7 @@ from ...dialects.sym import ONE, ZERO, Expr, MapAttr, Ranges, SymAttr, as_expr, 
 from ...errors import UnsupportedError
 from .body import BodyLowering
 from .memory import Rename, buffer_type, row_strides
+from .sums import SumsInParts
 
 Axis = tuple[str, Expr]
 
@@ -65,10 +66,13 @@ class KernelBuilder:
         parallel = [(self.places[name], size) for name, size in self.fusion.axes.data if size is not ONE]
         self.inside = Block() if parallel else self.block
         self.bodies = BodyLowering(self)
+        self.sums = SumsInParts(self)
         for member in self.fusion.members:
             self._member(member, reads)
+        if self.sums.parts:
+            parallel = self.sums.wrap(parallel)
         if parallel:
-            self._wrap(parallel, self.inside, self.block)
+            self.wrap(parallel, self.inside, self.block)
         self.block.add_op(kernel.YieldOp.create())
 
     def _name_axes(self) -> None:
@@ -77,10 +81,11 @@ class KernelBuilder:
         self.sizes: dict[str, Expr] = {}
         self.places: dict[str, str] = {}
         for name, size in (*self.fusion.axes.data, *self.fusion.inner.data):
-            self.places[name] = self._fresh_axis("i", size)
+            self.places[name] = self.fresh_axis("i", size)
         self.parallel = set(self.fusion.axes.names)
 
-    def _fresh_axis(self, prefix: str, size: Expr) -> str:
+    def fresh_axis(self, prefix: str, size: Expr) -> str:
+        """A name for a kernel axis of a size."""
         number = self._fresh.get(prefix, 0)
         while (name := f"{prefix}{number}") in self.declared:
             number += 1
@@ -130,6 +135,8 @@ class KernelBuilder:
         owner = dest.owner
         if self._is_inner(dest):
             self._collect_inner_destination(scatter)
+        elif isinstance(owner, loop.EmptyOp) and scatter.from_zero is not None:
+            self._add_storage(scatter.out, "empty", scatter.out.type)  # memory from here on, not from the op on
         elif scatter.in_place is not None and dest.type == scatter.out.type:
             if dest not in self.storage:
                 self._add_storage(dest, "value", dest.type, dest)
@@ -183,7 +190,7 @@ class KernelBuilder:
         if isinstance(member, loop.ScanOp):
             self._scan(member, scope, inner)
         elif isinstance(member, loop.ScatterOp):
-            self._nest(inner, self.inside, lambda block: self._scatter(member, scope, block))
+            self._nest(inner, self.inside, lambda block: self._scatter(member, scope, inner, block))
         else:
             self._nest(inner, self.inside, lambda block: self._generate(member, scope, block))
 
@@ -204,7 +211,7 @@ class KernelBuilder:
             if size is ONE:
                 place = "_"
             if place == "_" or place in scope.places:
-                new = self._fresh_axis("j", size)
+                new = self.fresh_axis("j", size)
             else:
                 scope.places.add(place)
                 new = self.places[place]
@@ -233,9 +240,10 @@ class KernelBuilder:
             return
         body = Block()
         emit(body)
-        self._wrap(axes, body, block)
+        self.wrap(axes, body, block)
 
-    def _wrap(self, axes: list[Axis], body: Block, block: Block) -> None:
+    def wrap(self, axes: Sequence[Axis], body: Block, block: Block) -> None:
+        """Put a body into loops over axes, outermost first, at the end of a block."""
         for name, size in reversed(axes):
             body.add_op(kernel.YieldOp.create())
             outer = block if name == axes[0][0] else Block()
@@ -253,15 +261,15 @@ class KernelBuilder:
         for result, value in zip(member.results, values, strict=True):
             for buffer in self.stores.get(result, ()):
                 strides = self.operands[_position(buffer)].type.strides
-                self._store(value, buffer, index, strides, block, member)
+                self.store(value, buffer, index, strides, block, member)
             local = self.locals.get(result)
             if local is not None:
                 buffer, dims, strides = local
-                self._store(value, buffer, [index[k] for k in dims], strides, block, member)
+                self.store(value, buffer, [index[k] for k in dims], strides, block, member)
             else:
                 self.scalars[result] = value
 
-    def _store(
+    def store(
         self,
         value: SSAValue,
         buffer: SSAValue,
@@ -270,14 +278,18 @@ class KernelBuilder:
         block: Block,
         member: Operation,
     ) -> None:
+        """Store a value at an index, in kernel axes, of memory with strides."""
         linear = as_expr(0)
         for expr, stride in zip(index, strides, strict=True):
             linear = linear + expr * stride
         self.mentioned.update(linear.free_symbols)
         block.add_op(kernel.StoreOp.of(value, buffer, MapAttr.of(linear), location=member.location))
 
-    def _scatter(self, member: loop.ScatterOp, scope: Scope, block: Block) -> None:
+    def _scatter(self, member: loop.ScatterOp, scope: Scope, inner: list[Axis], block: Block) -> None:
         values = self.bodies.emit(member.body, scope, block)
+        if member.from_zero is not None:
+            self.sums.add(member, values[0], scope, inner, block)
+            return
         if member.dynamic or member.kind.data != "set":
             self.bodies.strong.append("scatter")
         buffer, strides = self.storage[member.out]

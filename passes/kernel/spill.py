@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from ...dialects.kernel import BufferType
-from ...dialects.sym import ONE, ZERO, Expr, MapAttr, as_expr, symbol
+from ...dialects.sym import ONE, ZERO, Expr, MapAttr, Ranges, as_expr, symbol, upper_expr
+from ...errors import UnsupportedError
 from ...machines import HOST
-from ..analysis.loops import Loop
+from ..analysis.loops import Loop, loops_around
 from .kernel_pass import KernelFacts, KernelPass
 from .register_tiles import fits_registers, locals_of
 from .scheduled import tiled_for_gpu
@@ -74,15 +76,26 @@ def spill_local(function: kernel.FuncOp, op: kernel.LocalOp) -> None:
 
 
 def _place_of_iteration(op: kernel.LocalOp) -> tuple[Expr, Expr]:
-    """(number of the iteration of all loops around the buffer, how many there are)."""
+    """(number of the iteration of all loops around the buffer, how many there are at most)."""
     number, count = ZERO, ONE
-    parent: Operation | None = op.parent_op()
-    while isinstance(parent, Loop):
-        lo, hi = parent.lo.data, parent.hi.data
-        number = number + (symbol(parent.axis.data) - lo) * count
-        count = count * (hi - lo)
-        parent = parent.parent_op()
+    loops = loops_around(op)
+    for loop in reversed(loops):
+        number = number + (symbol(loop.axis.data) - loop.lo.data) * count
+        count = count * _most_trips(loop, loops)
     return number, count
+
+
+def _most_trips(loop: Loop, around: Sequence[Loop]) -> Expr:
+    """How often a loop runs at most, whatever the axes of loops around are."""
+    trips = loop.hi.data - loop.lo.data
+    axes = {each.axis.data for each in around}
+    atom = trips.as_atom
+    bounds = atom.args if atom is not None and atom.kind == "min" else (trips,)
+    fixed = next((bound for bound in bounds if bound.free_symbols.isdisjoint(axes)), None)
+    most = fixed or upper_expr(trips, Ranges.of_axes([(each.axis.data, each.hi.data) for each in around]))
+    if most is None:
+        raise UnsupportedError(f"nothing bounds how often the loop over {loop.axis.data} runs")
+    return most
 
 
 def _pass_scratch(function: kernel.FuncOp, buffer: BufferType) -> None:

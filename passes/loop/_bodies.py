@@ -24,10 +24,12 @@ def substitute_axes(block: Block, substitution: Mapping[str, Expr]) -> None:
                 substitute_axes(inner, substitution)
 
 
-def copy_slice(values: list[SSAValue], block: Block, into: list[Operation]) -> dict[SSAValue, SSAValue]:
+def copy_slice(
+    values: list[SSAValue], block: Block, into: list[Operation], known: Mapping[SSAValue, SSAValue] | None = None
+) -> dict[SSAValue, SSAValue]:
     """Copies of the ops of `block` that `values` depend on, appended to `into` in order; gives the new values.
 
-    Values from elsewhere stand for themselves.
+    Values from elsewhere stand for themselves, but for those that are `known` by other ones.
     """
     needed: set[Operation] = set()
     pending = list(values)
@@ -37,7 +39,7 @@ def copy_slice(values: list[SSAValue], block: Block, into: list[Operation]) -> d
             needed.add(owner)
             pending += owner.operands
             pending += outside_values(owner)
-    copies: dict[SSAValue, SSAValue] = {}
+    copies = dict(known or {})
     for op in block.ops:
         if op in needed:
             into.append(op.clone(copies))

@@ -8,6 +8,7 @@ from heapq import heapify, heappop, heappush
 
 from xdsl.ir import SSAValue
 
+from ...dialects.loop import Parts, ScatterOp
 from ...dialects.sym import Expr, Ranges
 from ._dependences import NO_AXIS, DependenceGraph, Node, Read
 
@@ -99,6 +100,17 @@ class Groups:
         """The fused axis of an axis of a node; NO_AXIS for one of size 1."""
         found = self.places[node.position][axis] if axis != NO_AXIS else NO_AXIS
         return found if found == NO_AXIS else self.axis(found)
+
+    def axes_of(self, node: Node) -> set[int]:
+        """The fused axes that a node and its reductions run along."""
+        return {self.place(node, axis) for axis in range(len(node.sizes))} - {NO_AXIS}
+
+    def parts_of(self, node: Node) -> dict[int, Parts]:
+        """The fused axes that a node sums over beside what others compute there (a scatter `from_zero`), in parts."""
+        if type(node.op) is not ScatterOp or node.op.from_zero is None:
+            return {}
+        places = {name: self.place(node, axis) for axis, name in enumerate(node.op.axes.names)}
+        return {places[name]: parts for name, parts in node.op.summed.items() if places[name] != NO_AXIS}
 
     def between(self, left: Group, right: Group) -> Node | None:
         """An op outside that comes both behind one group and before the other: of a path, a call rather than a nest."""

@@ -24,6 +24,7 @@ from ._dependences import DependenceGraph, Node
 from ._devices import device_of
 from ._groups import Group, Groups
 from ._live_bytes import fusing_crowds_memory
+from ._parts import objection_to_sums
 
 _SIBLINGS = 3
 """How many earlier readers of a value a nest is tried with."""
@@ -52,6 +53,7 @@ class Fuse(LoopPass):
         than one loop, whose steps would wait for memory one after the other), or each would have more than `max_row`
         points inside and more than it had before;
       - it would have more than `max_members` members or `max_arguments` tensors;
+      - scatters would sum over different parts of its axes, or a row and its sums would not fit a program of a GPU;
       - on a GPU, a number would be written back to where others read it, whose programs run at any time;
       - inputs that die would be held beside large results that are filled from a small value.
 
@@ -180,7 +182,8 @@ class _Fuser:
             return "one program would write the number that others read", None
         if (crowding := fusing_crowds_memory(self.groups, left, right, self.estimates)) is not None:
             return crowding, None
-        return self.loss(left, right, alignment), alignment
+        sums = objection_to_sums(self.groups, left, right, alignment, self.estimates, self.target(left))
+        return sums or self.loss(left, right, alignment), alignment
 
     def target(self, group: Group) -> Target:
         """The machine that a group runs on."""

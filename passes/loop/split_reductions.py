@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects.aten.types import TensorType
-from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp, yielded
+from ...dialects.loop import EmptyOp, GenerateOp, IndexOp, LoadOp, ReduceOp, ScatterOp, YieldOp, yielded
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, ceildiv, const, smin, symbol
 from ...machines import GpuTarget
 from ..analysis.sizes import Sizes
@@ -39,7 +39,7 @@ class SplitReductions(LoopPass):
                    `parts` partial results for each element and a reduction of these. On a GPU as many parts are made
                    as give `programs` programs something to do: one for a row, or for `COLUMNS` neighbouring columns
                    where the reduction does not run along memory. Sums of long columns of what another nest reduces
-                   by rows get parts of few rows, and partial results by rows, so that `kernel-join-columns` can let
+                   by rows get parts of few rows, and are scatters over rows and columns, so that `loop-fuse` can let
                    the programs of the rows sum them. Axes that are short enough become parallel as they are; else
                    one is split evenly, or, where its size has no fitting divisor, with a last part in which the
                    identity, or for max and the like the last element once more, fills up.
@@ -50,6 +50,14 @@ class SplitReductions(LoopPass):
           %r = loop.reduce sum (r0 in 1024) { %v = loop.load %x[1024*i0 + r0] ... } ...
         } : !aten.tensor<64xf32>
         %s = loop.generate () { %r = loop.reduce sum (r0 in 64) { %v = loop.load %p[r0] ... } ... } : T
+
+    and beside rows
+        %s = loop.generate (i0 in 512) { %r = loop.reduce sum (r0 in 8192) { %v = loop.load %x[r0, i0] ... } ... } : T
+    becomes
+        %d = loop.empty : !aten.tensor<256x512xf32>
+        %p = loop.scatter add (r0 in 8192, i0 in 512) into %d[r0 floordiv 32, i0] from_zero {
+          %v = loop.load %x[r0, i0] ... } : !aten.tensor<256x512xf32>
+        %s = loop.generate (i0 in 512) { %r = loop.reduce sum (r0 in 256) { %v = loop.load %p[r0, i0] ... } ... } : T
     """
 
     name = "loop-split-reductions"
@@ -78,7 +86,7 @@ class SplitReductions(LoopPass):
             if (split.bound is None or has_constants(reduce.results)) and counter("loop-split-reductions"):
                 remark("passed", "loop-split-reductions", nest, "two stages", length=length, parts=str(split.parts))
                 parts_first = beside > 0 or self.columns_are_neighbours(nest, reduce, estimates)
-                _Splitter(nest, reduce, split, parts_first).run()
+                _Splitter(nest, reduce, split, parts_first).run(beside > 0)
 
     def columns_are_neighbours(self, nest: GenerateOp, reduce: ReduceOp, estimates: Sizes) -> bool:
         """Whether programs that reduce neighbouring columns had better write partial results of these side by side.
@@ -260,18 +268,41 @@ class _Splitter:
         self.names = fresh_names("i", len(split.parts), taken)
         self.renaming = {part(k): symbol(name) for k, name in enumerate(self.names)}
 
-    def run(self) -> None:
+    def run(self, beside_rows: bool) -> None:
         """Insert the first stage in front of the nest and make its reduction the second."""
-        first = self.first_stage()
+        first = self.scatters() if beside_rows else [self.first_stage()]
         block = self.nest.parent
         assert block is not None
-        block.insert_op_before(first, self.nest)
-        second = self.second_stage(first)
+        block.insert_ops_before(first, self.nest)
+        second = self.second_stage([result for op in first if not isinstance(op, EmptyOp) for result in op.results])
         body = self.nest.body.block
         body.insert_op_before(second, self.reduce)
         for old, new in zip(self.reduce.results, second.results, strict=True):
             old.replace_all_uses_with(new)
         body.erase_op(self.reduce)
+
+    def scatters(self) -> list[Operation]:
+        """The first stage as sums over the whole domain, one for each result."""
+        nest, reduce, inner = self.nest, self.reduce, dict(self.split.inner)
+        parts = [
+            symbol(name) // inner[name] if name in inner else symbol(name)
+            for name in reduce.axes.names
+            if name in self.split.substitution
+        ]
+        axes = AxesAttr.of(*reduce.axes.data, *nest.axes.data)
+        index = MapAttr.of(*self.in_order([symbol(name) for name in nest.axes.names], parts))
+        shape = tuple(self.in_order(nest.axes.sizes, self.split.parts))
+        device = cast(TensorType, nest.results[0].type).device
+        made: list[Operation] = []
+        for value in yielded(reduce.body):
+            ops: list[Operation] = []
+            copies = copy_slice(outside_values(reduce), nest.body.block, ops)
+            copies = copy_slice([value], reduce.body.block, ops, copies)
+            ops.append(YieldOp.create(operands=[copies[value]]))
+            empty = EmptyOp.of(TensorType.get(shape, value.type, device=device), location=reduce.location)
+            body = Region(Block(ops))
+            made += [empty, ScatterOp.of(empty.out, axes, index, body, "add", ["from_zero"], location=reduce.location)]
+        return made
 
     def first_stage(self) -> GenerateOp:
         nest, reduce = self.nest, self.reduce
@@ -320,11 +351,11 @@ class _Splitter:
         block.insert_ops_before([position, end, inside, *selects], last)
         last.operands = [select.results[0] for select in selects]
 
-    def second_stage(self, first: GenerateOp) -> ReduceOp:
+    def second_stage(self, first: Sequence[SSAValue]) -> ReduceOp:
         reduce = self.reduce
         names = fresh_names("r", len(self.split.parts), frozenset(self.nest.axes.names))
         index = MapAttr.of(*(symbol(n) for n in self.in_order(self.nest.axes.names, names)))
-        loads = [LoadOp.of(result, index, location=reduce.location) for result in first.results]
+        loads = [LoadOp.of(result, index, location=reduce.location) for result in first]
         body = Region(Block([*loads, YieldOp.create(operands=[load.results[0] for load in loads])]))
         combiners = [c.data for c in cast("ArrayAttr[StringAttr]", reduce.combiners)]
         axes = AxesAttr.of(*zip(names, self.split.parts, strict=True))

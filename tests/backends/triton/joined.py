@@ -1,4 +1,4 @@
-"""Backward graphs whose column sums `kernel-join-columns` puts beside the rows, as programs that run on the CPU."""
+"""Backward graphs whose sums of columns a kernel carries from row to row, as programs that run on the CPU."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from inductile.backends.compile_graph import eager_callable
 from inductile.backends.triton.offline import OfflineBackend
@@ -121,6 +122,13 @@ def launches(module: ModuleOp) -> list[str]:
 
 
 def joint(module: ModuleOp) -> list[kernel.FuncOp]:
-    """The kernels that sum columns beside rows."""
-    found = (op for op in module.ops if isinstance(op, kernel.FuncOp))
-    return [op for op in found if op.sym_name.data.endswith("_and_columns")]
+    """The kernels that carry sums of columns from row to row."""
+    return [op for op in module.ops if isinstance(op, kernel.FuncOp) and any(map(_carries_sums, op.walk()))]
+
+
+def _carries_sums(op: Operation) -> bool:
+    """Whether a loop that reduces rows stores to a local buffer which is there before it."""
+    if not isinstance(op, kernel.ForOp) or not any(isinstance(inner, kernel.ReduceOp) for inner in op.walk()):
+        return False
+    stored = (inner.buffer.owner for inner in op.walk() if isinstance(inner, kernel.StoreOp))
+    return any(isinstance(local, kernel.LocalOp) and not op.is_ancestor(local) for local in stored)

@@ -436,3 +436,49 @@ host.func @ended(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) {
   %c = aten.relu(%a) : !aten.tensor<4xf32>
   host.return %c
 }
+// -----
+func.func @masked_sum(%x: !aten.tensor<4xf32>) {
+  // expected-error @unknown {{a scatter from_zero adds what it yields, without a mask and dynamic indices}}
+  %s = loop.scatter set (i0 in 8) into %x[i0 floordiv 2] from_zero {
+    %v = arith.constant 1.0 : f32
+    loop.yield %v
+  } : !aten.tensor<4xf32>
+  func.return
+}
+// -----
+func.func @diagonal_sum(%x: !aten.tensor<4x4xf32>) {
+  // expected-error @unknown {{each index of a scatter from_zero is an axis of its own, or the quotient of one}}
+  %s = loop.scatter add (i0 in 4) into %x[i0, i0] from_zero {
+    %v = arith.constant 1.0 : f32
+    loop.yield %v
+  } : !aten.tensor<4x4xf32>
+  func.return
+}
+// -----
+func.func @two_sums(%x: !aten.tensor<4xf32>, %y: !aten.tensor<2xf32>) {
+  // expected-error @unknown {{scatters from_zero of one fusion sum over different axes or parts of them}}
+  %f, %g = loop.fusion (a0 in 8) {
+    %s = loop.scatter add (i0 in 8) into %x[i0 floordiv 2] from_zero on (a0) {
+      %v = arith.constant 1.0 : f32
+      loop.yield %v
+    } : !aten.tensor<4xf32>
+    %t = loop.scatter add (i0 in 8) into %y[i0 floordiv 4] from_zero on (a0) {
+      %v = arith.constant 1.0 : f32
+      loop.yield %v
+    } : !aten.tensor<2xf32>
+    loop.yield %s, %t
+  } : !aten.tensor<4xf32>, !aten.tensor<2xf32>
+  func.return
+}
+// -----
+func.func @serial_sum(%x: !aten.tensor<4xf32>) {
+  // expected-error @unknown {{a scatter from_zero sums over an axis that is not parallel}}
+  %f = loop.fusion (| a0 in 8) {
+    %s = loop.scatter add (i0 in 8) into %x[i0 floordiv 2] from_zero on (a0) {
+      %v = arith.constant 1.0 : f32
+      loop.yield %v
+    } : !aten.tensor<4xf32>
+    loop.yield %s
+  } : !aten.tensor<4xf32>
+  func.return
+}

@@ -72,3 +72,35 @@ host.func @run(%x: !aten.tensor<8192xf32, device = "cuda:0">) -> (!aten.tensor<8
 // CHECK: %few = kernel.local : !kernel.buffer<f32, 4, local>
 // CHECK-NOT: kernel.local
 // CHECK: kernel.store %{{.*}}, %many[64*i3 + i0]
+
+// -----
+
+// Parts whose last one has fewer rows get as much memory as the others.
+
+kernel.func @parts(%x: !kernel.buffer<f32, 20480>) target "cuda:90" per_thread 16 {
+  kernel.for i0 in 0 to 3 map grid {
+    kernel.for i1 in 0 to min(2, -2*i0 + 5) {
+      %row = kernel.local : !kernel.buffer<f32, 4096, local>
+      kernel.for i2 in 0 to 4096 map vector tile 1024 {
+        %v = kernel.load %x[8192*i0 + 4096*i1 + i2]
+        kernel.store %v, %row[i2]
+        kernel.yield
+      }
+      kernel.for i3 in 0 to 4096 map vector tile 1024 {
+        %v = kernel.load %row[4095 - i3]
+        kernel.store %v, %x[8192*i0 + 4096*i1 + i3]
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @run(%x: !aten.tensor<5x4096xf32, device = "cuda:0">) -> (!aten.tensor<5x4096xf32, device = "cuda:0">) {
+  host.launch @parts(%x)
+  host.return %x
+}
+
+// CHECK-LABEL: kernel.func @parts(%x: !kernel.buffer<f32, 20480>, %row: !kernel.buffer<f32, 24576>)
+// CHECK: kernel.store %v, %row[8192*i0 + 4096*i1 + i2]

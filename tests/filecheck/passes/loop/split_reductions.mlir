@@ -172,16 +172,14 @@ func.func @columns(%x: !aten.tensor<16384x2048xf32, device = "cuda:0">) -> !aten
 // CHECK-NEXT:     func.return %s : !aten.tensor<f32>
 // CHECK-NEXT:   }
 // CHECK-NEXT:   func.func @gpu(%x: !aten.tensor<2048x512xf32, device = "cuda:0">) -> (!aten.tensor<512xf32, device = "cuda:0">, !aten.tensor<2048xf32, device = "cuda:0">) {
-// CHECK-NEXT:     %0 = loop.generate (i1 in 128, i0 in 512) {
-// CHECK-NEXT:       %1 = loop.reduce sum (r0 in 16) {
-// CHECK-NEXT:         %v = loop.load %x[16*i1 + r0, i0]
-// CHECK-NEXT:         loop.yield %v
-// CHECK-NEXT:       }
-// CHECK-NEXT:       loop.yield %1
+// CHECK-NEXT:     %0 = loop.empty : !aten.tensor<128x512xf32, device = "cuda:0">
+// CHECK-NEXT:     %1 = loop.scatter add (r0 in 2048, i0 in 512) into %0[r0 floordiv 16, i0] from_zero {
+// CHECK-NEXT:       %v = loop.load %x[r0, i0]
+// CHECK-NEXT:       loop.yield %v
 // CHECK-NEXT:     } : !aten.tensor<128x512xf32, device = "cuda:0">
 // CHECK-NEXT:     %s = loop.generate (i0 in 512) {
 // CHECK-NEXT:       %r = loop.reduce sum (r0 in 128) {
-// CHECK-NEXT:         %2 = loop.load %0[r0, i0]
+// CHECK-NEXT:         %2 = loop.load %1[r0, i0]
 // CHECK-NEXT:         loop.yield %2
 // CHECK-NEXT:       }
 // CHECK-NEXT:       loop.yield %r
