@@ -119,7 +119,7 @@ def _flatten(result: Any) -> list[Any]:
 
 
 def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
-    arguments = _Arguments(program, narrow, _written(op))
+    arguments = _Arguments(program, narrow, op.written)
     if isinstance(op, CallOp):
         arguments.undefined = _copied(op)
         function, positional = resolve(op.target), [arguments.value(a) for a in op.args()]
@@ -182,21 +182,9 @@ def call(program: Program, op: AtenOp | CallOp) -> None:
         results = _invoke(program, op, narrow=True)
     if precision.wide and op.target in CASTS:
         results = _rounded(op, results)
-    program.receive(op, _kept(op, results), op.binds, bool(_written(op)))
-    for value in _written(op):
+    program.receive(op, _kept(op, results), op.binds, bool(op.written))
+    for value in op.written:
         program.wrote(value)
-
-
-def _written(op: AtenOp | CallOp) -> list[SSAValue]:
-    """Tensors that the op writes."""
-    if isinstance(op, CallOp):
-        return list(op.written)
-    found: list[SSAValue] = []
-    for argument in op.schema.arguments:
-        if argument.writes:
-            value = op.arg(argument.name)
-            found.extend(v for v in (value if isinstance(value, tuple) else (value,)) if v is not None)
-    return found
 
 
 def _kept(op: Operation, results: Sequence[Any]) -> list[Any]:

@@ -18,13 +18,9 @@ def possibly_written(block: Block) -> set[SSAValue]:
     written: set[SSAValue] = set()
     for op in block.ops:
         if isinstance(op, AtenOp) and op.schema.is_mutable:
-            for argument in op.schema.tensors:
-                if argument.writes:
-                    value = op.arg(argument.name)
-                    written.update(value if isinstance(value, tuple) else (value,))
+            written.update(op.written)
         elif isinstance(op, CallOp) and has_side_effect(op):
             written.update(value for value in op.operands if isinstance(value.type, TensorType))
-    written.discard(None)  # pyright: ignore[reportArgumentType]
     return written | {root for value in written for root in roots(value)}
 
 

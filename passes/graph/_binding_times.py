@@ -21,6 +21,7 @@ from ..analysis.kept import PACKING, frozen_arguments
 from ..analysis.memory import Mutations, escaping, may_return_alias
 from ..analysis.mentions import mentioned_symbols
 from ..analysis.sizes import Sizes
+from ..analysis.slices import backward_slice
 from ._aliases import possibly_written
 from ._recompute import RecomputeClass, recompute_class
 
@@ -158,7 +159,7 @@ class BindingTimes:
         """Whether a call is spared something: a value that an op of its own makes anyway, or traffic, or much work."""
         if not all(map(_is_fused, self._readers(value))):
             return True
-        ops = list(slice_of([value]))
+        ops = list(backward_slice([value]))
         devices = {cast(TensorType, v.type).device for op in ops for v in (*operands_of(op), *op.results)}
         if len(devices) > 1 or not all(recompute_class(op) in _FUSES for op in ops):
             return True
@@ -192,23 +193,6 @@ class BindingTimes:
         return value
 
 
-def slice_of(values: Iterable[SSAValue]) -> Iterator[Operation]:
-    """The ops that make values of arguments, each once, what they read first."""
-    done: set[Operation] = set()
-    stack: list[tuple[SSAValue, bool]] = [(value, False) for value in reversed(list(values))]
-    while stack:
-        value, is_ready = stack.pop()
-        op = value.owner
-        if isinstance(op, Block) or op in done:
-            continue
-        if is_ready:
-            done.add(op)
-            yield op
-        else:
-            stack.append((value, True))
-            stack += [(operand, False) for operand in reversed(operands_of(op))]
-
-
 def _is_tensor(value: SSAValue) -> bool:
     type_ = value.type
     return isinstance(type_, TensorType) and all(n.as_int() is not None for n in (*type_.shape, *type_.strides))
@@ -232,7 +216,7 @@ def move_before(values: Iterable[SSAValue], place: Operation) -> None:
     """Put the ops that make early values in front of an op that stands before some of them."""
     block = place.parent
     assert block is not None
-    for op in slice_of(values):
+    for op in backward_slice(values):
         if not op.is_before_in_block(place):
             op.detach()
             block.insert_op_before(op, place)

@@ -11,11 +11,12 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ...dialects.raw import operands_of, ops_of
 from ..analysis.kept import KEPT, add_kept_function, frozen_arguments, insert_kept_call
+from ..analysis.slices import backward_slice
 from ..common.copies import copy_op
 from ..counters import counter
 from ..function_pass import AtenPass
 from ..remarks import remark
-from ._binding_times import BindingTimes, Limits, bytes_of, size_text, slice_of
+from ._binding_times import BindingTimes, Limits, bytes_of, size_text
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class HoistWeights(AtenPass):
 
 def _hoist(function: FuncOp, block: Block, kept: Sequence[SSAValue], times: BindingTimes) -> None:
     """Make the function of the kept values, and let the ops of each call read its results."""
-    ops = list(slice_of(kept))
+    ops = list(backward_slice(kept))
     used = {value for op in ops for value in operands_of(op) if isinstance(value, BlockArgument)}
     given = [argument for argument in block.args if argument in used]
     callee = _callee(function, ops, given, kept)

@@ -14,6 +14,7 @@ from ...machines import GpuTarget, target_named
 from ...machines.lookup import usual_gpu
 from ..analysis.effects import conflicts, effects_of
 from ..analysis.loops import Loop, is_loop, loops_in, named_in_bounds, ops_in
+from ..analysis.slices import backward_slice, inputs_of
 from .transforms import perfect_chain
 
 
@@ -39,16 +40,7 @@ def independent_nests(block: Block) -> set[Operation]:
 
 def needed_by(nest: Operation, block: Block) -> set[Operation]:
     """The ops of a block whose results a nest in it uses, and those that they use in turn."""
-    found: set[Operation] = set()
-    todo = [nest]
-    while todo:
-        for inner in ops_in(todo.pop()):
-            for value in inner.operands:
-                owner = value.owner
-                if isinstance(owner, Operation) and owner.parent is block and owner not in found and owner is not nest:
-                    found.add(owner)
-                    todo.append(owner)
-    return found
+    return set(backward_slice(inputs_of(nest), lambda op: op.parent is block))
 
 
 def is_innermost(op: Loop) -> bool:

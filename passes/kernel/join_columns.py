@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -13,19 +13,21 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
-from ...dialects.effects import Effect, effect_of
 from ...dialects.machine import targets_of
+from ...dialects.raw import ops_behind
 from ...machines import GpuTarget
 from ..analysis.launches import on_cpu, passed_sizes, written_by
-from ..analysis.lifetimes import Lifetimes, is_tensor
+from ..analysis.lifetimes import Lifetimes
 from ..analysis.loops import kernel_names
+from ..analysis.memory_order import HostMemory
 from ..analysis.sizes import Sizes
+from ..analysis.slices import backward_slice
 from ..counters import counter
 from ..remarks import remark
 from .columns_beside_rows import lay_columns_beside_rows
 from .gpu_blocks import GpuBlocks
 from .merge_loops import merge_loops
-from .one_launch import JointKernels, Launch, used_and_written
+from .one_launch import JointKernels, Launch
 from .pinned import has_pinned
 from .rows_and_columns import Columns, bytes_of_row, columns_of, rows_of, shared_buffers
 from .simplify_block import simplify
@@ -119,8 +121,8 @@ class _Joiner:
     def _launch(self, op: host.LaunchOp, lifetimes: Lifetimes, sizes: Sizes) -> _Launch:
         function = self._kernel(op)
         assert function is not None
-        used, written = used_and_written(op, function, lifetimes)
-        return _Launch(op, function, used, written, passed_sizes(op, [s.data for s in function.symbols], sizes))
+        touched = HostMemory(lifetimes, self.joint.kernels).of(op)
+        return _Launch(op, function, touched, passed_sizes(op, [s.data for s in function.symbols], sizes))
 
     def _join(self, block: Block, rows: _Launch, lifetimes: Lifetimes, sizes: Sizes) -> None:
         """Join a launch over rows with those that sum its columns."""
@@ -145,10 +147,9 @@ class _Joiner:
             return 0
         if any(each.symbols.get(n, v) is not v for each in (rows, *partners) for n, v in launch.symbols.items()):
             return 0
-        others = [*partners, rows]
-        if any(not launch.written.isdisjoint(each.used) for each in others):
+        if any(each.touched.conflicts(launch.touched) for each in partners):
             return 0
-        if any(not each.written.isdisjoint(launch.used) for each in partners):
+        if not launch.touched.written.isdisjoint(rows.touched.used):
             return 0
         same: dict[SSAValue, SSAValue] = {
             argument: found
@@ -206,24 +207,16 @@ class _Joiner:
         if moved is None:
             return False
         own = {*moved, *(each.op for each in ordered)}
+        memory = HostMemory(lifetimes, self.joint.kernels)
         for launch in ordered[1:]:
-            for op in _between(ordered[0].op, launch.op):
+            for op in ops_behind(ordered[0].op):
+                if op is launch.op:
+                    break
                 if op in own or isinstance(op, host.EmptyOp | host.ViewOp):
                     continue
-                touched, changed = self._effects(op, lifetimes)
-                if not touched.isdisjoint(launch.written) or not changed.isdisjoint(launch.used):
-                    return False
-                if "binds" in op.properties:
+                if memory.of(op).conflicts(launch.touched) or "binds" in op.properties:
                     return False
         return True
-
-    def _effects(self, op: Operation, lifetimes: Lifetimes) -> tuple[frozenset[SSAValue], frozenset[SSAValue]]:
-        """The memory that an op of a program uses, and what of it may be written."""
-        touched = frozenset[SSAValue]().union(*(lifetimes.roots(v) for v in op.operands if is_tensor(v)))
-        if isinstance(op, host.LaunchOp):
-            changed = written_by(op, self._kernel(op))
-            return touched, frozenset[SSAValue]().union(*map(lifetimes.roots, changed))
-        return touched, touched if effect_of(op) is Effect.WRITE else frozenset()
 
 
 def _clean(function: kernel.FuncOp, target: GpuTarget) -> None:
@@ -246,21 +239,8 @@ def _is_plain(rows: _Launch, columns: _Launch, lifetimes: Lifetimes) -> bool:
 def _needed_from_behind(launches: Sequence[host.LaunchOp], lifetimes: Lifetimes) -> list[Operation] | None:
     """Allocations and views behind the first launch that later ones need, in order; None if they need more."""
     first = lifetimes.position[launches[0]]
-    found: set[Operation] = set()
-    todo = [value for launch in launches[1:] for value in launch.operands]
-    while todo:
-        owner = todo.pop().owner
-        if isinstance(owner, Block) or lifetimes.position[owner] < first or owner in found:
-            continue
-        if not isinstance(owner, host.EmptyOp | host.ViewOp):
-            return None
-        found.add(owner)
-        todo += owner.operands
+    needed = (value for launch in launches[1:] for value in launch.operands)
+    found = set(backward_slice(needed, lambda op: lifetimes.position[op] >= first))
+    if not all(isinstance(op, host.EmptyOp | host.ViewOp) for op in found):
+        return None
     return sorted(found, key=lifetimes.position.__getitem__)
-
-
-def _between(first: Operation, last: Operation) -> Iterator[Operation]:
-    op = first.next_op
-    while op is not None and op is not last:
-        yield op
-        op = op.next_op

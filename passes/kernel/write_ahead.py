@@ -8,7 +8,7 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import MapAttr
-from ..analysis.aliasing import path_to, precedes
+from ..analysis.aliasing import precedes, where_they_part
 from ..analysis.loops import Bound, axes_around, ops_in
 from ..analysis.nests import element_bytes
 from ..counters import counter
@@ -99,7 +99,5 @@ def _is_result(buffer: SSAValue) -> bool:
 
 def _precedes(load: kernel.LoadOp, store: kernel.StoreOp) -> bool:
     """Whether a load comes before a store in the loop, or in a loop before the one, that runs the same axes."""
-    for first, second in zip(path_to(load), path_to(store), strict=False):
-        if first is not second:
-            return first.parent is second.parent and precedes(first, second)
-    return False
+    parted = where_they_part(load, store)
+    return parted is not None and precedes(*parted)

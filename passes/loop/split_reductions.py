@@ -16,10 +16,11 @@ from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp, yie
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, ceildiv, const, smin, symbol
 from ...machines import GpuTarget
 from ..analysis.sizes import Sizes
+from ..analysis.slices import inputs_of
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
-from ._bodies import copy_slice, outside_values, substitute_axes
+from ._bodies import copy_slice, substitute_axes
 from ._devices import target_of
 from ._identities import constant_identity, has_constants
 from ._splice import fresh_names
@@ -276,7 +277,7 @@ class _Splitter:
     def first_stage(self) -> GenerateOp:
         nest, reduce = self.nest, self.reduce
         ops: list[Operation] = []
-        copies = copy_slice([*reduce.operands, *outside_values(reduce)], nest.body.block, ops)
+        copies = copy_slice(inputs_of(reduce), nest.body.block, ops)
         body = reduce.body.clone()
         for op in body.walk():
             if any(v in copies for v in op.operands):
