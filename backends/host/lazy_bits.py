@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 from ...dialects import host, kernel
 from ...dialects.aten import TensorType
 from ...dialects.aten.types import torch_name
+from ...passes.analysis.lifetimes import viewed
 from ...passes.analysis.memory_order import written_operands
 from .constants import Constants
 from .copies import OnCopies
@@ -64,7 +65,6 @@ def written_arguments(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp
     """Positions of the arguments that the program writes to, through views too."""
     for op in function.body.block.ops:
         for value in written_operands(op, kernels):
-            while isinstance(value.owner, host.ViewOp):
-                value = value.owner.source
-            if value in function.body.block.args:
-                yield function.body.block.args.index(value)
+            memory = viewed(value)
+            if memory in function.body.block.args:
+                yield function.body.block.args.index(memory)

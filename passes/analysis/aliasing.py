@@ -29,13 +29,19 @@ def _users(buffer: SSAValue) -> list[Operation]:
 
 
 def _read_before(load: kernel.LoadOp, store: kernel.StoreOp) -> bool:
-    parted = where_they_part(load, store)
+    parted = _where_they_part(load, store)
     if parted is None or not precedes(*parted):
         return False
     return same_iterations([(loop, loop) for loop in loops_around(parted[0])], (load, store))
 
 
-def where_they_part(first: Operation, second: Operation) -> tuple[Operation, Operation] | None:
+def stands_before(first: Operation, second: Operation) -> bool:
+    """Whether an op of a kernel, or what it is nested in, comes before another, or what that is nested in."""
+    parted = _where_they_part(first, second)
+    return parted is not None and precedes(*parted)
+
+
+def _where_they_part(first: Operation, second: Operation) -> tuple[Operation, Operation] | None:
     """The two ops of one block that two ops of a kernel are, or lie in; None where one lies in the other."""
     for one, other in zip(path_to(first), path_to(second), strict=False):
         if one is not other:

@@ -16,7 +16,7 @@ from ..common.copies import copy_op
 from ..counters import counter
 from ..function_pass import AtenPass
 from ..remarks import remark
-from ._binding_times import BindingTimes, Limits, bytes_of, size_text
+from ._binding_times import BindingTimes, Limits, known_bytes, size_text
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class HoistWeights(AtenPass):
 
     def _tell(self, kept: Sequence[SSAValue], times: BindingTimes) -> None:
         for value in kept:
-            made = bytes_of(value)
+            made = known_bytes(value)
             text = f"it is computed once: {size_text(made)} kept of {size_text(times.bytes_read(value))} of weights"
             remark("passed", self.name, cast(Operation, value.owner), text, bytes=made)
 

@@ -20,12 +20,12 @@ from ...machines import in_host_memory
 from ..analysis.functions import kernels_of
 from ..analysis.kept import is_kept_call
 from ..analysis.lifetimes import Lifetimes, is_tensor
+from ..analysis.live_bytes import LiveBytes
 from ..analysis.memory_order import HostMemory, Touched, has_effect
 from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..remarks import remark
 from ._schedule import Schedule, Step, lower_peak
-from ._take_over import LiveBytes
 
 #: ops that are no steps: they take no time, and stand where they are needed
 _PLACED = (host.EmptyOp, host.ViewOp, SymIntOp)

@@ -13,7 +13,7 @@ from ...dialects import kernel
 from ...dialects.sym import MapAttr, Ranges, SymAttr, as_expr, bounds, symbol
 from ..analysis.effects import is_invariant, written_buffers
 from ..analysis.loops import Loop, flat_vector_loops, fresh_axis, kernel_names, substitute_axes
-from ..analysis.nests import work_of_op
+from ..analysis.nests import work_of_ops
 from ..analysis.sizes import Sizes
 from ..analysis.slices import backward_slice
 from ..counters import counter
@@ -118,7 +118,7 @@ def _kept(loop: kernel.ForOp, invariant: dict[Operation, None], sizes: Sizes) ->
 
 
 def _work(ops: Iterable[Operation], sizes: Sizes) -> float:
-    return sum(work_of_op(op, sizes) for op in ops if not isinstance(op, kernel.LoadOp))
+    return work_of_ops((op for op in ops if not isinstance(op, kernel.LoadOp)), sizes)
 
 
 def slice_of(value: SSAValue, loop: kernel.ForOp) -> set[Operation]:

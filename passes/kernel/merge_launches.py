@@ -23,13 +23,13 @@ from ..analysis.launches import device_of, on_cpu, passed_sizes
 from ..analysis.lifetimes import Lifetimes
 from ..analysis.loops import kernel_names
 from ..analysis.memory_order import HostMemory, Touched
-from ..analysis.nests import work_of_block
+from ..analysis.nests import bytes_of_block, work_of_block
 from ..analysis.sizes import Sizes
 from ..analysis.tensor_bytes import bytes_of
 from ..common.choices import chosen_tile
 from ..counters import counter
 from ..remarks import remark
-from .beside import bytes_of_block, lay_beside, may_stand_beside, reduces
+from .beside import lay_beside, may_stand_beside, reduces
 from .one_launch import JointKernels, Launch
 from .products import product_nests
 

@@ -63,11 +63,11 @@ def carrying_loops(op: kernel.LocalOp) -> set[Loop]:
         and loop.tile is None
         and loop.mapping.data == "serial"
         and loop.axis.data not in axes
-        and any(_stands_before(other, loop, block) for other in stores)
+        and any(_lies_before(other, loop, block) for other in stores)
     }
 
 
-def _stands_before(op: Operation, loop: Loop, block: Block) -> bool:
+def _lies_before(op: Operation, loop: Loop, block: Block) -> bool:
     """Whether an op is, or lies in, an op of a block in front of the one that a loop is or lies in."""
     first, second = (next(iter(loops_around(each, block)), each) for each in (op, loop))
     return first.is_before_in_block(second)

@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 from xdsl.ir import SSAValue
 
 from ...dialects.sym import Expr, Ranges
-from ._dependences import NO_AXIS, DependenceGraph, Node, Read
+from ..analysis.nest_dependences import NO_AXIS, DependenceGraph, Node, Read
 
 
 @dataclass(eq=False)

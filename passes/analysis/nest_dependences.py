@@ -11,11 +11,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects.aten import AtenOp, CallOp
 from ...dialects.effects import has_side_effect
 from ...dialects.loop import LoadOp, ReduceOp, ScanOp, ScatterOp
-from ...dialects.sym import AxesAttr, Expr
-from ..analysis.memory import NESTS, roots, written_value, written_values
-from ..analysis.memory_order import MemoryOrder, Touched
-from ..analysis.mentions import mentioned_symbols
-from ._accesses import map_of
+from ...dialects.sym import AxesAttr, Expr, MapAttr
+from .memory import NESTS, roots, written_value, written_values
+from .memory_order import MemoryOrder, Touched
+from .mentions import mentioned_symbols
 
 NO_AXIS = -1
 """Stands for an axis of size 1, or for an index that is no axis."""
@@ -163,7 +162,7 @@ class _NestReader:
     def _add_read(self, load: LoadOp, scope: dict[str, int]) -> None:
         sizes = self.node.sizes
         index: list[int] = []
-        for expr in map_of(load).data:
+        for expr in cast(MapAttr, load.properties["map"]).data:
             atom = expr.as_atom
             axis = scope.get(atom.name, NO_AXIS) if atom is not None and atom.kind == "symbol" else NO_AXIS
             index.append(axis)
