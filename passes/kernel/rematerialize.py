@@ -145,7 +145,7 @@ class _Recomputation:
             inner = [i for i in op.walk() if i is not op]
             if any(isinstance(i, kernel.StoreOp | kernel.LocalOp | kernel.ScanOp | kernel.AssertOp) for i in inner):
                 return False
-            return all(self._can_copy(v, seen) for v in self._outside_operands(op))
+            return all(self._can_copy(v, seen) for v in inputs_of(op))
         if isinstance(op, kernel.LoadOp):
             is_local = op.buffer.type.local  # pyright: ignore[reportAttributeAccessIssue]
             if op.buffer in self.written and not is_local:
