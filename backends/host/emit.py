@@ -16,6 +16,7 @@ from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.host.places import number_of, place_of
 from ...dialects.sym import Expr, SymIntOp
 from ...errors import UnsupportedError
+from ...passes.common.implementations import IMPLEMENTATION
 from ..generators import generator_of, runs_on_host
 from . import runtime
 from .allocations import allocating
@@ -443,7 +444,7 @@ class HostEmitter:
 
     def _fit(self, op: AtenOp | CallOp, name: str, out: SSAValue, always: bool = False) -> None:
         """Give a result the strides that kernels and views rely on, or `always`."""
-        if isinstance(out.type, TensorType) and (always or _is_launched(out)):
+        if isinstance(out.type, TensorType) and (always or (_is_launched(out) and not _is_row_major(op, out.type))):
             fit = self.constants.fixed("fit", runtime.fit)
             self.lines.append(f"{name} = {fit}({name}, {self._layout(out.type)})")
 
@@ -503,6 +504,16 @@ def _returns_tensors(op: AtenOp | CallOp) -> bool:
         return False
     returns = op.schema.returns
     return 1 < len(returns) == len(op.results) and not any(r.is_list for r in returns)
+
+
+#: ATen's products: their meta functions, which types come from, are the first half of what computes them
+_ROW_MAJOR = frozenset({"mm", "addmm", "bmm", "baddbmm"})
+
+
+def _is_row_major(op: AtenOp | CallOp, kind: TensorType) -> bool:
+    """Whether an op is sure to give rows one behind the other, as its type says: ATen's products do, ours by parts."""
+    is_product = isinstance(op, AtenOp) and op.packet in _ROW_MAJOR and IMPLEMENTATION not in op.attributes
+    return is_product and kind.is_contiguous
 
 
 def _is_launched(value: SSAValue) -> bool:
