@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from ..errors import UserError
+from ..errors import UserError, program_raises
 
 MAX_STEPS = 1 << 36
 """Iterations of loops that a file may run, unless its reader says otherwise."""
@@ -60,7 +60,18 @@ def check_bytes(count: int) -> None:
         )
 
 
-def check_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def bounded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator as a file may call it: no call makes a tensor over the limit, and what one raises the file raises."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        _check_call(function, args, kwargs)
+        with program_raises():
+            return function(*args, **kwargs)
+
+    return call
+
+
+def _check_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Raise UserError where a call of ATen by a file makes a tensor of more bytes than the limit.
 
     Only numbers make large tensors of small ones, so that a call without large ones is not looked at. The others run

@@ -21,8 +21,8 @@ from ..errors import PassError, PassFailureWarning, UnsupportedError, UserError
 from ..lowering.fx_import import ImportedGraph
 from ..lowering.registry import pass_class
 from ..lowering.reproducer import write_reproducer
-from ..passes.common.choices import without_units
-from ..passes.graph.choose_products import NONE, ChooseProducts
+from ..passes.analysis.matrix_units import without_units
+from ..passes.graph.choose_products import ChooseProducts
 from ..passes.manager import Instrumentation, PassManager, is_optional, simpler_form
 from ..passes.printing import module_text
 from ..passes.remarks import remark
@@ -107,8 +107,8 @@ class _Run(Generic[T]):
         self.passes: list[ModulePass] = []
         self.left_out: set[str] = set()
         self.unwanted = names_of(config.disabled_passes)
-        self.declined = ""
-        """Why no product or attention becomes a nest by choice."""
+        self.given_back: set[str] = set()
+        """Shapes of products and attention that missed the matrix units as nests, and are the library's."""
 
     def once(self, verify_each: bool = False) -> T:
         """Import the graph and run the passes that have not failed yet. Raises PassError for one that fails."""
@@ -126,16 +126,15 @@ class _Run(Generic[T]):
             for name, reason in self.report.failures.items():
                 remark("failure", name, None, f"the program is compiled without it: {reason}")
             watchers = self._watchers(imported, watch)
-            if self.declined:
-                remark("missed", ChooseProducts.name, None, self.declined)
             each = verify_each or bool(self.config.verify_each)
             manager = PassManager(self.passes, watchers, verify_each=each, skip=self.left_out)
             manager.run(new_context(), imported.module)
-        if not self.declined and (left := without_units(imported.module)):
-            names = ", ".join(each.sym_name.data for each in left)
-            self.declined = f"the library computes all: chosen nests did not end on matrix units, in {names}"
+        missed = set[str]().union(*without_units(imported.module).values())
+        if not missed <= self.given_back:
+            self.given_back |= missed
+            shapes = tuple(sorted(self.given_back))
             self.passes = [
-                replace(each, choices=NONE) if isinstance(each, ChooseProducts) else each for each in self.passes
+                replace(each, given_back=shapes) if isinstance(each, ChooseProducts) else each for each in self.passes
             ]
             return self.once(verify_each)
         if self.observer is not None:

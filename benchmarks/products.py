@@ -1,6 +1,6 @@
 """Rates of matrix products on a GPU, by how rows lie in memory: `python benchmarks/products.py`.
 
-Gives the numbers of `passes/common/product_times.py` for the card that it runs on. Each line is a product: median
+Gives the numbers of `passes/analysis/product_times.py` for the card that it runs on. Each line is a product: median
 device milliseconds by CUDA events, the operations a nanosecond, and the error against float32. `out`, `left`, `right`
 and `depth` say what lies in unaligned rows: the result, the first operand, the second, or both through the depth.
 `turns` is the product with an unaligned result as the marked op runs it, `strides` one into rows that are padded.

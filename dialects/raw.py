@@ -7,7 +7,7 @@ They are private, which the pinned version of xDSL and a test against the public
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -16,6 +16,14 @@ from xdsl.ir import Block, Operation, SSAValue
 operands_of: Callable[[Operation], tuple[SSAValue, ...]] = attrgetter("_operands")
 #: the op behind one in its block
 op_behind: Callable[[Operation], Operation | None] = attrgetter("_next_op")
+
+
+def ops_behind(op: Operation) -> Iterator[Operation]:
+    """The ops behind one in its block, in order."""
+    following = op_behind(op)
+    while following is not None:
+        yield following
+        following = op_behind(following)
 
 
 def ops_of(block: Block) -> list[Operation]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import sympy
 
-from ..dialects.sym import ZERO, Atom, Expr, SymError, ceildiv, const, smax, smin, symbol
+from ..dialects.sym import ZERO, Expr, SymError, ceildiv, const, smax, smin, symbol
 from ..errors import UnsupportedError
 
 MAX_POWER = 16
@@ -69,38 +69,6 @@ def from_sympy(expr: sympy.Basic) -> Expr:
         return rule(expr)
     except (SymError, ZeroDivisionError) as error:
         raise UnsupportedSymbol(expr, str(error)) from error
-
-
-def to_sympy(expr: Expr, symbols: Mapping[str, sympy.Symbol] | None = None) -> sympy.Expr:
-    """The SymPy expression of `expr`, with torch's functions.
-
-    `symbols` gives the SymPy symbol of a name, so that torch's own assumptions are kept; other names become plain
-    integer symbols.
-    """
-    known = symbols or {}
-    memo: dict[Atom, sympy.Expr] = {}
-
-    def convert(e: Expr) -> sympy.Expr:
-        terms: list[sympy.Expr] = []
-        for monomial, coefficient in e.terms:
-            factors = [memo[a] if a in memo else memo.setdefault(a, convert_atom(a)) for a in monomial]
-            terms.append(sympy.Mul(sympy.Integer(coefficient), *factors))
-        return sympy.Add(*terms)
-
-    def convert_atom(atom: Atom) -> sympy.Expr:
-        if atom.kind == "symbol":
-            return known.get(atom.name) or sympy.Symbol(atom.name, integer=True)
-        return _torch_function(atom.kind)(*map(convert, atom.args))
-
-    return convert(expr)
-
-
-def _torch_function(kind: str) -> Callable[..., sympy.Expr]:
-    from torch.utils._sympy import functions
-
-    # torch's Mod is only for values that are not negative; PythonMod is ours for all signs.
-    names = {"floordiv": "FloorDiv", "mod": "PythonMod", "min": "Min", "max": "Max"}
-    return getattr(functions, names[kind])
 
 
 def _symbol(expr: Any) -> Expr:

@@ -29,6 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..dialects import host, kernel
 from ..dialects.aten import CallOp
+from ..dialects.loop import FusionOp
 from ..dialects.machine import TARGETS, TargetsAttr
 from ..dialects.raw import op_behind, operands_of
 from .analysis.functions import call_cycle, header_problem, kernels_of
@@ -61,9 +62,8 @@ def find_violation(module: ModuleOp) -> Violation | None:
     return _Walk(module).violation
 
 
-#: dialects whose verifiers look at an op's signature, but for those of the ops named below
+#: dialects whose verifiers look at an op's signature, but for a fusion's, which looks at its members
 _BY_SIGNATURE = frozenset({"arith", "math", "scalar", "sym", "aten", "loop", "kernel", "host"})
-_LOOK_FURTHER = frozenset({"loop.fusion", "host.return"})
 #: traits that look at what is around an op or inside it
 _LOOK_AROUND = (HasAncestor, HasParent, IsolatedFromAbove, SymbolOpInterface, SymbolTable, SymbolUserOpInterface)
 #: ops that are checked against axes, kernels and functions around them
@@ -98,7 +98,7 @@ _kinds: dict[type[Operation], _Kind] = {}
 def _kind(cls: type[Operation]) -> _Kind:
     found = _kinds.get(cls)
     if found is None:
-        known = cls.name.partition(".")[0] in _BY_SIGNATURE and cls.name not in _LOOK_FURTHER
+        known = cls.name.partition(".")[0] in _BY_SIGNATURE and cls is not FusionOp
         by_signature = known and not any(isinstance(trait, _LOOK_AROUND) for trait in cls.traits)
         found = _kinds[cls] = _Kind(by_signature, cls.has_trait(IsTerminator), cls.has_trait(IsolatedFromAbove))
     return found

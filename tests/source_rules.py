@@ -227,6 +227,28 @@ def _assignments(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None]]:
             yield ast.unparse(statement.target), statement.value
 
 
+def answers_given_twice(tree: Tree) -> list[str]:
+    """Functions of passes that are named as one of `passes/analysis`, in another module there or outside of it.
+
+    What may be asked of a program is answered there, once; a function that answers something else has another name.
+    """
+    found: list[str] = []
+    answers: dict[str, Name] = {}
+    modules = [module for module in tree.modules.values() if module.name[:1] == ("passes",)]
+    for module in sorted(modules, key=lambda module: (module.name[1:2] != ("analysis",), module.name)):
+        for node in ast.parse(module.path.read_text(encoding="utf-8")).body:
+            name = node.name.lstrip("_") if isinstance(node, ast.FunctionDef) else ""
+            if name in answers and name not in _OF_TWO_LEVELS and (module.name[1] != "analysis" or name == node.name):
+                found.append(f"{tree.where(module, node.lineno)}: {node.name} is also in {'.'.join(answers[name])}")
+            elif name and module.name[1:2] == ("analysis",) and not node.name.startswith("_"):
+                answers[name] = module.name
+    return found
+
+
+#: what `passes/loop` asks of bodies of nests under the name that kernels are asked under
+_OF_TWO_LEVELS = frozenset({"axes_around", "device_of", "substitute_axes"})
+
+
 def packageless_folders(tree: Tree) -> list[str]:
     """Folders with code that lack an `__init__.py`: they would be missing from the wheel."""
     folders = {

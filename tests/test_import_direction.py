@@ -21,6 +21,7 @@ RULES = [
     rules.import_cycles,
     rules.misnamed_passes,
     rules.names_of_devices,
+    rules.answers_given_twice,
     rules.packageless_folders,
 ]
 
@@ -72,6 +73,10 @@ BAD_TREE = {
     "passes/loop/__init__.py": "",
     "passes/loop/fuse.py": "class P(ModulePass):\n    name = 'loop-fusion'\n",
     "passes/loop/tile_all.py": "class P(ModulePass):\n    name = 'loop-tile-all'\n",
+    "passes/analysis/__init__.py": "",
+    "passes/analysis/a.py": "def live(): ...\ndef cost(): ...\n",
+    "passes/analysis/b.py": "def _live(): ...\ndef cost(): ...\n",
+    "passes/loop/_reuse.py": "def _live(): ...\ndef reused(): ...\n",
     "lowering/__init__.py": "",
     "lowering/fx_import.py": "import torch\nfrom ..dialects import a\n",
     "lowering/pipeline.py": "import torch.fx\nfrom ..errors import E\n",
@@ -110,5 +115,9 @@ def test_the_rules_find_what_they_forbid(tmp_path: Path) -> None:
         "passes/loop/_cost.py:2: says 'cuda:'; ask machines",
         "passes/loop/_cost.py:2: says 'xpu'; ask machines",
         "lowering/eager.py:1: says 'cpu'; ask machines",
+    ]
+    assert rules.answers_given_twice(bad) == [
+        "passes/analysis/b.py:2: cost is also in passes.analysis.a",
+        "passes/loop/_reuse.py:1: _live is also in passes.analysis.a",
     ]
     assert rules.packageless_folders(bad) == ["backends", "backends/cpp"]

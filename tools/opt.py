@@ -50,7 +50,7 @@ def build_parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser("inductile-opt", description=(__doc__ or "").partition("\n\n")[0])
     p.add_argument("file", nargs="?", default="-", help="IR of any level, - for standard input")
     add_pipeline_flags(p)
-    p.add_argument("-t", "--emit", metavar="GENERATOR", help="emit source: cpp or triton")
+    p.add_argument("-t", "--emit", metavar="GENERATOR", help="emit source: cpp, c or triton")
     p.add_argument("--transform", metavar="SCRIPT", help="a schedule by hand (docs/schedules.md)")
     p.add_argument("-o", "--output", help="output file instead of standard output")
     info = p.add_argument_group("information")

@@ -16,8 +16,8 @@ from ...passes.common.choices import Candidate, Question, mark, open_products
 from ...passes.common.implementations import NEST
 from ...passes.graph.choose_products import is_either, take
 from ...passes.printing import module_text
+from ..random_tensors import random_tensor
 from ..reference.precision import actual_device, torch_dtype
-from ..reference.tensors import span
 
 _SEED = 0
 
@@ -73,10 +73,6 @@ def _function(module: ModuleOp) -> FuncOp:
 def _random(type_: TensorType) -> torch.Tensor:
     shape = tuple(int(str(size)) for size in type_.shape)
     strides = tuple(int(str(step)) for step in type_.strides)
-    device, dtype, count = actual_device(type_.device), torch_dtype(type_.element), span(shape, strides)
+    device = actual_device(type_.device)
     generator = torch.Generator(device).manual_seed(_SEED)
-    if dtype.is_floating_point:
-        flat = torch.randn(count, generator=generator, device=device).to(dtype)
-    else:
-        flat = torch.randint(0, 2, (count,), generator=generator, device=device).to(dtype)
-    return flat.as_strided(shape, strides)
+    return random_tensor(shape, strides, torch_dtype(type_.element), device, generator)

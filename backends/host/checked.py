@@ -11,15 +11,15 @@ from xdsl.ir import SSAValue
 
 from ...dialects import host, kernel
 from ...dialects.aten import AtenOp, CallOp, TensorType
+from ...dialects.aten.types import type_of
 from ...errors import UserError, program_raises
 from ...lowering.fx_targets import resolve
 from ..generators import generator_of
-from ..limits import check_bytes, check_call, max_steps
+from ..limits import bounded, check_bytes, max_steps
 from ..reference.tensors import span
 from . import runtime
 from .aten_calls import ArgumentPrinter
 from .emit import HostEmitter
-from .expressions import expressions
 
 _REMEDY = "mend the file, or --unchecked for one that you trust"
 
@@ -34,14 +34,7 @@ class _CheckedPrinter(ArgumentPrinter):
 
     @override
     def operator(self, name: str) -> Callable[..., Any]:
-        function = resolve(name)
-
-        def bounded(*args: Any, **kwargs: Any) -> Any:
-            check_call(function, args, kwargs)
-            with program_raises():
-                return function(*args, **kwargs)
-
-        return bounded
+        return bounded(resolve(name))
 
     @override
     def function(self, op: AtenOp) -> Callable[..., Any]:
@@ -80,22 +73,20 @@ class CheckedEmitter(HostEmitter):
 
     @override
     def _empty(self, op: host.EmptyOp) -> None:
-        kind, dtype = op.out.type, self._dtype_of(op.out)
         if op.offset is not None:
             self.constants.fixed("in_pool", in_pool)
-            arguments = f"{self._variable(op.pool[0])}, {self._expr(op.offset.data)}, {self._layout_of(op.out)}"
-            self.lines.append(f"{self._fresh(op.out)} = in_pool({arguments}, {dtype})")
+            arguments = f"{self._variable(op.pool[0])}, {self._expr(op.offset.data)}, {self._kind(op.out)}"
+            self.lines.append(f"{self._fresh(op.out)} = in_pool({arguments})")
             return
-        assert isinstance(kind, TensorType)
         self.constants.fixed("empty", empty)
-        device = self.constants.bind("device", runtime.device_of(kind.device))
-        self.lines.append(f"{self._fresh(op.out)} = empty({self._layout_of(op.out)}, {dtype}, {device})")
+        device = self.constants.bind("device", runtime.device_of(type_of(op.out).device))
+        self.lines.append(f"{self._fresh(op.out)} = empty({self._kind(op.out)}, {device})")
 
     @override
     def _view(self, op: host.ViewOp) -> None:
         self.constants.fixed("view", view)
-        arguments = f"{self._variable(op.source)}, {self._expr(op.offset.data)}, {self._layout_of(op.out)}"
-        self.lines.append(f"{self._fresh(op.out)} = view({arguments}, {self._dtype_of(op.out)})")
+        arguments = f"{self._variable(op.source)}, {self._expr(op.offset.data)}, {self._kind(op.out)}"
+        self.lines.append(f"{self._fresh(op.out)} = view({arguments})")
 
     @override
     def _copy(self, op: host.CopyOp) -> None:
@@ -104,29 +95,24 @@ class CheckedEmitter(HostEmitter):
 
     @override
     def _fit(self, op: AtenOp | CallOp, name: str, out: SSAValue, always: bool = False) -> None:
-        if not isinstance(out.type, TensorType):
-            return
-        self.constants.fixed("returned", returned)
-        what = self.constants.bind("text", op.target)
-        self.lines.append(f"{name} = returned({name}, {self._layout_of(out)}, {self._dtype_of(out)}, {what})")
+        if isinstance(out.type, TensorType):
+            self._check(name, out, op.target)
 
     @override
     def _take(self, argument: SSAValue) -> None:
         if isinstance(argument.type, TensorType):
-            self.constants.fixed("returned", returned)
-            what = self.constants.bind("text", f"what a body is given, argument {self.variables[argument][1:]},")
-            layout, dtype = self._layout_of(argument), self._dtype_of(argument)
             name = self.variables[argument]
-            self.lines.append(f"{name} = returned({name}, {layout}, {dtype}, {what})")
+            self._check(name, argument, f"what a body is given, argument {name[1:]},")
 
-    def _layout_of(self, value: SSAValue) -> str:
-        kind = value.type
-        assert isinstance(kind, TensorType)
-        return f"{expressions(kind.shape, self.symbols)}, {expressions(kind.strides, self.symbols)}"
+    def _check(self, name: str, value: SSAValue, what: str) -> None:
+        """Check that a variable holds a tensor of the type of a value, which something else made."""
+        self.constants.fixed("returned", returned)
+        self.lines.append(f"{name} = returned({name}, {self._kind(value)}, {self.constants.bind('text', what)})")
 
-    def _dtype_of(self, value: SSAValue) -> str:
-        assert isinstance(value.type, TensorType)
-        return self.constants.bind("dtype", runtime.torch_dtype(value.type.element))
+    def _kind(self, value: SSAValue) -> str:
+        """Sizes, strides and dtype of a tensor."""
+        kind = type_of(value)
+        return f"{self._layout(kind)}, {self._dtype(kind)}"
 
 
 def elements(tensor: torch.Tensor, extent: int, dtype: torch.dtype, what: str) -> int:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 import torch
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from ...dialects import host, kernel
-from ...dialects.aten import AtenOp, CallOp, TensorType
+from ...dialects.aten import TensorType
 from ...dialects.aten.types import torch_name
-from ...passes.analysis.launches import written_by
+from ...passes.analysis.lifetimes import viewed
+from ...passes.analysis.memory_order import written_operands
 from .constants import Constants
 from .copies import OnCopies
 
@@ -63,24 +64,7 @@ def may_carry(value: SSAValue) -> bool:
 def written_arguments(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp]) -> Iterator[int]:
     """Positions of the arguments that the program writes to, through views too."""
     for op in function.body.block.ops:
-        for value in _written(op, kernels):
-            while isinstance(value.owner, host.ViewOp):
-                value = value.owner.source
-            if value in function.body.block.args:
-                yield function.body.block.args.index(value)
-
-
-def _written(op: Operation, kernels: Mapping[str, kernel.FuncOp]) -> list[SSAValue]:
-    """Tensors that an op writes, or may write: what an opaque call does is not known."""
-    if isinstance(op, host.CopyOp):
-        return [op.target]
-    if isinstance(op, host.LaunchOp):
-        return written_by(op, kernels.get(op.kernel.root_reference.data))
-    if isinstance(op, host.CallOp):
-        return [] if op.kept is not None else list(op.arguments)
-    if isinstance(op, CallOp):
-        return list(op.written) if op.writes is not None or op.pure is not None else list(op.inputs)
-    if isinstance(op, AtenOp):
-        values = [op.arg(argument.name) for argument in op.schema.arguments if argument.writes]
-        return [v for value in values for v in (value if isinstance(value, tuple) else (value,)) if v is not None]
-    return []
+        for value in written_operands(op, kernels):
+            memory = viewed(value)
+            if memory in function.body.block.args:
+                yield function.body.block.args.index(memory)

@@ -20,6 +20,7 @@ from ...dialects.aten.types import ITEM_SIZES, TensorData, torch_name
 from ...dialects.host.places import number_of, place_of
 from ...dialects.sym import Expr, SymIntOp
 from ...errors import UnsupportedError
+from ...passes.common.implementations import IMPLEMENTATION
 from .spelling import Spelling
 
 
@@ -284,7 +285,7 @@ class HostWalk(Spelling):
 
     def _fit(self, op: AtenOp | CallOp, name: str, out: SSAValue, always: bool = False) -> None:
         """Give a result the strides that kernels and views rely on, or `always`."""
-        if isinstance(out.type, TensorType) and (always or _is_launched(out)):
+        if isinstance(out.type, TensorType) and (always or (_is_launched(out) and not _is_row_major(op, out.type))):
             self._do(f"{name} = {self._function_named('fit')}({name}, {self._layout(out.type)})")
 
     def _bind_symbols(self, op: AtenOp | CallOp) -> None:
@@ -319,6 +320,16 @@ def tensor_type(value: SSAValue) -> TensorType:
     """The type of a value that is a tensor."""
     assert isinstance(value.type, TensorType)
     return value.type
+
+
+#: ATen's products: their meta functions, which types come from, are the first half of what computes them
+_ROW_MAJOR = frozenset({"mm", "addmm", "bmm", "baddbmm"})
+
+
+def _is_row_major(op: AtenOp | CallOp, kind: TensorType) -> bool:
+    """Whether an op is sure to give rows one behind the other, as its type says: ATen's products do, ours by parts."""
+    is_product = isinstance(op, AtenOp) and op.packet in _ROW_MAJOR and IMPLEMENTATION not in op.attributes
+    return is_product and kind.is_contiguous
 
 
 def _is_launched(value: SSAValue) -> bool:

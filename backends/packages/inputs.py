@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ...errors import UserError
+from ..random_tensors import random_tensor
 from .plain import decode
 from .sizes import Size, symbols_in, text_of, value_of
 
@@ -75,11 +76,7 @@ class TensorInput:
     def example(self, symbols: Mapping[str, int], seed: int) -> torch.Tensor:
         """A tensor of normally distributed numbers, or of 0 and 1."""
         shape, stride = ([value_of(each, symbols) for each in sizes] for sizes in (self.shape, self.stride))
-        made = torch.empty_strided(shape, stride, dtype=self.dtype, device=self.device)
-        generator = torch.Generator().manual_seed(seed)  # the same numbers on every device
-        if self.dtype.is_floating_point or self.dtype.is_complex:
-            return made.copy_(torch.randn(shape, generator=generator))
-        return made.copy_(torch.randint(0, 2, shape, generator=generator))
+        return random_tensor(shape, stride, self.dtype, self.device, torch.Generator().manual_seed(seed))
 
 
 @dataclass(frozen=True)

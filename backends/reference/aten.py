@@ -24,10 +24,11 @@ from ...dialects.aten import (
     Tuple,
 )
 from ...dialects.aten.schema import REQUIRED
+from ...dialects.aten.unread import reads_elements
 from ...dialects.sym import Expr
 from ...errors import program_raises
 from ...lowering.fx_targets import resolve
-from ..limits import check_call
+from ..limits import bounded
 from .errors import InterpretationError, describe
 from .precision import WIDER, actual_device, torch_dtype
 from .program import Handlers, Program
@@ -39,13 +40,6 @@ CASTS = frozenset({"aten._to_copy", "aten.to.dtype", "prims::convert_element_typ
 
 #: ops that read the bits of floats, which are those of the very format also when wide
 FORMAT_BOUND = frozenset({"aten.view.dtype", "aten.nextafter", "prims::view_element_type"})
-
-#: packets that read of `self` how it lies, and no element
-_OF_LAYOUT = frozenset({
-    "cauchy", "exponential", "geometric", "log_normal", "normal_functional", "random", "uniform", "empty_like",
-    "full_like", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like", "fill", "zero", "new_empty",
-    "new_empty_strided", "new_full", "new_ones", "new_zeros",
-})  # fmt: skip
 
 #: namespaces whose ops compute in float64 when they are given float64
 _GENERIC = ("aten", "prims", "operator")
@@ -125,14 +119,14 @@ def _flatten(result: Any) -> list[Any]:
 
 
 def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
-    arguments = _Arguments(program, narrow, _written(op))
+    arguments = _Arguments(program, narrow, op.written)
     if isinstance(op, CallOp):
         arguments.undefined = _copied(op)
         function, positional = resolve(op.target), [arguments.value(a) for a in op.args()]
         named = {key: arguments.value(a) for key, a in op.kwargs().items()}
     else:
         function, positional = resolve(op.target.replace(".", "::", 1)), []
-        named = {a.name: arguments.value(op.arg(a.name), _is_read(op, a)) for a in _spelled(op)}
+        named = {a.name: arguments.value(op.arg(a.name), reads_elements(op, a)) for a in _spelled(op)}
         place, tensor = named.get("storage_offset"), next(iter(named.values()), None)
         if place is not None and isinstance(tensor, torch.Tensor):  # counted from where the program's memory begins
             named["storage_offset"] = place + program.origin(tensor)
@@ -144,9 +138,7 @@ def _invoke(program: Program, op: AtenOp | CallOp, narrow: bool) -> list[Any]:
     if wide and "half_to_float" in named:
         named["half_to_float"] = False  # there is no half to convert
     with _default_dtype(wide):
-        check_call(function, positional, named)
-        with program_raises():
-            results = _flatten(function(*positional, **named))
+        results = _flatten(bounded(function)(*positional, **named))
     arguments.write_back()
     return results
 
@@ -170,13 +162,6 @@ def _spelled(op: AtenOp) -> list[Argument]:
     return [a for a in op.schema.arguments if a.is_tensor or a.name in op.properties or a.default is REQUIRED]
 
 
-def _is_read(op: AtenOp, argument: Argument) -> bool:
-    """Whether an op reads elements of an argument: not of the `out` of an out variant, nor of what gives a layout."""
-    is_output = argument.writes and argument.kwarg_only
-    gives_layout = op.packet in _OF_LAYOUT or op.target == "aten.bernoulli.p"
-    return not is_output and not (gives_layout and argument.name == "self")
-
-
 def call(program: Program, op: AtenOp | CallOp) -> None:
     """Run an ATen op or a call of another operator."""
     if isinstance(op, AtenOp) and op.target == "aten.copy_":
@@ -197,21 +182,9 @@ def call(program: Program, op: AtenOp | CallOp) -> None:
         results = _invoke(program, op, narrow=True)
     if precision.wide and op.target in CASTS:
         results = _rounded(op, results)
-    program.receive(op, _kept(op, results), op.binds, bool(_written(op)))
-    for value in _written(op):
+    program.receive(op, _kept(op, results), op.binds, bool(op.written))
+    for value in op.written:
         program.wrote(value)
-
-
-def _written(op: AtenOp | CallOp) -> list[SSAValue]:
-    """Tensors that the op writes."""
-    if isinstance(op, CallOp):
-        return list(op.written)
-    found: list[SSAValue] = []
-    for argument in op.schema.arguments:
-        if argument.writes:
-            value = op.arg(argument.name)
-            found.extend(v for v in (value if isinstance(value, tuple) else (value,)) if v is not None)
-    return found
 
 
 def _kept(op: Operation, results: Sequence[Any]) -> list[Any]:

@@ -149,6 +149,13 @@ class AtenOp(Operation, metaclass=OpMeta):
         attribute = self.properties.get(name)
         return self._defaults[name] if attribute is None else decode(attribute, self.dynamic)
 
+    @property
+    def written(self) -> tuple[SSAValue, ...]:
+        """The tensors that this op writes, by its schema."""
+        given = [self.arg(argument.name) for argument in self.schema.arguments if argument.writes]
+        tensors = [each for value in given for each in (value if isinstance(value, tuple) else (value,))]
+        return tuple([each for each in tensors if isinstance(each, SSAValue)])
+
     def args(self) -> dict[str, Value]:
         """All arguments by name, in the schema's order."""
         return {argument.name: self.arg(argument.name) for argument in self.schema.arguments}

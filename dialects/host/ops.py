@@ -30,7 +30,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsTerminator, SymbolOpInterface, SymbolTable, SymbolUserOpInterface
+from xdsl.traits import HasParent, IsTerminator, SymbolOpInterface, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from ...machines.eager import in_host_memory
@@ -279,13 +279,13 @@ class ReturnOp(AssemblyOp):
 
     name = "host.return"
     values = var_operand_def()
-    traits = traits_def(IsTerminator())
+    traits = traits_def(IsTerminator(), HasParent(FuncOp))
     SYNTAX: ClassVar = (operands("values"),)
 
     def verify_(self) -> None:
         """Check the types against those of the function."""
-        function = self.parent_op()
-        if not isinstance(function, FuncOp):
+        function = cast("FuncOp | None", self.parent_op())
+        if function is None:
             return
         given, wanted = [value.type for value in self.values], list(function.function_type.outputs.data)
         if given != wanted:

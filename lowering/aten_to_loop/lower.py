@@ -21,7 +21,7 @@ from ...dialects.sym import Ranges
 from ...errors import UnsupportedError, UserError
 from ...passes.analysis.functions import symbol_ranges
 from ...passes.analysis.region_calls import EAGER
-from ...passes.common.choices import STREAMED, TILE
+from ...passes.common.choices import CHOSEN_FOR, STREAMED, TILE
 from ...passes.common.implementations import IMPLEMENTATION, NEST
 from ...passes.common.numbering import AttributeTokens
 from ...passes.common.rounding import ROUNDED, is_rounded
@@ -246,7 +246,7 @@ def _keep(block: Block, op: Operation, values: dict[SSAValue, SSAValue]) -> None
     op.attributes.pop(ROUNDED, None)  # what a call gives is rounded
     if op.attributes.get(IMPLEMENTATION) == _NEST:
         del op.attributes[IMPLEMENTATION]  # then the library has it
-        for name in (TILE, STREAMED):
+        for name in (TILE, STREAMED, CHOSEN_FOR):
             op.attributes.pop(name, None)
     for each in op.walk():
         if any(operand in values for operand in each.operands):

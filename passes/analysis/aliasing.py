@@ -6,7 +6,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ...dialects import kernel
 from .dependences import same_iterations
-from .loops import Loop
+from .loops import loops_around
 
 
 def may_overwrite(function: kernel.FuncOp, read: int, written: int) -> bool:
@@ -29,15 +29,24 @@ def _users(buffer: SSAValue) -> list[Operation]:
 
 
 def _read_before(load: kernel.LoadOp, store: kernel.StoreOp) -> bool:
-    common: list[Loop] = []
-    for first, second in zip(path_to(load), path_to(store), strict=False):
-        if first is not second:
-            ordered = first.parent is second.parent and precedes(first, second)
-            return ordered and same_iterations([(loop, loop) for loop in common], (load, store))
-        if not isinstance(first, Loop):
-            return False
-        common.append(first)
-    return False
+    parted = _where_they_part(load, store)
+    if parted is None or not precedes(*parted):
+        return False
+    return same_iterations([(loop, loop) for loop in loops_around(parted[0])], (load, store))
+
+
+def stands_before(first: Operation, second: Operation) -> bool:
+    """Whether an op of a kernel, or what it is nested in, comes before another, or what that is nested in."""
+    parted = _where_they_part(first, second)
+    return parted is not None and precedes(*parted)
+
+
+def _where_they_part(first: Operation, second: Operation) -> tuple[Operation, Operation] | None:
+    """The two ops of one block that two ops of a kernel are, or lie in; None where one lies in the other."""
+    for one, other in zip(path_to(first), path_to(second), strict=False):
+        if one is not other:
+            return (one, other) if one.parent is other.parent else None
+    return None
 
 
 def path_to(op: Operation) -> list[Operation]:
@@ -50,12 +59,7 @@ def path_to(op: Operation) -> list[Operation]:
 
 def precedes(first: Operation, second: Operation) -> bool:
     """Whether an op is another or stands before it in their block."""
-    op: Operation | None = first
-    while op is not None:
-        if op is second:
-            return True
-        op = op.next_op
-    return False
+    return first is second or first.is_before_in_block(second)
 
 
 def merge_arguments(function: kernel.FuncOp, kept: int, dropped: int) -> None:

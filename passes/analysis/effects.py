@@ -9,7 +9,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.effects import is_pure
-from .loops import ops_in
+from .loops import is_loop, ops_in
+from .slices import backward_slice, inputs_of
 
 #: what touches an element of a buffer
 Access = kernel.LoadOp | kernel.StoreOp
@@ -95,3 +96,28 @@ def meeting_stores(op: Operation) -> list[kernel.StoreOp]:
     """Stores in an op whose iterations may meet, to be combined or to win by their order."""
     stores = [inner for inner in ops_in(op) if type(inner) is kernel.StoreOp]
     return [store for store in stores if store.atomic is not None or store.ordered is not None]
+
+
+def independent_nests(block: Block) -> set[Operation]:
+    """The `for` nests of a block that may have programs of their own.
+
+    A nest must need no loop's result, and share no written buffer with anything beside it; nor must what it needs from
+    its block, loads included: each program runs that again, at any time.
+    """
+    ops = [op for op in block.ops if not isinstance(op, kernel.YieldOp)]
+    effects = {op: effects_of(op) for op in ops}
+    found: set[Operation] = set()
+    for op in ops:
+        if isinstance(op, kernel.ForOp):
+            own = {op, *needed_by(op, block)}
+            others = [other for other in ops if other not in own]
+            apart = not any(conflicts(effects[each], effects[other]) for each in own for other in others)
+            alone = not any(conflicts(effects[op], effects[each]) for each in own if each is not op)
+            if apart and alone and not any(each is not op and is_loop(each) for each in own):
+                found.add(op)
+    return found
+
+
+def needed_by(nest: Operation, block: Block) -> set[Operation]:
+    """The ops of a block whose results a nest in it uses, and those that they use in turn."""
+    return set(backward_slice(inputs_of(nest), lambda op: op.parent is block))

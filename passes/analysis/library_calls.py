@@ -14,9 +14,9 @@ from ...dialects.sym import ONE, Expr
 from ...machines import GpuTarget, Target
 from ..common.implementations import ALIGNMENT, IMPLEMENTATION, ONEDNN, SCRATCH, TURNS, alignment, turns
 from ..common.library_call import LibraryCall
-from ..common.product_times import attention_nanoseconds, product_nanoseconds
 from ..remarks import format_location
 from .functions import functions
+from .product_times import attention_nanoseconds, product_nanoseconds
 from .sizes import Sizes
 
 #: positions of the two matrices among the operands

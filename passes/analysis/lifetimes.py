@@ -56,6 +56,13 @@ def _sources_of_results(op: Operation) -> tuple[SSAValue, ...]:
     return ()
 
 
+def viewed(value: SSAValue) -> SSAValue:
+    """What a `host.view`, or a view of a view, is made of; the value itself where it is none."""
+    while isinstance(value.owner, host.ViewOp):
+        value = value.owner.source
+    return value
+
+
 class Lifetimes:
     """Positions of ops in a host function, and the last use of each value's memory.
 

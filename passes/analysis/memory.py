@@ -1,4 +1,4 @@
-"""Which values of a function share memory, and what `aten.copy_` does to it."""
+"""Which values of a function share memory, who may write it, and who may keep it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from ...dialects.aten.ops import AtenOp
+from ...dialects.aten import AtenOp, CallOp, TensorType
+from ...dialects.effects import has_side_effect
 from ...dialects.loop import AssertOp, FusionOp, GenerateOp, ScanOp, ScatterOp, ViewOp, yielded
 from ..common.functional_calls import functional_call, is_wrapper
 
@@ -95,6 +96,36 @@ def escaping(block: Block) -> set[SSAValue]:
     found = set(last.operands)
     found.update(root for operand in last.operands for root in roots(operand))
     return found
+
+
+def possibly_written(block: Block) -> set[SSAValue]:
+    """Values, and those whose memory they view, that some op of a block writes or may write.
+
+    A call that is not pure may write every tensor that it gets.
+    """
+    written: set[SSAValue] = set()
+    for op in block.ops:
+        if isinstance(op, AtenOp) and op.schema.is_mutable:
+            written.update(op.written)
+        elif isinstance(op, CallOp) and has_side_effect(op):
+            written.update(value for value in op.operands if isinstance(value.type, TensorType))
+    return written | {root for value in written for root in roots(value)}
+
+
+def escapes(value: SSAValue) -> bool:
+    """Whether the function returns `value` or a view of it, so that the caller gets its memory."""
+    for use in value.uses:
+        user = use.operation
+        if user.has_trait(IsTerminator):
+            return True
+        if may_return_alias(user) and any(escapes(result) for result in user.results):
+            return True
+    return False
+
+
+def is_returned(value: SSAValue) -> bool:
+    """Whether the function returns `value` itself."""
+    return any(use.operation.has_trait(IsTerminator) for use in value.uses)
 
 
 class Mutations:

@@ -6,7 +6,7 @@ choices only: no result depends on them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -17,6 +17,7 @@ from ...dialects import kernel
 from ...dialects.scalar import CastOp
 from ...dialects.sym import ZERO, Expr
 from ...machines.costs import WORK_FROM_LONG, cost_of
+from .effects import is_local
 from .loops import Loop, is_loop, ops_in
 from .sizes import Sizes
 
@@ -30,9 +31,14 @@ def work_of_op(op: Operation, sizes: Sizes) -> float:
     return cost_of(op.name).work
 
 
+def work_of_ops(ops: Iterable[Operation], sizes: Sizes) -> float:
+    """Work of some ops with everything nested in them."""
+    return sum(work_of_op(op, sizes) for op in ops)
+
+
 def work_of_block(block: Block, sizes: Sizes) -> float:
     """Work of one run of a block."""
-    return sum(work_of_op(op, sizes) for op in block.ops if not isinstance(op, kernel.YieldOp))
+    return work_of_ops((op for op in block.ops if not isinstance(op, kernel.YieldOp)), sizes)
 
 
 @dataclass(frozen=True)
@@ -126,6 +132,29 @@ def element_bytes(type_: Attribute) -> int:
     if isinstance(element, IntegerType):
         return max(element.width.data // 8, 1)
     return 8
+
+
+def buffer_bytes(buffer: SSAValue, sizes: Sizes) -> int:
+    """Bytes of a buffer of a kernel."""
+    assert isinstance(buffer.type, kernel.BufferType)
+    return sizes.of(buffer.type.extent) * element_bytes(buffer.type)
+
+
+def bytes_of_block(block: Block, sizes: Sizes) -> int:
+    """Bytes that a block reads and writes, each place of a buffer once for reading and once for writing."""
+    moved: dict[tuple[SSAValue, bool], int] = {}
+    _add_accesses(block, sizes, 1, moved)
+    return sum(min(each, buffer_bytes(buffer, sizes)) for (buffer, _), each in moved.items())
+
+
+def _add_accesses(block: Block, sizes: Sizes, runs: int, moved: dict[tuple[SSAValue, bool], int]) -> None:
+    for op in block.ops:
+        if (type(op) is kernel.LoadOp or type(op) is kernel.StoreOp) and not is_local(op.buffer):
+            key = op.buffer, type(op) is kernel.StoreOp
+            moved[key] = moved.get(key, 0) + runs * element_bytes(key[0].type)
+        inner = runs * sizes.trips(op) if is_loop(op) else runs
+        for region in op.regions:
+            _add_accesses(region.block, sizes, inner, moved)
 
 
 def widest_scalar(op: Operation) -> int:

@@ -21,6 +21,7 @@ from ...dialects import host
 from ...dialects.aten import CallOp, Reference, TensorType
 from ...dialects.aten.attributes import TupleAttr
 from ...dialects.aten.values import Value
+from .lifetimes import viewed
 from .memory import roots
 
 INVOKE = "higher_order::invoke_subgraph"
@@ -195,9 +196,7 @@ def _returns_view(function: Function) -> bool:
 
 def _memory_of(value: SSAValue) -> Sequence[SSAValue]:
     """The values in whose memory a value may lie, on each level."""
-    while isinstance(value.owner, host.ViewOp):
-        value = value.owner.source
-    return roots(value)
+    return roots(viewed(value))
 
 
 def _signature(function: Function) -> tuple[Sequence[Attribute], Sequence[Attribute]]:

@@ -21,11 +21,21 @@ def bytes_of(tensor: TensorType) -> Expr:
 
 @lru_cache(maxsize=4096)
 def is_dense(tensor: TensorType) -> bool:
-    """Whether each byte between the first and the last element belongs to exactly one element."""
-    total = ONE
-    for size in tensor.shape:
-        total = total * size
-    return bytes_of(tensor) is total * item_size(tensor)
+    """Whether each byte between the first and the last element belongs to exactly one element.
+
+    The strides are then those of a row-major tensor with its dimensions in another order.
+    """
+    if ZERO in tensor.shape:
+        return True
+    left = [(stride, size) for stride, size in zip(tensor.strides, tensor.shape, strict=True) if size is not ONE]
+    step = ONE
+    while left:
+        found = next((pair for pair in left if pair[0] is step), None)
+        if found is None:
+            return False
+        left.remove(found)
+        step = step * found[1]
+    return True
 
 
 def item_size(tensor: TensorType) -> int:

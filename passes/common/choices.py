@@ -15,10 +15,8 @@ from typing import Protocol
 from xdsl.dialects.builtin import DenseArrayBase, Float32Type, StringAttr, UnitAttr, i64
 from xdsl.ir import Operation
 
-from ...dialects import kernel
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.kernel import PRECISION
-from ...machines import GpuTarget, target_named
 from .implementations import IMPLEMENTATION, NEST
 
 PRODUCTS = frozenset({"mm", "addmm", "bmm", "baddbmm"})
@@ -40,6 +38,12 @@ is not there, the pass decides that maps the kernel.
 
 STREAMED = "streamed"
 """The attribute, beside `TILE`, of a product of an attention that was chosen to be one nest."""
+
+CHOSEN_FOR = "chosen_for"
+"""The attribute, beside `TILE`, of a product that was chosen to be a nest: the shape that was asked about, as text."""
+
+KEPT_BY_NESTS = (PRECISION, TILE, STREAMED, CHOSEN_FOR)
+"""The attributes of a product that the multiplication of its nest has too."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +104,17 @@ def timer() -> Timer | None:
     return _timer.get()
 
 
-def mark(op: AtenOp, candidate: Candidate, allow_tf32: bool = False, streamed: bool = False) -> None:
-    """Write a candidate onto a product, which may be one of an attention."""
+def mark(
+    op: AtenOp, candidate: Candidate, allow_tf32: bool = False, streamed: bool = False, chosen_for: str = ""
+) -> None:
+    """Write a candidate onto a product, which may be one of an attention, and the shape that was asked about."""
     if not candidate.implementation:
         return
     op.attributes[IMPLEMENTATION] = StringAttr(candidate.implementation)
     if candidate.implementation == NEST:
         op.attributes[TILE] = DenseArrayBase.from_list(i64, candidate.tile)
         op.attributes.update({STREAMED: UnitAttr()} if streamed else {})
+        op.attributes.update({CHOSEN_FOR: StringAttr(chosen_for)} if chosen_for else {})
         mark_precision(op, allow_tf32)
 
 
@@ -127,32 +134,6 @@ def is_open(op: Operation) -> bool:
 def open_products(module: Operation) -> list[AtenOp]:
     """The products inside of an op that nobody has decided about."""
     return [op for op in module.walk() if isinstance(op, AtenOp) and is_open(op)]
-
-
-def without_units(module: Operation) -> list[kernel.FuncOp]:
-    """Kernels for a GPU in which a product has a chosen tile, but matrix units do not multiply it, or not in a softmax.
-
-    Something else became part of its nest, or its nest part of something else. Nobody measured that.
-    """
-    return [op for op in module.walk() if isinstance(op, kernel.FuncOp) and _is_gpu(op) and _lacks_units(op)]
-
-
-def _is_gpu(function: kernel.FuncOp) -> bool:
-    return function.target is not None and isinstance(target_named(function.target.data), GpuTarget)
-
-
-def _lacks_units(function: kernel.FuncOp) -> bool:
-    for op in function.walk():
-        if TILE not in op.attributes:
-            continue
-        loop = op.parent_op()
-        if not isinstance(loop, kernel.ReduceOp) or loop.mapping.data != "matrix":
-            return True
-        if STREAMED in op.attributes:
-            outer = loop.parent_op()
-            if not isinstance(outer, kernel.ReduceOp) or "softmax_sum" not in {each.data for each in outer.combiners}:
-                return True
-    return False
 
 
 def chosen_tile(op: Operation) -> tuple[int, ...] | None:

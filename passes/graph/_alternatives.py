@@ -11,6 +11,7 @@ from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.effects import has_side_effect, is_pure
 from ...dialects.raw import operands_of
 from ...dialects.sym import ONE, Expr
+from ..analysis.slices import backward_slice
 from ..common.choices import EITHER
 from ._questions import MOST_OPS, Group, is_between
 from ._segments import is_view
@@ -83,17 +84,11 @@ def alternative_of(either: CallOp, groups: Sequence[Group], order: Mapping[Opera
 
 def _way_to_mask(bias: SSAValue) -> str:
     """Whether a mask is made with the largest number of each of its rows, for which all of it is read before."""
-    seen: set[Operation] = set()
-    waiting = [bias.owner]
-    while waiting and len(seen) <= MOST_OPS:
-        op = waiting.pop()
-        if not isinstance(op, AtenOp) or op in seen:
-            continue
-        seen.add(op)
-        if op.packet == "amax" and len(shape := _shape(operands_of(op)[0])) > 1 and shape[-2] is not ONE:
+    made = backward_slice([bias], lambda op: isinstance(op, AtenOp) and (is_between(op) or _reduces_rows(op)))
+    for op in made:
+        shape = _shape(operands_of(op)[0]) if isinstance(op, AtenOp) and op.packet == "amax" else ()
+        if len(shape) > 1 and shape[-2] is not ONE:
             return CALLS_BEHIND_ROWS
-        if is_between(op) or _reduces_rows(op):
-            waiting += [value.owner for value in operands_of(op)]
     return CALLS
 
 

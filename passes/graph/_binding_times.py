@@ -18,10 +18,10 @@ from ...dialects.aten import AtenOp, TensorType
 from ...dialects.effects import is_pure
 from ...dialects.raw import operands_of, ops_of
 from ..analysis.kept import PACKING, frozen_arguments
-from ..analysis.memory import Mutations, escaping, may_return_alias
+from ..analysis.memory import Mutations, escaping, may_return_alias, possibly_written
 from ..analysis.mentions import mentioned_symbols
 from ..analysis.sizes import Sizes
-from ._aliases import possibly_written
+from ..analysis.slices import backward_slice
 from ._recompute import RecomputeClass, recompute_class
 
 _FUSES = (RecomputeClass.FREE, RecomputeClass.CHEAP)
@@ -84,7 +84,7 @@ class BindingTimes:
         operands = operands_of(op)
         if not isinstance(op, AtenOp) or op.regions or not op.results or not all(v in self.sources for v in operands):
             return False
-        if not is_pure(op) or mentioned_symbols(op) or not all(_is_tensor(result) for result in op.results):
+        if not is_pure(op) or mentioned_symbols(op) or not all(_is_static(result) for result in op.results):
             return False
         found = frozenset[BlockArgument]().union(*(self.sources[value] for value in operands))
         self.sources.update(dict.fromkeys(op.results, found))
@@ -125,17 +125,17 @@ class BindingTimes:
     def growth(self, value: SSAValue) -> str | None:
         """Why an early value takes too much memory to be kept, or None."""
         made, read = self.counted(value), self.bytes_read(value)
-        if made <= self.limits.growth * read or bytes_of(value) <= self.limits.small:
+        if made <= self.limits.growth * read or known_bytes(value) <= self.limits.small:
             return None
         return f"{size_text(made)} would be kept of {size_text(read)} of weights"
 
     def _objections_to_all(self, border: Sequence[SSAValue]) -> Iterator[tuple[Operation, str]]:
         """Of values that share arguments, the smallest that makes the whole too large."""
         for values in self._related(border):
-            read = sum(map(bytes_of, {a for value in values for a in self.sources[value]}))
+            read = sum(map(known_bytes, {a for value in values for a in self.sources[value]}))
             made = sum(map(self.counted, values))
             excess = made - self.limits.growth * read
-            large = sorted((v for v in values if bytes_of(v) > self.limits.small), key=self.counted)
+            large = sorted((v for v in values if known_bytes(v) > self.limits.small), key=self.counted)
             if excess > 0 and large:
                 value = next((v for v in large if self.counted(v) >= excess), large[-1])
                 yield cast(Operation, value.owner), f"{size_text(made)} would be kept of {size_text(read)} of weights"
@@ -158,11 +158,11 @@ class BindingTimes:
         """Whether a call is spared something: a value that an op of its own makes anyway, or traffic, or much work."""
         if not all(map(_is_fused, self._readers(value))):
             return True
-        ops = list(slice_of([value]))
+        ops = list(backward_slice([value]))
         devices = {cast(TensorType, v.type).device for op in ops for v in (*operands_of(op), *op.results)}
         if len(devices) > 1 or not all(recompute_class(op) in _FUSES for op in ops):
             return True
-        return self.bytes_read(value) - bytes_of(value) >= self.limits.least
+        return self.bytes_read(value) - known_bytes(value) >= self.limits.least
 
     def _readers(self, value: SSAValue) -> Iterator[Operation]:
         """Late ops that read a value, through views."""
@@ -177,13 +177,13 @@ class BindingTimes:
 
     def bytes_read(self, value: SSAValue) -> int:
         """Bytes of the arguments that a value is made of."""
-        return sum(map(bytes_of, self.sources[value]))
+        return sum(map(known_bytes, self.sources[value]))
 
     def counted(self, value: SSAValue) -> int:
         """Bytes of a value; of one that a pass lays out anew those of what it lays out, for that is its own choice."""
         op = value.owner
         if isinstance(op, Block) or PACKING not in op.attributes:
-            return bytes_of(value)
+            return known_bytes(value)
         return sum(self.counted(v) for v in map(self._viewed, operands_of(op)) if self.sources[v])
 
     def _viewed(self, value: SSAValue) -> SSAValue:
@@ -192,24 +192,7 @@ class BindingTimes:
         return value
 
 
-def slice_of(values: Iterable[SSAValue]) -> Iterator[Operation]:
-    """The ops that make values of arguments, each once, what they read first."""
-    done: set[Operation] = set()
-    stack: list[tuple[SSAValue, bool]] = [(value, False) for value in reversed(list(values))]
-    while stack:
-        value, is_ready = stack.pop()
-        op = value.owner
-        if isinstance(op, Block) or op in done:
-            continue
-        if is_ready:
-            done.add(op)
-            yield op
-        else:
-            stack.append((value, True))
-            stack += [(operand, False) for operand in reversed(operands_of(op))]
-
-
-def _is_tensor(value: SSAValue) -> bool:
+def _is_static(value: SSAValue) -> bool:
     type_ = value.type
     return isinstance(type_, TensorType) and all(n.as_int() is not None for n in (*type_.shape, *type_.strides))
 
@@ -218,7 +201,7 @@ def _is_fused(op: Operation) -> bool:
     return recompute_class(op) not in (RecomputeClass.HEAVY, RecomputeClass.NEVER)
 
 
-def bytes_of(value: SSAValue) -> int:
+def known_bytes(value: SSAValue) -> int:
     """Bytes of a tensor of known sizes."""
     return Sizes().bytes(cast(TensorType, value.type))
 
@@ -232,7 +215,7 @@ def move_before(values: Iterable[SSAValue], place: Operation) -> None:
     """Put the ops that make early values in front of an op that stands before some of them."""
     block = place.parent
     assert block is not None
-    for op in slice_of(values):
+    for op in backward_slice(values):
         if not op.is_before_in_block(place):
             op.detach()
             block.insert_op_before(op, place)

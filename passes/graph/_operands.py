@@ -66,7 +66,7 @@ class Matrix:
     def source(self) -> SSAValue:
         """What the value is a view of."""
         value = self.value
-        while (source := viewed(value)) is not None:
+        while (source := source_of_view(value)) is not None:
             value = source
         return value
 
@@ -78,7 +78,7 @@ class Matrix:
         if not self.is_fresh:
             return 0
         value, alone = self.value, self.value.has_one_use()
-        while (source := viewed(value)) is not None:
+        while (source := source_of_view(value)) is not None:
             value = source
             alone &= value.has_one_use()
         if is_frozen(value):
@@ -87,7 +87,7 @@ class Matrix:
         return 2 if not is_nest else int(not alone)
 
 
-def viewed(value: SSAValue) -> SSAValue | None:
+def source_of_view(value: SSAValue) -> SSAValue | None:
     """What a value is a view of, one step up."""
     owner = value.owner
     is_view = isinstance(owner, Operation) and recompute_class(owner) is RecomputeClass.FREE

@@ -14,8 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.aten import AtenOp, Device, TensorType
 from ...dialects.aten.types import type_of
 from ...dialects.sym import Expr
-from ..analysis.memory import roots
-from ._aliases import escapes, is_returned
+from ..analysis.memory import escapes, is_returned, roots
 from ._constants import converted
 from ._dtypes import is_exact, is_float
 

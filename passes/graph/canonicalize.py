@@ -12,9 +12,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten import AtenOp
+from ..analysis.memory import possibly_written
 from ..counters import counter
 from ..function_pass import AtenPass
-from ._aliases import possibly_written
 from ._rules import RULES, Rewriter, Rule
 from ._uniform import UNIFORM_RULES
 

@@ -54,7 +54,8 @@ class ChooseProducts(ModulePass):
         %p = aten.bmm(%x, %w) : !aten.tensor<192x512x512xbf16, device = "cuda:0">
         %y = aten.relu(%p) : !aten.tensor<192x512x512xbf16, device = "cuda:0">
     becomes
-        %p = aten.bmm(%x, %w) {implementation = "nest", tile = array<i64: 64, 64, 64, 4, 6>, precision = "bf16"} : ...
+        %p = aten.bmm(%x, %w) {implementation = "nest", tile = array<i64: 64, 64, 64, 4, 6>,
+                               chosen_for = "product 192x512x512x64 bf16 with relu", precision = "bf16"} : ...
         %y = aten.relu(%p) : !aten.tensor<192x512x512xbf16, device = "cuda:0">
     """
 
@@ -69,6 +70,8 @@ class ChooseProducts(ModulePass):
     deterministic: bool = False
     fallback_by_default: bool = False
     """Leave every ATen op to ATen."""
+    given_back: tuple[str, ...] = ()
+    """Shapes, as remarks name them, that the library computes whatever was measured: as nests they missed the units."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every function of the module. UserError for an unknown kind of choice."""
@@ -89,7 +92,12 @@ class ChooseProducts(ModulePass):
                 type_ = group.products[-1].results[0].type
                 assert isinstance(type_, TensorType)
                 target = targets.target(type_.device)
-                if alternative is not None and (why := _objection(alternative, target, sizes)) is not None:
+                if str(_shape_of(group, alternative, sizes)) in self.given_back:
+                    told = "the library: as a nest it did not end on matrix units"
+                    remark("missed", self.name, group.products[-1], told)
+                    if alternative is not None:
+                        take(alternative.either, second=False)
+                elif alternative is not None and (why := _objection(alternative, target, sizes)) is not None:
                     remark("missed", self.name, group.products[-1], f"the library: {why}")
                     take(alternative.either, second=False)
                 elif not _may_be_nest(group, target, sizes):
@@ -142,7 +150,7 @@ class ChooseProducts(ModulePass):
             told = f"the library, which was faster for {found.shape}"
             remark("missed", self.name, last, told, library=found.library, nest=found.nest)
         elif counter(self.name):
-            self._mark(group, Candidate(NEST, found.tile))
+            self._mark(group, Candidate(NEST, found.tile), shape)
             told = f"a nest, which was faster for {found.shape}"
             remark("passed", self.name, last, told, library=found.library, nest=found.nest)
             return True
@@ -178,18 +186,19 @@ class ChooseProducts(ModulePass):
         if str(default) in times and times[str(best)] * MARGIN > times[str(default)]:
             best = default
         if counter(self.name):
-            self._mark(group, best)
+            shape = _shape_of(group, asked.alternative, asked.sizes)
+            self._mark(group, best, shape)
             kind = "passed" if best is not default else "missed"
-            what = f"as measured for {_shape_of(group, asked.alternative, asked.sizes)}" if ran else "for nothing ran"
+            what = f"as measured for {shape}" if ran else "for nothing ran"
             remark(kind, self.name, last, f"{best}, {what}", **told)
         else:
             best = default
         if asked.alternative is not None:
             take(asked.alternative.either, second=best.implementation == NEST)
 
-    def _mark(self, group: Group, candidate: Candidate) -> None:
+    def _mark(self, group: Group, candidate: Candidate, shape: NestShape) -> None:
         for product in group.products:
-            mark(product, candidate, self.allow_tf32, group.is_attention)
+            mark(product, candidate, self.allow_tf32, group.is_attention, str(shape))
 
 
 @dataclass(frozen=True)

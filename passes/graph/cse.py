@@ -8,11 +8,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from ...dialects.effects import is_pure
-from ..analysis.memory import Mutations, escaping
+from ..analysis.memory import Mutations, escaping, possibly_written
 from ..common.numbering import AttributeTokens, Key
 from ..counters import counter
 from ..function_pass import AtenPass
-from ._aliases import possibly_written
 
 
 @dataclass(frozen=True)

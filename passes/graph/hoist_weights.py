@@ -11,11 +11,12 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ...dialects.raw import operands_of, ops_of
 from ..analysis.kept import KEPT, add_kept_function, frozen_arguments, insert_kept_call
+from ..analysis.slices import backward_slice
 from ..common.copies import copy_op
 from ..counters import counter
 from ..function_pass import AtenPass
 from ..remarks import remark
-from ._binding_times import BindingTimes, Limits, bytes_of, size_text, slice_of
+from ._binding_times import BindingTimes, Limits, known_bytes, size_text
 
 
 @dataclass(frozen=True)
@@ -71,14 +72,14 @@ class HoistWeights(AtenPass):
 
     def _tell(self, kept: Sequence[SSAValue], times: BindingTimes) -> None:
         for value in kept:
-            made = bytes_of(value)
+            made = known_bytes(value)
             text = f"it is computed once: {size_text(made)} kept of {size_text(times.bytes_read(value))} of weights"
             remark("passed", self.name, cast(Operation, value.owner), text, bytes=made)
 
 
 def _hoist(function: FuncOp, block: Block, kept: Sequence[SSAValue], times: BindingTimes) -> None:
     """Make the function of the kept values, and let the ops of each call read its results."""
-    ops = list(slice_of(kept))
+    ops = list(backward_slice(kept))
     used = {value for op in ops for value in operands_of(op) if isinstance(value, BlockArgument)}
     given = [argument for argument in block.args if argument in used]
     callee = _callee(function, ops, given, kept)

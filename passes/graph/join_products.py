@@ -16,14 +16,14 @@ from ...dialects.sym import ONE, ZERO, Expr
 from ...machines import GpuTarget
 from ..analysis.kept import frozen_arguments, is_frozen, mark_packing
 from ..analysis.memory import Mutations
+from ..analysis.product_times import product_nanoseconds
 from ..analysis.sizes import Sizes
 from ..common.implementations import ALIGNMENT
-from ..common.product_times import product_nanoseconds
 from ..counters import counter
 from ..function_pass import AtenPass
 from ..remarks import remark
 from ._binding_times import move_before
-from ._operands import viewed
+from ._operands import source_of_view
 from ._replacement import Origin, ReplacementBuilder, type_of
 from ._restriding import Strides, restrided, retype
 
@@ -121,7 +121,7 @@ def _is_joinable(op: AtenOp) -> bool:
 
 
 def _base(value: SSAValue) -> SSAValue:
-    while (source := viewed(value)) is not None:
+    while (source := source_of_view(value)) is not None:
         value = source
     return value
 

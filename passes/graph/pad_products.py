@@ -15,9 +15,9 @@ from ...machines import GpuTarget
 from ...machines.products import LAUNCH, TF32
 from ..analysis.kept import mark_packing
 from ..analysis.memory import Mutations
+from ..analysis.product_times import factor_bytes, product_nanoseconds
 from ..analysis.sizes import Sizes
 from ..common.implementations import ALIGNMENT, IMPLEMENTATION, SCRATCH, SCRATCH_BYTES, TURNS, alignment, turns
-from ..common.product_times import element_bytes, product_nanoseconds
 from ..counters import counter
 from ..function_pass import AtenPass
 from ..remarks import remark
@@ -106,7 +106,7 @@ class PadProducts(AtenPass):
         moved = sum(each.extra_copies() * estimates.product(each.type.shape) for each in (plan.left, plan.right))
         if any(plan.cut) and not _is_dense_cut(plan) and not only_nests_read(plan.op.results[0]):
             moved += 2 * estimates.product(result.shape)
-        after += moved * element_bytes(bits) / target.bandwidth + LAUNCH * (moved > 0)
+        after += moved * factor_bytes(bits) / target.bandwidth + LAUNCH * (moved > 0)
         plan.nanoseconds = before, after
         if after < _GAIN * before:
             return None
@@ -242,7 +242,7 @@ def _choose_implementation(
     edges = product_nanoseconds(target, bits, ALIGNMENT, (batch, rows, depth, 2 * ALIGNMENT))
     assert part is not None and edges is not None
     in_turns = plan.turns * part + 2 * LAUNCH
-    size = rows * columns * element_bytes(bits)
+    size = rows * columns * factor_bytes(bits)
     blocks = -(-size // SCRATCH_BYTES)
     # a copy between rows of different steps moves about half of what the memory could
     by_scratch = aligned + 4 * size / target.bandwidth + (2 * blocks + 1) * LAUNCH

@@ -13,12 +13,13 @@ from ...dialects.machine import TargetsAttr
 from ...dialects.sym import Ranges, SymAttr, const
 from ...machines import GpuTarget, in_host_memory
 from ..analysis.lifetimes import Lifetimes, is_used_by_call, verify_pools
+from ..analysis.live_bytes import LiveBytes
 from ..analysis.sizes import Sizes
 from ..analysis.tensor_bytes import bytes_of
 from ..counters import counter
 from ..remarks import remark
 from ._placing import Request, place_known
-from ._take_over import LiveBytes
+
 
 #: bytes to which tensors are aligned, as torch's allocator aligns them
 ALIGNMENT = 512

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import host, kernel
-from ...dialects.aten import AtenOp, CallOp, TensorType
+from ...dialects.aten import AtenOp, TensorType
 from ...dialects.raw import operands_of
 from ...dialects.sym import SymIntOp
-from ..analysis.launches import may_fail, written_by
 from ..analysis.lifetimes import Lifetimes, is_tensor
 from ..analysis.memory import may_return_alias
+from ..analysis.memory_order import HostMemory, MemoryOrder, has_effect
 from ..analysis.mentions import mentioned_symbols, symbols_of_type
 from ._capturable import obstacle_of
 
@@ -55,11 +55,10 @@ class Dependences:
     def __init__(self, function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp], device: str) -> None:
         self.kernels = kernels
         self.device = device
-        self.lifetimes = Lifetimes(function.body.block)
+        self.memory = HostMemory(Lifetimes(function.body.block), kernels)
+        self.order = MemoryOrder[SSAValue, Step]()
         self.arguments = frozenset(function.body.block.args)
         self.bound = {name for op in function.body.block.ops for name in getattr(op, "binds", ())}
-        self.writer: dict[SSAValue, Step] = {}
-        self.readers: dict[SSAValue, set[Step]] = {}
         self.binder: dict[str, Step] = {}
         self.makers: dict[SSAValue, Step] = {}
         self.effect: Step | None = None
@@ -96,15 +95,8 @@ class Dependences:
 
     def _order(self, step: Step) -> None:
         op = step.op
-        used = self._roots((*operands_of(op), *op.results))
-        written = self._roots(self._written(op)) | {root for root in self._roots(op.results) if root.owner is op}
-        for root in used:
-            step.behind |= {self.writer[root]} if root in self.writer else set()
-            if root in written:
-                step.behind |= self.readers.pop(root, set())
-                self.writer[root] = step
-            else:
-                self.readers.setdefault(root, set()).add(step)
+        touched = self.memory.of(op)
+        step.behind |= self.order.visit(step, touched)
         step.behind |= {self.makers[value] for value in operands_of(op) if value in self.makers}
         step.behind |= {self.binder[name] for name in mentioned_symbols(op) if name in self.binder}
         self.makers |= dict.fromkeys(op.results, step)
@@ -112,44 +104,21 @@ class Dependences:
         if isinstance(op, AtenOp) and op.schema.is_random:
             step.behind |= {self.random} if self.random is not None else set()
             self.random = step
-        self._order_effects(step, bool(written & self.arguments))
+        self._order_effects(step, not touched.written.isdisjoint(self.arguments))
         step.behind.discard(step)
 
     def _order_effects(self, step: Step, writes_argument: bool) -> None:
         """What shows outside of the program stays in order: errors, effects of calls, and writes to arguments."""
-        has_effect = _has_effect(step.op, self.kernels)
-        if not has_effect and not writes_argument:
+        shows = has_effect(step.op, self.kernels)
+        if not shows and not writes_argument:
             return
         step.behind |= {self.effect} if self.effect is not None else set()
-        if has_effect:
+        if shows:
             step.behind |= self.outside
             self.outside = set()
             self.effect = step
         else:
             self.outside.add(step)
-
-    def _roots(self, values: Iterable[SSAValue]) -> set[SSAValue]:
-        return {root for value in values if is_tensor(value) for root in self.lifetimes.roots(value)}
-
-    def _written(self, op: Operation) -> Sequence[SSAValue]:
-        if isinstance(op, host.LaunchOp):
-            return written_by(op, self.kernels.get(op.kernel.root_reference.data))
-        if isinstance(op, host.CopyOp):
-            return (op.target,)
-        if isinstance(op, CallOp):
-            return op.written if op.writes is not None else () if op.pure is not None else tuple(operands_of(op))
-        mutable = isinstance(op, AtenOp) and op.schema.is_mutable
-        return tuple(operands_of(op)) if mutable else ()
-
-
-def _has_effect(op: Operation, kernels: Mapping[str, kernel.FuncOp]) -> bool:
-    if isinstance(op, host.LaunchOp):
-        return may_fail(op, kernels)
-    if isinstance(op, host.CopyOp):
-        return False
-    if isinstance(op, CallOp):
-        return op.pure is None and op.writes is None
-    return not op.results or bool(getattr(op, "binds", ()))
 
 
 def few_parts(steps: Sequence[Step], least: int) -> list[Part]:

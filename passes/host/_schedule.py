@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..analysis.memory_order import Touched
+
 
 @dataclass(eq=False)
 class Step:
     """One launch or call. Memory is named by numbers.
 
     makes:      memory that it allocates
-    uses:       all memory that it reads, writes or makes
-    writes:     what of that it writes or makes
+    touched:    all memory that it reads, writes or makes
     is_fixed:   whether nothing may move past it
     is_random:  whether it may draw random numbers: all that do stay in order, others may move past
     """
 
     makes: frozenset[int]
-    uses: frozenset[int]
-    writes: frozenset[int]
+    touched: Touched[int]
     is_fixed: bool = False
     is_random: bool = False
 
@@ -27,7 +27,7 @@ class Step:
         """Whether the two may run in either order."""
         if self.is_fixed or other.is_fixed or (self.is_random and other.is_random):
             return False
-        return self.writes.isdisjoint(other.uses) and self.uses.isdisjoint(other.writes)
+        return not self.touched.conflicts(other.touched)
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Schedule:
         self.first = dict.fromkeys(self.size, -1)
         self.last = dict.fromkeys(self.size, -1)
         for position, step in enumerate(self.steps):
-            for memory in step.uses & self.size.keys():
+            for memory in step.touched.used & self.size.keys():
                 self.last[memory] = position
             for memory in step.makes & self.size.keys():
                 self.first[memory] = position
@@ -106,7 +106,7 @@ class Schedule:
         """Bytes that the step at a position makes, less those that go away behind it."""
         step = self.steps[position]
         made = sum(self.size.get(memory, 0) for memory in step.makes)
-        gone = sum(self.size[m] for m in step.uses if self.last.get(m) == position and m not in step.makes)
+        gone = sum(self.size[m] for m in step.touched.used if self.last.get(m) == position and m not in step.makes)
         return made - gone
 
 

@@ -19,13 +19,13 @@ from ...dialects.sym import SymIntOp
 from ...machines import in_host_memory
 from ..analysis.functions import kernels_of
 from ..analysis.kept import is_kept_call
-from ..analysis.launches import may_fail, written_by
 from ..analysis.lifetimes import Lifetimes, is_tensor
+from ..analysis.live_bytes import LiveBytes
+from ..analysis.memory_order import HostMemory, Touched, has_effect
 from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..remarks import remark
 from ._schedule import Schedule, Step, lower_peak
-from ._take_over import LiveBytes
 
 #: ops that are no steps: they take no time, and stand where they are needed
 _PLACED = (host.EmptyOp, host.ViewOp, SymIntOp)
@@ -100,11 +100,11 @@ def _schedule(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp]) -> tu
     """The ops that are steps, and their schedule; allocations and views belong to the steps that use them."""
     block = function.body.block
     lifetimes = Lifetimes(block)
+    memory = HostMemory(lifetimes, kernels)
     numbers: dict[SSAValue, int] = {}
 
-    def roots(values: Iterable[SSAValue]) -> set[int]:
-        found = {root for value in values if is_tensor(value) for root in lifetimes.roots(value)}
-        return {numbers.setdefault(root, len(numbers)) for root in found}
+    def numbered(values: Iterable[SSAValue]) -> frozenset[int]:
+        return frozenset(numbers.setdefault(value, len(numbers)) for value in values)
 
     ops: list[Operation] = []
     steps: list[Step] = []
@@ -115,22 +115,20 @@ def _schedule(function: host.FuncOp, kernels: Mapping[str, kernel.FuncOp]) -> tu
         made = [] if is_kept_call(op) else made
         own += made
         if isinstance(op, _PLACED):
-            fresh |= roots(made)
+            fresh |= numbered(made)
         elif not isinstance(op, host.ReturnOp):
-            uses = roots([*operands_of(op), *op.results])
-            makes = roots(made) | (uses & fresh)
-            fresh -= uses
-            launched = isinstance(op, host.LaunchOp)
-            written = written_by(op, kernels.get(op.kernel.root_reference.data)) if launched else ()
-            writes = makes | roots(written)
+            touched = memory.of(op)
+            used, written = numbered(touched.used), numbered(touched.written)
+            makes = numbered(made) | (used & fresh)
+            fresh -= used
             fixed, draws = _is_fixed(op, kernels), isinstance(op, AtenOp) and op.schema.is_random
-            steps.append(Step(frozenset(makes), frozenset(uses), frozenset(writes), fixed, draws))
+            steps.append(Step(makes, Touched(used, makes | written), fixed, draws))
             ops.append(op)
     live = LiveBytes(lifetimes, Sizes.of_function(function))
     size = {numbers.setdefault(value, len(numbers)): live.of(value) for value in own}
     last = block.last_op
     assert last is not None
-    return ops, Schedule(steps, size, frozenset(roots(operands_of(last))))
+    return ops, Schedule(steps, size, numbered(memory.roots(operands_of(last))))
 
 
 def _is_fixed(op: Operation, kernels: Mapping[str, kernel.FuncOp]) -> bool:
@@ -139,8 +137,8 @@ def _is_fixed(op: Operation, kernels: Mapping[str, kernel.FuncOp]) -> bool:
     Random numbers are drawn in order among themselves only: on a GPU the backward of attention counts as random.
     """
     if isinstance(op, host.LaunchOp):
-        return may_fail(op, kernels)
-    if not isinstance(op, AtenOp) or op.schema.is_mutable or not op.schema.returns or "binds" in op.properties:
+        return has_effect(op, kernels)
+    if not isinstance(op, AtenOp) or op.schema.is_mutable or has_effect(op, kernels):
         return True
     return any(not is_tensor(result) and result.first_use is not None for result in op.results)
 

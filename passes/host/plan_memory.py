@@ -16,6 +16,7 @@ from ...dialects.machine import targets_of
 from ...dialects.sym import ZERO, Expr, Ranges, SymAttr, ceildiv, const, prove_le
 from ...machines import HOST, in_host_memory
 from ..analysis.lifetimes import LifetimeError, Lifetimes, is_used_by_call, verify_pools
+from ..analysis.live_bytes import LiveBytes
 from ..analysis.sizes import Sizes
 from ..analysis.tensor_bytes import ALIGNMENT, bytes_of
 from ..counters import counter
@@ -23,7 +24,6 @@ from ..remarks import remark
 from ._device_pools import plan_on_devices
 from ._known_sizes import best_place, known_behind
 from ._placing import Request, place_known
-from ._take_over import LiveBytes
 
 #: bytes of a single tensor from which on keeping its memory saves more than it costs
 WORTH_KEEPING = 1 << 16

@@ -43,7 +43,7 @@ class HostSharePlaces(HostPass):
         """Number the places of one function that more than one tensor lies in."""
         tenants: dict[Place, list[host.EmptyOp | host.ViewOp]] = {}
         for op in function.body.block.ops:
-            if isinstance(op, host.EmptyOp | host.ViewOp) and _is_tensor(op.out):
+            if isinstance(op, host.EmptyOp | host.ViewOp) and _is_more_than_an_address(op.out):
                 place = place_of(op)
                 if place is not None:
                     tenants.setdefault(place, []).append(op)
@@ -53,6 +53,6 @@ class HostSharePlaces(HostPass):
                 op.place = IntegerAttr(number, i64)
 
 
-def _is_tensor(value: SSAValue) -> bool:
+def _is_more_than_an_address(value: SSAValue) -> bool:
     """Whether something needs more than the address of a value."""
     return any(not isinstance(use.operation, host.LaunchOp | host.ViewOp) for use in value.uses)

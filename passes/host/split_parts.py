@@ -205,7 +205,7 @@ class _Splitter:
         found: dict[int, list[SSAValue]] = {id(part): [] for part in parts}
         for part in (*parts, None):
             ops = [step.op for step in part.steps] if part is not None else [returned]
-            for value in dict.fromkeys(source for op in ops for source in _sources(op)):
+            for value in dict.fromkeys(source for op in ops for source in _used_behind_views(op)):
                 maker = self.made.get(value)
                 if maker is None and isinstance(value.owner, Operation):
                     maker = self.home.get(value.owner)
@@ -251,10 +251,10 @@ def _as_argument(declared: SymbolDeclaration, number: int) -> SymbolAttr:
 
 
 def _allocations(op: Operation) -> Iterable[Operation]:
-    return [s.owner for s in _sources(op) if isinstance(s.owner, host.EmptyOp)]
+    return [s.owner for s in _used_behind_views(op) if isinstance(s.owner, host.EmptyOp)]
 
 
-def _sources(op: Operation) -> list[SSAValue]:
+def _used_behind_views(op: Operation) -> list[SSAValue]:
     """What an op uses, looking through views."""
     found: list[SSAValue] = []
     waiting = list(operands_of(op))

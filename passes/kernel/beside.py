@@ -6,10 +6,9 @@ from xdsl.ir import Block, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO
-from ..analysis.loops import fresh_axis, is_loop, loops_in, ops_in
-from ..analysis.nests import element_bytes
-from ..analysis.sizes import Sizes
-from .gpu_legality import independent_nests, must_be_serial, needed_by
+from ..analysis.effects import independent_nests, needed_by
+from ..analysis.loops import fresh_axis, loops_in, ops_in
+from .gpu_legality import must_be_serial
 from .simplify_block import is_pure
 
 
@@ -57,27 +56,3 @@ def lay_beside(function: kernel.FuncOp, block: Block, values: dict[SSAValue, SSA
 def reduces(function: kernel.FuncOp) -> bool:
     """Whether a kernel reduces or scans: its programs then want more threads than those of others."""
     return any(not isinstance(op, kernel.ForOp) for op in loops_in(function.body.block))
-
-
-def bytes_of_block(block: Block, sizes: Sizes) -> int:
-    """Bytes that a block reads and writes, each place of a buffer once for reading and once for writing."""
-    moved: dict[tuple[SSAValue, bool], int] = {}
-    _add_accesses(block, sizes, 1, moved)
-    return sum(min(each, _length(buffer, sizes)) for (buffer, _), each in moved.items())
-
-
-def _length(buffer: SSAValue, sizes: Sizes) -> int:
-    """Bytes of a buffer in memory; a local one takes none."""
-    type_ = buffer.type
-    assert isinstance(type_, kernel.BufferType)
-    return 0 if type_.local else sizes.of(type_.extent) * element_bytes(type_)
-
-
-def _add_accesses(block: Block, sizes: Sizes, runs: int, moved: dict[tuple[SSAValue, bool], int]) -> None:
-    for op in block.ops:
-        if type(op) is kernel.LoadOp or type(op) is kernel.StoreOp:
-            key = op.buffer, type(op) is kernel.StoreOp
-            moved[key] = moved.get(key, 0) + runs * element_bytes(key[0].type)
-        inner = runs * sizes.trips(op) if is_loop(op) else runs
-        for region in op.regions:
-            _add_accesses(region.block, sizes, inner, moved)

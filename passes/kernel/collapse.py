@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, i64
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.loop.monoids import MONOIDS
-from ...dialects.sym import ONE, ZERO, Expr, MapAttr, SymAttr, const, symbol
+from ...dialects.sym import ONE, ZERO, Expr, MapAttr, SymAttr, symbol
 from ...machines import CpuTarget
 from ..analysis.loops import Loop, ops_in, substitute_axes
 from ..common.locations import merged
@@ -202,14 +202,10 @@ def _bound(user: Operation, index: kernel.IndexOp, joint: _Joint) -> Expr | None
     """b of `index >= b` and `index < b`, where neither axis is a part of it."""
     if not isinstance(user, arith.CmpiOp) or user.lhs is not index.value:
         return None
-    bound = user.rhs.owner
-    if user.predicate.value.data not in _AT_LEAST_OR_BELOW:
+    bound = kernel.index_of(user.rhs)
+    if bound is None or user.predicate.value.data not in _AT_LEAST_OR_BELOW:
         return None
-    if isinstance(bound, arith.ConstantOp) and isinstance(bound.value, IntegerAttr):
-        return const(bound.value.value.data)
-    if not isinstance(bound, kernel.IndexOp) or bound.dynamic:
-        return None
-    return bound.expr.data if bound.expr.data.free_symbols.isdisjoint((joint.outer, joint.inner)) else None
+    return bound if bound.free_symbols.isdisjoint((joint.outer, joint.inner)) else None
 
 
 #: the predicates `sge` and `slt`

@@ -15,7 +15,7 @@ from ...machines import CpuTarget
 from ..analysis.dependences import keeps_apart
 from ..analysis.effects import is_local
 from ..analysis.loops import Loop, is_loop, loops_in, named_in_bounds, ops_in
-from ..analysis.nests import Access, Nest, widest_scalar
+from ..analysis.nests import Access, Nest, buffer_bytes, widest_scalar
 from ..analysis.sizes import Sizes
 from ..counters import counter
 from .lane_indices import divides_small
@@ -223,7 +223,7 @@ class _Lanes:
     @cached_property
     def _row_bytes(self) -> int:
         locals_ = [op for op in ops_in(self.chain[0]) if isinstance(op, kernel.LocalOp)]
-        return sum(self.sizes.of(op.buffer.type.extent) * 4 for op in locals_)  # pyright: ignore[reportAttributeAccessIssue]
+        return sum(buffer_bytes(op.buffer, self.sizes) for op in locals_)
 
     def _tile(self) -> int:
         """Lanes of a tile: several registers where reductions run inside, as many as there is room for."""

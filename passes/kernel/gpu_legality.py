@@ -5,50 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Block, Operation
+from xdsl.ir import Operation
 
 from ...dialects import kernel
 from ...dialects.machine import targets_of
 from ...dialects.sym import ZERO
 from ...machines import GpuTarget, target_named
 from ...machines.lookup import usual_gpu
-from ..analysis.effects import conflicts, effects_of
+from ..analysis.effects import independent_nests
 from ..analysis.loops import Loop, is_loop, loops_in, named_in_bounds, ops_in
 from .transforms import perfect_chain
-
-
-def independent_nests(block: Block) -> set[Operation]:
-    """The `for` nests of a block that may have programs of their own.
-
-    A nest must need no loop's result, and share no written buffer with anything beside it; nor must what it needs from
-    its block, loads included: each program runs that again, at any time.
-    """
-    ops = [op for op in block.ops if not isinstance(op, kernel.YieldOp)]
-    effects = {op: effects_of(op) for op in ops}
-    found: set[Operation] = set()
-    for op in ops:
-        if isinstance(op, kernel.ForOp):
-            own = {op, *needed_by(op, block)}
-            others = [other for other in ops if other not in own]
-            apart = not any(conflicts(effects[each], effects[other]) for each in own for other in others)
-            alone = not any(conflicts(effects[op], effects[each]) for each in own if each is not op)
-            if apart and alone and not any(each is not op and isinstance(each, Loop) for each in own):
-                found.add(op)
-    return found
-
-
-def needed_by(nest: Operation, block: Block) -> set[Operation]:
-    """The ops of a block whose results a nest in it uses, and those that they use in turn."""
-    found: set[Operation] = set()
-    todo = [nest]
-    while todo:
-        for inner in ops_in(todo.pop()):
-            for value in inner.operands:
-                owner = value.owner
-                if isinstance(owner, Operation) and owner.parent is block and owner not in found and owner is not nest:
-                    found.add(owner)
-                    todo.append(owner)
-    return found
 
 
 def is_innermost(op: Loop) -> bool:

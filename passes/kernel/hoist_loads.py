@@ -8,8 +8,10 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.effects import is_pure
+from ...dialects.raw import ops_behind
 from ..analysis.effects import written_buffers
 from ..analysis.loops import Loop
+from ..analysis.slices import backward_slice
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import tiled_for_gpu
@@ -61,7 +63,7 @@ def _in_block(block: Block, written: set[SSAValue]) -> None:
 def _before(loop: Operation, written: set[SSAValue]) -> None:
     late: set[Operation] = set()
     moved: list[Operation] = []
-    for op in _from(loop):
+    for op in (loop, *ops_behind(loop)):
         if _waits(op, written) or any(operand.owner in late for operand in op.operands):
             late.add(op)
         elif isinstance(op, kernel.LoadOp):
@@ -75,13 +77,6 @@ def _before(loop: Operation, written: set[SSAValue]) -> None:
         block.insert_op_before(op, loop)
 
 
-def _from(op: Operation) -> list[Operation]:
-    found = [op]
-    while (following := found[-1].next_op) is not None:
-        found.append(following)
-    return found
-
-
 def _waits(op: Operation, written: set[SSAValue]) -> bool:
     """Whether an op stays where it is: a loop, an effect, a load of what the kernel writes."""
     if isinstance(op, kernel.LoadOp):
@@ -91,10 +86,6 @@ def _waits(op: Operation, written: set[SSAValue]) -> bool:
 
 def _with_operands(loads: list[Operation], loop: Operation) -> list[Operation]:
     """The given loads and the ops behind the loop that compute their operands, in the order of the block."""
-    behind = _from(loop)
-    wanted = set(loads)
-    for op in reversed(behind):
-        if op in wanted:
-            owners = (value.owner for value in op.operands)
-            wanted |= {owner for owner in owners if isinstance(owner, Operation) and owner.parent is loop.parent}
+    behind = dict.fromkeys(ops_behind(loop))
+    wanted = set(backward_slice((value for op in loads for value in op.results), behind.__contains__))
     return [op for op in behind if op in wanted]

@@ -13,8 +13,9 @@ from ...dialects import kernel
 from ...dialects.sym import MapAttr, Ranges, SymAttr, as_expr, bounds, symbol
 from ..analysis.effects import is_invariant, written_buffers
 from ..analysis.loops import Loop, flat_vector_loops, fresh_axis, kernel_names, substitute_axes
-from ..analysis.nests import work_of_op
+from ..analysis.nests import work_of_ops
 from ..analysis.sizes import Sizes
+from ..analysis.slices import backward_slice
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import tiled_for_cpu
@@ -117,19 +118,12 @@ def _kept(loop: kernel.ForOp, invariant: dict[Operation, None], sizes: Sizes) ->
 
 
 def _work(ops: Iterable[Operation], sizes: Sizes) -> float:
-    return sum(work_of_op(op, sizes) for op in ops if not isinstance(op, kernel.LoadOp))
+    return work_of_ops((op for op in ops if not isinstance(op, kernel.LoadOp)), sizes)
 
 
 def slice_of(value: SSAValue, loop: kernel.ForOp) -> set[Operation]:
     """The ops of a loop that a value is computed by."""
-    found: set[Operation] = set()
-    waiting = [value.owner]
-    while waiting:
-        op = waiting.pop()
-        if isinstance(op, Operation) and op.parent_op() is loop and op not in found:
-            found.add(op)
-            waiting += [operand.owner for operand in op.operands]
-    return found
+    return set(backward_slice([value], lambda op: op.parent_op() is loop))
 
 
 def _keep(loop: kernel.ForOp, outermost: kernel.ForOp, kept: list[SSAValue], extent: int, names: set[str]) -> None:

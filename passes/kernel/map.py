@@ -9,12 +9,12 @@ from xdsl.dialects.builtin import UnitAttr
 from ...dialects import kernel
 from ...machines import CpuTarget, GpuTarget
 from ..analysis.dependences import keeps_apart
-from ..analysis.effects import meeting_stores
+from ..analysis.effects import independent_nests, meeting_stores
 from ..analysis.loops import loops_in, named_in_bounds
 from ..analysis.sizes import Sizes
 from ..counters import counter
 from .gpu_blocks import GpuBlocks, columns_side_by_side
-from .gpu_legality import independent_nests, is_serial
+from .gpu_legality import is_serial
 from .gpu_nest import GpuNest
 from .kernel_pass import KernelFacts, KernelPass
 from .pinned import is_pinned

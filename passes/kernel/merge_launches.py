@@ -15,20 +15,22 @@ from xdsl.passes import ModulePass
 from ...dialects import host, kernel
 from ...dialects.aten.types import type_of
 from ...dialects.machine import targets_of
+from ...dialects.raw import ops_behind
 from ...dialects.sym import Expr, SymAttr, const
 from ...machines import GpuTarget, Target, in_host_memory
 from ..analysis.kept import is_kept_call
 from ..analysis.launches import device_of, on_cpu, passed_sizes
 from ..analysis.lifetimes import Lifetimes
 from ..analysis.loops import kernel_names
-from ..analysis.nests import work_of_block
+from ..analysis.memory_order import HostMemory, Touched
+from ..analysis.nests import bytes_of_block, work_of_block
 from ..analysis.sizes import Sizes
 from ..analysis.tensor_bytes import bytes_of
 from ..common.choices import chosen_tile
 from ..counters import counter
 from ..remarks import remark
-from .beside import bytes_of_block, lay_beside, may_stand_beside, reduces
-from .one_launch import JointKernels, Launch, used_and_written
+from .beside import lay_beside, may_stand_beside, reduces
+from .one_launch import JointKernels, Launch
 from .products import product_nests
 
 _OPEN = 8
@@ -100,15 +102,13 @@ class _Bundle:
     """Launches that become one, in order.
 
     place: the launch where it will stand
-    passed_used, passed_written: memory of the launches behind that, over which one more would have to move up
+    passed: what the launches behind that touch, over which one more would have to move up
     """
 
     launches: list[_Launch] = field(default_factory=list)
     place: host.LaunchOp | None = None
-    passed_used: set[SSAValue] = field(default_factory=set)
-    passed_written: set[SSAValue] = field(default_factory=set)
-    used: set[SSAValue] = field(default_factory=set)
-    written: set[SSAValue] = field(default_factory=set)
+    passed: Touched[SSAValue] = Touched()
+    touched: Touched[SSAValue] = Touched()
     symbols: dict[str, Expr] = field(default_factory=dict)
     dying: int = 0
 
@@ -119,29 +119,26 @@ class _Bundle:
     def move_to(self, launch: _Launch) -> None:
         """Stand where a launch stands."""
         self.place = launch.op
-        self.passed_used.clear()
-        self.passed_written.clear()
+        self.passed = Touched()
 
     def let_pass(self, launch: _Launch) -> None:
         """Note a launch that stays behind these."""
-        self.passed_used |= launch.used
-        self.passed_written |= launch.written
+        self.passed |= launch.touched
 
     def add(self, launch: _Launch) -> None:
         """One launch more."""
         self.launches.append(launch)
         self.dying += launch.dying
-        self.used |= launch.used
-        self.written |= launch.written
+        self.touched |= launch.touched
         self.symbols |= launch.symbols
 
     def conflicts(self, launch: _Launch) -> bool:
         """Whether the order of a launch and one of these matters."""
-        return not (self.written.isdisjoint(launch.used) and launch.written.isdisjoint(self.used))
+        return self.touched.conflicts(launch.touched)
 
     def is_passed_by(self, launch: _Launch) -> bool:
         """Whether a launch may move up to these over what stands behind them."""
-        return self.passed_written.isdisjoint(launch.used) and launch.written.isdisjoint(self.passed_used)
+        return not self.passed.conflicts(launch.touched)
 
     def has_room(self, launch: _Launch, options: KernelMergeLaunches) -> bool:
         """Whether a launch fits in: in number, in buffers, by its symbols and its device."""
@@ -220,14 +217,14 @@ class _Merger:
         function = self.joint.kernels.get(op.kernel.root_reference.data)
         if function is None or function.target is not None or (function.errors is not None and on_cpu(op)):
             return None
-        used, written = used_and_written(op, function, lifetimes)
-        last = [v for v in used - self.kept if lifetimes.last[v] == lifetimes.position[op]]
+        touched = HostMemory(lifetimes, self.joint.kernels).of(op)
+        last = [v for v in touched.used - self.kept if lifetimes.last[v] == lifetimes.position[op]]
         dying = sum(sizes.of(bytes_of(type_of(value))) for value in last)
         device = device_of(op.buffers)
         is_sum = not in_host_memory(device) and reduces(function)
         wanted = is_sum and (self.options.loop_products or chosen_tile(function) is not None)
         is_product = wanted and self._is_product(op, function, sizes)
-        return _Launch(op, function, used, written, dying, (device, is_sum, is_product))
+        return _Launch(op, function, touched, dying, (device, is_sum, is_product))
 
     def _is_product(self, op: host.LaunchOp, function: kernel.FuncOp, sizes: Sizes) -> bool:
         """Whether matrix units of a GPU compute all of a kernel."""
@@ -296,13 +293,7 @@ def _fill(bundle: _Bundle, block: Block, maps: Sequence[dict[SSAValue, SSAValue]
 def _behind(place: Operation, owners: Iterable[Operation | Block]) -> list[Operation]:
     """Which of the ops that make some values stand behind another op of their block, in order."""
     wanted = {owner for owner in owners if isinstance(owner, Operation)}
-    found: list[Operation] = []
-    op = place.next_op
-    while op is not None:
-        if op in wanted:
-            found.append(op)
-        op = op.next_op
-    return found
+    return [op for op in ops_behind(place) if op in wanted]
 
 
 def _renumber_errors(block: Block, last: Operation | None, function: kernel.FuncOp, errors: dict[str, int]) -> None:

@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from ...dialects import host, kernel
 from ...dialects.sym import Expr, MapAttr
 from ..analysis.functions import kernels_of
-from ..analysis.launches import launches_in, written_by
-from ..analysis.lifetimes import Lifetimes
+from ..analysis.launches import launches_in
+from ..analysis.memory_order import Touched
 from ..common.locations import merged
 
 Arguments = dict[tuple[SSAValue, Attribute], int]
@@ -21,12 +21,11 @@ Arguments = dict[tuple[SSAValue, Attribute], int]
 
 @dataclass(eq=False)
 class Launch:
-    """A launch, its kernel, and the memory that it uses and writes."""
+    """A launch, its kernel, and what it does to memory."""
 
     op: host.LaunchOp
     function: kernel.FuncOp
-    used: frozenset[SSAValue]
-    written: frozenset[SSAValue]
+    touched: Touched[SSAValue]
 
     @property
     def symbols(self) -> dict[str, Expr]:
@@ -97,16 +96,6 @@ class JointKernels:
         for function in self._replaced:
             if function.sym_name.data not in launched:
                 self.module.body.block.erase_op(function)
-
-
-def used_and_written(
-    op: host.LaunchOp, function: kernel.FuncOp, lifetimes: Lifetimes
-) -> tuple[frozenset[SSAValue], frozenset[SSAValue]]:
-    """The memory that a launch of a kernel uses, and what of it it writes."""
-    used, written = (
-        frozenset[SSAValue]().union(*map(lifetimes.roots, values)) for values in (op.buffers, written_by(op, function))
-    )
-    return used, written
 
 
 def common_arguments(

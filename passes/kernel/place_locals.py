@@ -43,7 +43,7 @@ class KernelPlaceLocals(KernelPass, kernels=for_cpu):
         """Place the local buffers of every kernel for a CPU."""
         left = STACK_BYTES
         for local in locals_of(function):
-            size = bytes_of(local)
+            size = bytes_in_lanes(local)
             if local.buffer.first_use is None or local.heap is not None:
                 continue
             if size is None or size > min(left, LOCAL_BYTES):
@@ -52,7 +52,7 @@ class KernelPlaceLocals(KernelPass, kernels=for_cpu):
                 left -= size
 
 
-def bytes_of(local: kernel.LocalOp) -> int | None:
+def bytes_in_lanes(local: kernel.LocalOp) -> int | None:
     """Bytes of a local buffer, of all lanes around it; None where its size is not constant."""
     type_ = local.buffer.type
     assert isinstance(type_, kernel.BufferType)

@@ -12,10 +12,11 @@ from xdsl.ir import Attribute
 
 from ...dialects import kernel
 from ...machines import GpuTarget
+from ..analysis.effects import independent_nests
 from ..analysis.loops import is_loop
 from ..analysis.sizes import Sizes
 from ..common.implementations import LEAST_OF_UNITS
-from .gpu_legality import box_of, independent_nests, is_serial
+from .gpu_legality import box_of, is_serial
 
 #: what factors of float32 are rounded to, by the precision of their product
 NARROW: dict[str, Attribute] = {"bf16": BFloat16Type(), "f16": Float16Type()}

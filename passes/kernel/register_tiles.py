@@ -63,17 +63,14 @@ def carrying_loops(op: kernel.LocalOp) -> set[Loop]:
         and loop.tile is None
         and loop.mapping.data == "serial"
         and loop.axis.data not in axes
-        and any(_stands_before(other, loop, block) for other in stores)
+        and any(_lies_before(other, loop, block) for other in stores)
     }
 
 
-def _stands_before(op: Operation, loop: Loop, block: Block) -> bool:
+def _lies_before(op: Operation, loop: Loop, block: Block) -> bool:
     """Whether an op is, or lies in, an op of a block in front of the one that a loop is or lies in."""
     first, second = (next(iter(loops_around(each, block)), each) for each in (op, loop))
-    later = first.next_op
-    while later is not None and later is not second:
-        later = later.next_op
-    return later is second
+    return first.is_before_in_block(second)
 
 
 def users_of(op: kernel.LocalOp, kind: type) -> list:  # pyright: ignore[reportMissingTypeArgument]

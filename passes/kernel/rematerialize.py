@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
@@ -12,6 +12,7 @@ from ...dialects import kernel
 from ...dialects.sym import Expr, MapAttr, SymAttr, symbol
 from ..analysis.effects import written_buffers
 from ..analysis.loops import Loop, loops_around, loops_in, substitute_axes
+from ..analysis.slices import backward_slice, inputs_of
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
 from .register_tiles import bounds_of, fits_registers, locals_of, users_of
@@ -144,7 +145,7 @@ class _Recomputation:
             inner = [i for i in op.walk() if i is not op]
             if any(isinstance(i, kernel.StoreOp | kernel.LocalOp | kernel.ScanOp | kernel.AssertOp) for i in inner):
                 return False
-            return all(self._can_copy(v, seen) for v in self._outside_operands(op))
+            return all(self._can_copy(v, seen) for v in inputs_of(op))
         if isinstance(op, kernel.LoadOp):
             is_local = op.buffer.type.local  # pyright: ignore[reportAttributeAccessIssue]
             if op.buffer in self.written and not is_local:
@@ -153,32 +154,12 @@ class _Recomputation:
             return False
         return all(self._can_copy(v, seen) for v in op.operands)
 
-    def _outside_operands(self, op: Operation) -> Iterator[SSAValue]:
-        """Values that a loop and what is nested in it use from around."""
-        for inner in op.walk():
-            for value in inner.operands:
-                owner = value.owner
-                block = owner if isinstance(owner, Block) else owner.parent
-                while block is not None and block.parent_op() is not op:
-                    parent = block.parent_op()
-                    block = None if parent is None else parent.parent
-                if block is None:
-                    yield value
-
     def _inner_axes(self, value: SSAValue) -> set[str]:
         """Axes of reductions that would be copied."""
         found: set[str] = set()
-        todo, seen = [value.owner], set[Operation]()
-        while todo:
-            op = todo.pop()
-            if isinstance(op, Block) or op in seen or not self._is_inside(op):
-                continue
-            seen.add(op)
+        for op in backward_slice([value], self._is_inside):
             if isinstance(op, Loop):
                 found.update([op.axis.data, *(i.axis.data for r in op.regions for i in loops_in(r.block))])
-                todo.extend(v.owner for v in self._outside_operands(op))
-            else:
-                todo.extend(v.owner for v in op.operands)
         return found
 
     def _copy(self, value: SSAValue) -> SSAValue:
@@ -190,7 +171,7 @@ class _Recomputation:
         return self.copies[value]
 
     def _copy_op(self, op: Operation) -> None:
-        operands = list(self._outside_operands(op)) if op.regions else list(op.operands)
+        operands = inputs_of(op)
         mapping = {v: self._copy(v) for v in operands}
         clone = op.clone(dict(mapping))
         parent = self.load.parent

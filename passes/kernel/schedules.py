@@ -56,7 +56,7 @@ def interchange(loops: Sequence[Loop], order: Sequence[int]) -> list[Loop]:
         inside = {each.axis.data for each in wanted[position + 1 :]}
         if not named_in_bounds([loop]).isdisjoint(inside):
             raise IllegalTransformError(f"the range of {_name(loop)} depends on a loop that would be inside of it")
-    for each in _dependences(loops):
+    for each in _kept_orders(loops):
         for vector in each.directions:
             if _sign(vector) != _sign([vector[position] for position in order]):
                 raise IllegalTransformError(f"a dependence would run backwards: {each}")
@@ -82,7 +82,7 @@ def tile(loops: Sequence[Loop], sizes: Sequence[int]) -> list[Loop]:
         raise IllegalTransformError("reductions are tiled one by one")
     if not named_in_bounds(chain).isdisjoint(loop.axis.data for loop in chain) and len(chain) > 1:
         raise IllegalTransformError("the range of one of the loops depends on another one of them")
-    for each in _dependences(chain) if len(chain) > 1 else ():
+    for each in _kept_orders(chain) if len(chain) > 1 else ():
         if any({"<", ">"} <= set(vector) for vector in each.directions):
             raise IllegalTransformError(f"blocks would run before what they depend on: {each}")
     split = [block_range(range_of(loop), size, names) for loop, size in zip(chain, sizes, strict=True)]
@@ -165,7 +165,7 @@ def _check_jam(loop: kernel.ForOp) -> None:
         if loop.axis.data in named_in_bounds([op]):
             raise IllegalTransformError(f"the range of {_name(op)} depends on {_name(loop)}")
     for op in inner:
-        for each in _dependences([loop, op]):
+        for each in _kept_orders([loop, op]):
             if any(_sign(vector) and {"<", ">"} <= set(vector) for vector in each.directions):
                 raise IllegalTransformError(f"a dependence would run backwards: {each}")
 
@@ -274,7 +274,7 @@ def _combines(found: Dependence) -> bool:
     return all(isinstance(op, kernel.StoreOp) and op.atomic is not None for op in ops)
 
 
-def _dependences(loops: Sequence[Loop]) -> list[Dependence]:
+def _kept_orders(loops: Sequence[Loop]) -> list[Dependence]:
     """The dependences that an order of iterations has to keep: sums in memory may be added up in any order."""
     return [each for each in dependences(loops) if not _combines(each)]
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
-from ..analysis.effects import written_buffers
+from ..analysis.effects import independent_nests, written_buffers
 from ..analysis.loops import Loop, fresh_axis, kernel_names, nested_axes, ops_in, rename_axes
-from ..analysis.nests import work_of_block, work_of_op
+from ..analysis.nests import work_of_block, work_of_ops
 from ..analysis.sizes import Sizes
 from ..counters import counter
-from .gpu_legality import independent_nests, is_innermost, is_serial
+from .gpu_legality import is_innermost, is_serial
 from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_for_gpu
 from .simplify_block import is_pure
@@ -68,7 +67,7 @@ def sink_between_loops(op: kernel.ForOp, sizes: Sizes) -> None:
         last = others.pop() if others else None
         if not isinstance(last, kernel.ForOp):
             return
-        rows = not is_innermost(last) and _work(others, sizes) <= work_of_block(last.body.block, sizes)
+        rows = not is_innermost(last) and work_of_ops(others, sizes) <= work_of_block(last.body.block, sizes)
         if not all(_is_cheap(o) or (rows and _makes_rows(o)) for o in others):
             return
         if any(isinstance(i, kernel.LoadOp) and _is_memory(i, written) for o in others for i in o.walk()):
@@ -98,10 +97,6 @@ def _keep_apart(moved: Operation, into: kernel.ForOp) -> None:
 def _is_memory(load: kernel.LoadOp, written: set[SSAValue]) -> bool:
     """Whether a load reads memory that the nest writes, so that it must not move."""
     return load.buffer in written and not load.buffer.type.local  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def _work(ops: Sequence[Operation], sizes: Sizes) -> float:
-    return sum(work_of_op(op, sizes) for op in ops)
 
 
 def _is_cheap(op: Operation) -> bool:

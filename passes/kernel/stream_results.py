@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
@@ -17,6 +17,7 @@ from ...dialects.machine import targets_of
 from ...machines import GpuTarget
 from ..analysis.functions import kernels_of
 from ..analysis.launches import launches_in, written_by
+from ..analysis.lifetimes import viewed
 from ..analysis.sizes import Sizes
 from ..analysis.tensor_bytes import bytes_of
 from ..counters import counter
@@ -80,14 +81,7 @@ def _ends_in(function: kernel.FuncOp, launch: host.LaunchOp, order: _Order, targ
     if sum(order.sizes.of(bytes_of(type_)) for type_ in touched.values()) <= target.cache_bytes:
         return False
     here = order.position[launch]
-    return all(_is_only_returned(_memory_of(value), here, order) for value in written_by(launch, function))
-
-
-def _memory_of(value: SSAValue) -> SSAValue:
-    """The value that a view, or a view of a view, is made of."""
-    while not isinstance(value.owner, Block) and isinstance(value.owner, host.ViewOp):
-        value = value.owner.operands[0]
-    return value
+    return all(_is_only_returned(viewed(value), here, order) for value in written_by(launch, function))
 
 
 def _is_only_returned(value: SSAValue, position: int, order: _Order) -> bool:

@@ -8,9 +8,9 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import MapAttr
-from ..analysis.aliasing import path_to, precedes
+from ..analysis.aliasing import stands_before
 from ..analysis.loops import Bound, axes_around, ops_in
-from ..analysis.nests import element_bytes
+from ..analysis.nests import buffer_bytes
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
 from .read_back import accesses_of, is_plain, is_row_major, same_kind
@@ -42,11 +42,8 @@ class KernelWriteAhead(KernelPass, kernels=untiled_for_cpu):
         """Replace local buffers of at least `least_bytes` by rows of a result."""
         sizes, least_bytes = facts.sizes, facts.target.l1_bytes // 8
         for op in ops_in(function):
-            if isinstance(op, kernel.LocalOp):
-                type_ = op.buffer.type
-                assert isinstance(type_, kernel.BufferType)
-                if sizes.of(type_.extent) * element_bytes(type_) >= least_bytes:
-                    _move(op)
+            if isinstance(op, kernel.LocalOp) and buffer_bytes(op.buffer, sizes) >= least_bytes:
+                _move(op)
 
 
 def _move(op: kernel.LocalOp) -> None:
@@ -88,18 +85,10 @@ def _overwriting(
         apart = other.map.data[0] - store.map.data[0]
         if not _is_result(other.buffer) or not apart.free_symbols.isdisjoint(axes):
             continue
-        if all(_precedes(each, other) for each in loads):
+        if all(stands_before(each, other) for each in loads):
             return other
     return None
 
 
 def _is_result(buffer: SSAValue) -> bool:
     return isinstance(buffer, BlockArgument) and buffer.has_one_use()
-
-
-def _precedes(load: kernel.LoadOp, store: kernel.StoreOp) -> bool:
-    """Whether a load comes before a store in the loop, or in a loop before the one, that runs the same axes."""
-    for first, second in zip(path_to(load), path_to(store), strict=False):
-        if first is not second:
-            return first.parent is second.parent and precedes(first, second)
-    return False

@@ -9,10 +9,10 @@ from xdsl.ir import SSAValue
 
 from ...dialects.loop import ScatterOp
 from ...dialects.sym import Expr, symbol
+from ..analysis.nest_dependences import NO_AXIS, Node, Read
+from ..analysis.scatters import are_disjoint, chain_before
 from ._accesses import access_of, map_of
-from ._dependences import NO_AXIS, Node, Read
 from ._groups import Group, Groups
-from ._scatter_chains import are_disjoint, chain_before
 
 
 class MisalignedError(Exception):

@@ -88,7 +88,7 @@ class AxisTables:
         if any(operand is None for operand in operands):
             return None
         with numpy.errstate(all="ignore"):
-            return _functions()[type(op)](op, *operands)
+            return _folders()[type(op)](op, *operands)
 
 
 def _axis_of(expr: Expr, ranges: Ranges) -> AxisPoints | None:
@@ -126,7 +126,7 @@ _SUPPORTED: frozenset[type[Operation]] = frozenset((
 
 
 @lru_cache(maxsize=1)
-def _functions() -> dict[type[Operation], Callable[..., Table | None]]:
+def _folders() -> dict[type[Operation], Callable[..., Table | None]]:
     """What computes the table of an op from it and the tables of its operands; None where machines may differ."""
     import numpy as np
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.loop import IndexOp, LoadOp, ReduceOp
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr
+from ..analysis.slices import backward_slice, inputs_of
 from ._accesses import map_of
 
 
@@ -25,20 +26,13 @@ def substitute_axes(block: Block, substitution: Mapping[str, Expr]) -> None:
 
 
 def copy_slice(
-    values: list[SSAValue], block: Block, into: list[Operation], known: Mapping[SSAValue, SSAValue] | None = None
+    values: Sequence[SSAValue], block: Block, into: list[Operation], known: Mapping[SSAValue, SSAValue] | None = None
 ) -> dict[SSAValue, SSAValue]:
     """Copies of the ops of `block` that `values` depend on, appended to `into` in order; gives the new values.
 
     Values from elsewhere stand for themselves, but for those that are `known` by other ones.
     """
-    needed: set[Operation] = set()
-    pending = list(values)
-    while pending:
-        owner = pending.pop().owner
-        if isinstance(owner, Operation) and owner.parent is block and owner not in needed:
-            needed.add(owner)
-            pending += owner.operands
-            pending += outside_values(owner)
+    needed = set(backward_slice(values, lambda op: op.parent is block))
     copies = dict(known or {})
     for op in block.ops:
         if op in needed:
@@ -47,16 +41,9 @@ def copy_slice(
 
 
 def outside_values(op: Operation) -> list[SSAValue]:
-    """Scalars that the regions of an op use and that are defined around it."""
-    found: dict[SSAValue, None] = {}
-    for region in op.regions:
-        for inner in region.walk():
-            for value in inner.operands:
-                owner = value.owner
-                block = owner if isinstance(owner, Block) else owner.parent
-                if block is op.parent:
-                    found[value] = None
-    return list(found)
+    """Scalars of the block that an op stands in which the op uses, in its regions too."""
+    owners = ((value, value.owner) for value in inputs_of(op))
+    return [value for value, owner in owners if (owner if isinstance(owner, Block) else owner.parent) is op.parent]
 
 
 def nest_of(block: Block) -> Operation:

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects.loop import FusionOp, YieldOp, axis_names
 from ...dialects.sym import AxesAttr
-from ._dependences import NO_AXIS, Node
+from ..analysis.nest_dependences import NO_AXIS, Node
 from ._groups import Group, Groups
 
 

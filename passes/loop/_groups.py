@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects.loop import Parts, ScatterOp
 from ...dialects.sym import Expr, Ranges
-from ._dependences import NO_AXIS, DependenceGraph, Node, Read
+from ..analysis.nest_dependences import NO_AXIS, DependenceGraph, Node, Read
 
 
 @dataclass(eq=False)

@@ -11,8 +11,9 @@ from xdsl.rewriter import Rewriter
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, ScatterOp, ViewOp, YieldOp, yielded
 from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, MapAttr, symbol
+from ..analysis.tensor_bytes import is_dense
 from ._accesses import map_of
-from .assign_layouts import is_dense, unit_dimension
+from .assign_layouts import unit_dimension
 
 NESTS = (GenerateOp, ScatterOp)
 """Ops that write in any layout."""

@@ -46,13 +46,13 @@ def inlining_crowds_memory(producer: GenerateOp, reader: Operation, estimates: S
     return _reason(inputs, reader, producer.results, reader.results, estimates)
 
 
-def bytes_of(values: Iterable[SSAValue], estimates: Sizes) -> int:
+def bytes_together(values: Iterable[SSAValue], estimates: Sizes) -> int:
     """Bytes that tensors take."""
     return sum(estimates.bytes(cast(TensorType, value.type)) for value in values)
 
 
 def _are_small(between: Iterable[SSAValue], made: Iterable[SSAValue], estimates: Sizes) -> bool:
-    return bytes_of(made, estimates) >= max(LARGE, SMALL_SHARE * bytes_of(between, estimates))
+    return bytes_together(made, estimates) >= max(LARGE, SMALL_SHARE * bytes_together(between, estimates))
 
 
 def _reason(
@@ -64,11 +64,11 @@ def _reason(
 ) -> str | None:
     """Compare the inputs that nothing needs from `reader` on with the values in between."""
     positions = {op: k for k, op in enumerate(_block(reader).ops)}
-    held = bytes_of((v for v in inputs if _last_use(v, positions) < positions[reader]), estimates)
-    instead = bytes_of(between, estimates)
+    held = bytes_together((v for v in inputs if _last_use(v, positions) < positions[reader]), estimates)
+    instead = bytes_together(between, estimates)
     if held <= instead:
         return None
-    return f"{held} bytes would stay beside {bytes_of(made, estimates)} new ones, instead of {instead}"
+    return f"{held} bytes would stay beside {bytes_together(made, estimates)} new ones, instead of {instead}"
 
 
 def _block(op: Operation) -> Block:

@@ -12,7 +12,7 @@ from ...dialects.sym import ONE, AxesAttr
 from ..analysis.sizes import Sizes
 from ._accesses import access_of, loads_in, map_of
 from ._cost import body_cost
-from ._live_bytes import bytes_of
+from ._live_bytes import bytes_together
 from ._splice import Site
 
 
@@ -31,7 +31,7 @@ def is_last_step_of_rows(producer: GenerateOp, site: Site, estimates: Sizes) -> 
     found = {load.operands[0] for load in loads if _is_in_place(load, producer)}
     reduced = [value for value in found if _is_reduced(value)]
     rows = [value for value in reduced if _is_for_loads(value)]
-    if rows and bytes_of(rows, estimates) >= bytes_of(producer.results, estimates):
+    if rows and bytes_together(rows, estimates) >= bytes_together(producer.results, estimates):
         return True
     return len(rows) < len(reduced) and any(access_of(load).dynamic for load in loads)
 

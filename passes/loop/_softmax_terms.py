@@ -89,7 +89,7 @@ def _row_of(load: LoadOp, combiner: str) -> ReduceOp | None:
     return reduce if len(reduce.axes.data) == 1 else None
 
 
-def is_invariant(value: SSAValue, axis: str, block: Block) -> bool:
+def is_alike_along(value: SSAValue, axis: str, block: Block) -> bool:
     """Whether a scalar of a body does not depend on an axis."""
     op = value.owner
     if not isinstance(op, Operation) or op.parent is not block:
@@ -100,7 +100,7 @@ def is_invariant(value: SSAValue, axis: str, block: Block) -> bool:
         return False
     if type(op) is IndexOp and axis in cast(SymAttr, op.properties["expr"]).data.free_symbols:
         return False
-    return all(is_invariant(operand, axis, block) for operand in op.operands)
+    return all(is_alike_along(operand, axis, block) for operand in op.operands)
 
 
 def expand(value: SSAValue, axis: str, block: Block) -> list[Term] | str:
@@ -151,7 +151,7 @@ class _Expansion:
         """select(c, 0, w) is 0 for a whole row, as `_safe_softmax` has it for one that sees nothing."""
         condition, first, second = op.operands
         hides = number_of(first) == 0
-        if not (hides or number_of(second) == 0) or not is_invariant(condition, self.axis, self.block):
+        if not (hides or number_of(second) == 0) or not is_alike_along(condition, self.axis, self.block):
             return "a choice that is not one of whole rows stands between a weight and its sum"
         terms = self.of(second if hides else first)
         if isinstance(terms, str):
@@ -160,7 +160,7 @@ class _Expansion:
 
     def factor(self, value: SSAValue, divides: bool) -> Term:
         pair = ((value, divides),)
-        return Term(outer=pair) if is_invariant(value, self.axis, self.block) else Term(inner=pair)
+        return Term(outer=pair) if is_alike_along(value, self.axis, self.block) else Term(inner=pair)
 
     def product(self, left: SSAValue, right: SSAValue) -> list[Term] | str:
         terms, others = self.of(left), self.of(right)

@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, ScanOp
 from ...dialects.sym import ONE, AxesAttr, Expr
+from ..analysis.tensor_bytes import is_dense
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
@@ -76,19 +77,6 @@ def _better_type(value: SSAValue) -> TensorType | None:
     votes = votes_for(value)
     now, then = unit_dimension(current), unit_dimension(row_major)
     return row_major if votes[then] > votes[now] else None
-
-
-def is_dense(tensor: TensorType) -> bool:
-    """Whether the strides are those of a row-major tensor with its dimensions in another order."""
-    pairs = [(s, n) for s, n in zip(tensor.strides, tensor.shape, strict=True) if n is not ONE]
-    step = ONE
-    while pairs:
-        found = next((pair for pair in pairs if pair[0] is step), None)
-        if found is None:
-            return False
-        pairs.remove(found)
-        step = step * found[1]
-    return True
 
 
 def unit_dimension(tensor: TensorType) -> int | None:

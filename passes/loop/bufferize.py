@@ -13,6 +13,7 @@ from ...dialects.aten import CallOp
 from ...dialects.loop import FusionOp, GenerateOp, LoadOp, ScanOp, ScatterOp, YieldOp, yielded
 from ...dialects.sym import MapAttr, Ranges, symbol
 from ..analysis.functions import symbol_ranges
+from ..analysis.in_place_reads import member_index, reads_apart, reads_only_at, reads_only_own_element
 from ..analysis.kept import is_kept_value
 from ..analysis.memory import roots, written_value
 from ..common.functional_calls import is_wrapper
@@ -20,7 +21,6 @@ from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import loads_in
-from ._in_place_reads import member_index, reads_apart, reads_only_at, reads_only_own_element
 
 
 @dataclass(frozen=True)

@@ -173,11 +173,11 @@ def _pays(op: Operation, estimates: Sizes, copied: int) -> bool:
     on two cores, milliseconds from contiguous tensors and with channels side by side: one image of 7x7 points, 512
     channels to 512, windows of 3x3, 8.2 and 26.3; four images of 56x56 points, 64 channels to 64, 5.1 and 4.6.
     """
-    saved = sum(_elements(value, estimates) for value in _images(op))
+    saved = sum(_likely_elements(value, estimates) for value in _images(op))
     return saved > copied + _weight_copied(op, op.operands[_roles(op).weight], estimates)
 
 
-def _elements(value: SSAValue, estimates: Sizes) -> int:
+def _likely_elements(value: SSAValue, estimates: Sizes) -> int:
     return estimates.product(cast(TensorType, value.type).shape)
 
 
@@ -316,7 +316,7 @@ class _Rewriter:
         fixed = {v: uses for v in _image_results(op) if not is_channels_last(v) and (uses := self._fixed_uses(v))}
         crossed = [v for v in _image_results(op) if v not in fixed and self._is_read_across(v)]
         moved = (*dict.fromkeys(copied.values()), *fixed, *crossed)
-        elements = sum(_elements(value, self.estimates) for value in moved)
+        elements = sum(_likely_elements(value, self.estimates) for value in moved)
         if not follows and not _pays(op, self.estimates, elements):
             self.convolutions.discard(op)
             why = "its input and its result would both be copied"

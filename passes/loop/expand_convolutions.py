@@ -13,9 +13,9 @@ from ...dialects.aten import AtenOp
 from ...dialects.aten.types import TensorType
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE
+from ..analysis.convolution_times import WindowSizes, is_faster_as_nest
 from ..analysis.functions import symbol_ranges
 from ..analysis.sizes import Sizes
-from ..common.convolution_times import WindowSizes, is_faster_as_nest
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark

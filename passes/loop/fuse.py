@@ -14,13 +14,13 @@ from ...dialects.machine import TargetsAttr, targets_of
 from ...machines import Target
 from ..analysis.functions import symbol_ranges
 from ..analysis.memory import written_value
+from ..analysis.nest_dependences import DependenceGraph, Node
 from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import enabled, format_location, remark
 from ._alignment import Aligner, Alignment, MisalignedError
 from ._build_fusions import build_fusions
-from ._dependences import DependenceGraph, Node
 from ._devices import device_of
 from ._groups import Group, Groups
 from ._live_bytes import fusing_crowds_memory

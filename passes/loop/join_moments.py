@@ -57,9 +57,18 @@ class JoinMoments(LoopPass):
 
     name = "loop-join-moments"
 
+    min_length: int = SplitReductions.min_length
+    max_outer: int = SplitReductions.max_outer
+    parts: int = SplitReductions.parts
+    programs: int = SplitReductions.programs
+    """The options of `loop-split-reductions`, which is asked what it would cut."""
+
     def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        joiner = _Joiner(block, Sizes.of_function(function), symbol_ranges(function))
+        splitter = SplitReductions(
+            min_length=self.min_length, max_outer=self.max_outer, parts=self.parts, programs=self.programs
+        )
+        joiner = _Joiner(block, Sizes.of_function(function), symbol_ranges(function), splitter)
         for nest in list(block.ops):
             if type(nest) is GenerateOp and target_of(nest).needs_many_rows:
                 for reduce in [each for each in nest.body.block.ops if type(each) is ReduceOp]:
@@ -78,11 +87,11 @@ class _Mean:
 class _Joiner:
     """The state for one function."""
 
-    def __init__(self, block: Block, estimates: Sizes, ranges: Ranges) -> None:
+    def __init__(self, block: Block, estimates: Sizes, ranges: Ranges, splitter: SplitReductions) -> None:
         self.estimates = estimates
         self.ranges = ranges
         self.mutations = Mutations(block)
-        self.splitter = SplitReductions()
+        self.splitter = splitter
 
     def visit(self, nest: GenerateOp, reduce: ReduceOp) -> None:
         """Join a reduction with that of the mean from which it sums squared deviations, if it does."""

@@ -16,6 +16,7 @@ from ...dialects.loop import EmptyOp, GenerateOp, IndexOp, LoadOp, ReduceOp, Sca
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, ceildiv, const, smin, symbol
 from ...machines import GpuTarget
 from ..analysis.sizes import Sizes
+from ..analysis.slices import inputs_of
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
@@ -307,7 +308,7 @@ class _Splitter:
     def first_stage(self) -> GenerateOp:
         nest, reduce = self.nest, self.reduce
         ops: list[Operation] = []
-        copies = copy_slice([*reduce.operands, *outside_values(reduce)], nest.body.block, ops)
+        copies = copy_slice(inputs_of(reduce), nest.body.block, ops)
         body = reduce.body.clone()
         for op in body.walk():
             if any(v in copies for v in op.operands):

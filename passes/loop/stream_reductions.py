@@ -15,6 +15,7 @@ from ...dialects.sym import AxesAttr, Ranges, bounds
 from ...machines import GpuTarget
 from ..analysis.functions import symbol_ranges
 from ..analysis.memory import Mutations
+from ..analysis.slices import backward_slice
 from ..common.choices import chosen_tile
 from ..counters import counter
 from ..function_pass import LoopPass
@@ -304,29 +305,19 @@ class _Reduction:
     def known(self, factor: SSAValue, highest: SSAValue, total: SSAValue) -> dict[SSAValue, SSAValue]:
         """The loads that a factor is made of that read the maximum, or the sum of the weights."""
         found: dict[SSAValue, SSAValue] = {}
-        waiting = [factor]
-        while waiting:
-            op = waiting.pop().owner
-            if not isinstance(op, Operation) or op.parent is not self.total.body.block:
-                continue
+        body = self.total.body.block
+        for op in backward_slice([factor], lambda op: op.parent is body):
             if type(op) is LoadOp and sums_weights(op, self.term):
                 found[op.results[0]] = total
             elif type(op) is LoadOp and reads_maximum(op, self.term):
                 found[op.results[0]] = highest
-            waiting += op.operands
         return found
 
     def outside(self, value: SSAValue, replaced: dict[SSAValue, SSAValue], ops: list[Operation]) -> SSAValue:
         """What a factor that does not depend on the axis is behind the reduction."""
         body = self.total.body.block
-        needed: list[Operation] = []
-        waiting = [value]
-        while waiting:
-            each = waiting.pop()
-            owner = each.owner
-            if each not in replaced and isinstance(owner, Operation) and owner.parent is body and owner not in needed:
-                needed.append(owner)
-                waiting += owner.operands
+        known = {each.owner for each in replaced}
+        needed = set(backward_slice([value], lambda op: op.parent is body and op not in known))
         values = dict(replaced)
         for op in body.ops:
             if op in needed:

@@ -33,8 +33,13 @@ def _twice(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return _capped(_capped(q, k, v), k, v)
 
 
-@pytest.mark.parametrize(("function", "kernels"), [(_normed, 0), (_twice, 1)])
-def test_kernels_of_attention(function: Any, kernels: int) -> None:
+def _beside(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Only the first one is given back."""
+    return _normed(q, k, v), _capped(q[:2], k[:2], v[:2])
+
+
+@pytest.mark.parametrize(("function", "kernels", "missed"), [(_normed, 0, 1), (_twice, 1, 0), (_beside, 1, 1)])
+def test_kernels_of_attention(function: Any, kernels: int, missed: int) -> None:
     backend = OfflineBackend(["cuda:90"])
     torch._dynamo.reset()
     with FakeTensorMode(), torch.no_grad(), collecting() as remarks:
@@ -43,6 +48,6 @@ def test_kernels_of_attention(function: Any, kernels: int) -> None:
     sources = [kernel.source for _, kernel in backend.kernels]
     assert sum("tl.dot(" in each for each in sources) == kernels
     declined = [each for each in remarks if "did not end on matrix units" in each.reason]
-    assert len(declined) == (kernels == 0)
+    assert len(declined) == missed
     (module,) = [module for *_, module in backend.modules]
-    assert ("aten.bmm" in module_text(module)) is (kernels == 0)
+    assert ("aten.bmm" in module_text(module)) is (missed > 0)

@@ -23,9 +23,9 @@ from torch.utils._sympy.functions import (
     Where,
 )
 
-from inductile.dialects.sym import Expr, parse_text, simplify
+from inductile.dialects.sym import Atom, Expr, parse_text, simplify
 from inductile.dialects.sym.ranges import Ranges
-from inductile.lowering.fx_sym import UnsupportedSymbol, from_symint, from_sympy, to_sympy
+from inductile.lowering.fx_sym import UnsupportedSymbol, from_symint, from_sympy
 
 A, B = sympy.symbols("s0 s1", integer=True, positive=True)
 U = sympy.Symbol("u0", integer=True)
@@ -160,6 +160,27 @@ EXPRESSIONS = st.recursive(
     ),
     max_leaves=6,
 )
+
+
+#: torch's Mod is only for values that are not negative; PythonMod is ours for all signs
+TORCH_FUNCTIONS: dict[str, Callable[..., sympy.Expr]] = {
+    "floordiv": FloorDiv, "mod": PythonMod, "min": Min, "max": Max,
+}  # fmt: skip
+
+
+def to_sympy(expr: Expr, symbols: dict[str, sympy.Symbol]) -> sympy.Expr:
+    """The SymPy expression of `expr`, with torch's functions; other names become plain integer symbols."""
+
+    def convert(e: Expr) -> sympy.Expr:
+        products = (sympy.Mul(sympy.Integer(count), *map(convert_atom, atoms)) for atoms, count in e.terms)
+        return sympy.Add(*products)
+
+    def convert_atom(atom: Atom) -> sympy.Expr:
+        if atom.kind == "symbol":
+            return symbols.get(atom.name) or sympy.Symbol(atom.name, integer=True)
+        return TORCH_FUNCTIONS[atom.kind](*map(convert, atom.args))
+
+    return convert(expr)
 
 
 @given(EXPRESSIONS)

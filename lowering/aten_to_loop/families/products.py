@@ -5,9 +5,8 @@ from __future__ import annotations
 from xdsl.dialects.arith import MulfOp
 from xdsl.dialects.builtin import StringAttr
 
-from ....dialects.kernel import PRECISION
 from ....dialects.sym import Expr
-from ....passes.common.choices import STREAMED, TILE
+from ....passes.common.choices import KEPT_BY_NESTS
 from ....passes.common.implementations import IMPLEMENTATION, NEST
 from ..dtypes import is_float
 from ..nests import LoopBuilder, shape_of, type_of
@@ -42,7 +41,7 @@ def _lower(b: LoopBuilder, call: Call) -> Replacement:
     s = b.s
     first, second, addend = _PRODUCTS[call.op.packet]
     left, right = call.tensor(first), call.tensor(second)
-    kept = {name: call.op.attributes[name] for name in (PRECISION, TILE, STREAMED) if name in call.op.attributes}
+    kept = {name: call.op.attributes[name] for name in KEPT_BY_NESTS if name in call.op.attributes}
     is_integer = call.op.packet == _INTEGERS
     added = call.tensor(addend) if addend and call["beta"] != 0 else None  # times 0 it is not read: it may be NaN
 

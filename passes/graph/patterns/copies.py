@@ -8,7 +8,7 @@ from xdsl.ir import Block, SSAValue
 
 from ....dialects.aten import AtenOp
 from ....dialects.sym import ZERO, Expr, as_expr
-from .._aliases import escapes, possibly_written
+from ...analysis.memory import escapes, possibly_written
 from .._pattern import Pattern, PatternBuilder, PatternCall
 from .._replacement import ReplacementBuilder, type_of
 

@@ -301,6 +301,40 @@ host.func @f(%x: !aten.tensor<3x4xf32>) -> (!aten.tensor<3x4xf32>) {
     assert torch.equal(run([x])[0], 2 * x)
 
 
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "f64", "i64"])
+def test_products_lie_in_rows_whatever_they_are_given(dtype: str) -> None:
+    """Nothing looks at the strides of what they give before kernels read it."""
+    element = {"f32": torch.float32, "bf16": torch.bfloat16, "f64": torch.float64, "i64": torch.int64}[dtype]
+    text = f"""
+host.func @f(%a: !aten.tensor<3x4x{dtype}>, %b: !aten.tensor<4x5x{dtype}>, %c: !aten.tensor<5x{dtype}>)
+    -> (!aten.tensor<15x{dtype}>, !aten.tensor<15x{dtype}>) {{
+  %m = aten.mm(%a, %b) : !aten.tensor<3x5x{dtype}>
+  %n = aten.addmm(%c, %a, %b) : !aten.tensor<3x5x{dtype}>
+  %p = host.view %m offset 0 : !aten.tensor<15x{dtype}>
+  %q = host.view %n offset 0 : !aten.tensor<15x{dtype}>
+  host.return %p, %q
+}}"""
+    run = program(text)
+    assert "fit(" not in run.source
+    a, b, c = (torch.randint(0, 9, size).to(element) for size in ((4, 3), (5, 4), (10,)))
+    c = c[::2]
+    p, q = run([a.t(), b.t(), c])
+    assert torch.equal(p.view(3, 5), a.t() @ b.t()) and torch.equal(q.view(3, 5), a.t() @ b.t() + c)
+
+
+@pytest.mark.parametrize("name", ["mm", "addmm", "bmm", "baddbmm"])
+@pytest.mark.parametrize("flips", range(4))
+def test_the_products_of_this_torch_lie_in_rows(name: str, flips: int) -> None:
+    batch = (2,) if name in ("bmm", "baddbmm") else ()
+    left = torch.randn(*batch, 8, 3).mT if flips & 1 else torch.randn(*batch, 3, 8)
+    right = torch.randn(*batch, 5, 8).mT if flips & 2 else torch.randn(*batch, 8, 5)
+    added = [torch.randn(*batch, 5, 3).mT] if name in ("addmm", "baddbmm") else []
+    for device in ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]:
+        given = [each.to(device) for each in (*added, left, right)]
+        for dtype in (torch.float32, torch.bfloat16):
+            assert getattr(torch.ops.aten, name)(*(each.to(dtype) for each in given)).is_contiguous()
+
+
 def test_writes_to_inputs() -> None:
     run = program("""
 host.func @f(%x: !aten.tensor<8xf32>, %y: !aten.tensor<8xf64>) -> () {

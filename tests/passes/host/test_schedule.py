@@ -6,7 +6,13 @@ import random
 
 import pytest
 
+from inductile.passes.analysis.memory_order import Touched
 from inductile.passes.host._schedule import Schedule, Step, lower_peak
+
+
+def step(makes: set[int], uses: set[int], writes: set[int], fixed: bool = False, is_random: bool = False) -> Step:
+    """A step that makes, uses and writes memory; what it makes counts as all three."""
+    return Step(frozenset(makes), Touched(frozenset(uses | makes), frozenset(writes | makes)), fixed, is_random)
 
 
 def random_schedule(seed: int) -> Schedule:
@@ -23,7 +29,7 @@ def random_schedule(seed: int) -> Schedule:
             size[len(size)] = draw.choice([1, 4, 16, 64]) * 1000
             makes = {len(size) - 1}
         fixed, is_random = draw.random() < 0.1, draw.random() < 0.3
-        steps.append(Step(frozenset(makes), frozenset(uses | makes), frozenset(writes | makes), fixed, is_random))
+        steps.append(step(makes, uses, writes, fixed, is_random))
     returned = frozenset(draw.sample(sorted(size), len(size) // 3))
     return Schedule(steps, size, returned)
 
@@ -31,13 +37,13 @@ def random_schedule(seed: int) -> Schedule:
 def bytes_by_running(schedule: Schedule) -> list[int]:
     """Bytes at each step, counted by running: given memory from the start, all until the last use."""
     made = {number for step in schedule.steps for number in step.makes}
-    used = {number for step in schedule.steps for number in step.uses} | schedule.returned
+    used = {number for step in schedule.steps for number in step.touched.used} | schedule.returned
     alive = {number for number in schedule.size if number not in made and number in used}
     found: list[int] = []
     for position, step in enumerate(schedule.steps):
         alive |= step.makes
         found.append(sum(schedule.size[number] for number in alive))
-        later = set(schedule.returned).union(*(after.uses for after in schedule.steps[position + 1 :]))
+        later = set(schedule.returned).union(*(after.touched.used for after in schedule.steps[position + 1 :]))
         alive &= later
     return found
 
@@ -67,8 +73,8 @@ def test_what_depends_stays_behind_and_the_peak_falls(seed: int) -> None:
 def test_the_step_at_the_peak_moves_no_farther_than_it_helps() -> None:
     """It makes 8 of 4 beside 7 that is given: behind the step that frees 6 of it is as good as behind all."""
     size = {0: 4000, 1: 6000, 2: 1000, 3: 8000}
-    big = Step(frozenset([3]), frozenset([0, 3]), frozenset([3]))
-    frees = [Step(frozenset(), frozenset([number]), frozenset()) for number in (1, 2)]
+    big = step({3}, {0}, set())
+    frees = [step(set(), {number}, set()) for number in (1, 2)]
     schedule = Schedule([big, *frees, *frees], size, frozenset([3]))
     assert schedule.peak == 19000
     assert lower_peak(schedule, 8)
@@ -82,11 +88,11 @@ def test_a_plateau_is_lowered_by_many_moves_at_once() -> None:
     size = {base + k: 1000 * count for base in layers for k, count in enumerate((2, 2, 4))}
     steps: list[Step] = []
     for saved, gradient, result in ((base, base + 1, base + 2) for base in layers):
-        steps.append(Step(frozenset([gradient]), frozenset([saved, gradient]), frozenset([gradient])))
-        steps.append(Step(frozenset([result]), frozenset([gradient, result]), frozenset([result])))
+        steps.append(step({gradient}, {saved}, set()))
+        steps.append(step({result}, {gradient}, set()))
     for activation in range(100, 110):
         size[activation] = 8000
-        steps.append(Step(frozenset(), frozenset([activation]), frozenset()))
+        steps.append(step(set(), {activation}, set()))
     schedule = Schedule(steps, size, frozenset(base + 2 for base in layers))
     assert schedule.peak == 162000
     assert lower_peak(schedule, 8)

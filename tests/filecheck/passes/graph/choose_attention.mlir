@@ -28,7 +28,7 @@ func.func @masked(%q: !aten.tensor<4x16x2048x64xbf16, device = "cuda:0">, %k: !a
 }
 // CHECK-LABEL: @masked
 // CHECK-NOT: cudnn
-// CHECK: %s = aten.bmm(%q3, %t) {implementation = "nest", tile = array<i64: 64, 64, 4, 3>, streamed, precision = "bf16"}
+// CHECK: %s = aten.bmm(%q3, %t) {implementation = "nest", tile = array<i64: 64, 64, 4, 3>, streamed, chosen_for = "{{.*}}", precision = "bf16"}
 // CHECK: func.return %w4
 // REMARK: passed: aten.bmm: a nest, which was faster for attention 64x2048x2048x64 bf16 with _softmax, call, hidden:places library=
 // NONE-LABEL: @masked

@@ -2,6 +2,7 @@
 // RUN: inductile-opt %s --target cuda:90 -p graph-choose-products --remarks 2>&1 | filecheck %s --check-prefix=REMARK
 // RUN: inductile-opt %s --target cuda:90 -p 'graph-choose-products{choices=measured}' | filecheck %s
 // RUN: inductile-opt %s --target cuda:90 -p 'graph-choose-products{choices=none}' | filecheck %s --check-prefix=NONE
+// RUN: inductile-opt %s --target cuda:90 -p 'graph-choose-products{given-back="product 192x512x512x64 bf16 with add"}' | filecheck %s --check-prefix=GIVEN
 // RUN: inductile-opt %s --target cuda:103 -p graph-choose-products | filecheck %s --check-prefix=NONE
 // RUN: inductile-opt %s --target cpp -p graph-choose-products | filecheck %s --check-prefix=NONE
 // NONE-NOT: implementation
@@ -14,10 +15,14 @@ func.func @faster(%x: !aten.tensor<192x512x64xbf16, device = "cuda:0">, %w: !ate
   func.return %1, %2 : !aten.tensor<192x512x512xbf16, device = "cuda:0">, !aten.tensor<192x512x512xbf16, device = "cuda:0">
 }
 // CHECK-LABEL: @faster
-// CHECK: %0 = aten.bmm(%x, %w) {implementation = "nest", tile = array<i64: 64, 64, 64, 4, 6>, precision = "bf16"}
+// CHECK: %0 = aten.bmm(%x, %w) {implementation = "nest", tile = array<i64: 64, 64, 64, 4, 6>, chosen_for = "{{.*}}", precision = "bf16"}
 // CHECK: %2 = aten.bmm(%x, %w) :
 // REMARK: passed: aten.bmm: a nest, which was faster for product 192x512x512x64 bf16 with add, add, relu library=108.2 nest=63.9
 // REMARK: missed: aten.bmm: the library, which was faster for product 192x512x512x64 bf16 library=38.1 nest=40.0
+// GIVEN-LABEL: @faster
+// GIVEN-NEXT: aten.bmm(%x, %w) :
+// GIVEN-LABEL: @seen
+// GIVEN-NEXT: aten.mm(%x, %w) {implementation = "nest"
 
 // Any number of rows: what was seen decides. Nothing like the second one was measured.
 func.func @seen(%x: !aten.tensor<(s0)x960xbf16, device = "cuda:0">, %w: !aten.tensor<960x1280xbf16, strides = [1, 960], device = "cuda:0">, %v: !aten.tensor<960x90xbf16, strides = [1, 960], device = "cuda:0">) -> (!aten.tensor<(s0)x1280xbf16, device = "cuda:0">, !aten.tensor<(s0)x90xbf16, device = "cuda:0">) attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0, min = 2, hint = 120>]} {
@@ -27,6 +32,6 @@ func.func @seen(%x: !aten.tensor<(s0)x960xbf16, device = "cuda:0">, %w: !aten.te
   func.return %1, %2 : !aten.tensor<(s0)x1280xbf16, device = "cuda:0">, !aten.tensor<(s0)x90xbf16, device = "cuda:0">
 }
 // CHECK-LABEL: @seen
-// CHECK: %0 = aten.mm(%x, %w) {implementation = "nest", tile = array<i64: 64, 64, 64, 4, 6>, precision = "bf16"}
+// CHECK: %0 = aten.mm(%x, %w) {implementation = "nest", tile = array<i64: 64, 64, 64, 4, 6>, chosen_for = "{{.*}}", precision = "bf16"}
 // CHECK: %2 = aten.mm(%x, %v) :
 // REMARK: missed: aten.mm: the library: nothing like product 1x120x90x960 bf16 was measured

@@ -1,4 +1,6 @@
 // RUN: inductile-opt %s -p loop-join-moments | filecheck %s
+// RUN: inductile-opt %s -p 'loop-join-moments{programs=4}' | filecheck %s --check-prefix=WHOLE
+// WHOLE-NOT: welford
 
 // A mean, and squares of deviations from it, over columns that are cut into parts: one reduction.
 func.func @columns(%x: !aten.tensor<4096x64xbf16, device = "cuda:0">) -> (!aten.tensor<64xf32, device = "cuda:0">, !aten.tensor<64xf32, device = "cuda:0">) {

@@ -10,8 +10,7 @@ from xdsl.ir import Operation
 
 from ...dialects.loop import FusionOp, GenerateOp, LoadOp, ReduceOp, ScanOp, ScatterOp
 from ...dialects.sym import AxesAttr, Expr, Ranges
-from ._accesses import access_of, map_of
-from ._scatter_chains import boxes_apart, continues
+from .scatters import boxes_apart, continues
 
 Place = str | None
 """The fusion axis that an index runs along; None for an axis of size 1."""
@@ -63,14 +62,14 @@ def member_index(member: GenerateOp | ScanOp) -> list[Place]:
 
 def reads_only_at(load: LoadOp, fusion: FusionOp, index: list[Place]) -> bool:
     """Whether a load reads, at each point of the kernel, just the element that a member at `index` has there."""
-    placed = _placed(map_of(load).data, places_around(load), _sizes_around(load))
-    return placed == index and not access_of(load).dynamic
+    placed = _placed(load.map.data, places_around(load), _sizes_around(load))
+    return placed == index and not load.dynamic
 
 
 def reads_only_own_element(load: LoadOp, scatter: ScatterOp, fusion: FusionOp) -> bool:
     """Whether a load of a scatter's destination reads, at each point, just the element that is written there."""
     if load.parent is scatter.body.block and scatter.unique is not None:
-        return not access_of(load).dynamic and not scatter.dynamic and map_of(load) == scatter.map
+        return not load.dynamic and not scatter.dynamic and load.map == scatter.map
     inside = load.parent_op()
     while inside is not None and not isinstance(inside, FusionOp):
         if inside is scatter:
@@ -86,7 +85,7 @@ def reads_only_own_element(load: LoadOp, scatter: ScatterOp, fusion: FusionOp) -
 def reads_apart(load: LoadOp, scatter: ScatterOp, fusion: FusionOp, ranges: Ranges) -> bool:
     """Whether a load of a scatter's destination reads no element that the scatter, or one of the kernel that goes on
     in its result, writes at any point."""
-    index, axes = map_of(load).data, tuple(_sizes_around(load).items())
+    index, axes = load.map.data, tuple(_sizes_around(load).items())
     return all(boxes_apart(index, axes, op.map.data, op.axes.data, ranges) for op in continues(scatter, fusion))
 
 

@@ -11,10 +11,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects.aten import AtenOp, CallOp
 from ...dialects.effects import has_side_effect
 from ...dialects.loop import LoadOp, ReduceOp, ScanOp, ScatterOp
-from ...dialects.sym import AxesAttr, Expr
-from ..analysis.memory import NESTS, roots, written_value, written_values
-from ..analysis.mentions import mentioned_symbols
-from ._accesses import map_of
+from ...dialects.sym import AxesAttr, Expr, MapAttr
+from .memory import NESTS, roots, written_value, written_values
+from .memory_order import MemoryOrder, Touched
+from .mentions import mentioned_symbols
 
 NO_AXIS = -1
 """Stands for an axis of size 1, or for an index that is no axis."""
@@ -66,7 +66,9 @@ class DependenceGraph:
         self.producer: dict[SSAValue, Node] = {}
         ops = list(block.ops)
         self.terminator = ops.pop() if ops and ops[-1].name == "func.return" else None
-        self._order = _MemoryOrder(ops)
+        self._written = {root for op in ops for value in written_values(op) for root in roots(value)}
+        self._memory = MemoryOrder[SSAValue, int]()
+        self._last_effect: int | None = None
         self._binder: dict[str, int] = {}
         for position, op in enumerate(ops):
             self._add(Node(position, op))
@@ -84,7 +86,7 @@ class DependenceGraph:
         for value in op.operands:
             if value in self.producer:
                 node.opaque.add(self.producer[value].position)
-        node.preds |= self._order.visit(node.position, op, values)
+        node.preds |= self._before(node, values)
         if self._binder:
             node.preds |= {self._binder[name] for name in mentioned_symbols(op) if name in self._binder}
         if isinstance(op, AtenOp | CallOp):
@@ -93,33 +95,17 @@ class DependenceGraph:
             self.producer[result] = node
         self.nodes.append(node)
 
-
-class _MemoryOrder:
-    """Dependences through memory and effects, for ops visited in order."""
-
-    def __init__(self, ops: list[Operation]) -> None:
-        self.written = {root for op in ops for value in written_values(op) for root in roots(value)}
-        self.readers: dict[SSAValue, list[int]] = {}
-        self.writer: dict[SSAValue, int] = {}
-        self.last_effect: int | None = None
-
-    def visit(self, position: int, op: Operation, values: list[SSAValue]) -> set[int]:
-        """Positions of the ops that must stay before `op`, which reads `values`."""
+    def _before(self, node: Node, values: list[SSAValue]) -> set[int]:
+        """Positions of the ops that must stay before one that reads `values`, for memory and effects."""
         before: set[int] = set()
+        op = node.op
         if type(op) not in NESTS and has_side_effect(op) and written_value(op) is None:
-            before |= {self.last_effect} if self.last_effect is not None else set()
-            self.last_effect = position
-        if not self.written:
-            return before
-        writes = {root for value in written_values(op) for root in roots(value)}
-        for root in ({root for value in values for root in roots(value)} | writes) & self.written:
-            if root in self.writer:
-                before.add(self.writer[root])
-            if root in writes:
-                before |= set(self.readers.pop(root, ()))
-                self.writer[root] = position
-            else:
-                self.readers.setdefault(root, []).append(position)
+            before |= {self._last_effect} if self._last_effect is not None else set()
+            self._last_effect = node.position
+        if self._written:
+            writes = frozenset(root for value in written_values(op) for root in roots(value))
+            reads = self._written.intersection(root for value in values for root in roots(value))
+            before |= self._memory.visit(node.position, Touched(writes | reads, writes))
         return before
 
 
@@ -176,7 +162,7 @@ class _NestReader:
     def _add_read(self, load: LoadOp, scope: dict[str, int]) -> None:
         sizes = self.node.sizes
         index: list[int] = []
-        for expr in map_of(load).data:
+        for expr in cast(MapAttr, load.properties["map"]).data:
             atom = expr.as_atom
             axis = scope.get(atom.name, NO_AXIS) if atom is not None and atom.kind == "symbol" else NO_AXIS
             index.append(axis)

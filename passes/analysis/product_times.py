@@ -16,11 +16,11 @@ def product_nanoseconds(target: GpuTarget, bits: int, alignment: int, sizes: tup
     if rate is None:
         return None
     batch, rows, depth, columns = sizes
-    moved = element_bytes(bits) * batch * (rows * depth + depth * columns + rows * columns)
+    moved = factor_bytes(bits) * batch * (rows * depth + depth * columns + rows * columns)
     return LAUNCH + max(2.0 * batch * rows * depth * columns / rate, moved / target.bandwidth)
 
 
-def element_bytes(bits: int) -> int:
+def factor_bytes(bits: int) -> int:
     """Bytes of an element whose products have rates under `bits`."""
     return 4 if bits == TF32 else bits // 8
 
