@@ -41,6 +41,12 @@ def tile_rank(op: Loop) -> int:
     return is_tiled(op) + max(inner, default=0)
 
 
+def _has_units(op: Loop) -> bool:
+    """Whether a loop, or one right inside of it, runs on matrix units."""
+    inner = (nested for region in op.regions for nested in region.block.ops if isinstance(nested, Loop))
+    return any(loop.mapping.data == "matrix" for loop in (op, *inner))
+
+
 class Axes:
     """Brings axes into scope. `constexprs` collects the block sizes: name -> elements."""
 
@@ -186,9 +192,9 @@ class Axes:
             yield
 
     def _bound(self, op: Loop, expr: Expr) -> Code:
-        """A bound of a loop. On matrix units, one that depends on an axis that has tiles is the same for a tile."""
+        """A bound of a loop. With matrix units, one that depends on an axis that has tiles is the same for a tile."""
         context = self.context
-        for lanes in context.lanes if op.mapping.data == "matrix" else ():
+        for lanes in context.lanes if _has_units(op) else ():
             if lanes.axis in expr.free_symbols:
                 expr = self._of_tile(expr, lanes)
         return context.index(expr)

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.scalar import CONVERSIONS, number_of
-from ...dialects.sym import ONE, Expr, smax, smin, symbol
+from ...dialects.sym import ONE, ZERO, Expr, Ranges, as_expr, ceildiv, simplify, smax, smin, symbol
+from ..analysis.loops import loops_around
+from .tiles import tile_of
+from .transforms import range_of, set_range
 
 #: by arith's predicate of signed integers: the one that holds where it does not
 _OPPOSITE = {0: 1, 1: 0, 2: 5, 3: 4, 4: 3, 5: 2}
@@ -43,6 +46,46 @@ def _either(join: Callable[..., Expr], one: Expr | None, other: Expr | None) -> 
 
 
 @dataclass(frozen=True)
+class TileOfRows:
+    """The tile that a row is in.
+
+    axis: of the rows
+    rows: how many a tile has
+    """
+
+    axis: str
+    rows: int
+
+    def widest(self, bound: Expr, is_upper: bool) -> Expr | None:
+        """A bound that holds for all rows of the tile, and is the same for all of them."""
+        found = bound.coefficient(self.axis)
+        factor = None if found is None else found.as_int()
+        if factor is None:
+            return None
+        rest = bound - symbol(self.axis) * factor
+        if self.axis in rest.free_symbols:
+            return None
+        first = symbol(self.axis) // as_expr(self.rows) * self.rows
+        row = first + (self.rows - 1) if (factor > 0) == is_upper else first
+        return rest + row * factor
+
+
+def bounded(op: kernel.ReduceOp, seen: Stretch, ranges: Ranges) -> bool:
+    """Let a reduction run only through the steps that have something of a stretch; whether that changed its bounds."""
+    known = Ranges.of_axes(((loop.axis.data, loop.hi.data) for loop in loops_around(op)), ranges)
+    axis, lo, hi = range_of(op)
+    step = as_expr(tile_of(op))
+    if seen.lo is not None and lo is ZERO:
+        lo = simplify(smax(seen.lo, ZERO) // step * step, known)
+    if seen.hi is not None:
+        hi = simplify(smin(hi, simplify(ceildiv(seen.hi, step) * step, known)), known)
+    if lo is op.lo.data and hi is op.hi.data:
+        return False
+    set_range(op, (axis, lo, hi))
+    return True
+
+
+@dataclass(frozen=True)
 class Places:
     """Looks for places along one axis.
 
@@ -67,6 +110,38 @@ class Places:
         if _is_lowest(no):
             return self.where(condition, True).common(self.seen(yes))
         return self.seen(yes).hull(self.seen(no))
+
+    def counts(self, x: SSAValue) -> Stretch:
+        """Where a number that is summed can be other than 0, apart from NaN: a factor or a choice says so.
+
+        exp(x - m) is 0 where x is -inf.
+        """
+        op = x.owner
+        if isinstance(op, (*CONVERSIONS, arith.NegfOp)):
+            return self.counts(cast(Operation, op).operands[0])
+        if isinstance(op, arith.MulfOp):
+            return self.counts(op.lhs).common(self.counts(op.rhs))
+        if isinstance(op, arith.DivfOp):
+            return self.counts(op.lhs)
+        if isinstance(op, arith.AddfOp | arith.SubfOp):
+            return self.counts(op.lhs).hull(self.counts(op.rhs))
+        if isinstance(op, math.ExpOp):
+            return self._seen_beside(op.operand)
+        if not isinstance(op, arith.SelectOp):
+            return Stretch()
+        condition, yes, no = op.operands
+        if number_of(yes) == 0:
+            return self.where(condition, False).common(self.counts(no))
+        if number_of(no) == 0:
+            return self.where(condition, True).common(self.counts(yes))
+        return self.counts(yes).hull(self.counts(no))
+
+    def _seen_beside(self, x: SSAValue) -> Stretch:
+        """Where a number can be above -inf from which another one is subtracted."""
+        op = x.owner
+        if isinstance(op, CONVERSIONS):
+            return self._seen_beside(cast(Operation, op).operands[0])
+        return self._seen_beside(op.lhs) if isinstance(op, arith.SubfOp) else self.seen(x)
 
     def where(self, condition: SSAValue, holds: bool) -> Stretch:
         """Where a condition can hold, or fail to."""
