@@ -37,7 +37,7 @@ class KernelShareSoftmaxSums(KernelPass, kernels=untiled_for_gpu):
 
         kernel.for i0 in 0 to 64 {
           %m = kernel.reduce max i1 in 0 to 512 { ... kernel.yield %x }   kernel.store %m, %a[i0]
-          %s = kernel.reduce sum i1 in 0 to 512 { ... %e = math.exp (%x - %m)  kernel.yield %e }   kernel.store %s, %b[i0]
+          %s = kernel.reduce sum i1 in 0 to 512 { ... math.exp (%x - %m) ... }   kernel.store %s, %b[i0]
           kernel.for i2 in 0 to 16 {
             %h, %t, %w = kernel.reduce softmax_sum i1 in 0 to 512 { ... kernel.yield %x, %one, %v } ... } }
     becomes

@@ -8,12 +8,21 @@ from typing import Any
 import pytest
 import torch
 
+from inductile.backends.compile_graph import report_layouts
+from inductile.backends.compiled import CompiledGraph, GraphReport
 from inductile.backends.host import build
 from inductile.backends.reference import run_module
 from inductile.backends.triton.offline import OfflineBackend
+from inductile.lowering.fx_private import without_modes
 from inductile.lowering.pipeline import pipeline_string
+from inductile.machines import target_named
+from inductile.passes.graph import partition, split_softmax
 
+from ...scripts import load_benchmark
 from .products import Tensor, for_cpu
+
+VARIANTS: Any = load_benchmark("attention_variants")
+VARIANTS.WINDOW, VARIANTS.PREFIX = 9, 20
 
 HIDDEN = -float("inf")
 #: small tiles leave something over
@@ -21,7 +30,9 @@ TILES = "kernel-map-chained-products{chain-rows=16 chain-step=16}"
 OPTIONS: dict[str, Any] = {
     "loop_products": True,
     "pre_grad": "remove-identities",
-    "pipeline": pipeline_string().replace("kernel-map-chained-products", TILES),
+    "pipeline": pipeline_string()
+    .replace("kernel-map-chained-products", TILES)
+    .replace("kernel-map-softmax-sums", "kernel-map-softmax-sums{softmax-rows=16 softmax-step=16}"),
 }
 
 
@@ -98,3 +109,48 @@ def test_gradients(modify: Callable[[Tensor], Tensor], dtype: torch.dtype) -> No
             assert (got.double() - want).norm() <= allowed
     text = "\n".join(sources)
     assert text.count("tl.dot(") == 2 + 3 + 4
+
+
+class _OneTarget:
+    """Whatever device a tensor is on, it is an H100."""
+
+    def target(self, device: str) -> Any:
+        return target_named("cuda:90")
+
+
+class _Interpreted(OfflineBackend):
+    """Runs what it compiles for a GPU on the CPU."""
+
+    def _compile(self, kind: str, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Any:
+        super()._compile(kind, graph, inputs)
+        imported = self._lowered(graph, inputs, "cuda:90", self.config, kind)
+        imported.module = for_cpu(imported.module)
+        if kind == "forward":
+            report_layouts(imported, inputs)
+        with without_modes():
+            return CompiledGraph(build(imported.module), imported, GraphReport(kind))
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS.VARIANTS if not name.startswith("called")])
+def test_training(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forward is one kernel, which stores two numbers of each row; the gradients are those of float64."""
+    for module in (partition, split_softmax):
+        monkeypatch.setattr(module, "targets_of", lambda _: _OneTarget())
+    generator = torch.Generator().manual_seed(0)
+    shape = (1, 4, 40, 32 if name == "differential" else 16)
+    inputs = [torch.randn(shape, generator=generator).bfloat16().requires_grad_() for _ in range(3)]
+    given = torch.randn(shape, generator=generator).bfloat16()
+    extra = VARIANTS.extra_of(name, inputs[0].detach())
+    function = VARIANTS.VARIANTS[name]
+    wide = [x.detach().double().requires_grad_() for x in inputs]
+    beside = [x.double() if x.is_floating_point() else x for x in extra]
+    exact = torch.autograd.grad(function(*wide, *beside), wide, given.double())
+    eager = torch.autograd.grad(function(*inputs, *extra), inputs, given)
+    torch._dynamo.reset()
+    backend = _Interpreted(["cuda:90"], "cuda:0", OPTIONS)
+    found = torch.autograd.grad(torch.compile(function, backend=backend, dynamic=False)(*inputs, *extra), inputs, given)
+    for got, want, other in zip(found, exact, eager, strict=True):
+        assert (got.double() - want).norm() <= 2 * (other.double() - want).norm() + 1e-6 * want.norm()
+    forward, backward = (str(module) for _, _, module in backend.modules)
+    assert forward.count("kernel.func") == 1 and "softmax_sum" in forward
+    assert not [line for line in (forward + backward).splitlines() if "host.empty" in line and "x40x40x" in line]
