@@ -11,8 +11,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects.aten.types import TensorType
-from ...dialects.loop import AssertOp, GenerateOp, LoadOp, ReduceOp, YieldOp, yielded
-from ...dialects.sym import AxesAttr
+from ...dialects.loop import AssertOp, GenerateOp, LoadOp, ReduceOp, ViewOp, YieldOp, yielded
+from ...dialects.sym import AxesAttr, MapAttr
 from ...machines import GpuTarget
 from ..analysis.memory import Mutations
 from ..counters import counter
@@ -22,6 +22,7 @@ from ._accesses import access_of, loads_in, map_of
 from ._bodies import axes_around
 from ._devices import target_of
 from ._splice import Site, Splicer
+from ._transposing import transposed
 from .dce import sweep
 
 #: the longest depth of a product that is computed again, and the most columns of one that reads it: a tile has them all
@@ -209,12 +210,23 @@ def _join_alike(readers: list[GenerateOp], block: Block) -> None:
     if Mutations(block):
         return
     kept: list[GenerateOp] = []
-    for reader in readers:
+    for reader in map(_columns_last, readers):
         first = next((each for each in kept if _is_alike(each, reader) and _may_wait(each, reader)), None)
         if first is not None:
             kept.remove(first)
             reader = _joined(first, reader)
         kept.append(reader)
+
+
+def _columns_last(nest: GenerateOp) -> GenerateOp:
+    """A nest whose last axis is the one along which no product in its reductions varies, if there is one such axis."""
+    inner = [index for op in nest.body.block.ops if type(op) is ReduceOp for _, index in _factors(op)]
+    moves = frozenset[str]().union(*(e.free_symbols for index in inner for e in index.data))
+    axes = nest.axes.data
+    columns = [k for k, (name, size) in enumerate(axes) if name not in moves and size.as_int() != 1]
+    if len(columns) != 1 or columns[0] == len(axes) - 1 or len(nest.results) != 1:
+        return nest
+    return transposed(nest, [*(k for k in range(len(axes)) if k not in columns), *columns])
 
 
 def _is_alike(first: GenerateOp, second: GenerateOp) -> bool:
@@ -231,19 +243,27 @@ def _is_alike(first: GenerateOp, second: GenerateOp) -> bool:
     return tiles <= others or others <= tiles
 
 
-def _factors(reduce: ReduceOp) -> frozenset[tuple[SSAValue, object]]:
+def _factors(reduce: ReduceOp) -> frozenset[tuple[SSAValue, MapAttr]]:
     """What products in the body of a reduction read, and where."""
     inner = (op for op in reduce.body.block.ops if type(op) is ReduceOp)
     return frozenset((load.operands[0], map_of(load)) for op in inner for load in _direct(op.body.block.ops))
 
 
 def _may_wait(first: GenerateOp, second: GenerateOp) -> bool:
-    """Whether what reads the results of a nest stands behind another one."""
+    """Whether what reads the results of a nest stands behind another one, or is a view that may."""
     block = first.parent
     assert block is not None
     order = {op: place for place, op in enumerate(block.ops)}
-    readers = (use.operation for result in first.results for use in result.uses)
-    return all(order[outermost(reader, block)] > order[second] for reader in readers)
+    views = _views_of(first)
+    values = [result for op in (first, *views) for result in op.results]
+    readers = {outermost(use.operation, block) for value in values for use in value.uses} - set(views)
+    return all(order[reader] > order[second] for reader in readers)
+
+
+def _views_of(nest: Operation) -> list[ViewOp]:
+    """The views of what a nest makes, and of these, in order."""
+    direct = [use.operation for result in nest.results for use in result.uses if type(use.operation) is ViewOp]
+    return [each for view in direct for each in (view, *_views_of(view))]
 
 
 def _joined(first: GenerateOp, second: GenerateOp) -> GenerateOp:
@@ -260,6 +280,9 @@ def _joined(first: GenerateOp, second: GenerateOp) -> GenerateOp:
     types = (*first.result_types, *second.result_types)
     joined = GenerateOp.of(second.axes, Region(body), types, location=second.location)
     block.insert_op_before(joined, second)
+    for view in reversed(_views_of(first)):
+        view.detach()
+        block.insert_op_after(view, joined)
     for old, new in zip((*first.results, *second.results), joined.results, strict=True):
         new.name_hint = old.name_hint
         old.replace_all_uses_with(new)
