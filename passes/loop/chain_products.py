@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeAlias, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects.aten.types import TensorType
-from ...dialects.loop import AssertOp, GenerateOp, LoadOp, ReduceOp, ViewOp, YieldOp, yielded
+from ...dialects.loop import AssertOp, GenerateOp, LoadOp, ReduceOp, ScatterOp, ViewOp, YieldOp, yielded
 from ...dialects.sym import AxesAttr, MapAttr
 from ...machines import GpuTarget
 from ..analysis.memory import Mutations
@@ -29,6 +29,8 @@ from .dce import sweep
 MOST_DEPTH = MOST_COLUMNS = 256
 #: what rows may be reduced by
 _OF_ROWS = frozenset(("sum", "max"))
+_READERS = frozenset((GenerateOp, ScatterOp))
+Reader: TypeAlias = GenerateOp | ScatterOp
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class ChainProducts(LoopPass):
         for reader in found:
             _splice_all(reader, nest)
         remark("passed", self.name, nest, "a product is computed where it is read", readers=len(found))
-        _join_alike(found, block)
+        _join_alike([each for each in found if type(each) is GenerateOp], block)
         return True
 
 
@@ -118,11 +120,11 @@ class _Readers:
         self.block = block
         self.mutations = Mutations(block)
 
-    def of(self, nest: GenerateOp) -> list[GenerateOp] | str:
+    def of(self, nest: GenerateOp) -> list[Reader] | str:
         """The nests with reductions that read it; or why it stays in memory."""
         if any(type(op) is AssertOp for op in nest.walk()):
             return "it checks indices"
-        found: dict[GenerateOp, None] = {}
+        found: dict[Reader, None] = {}
         waiting: list[GenerateOp] = [nest]
         while waiting:
             source = waiting.pop()
@@ -130,7 +132,7 @@ class _Readers:
                 reader = self._nest_around(use.operation)
                 if reader is None:
                     return "something else needs it in memory"
-                if not any(op.regions for op in reader.body.block.ops):
+                if type(reader) is GenerateOp and not any(op.regions for op in reader.body.block.ops):
                     waiting.append(reader)
                     continue
                 reason = _objection(reader, cast(LoadOp, use.operation)) or self._moved(nest, reader)
@@ -139,20 +141,20 @@ class _Readers:
                 found[reader] = None
         return [each for each in self.block.ops if each in found]  # pyright: ignore[reportReturnType]
 
-    def _nest_around(self, load: Operation) -> GenerateOp | None:
-        """The generate whose body reads an element as it is."""
+    def _nest_around(self, load: Operation) -> Reader | None:
+        """The nest whose body reads an element as it is."""
         if type(load) is not LoadOp or access_of(load).mask is not None or access_of(load).dynamic:
             return None
         op = outermost(load, self.block)
-        return op if type(op) is GenerateOp and not any(type(each) is AssertOp for each in op.walk()) else None
+        return cast(Reader, op) if type(op) in _READERS and not any(type(e) is AssertOp for e in op.walk()) else None
 
-    def _moved(self, nest: GenerateOp, reader: GenerateOp) -> str | None:
+    def _moved(self, nest: GenerateOp, reader: Reader) -> str | None:
         if self.mutations and self.mutations.moves_past_write([*loads_in(nest)], nest, reader):
             return "what it reads is written before it is read"
         return None
 
 
-def _objection(reader: GenerateOp, load: LoadOp) -> str | None:
+def _objection(reader: Reader, load: LoadOp) -> str | None:
     """Why a nest that reads an element of a product in a reduction is none that a program holds tiles for."""
     reduce = load.parent_op()
     if type(reduce) is not ReduceOp or reduce.parent is not reader.body.block or len(reduce.axes.data) != 1:
@@ -179,7 +181,7 @@ def _chained(reduce: ReduceOp) -> bool:
     return all(type(op) is ReduceOp and [c.data for c in op.combiners] == ["sum"] for op in inner)
 
 
-def _columns_beside(reader: GenerateOp, load: LoadOp) -> list[tuple[str, object]]:
+def _columns_beside(reader: Reader, load: LoadOp) -> list[tuple[str, object]]:
     """The axes of a nest along which an element that it reads does not vary, but for those of one iteration."""
     moves = frozenset().union(*(e.free_symbols for e in map_of(load).data))
     axes = cast(AxesAttr, reader.properties["axes"]).data
@@ -192,7 +194,7 @@ def _multiplies(reduce: ReduceOp) -> bool:
     return [c.data for c in reduce.combiners] == ["sum"] and type(value) is arith.MulfOp
 
 
-def _splice_all(reader: GenerateOp, nest: GenerateOp) -> None:
+def _splice_all(reader: Reader, nest: GenerateOp) -> None:
     """Compute a product in a reader, with the pointwise nests between them: the last of these first."""
     for reduce in [op for op in reader.body.block.ops if type(op) is ReduceOp]:
         while loads := [load for load in _direct(reduce.body.block.ops) if _comes_from(load.operands[0], nest)]:
