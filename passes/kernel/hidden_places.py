@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, ClassVar, cast
 
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
@@ -96,14 +96,16 @@ class Places:
 
     axis: str
     widest: Callable[[Expr, bool], Expr | None]
+    #: what stands for all places; results have `common` and `hull`
+    anywhere: ClassVar[Any] = Stretch()
 
-    def seen(self, x: SSAValue) -> Stretch:
+    def seen(self, x: SSAValue) -> Any:
         """Where a number can be above -inf: not where a `select` says that it is."""
         op = x.owner
         if isinstance(op, CONVERSIONS):
             return self.seen(cast(Operation, op).operands[0])
         if not isinstance(op, arith.SelectOp):
-            return Stretch()
+            return self.anywhere
         condition, yes, no = op.operands
         if _is_lowest(yes):
             return self.where(condition, False).common(self.seen(no))
@@ -111,7 +113,7 @@ class Places:
             return self.where(condition, True).common(self.seen(yes))
         return self.seen(yes).hull(self.seen(no))
 
-    def counts(self, x: SSAValue) -> Stretch:
+    def counts(self, x: SSAValue) -> Any:
         """Where a number that is summed can be other than 0, apart from NaN: a factor or a choice says so.
 
         exp(x - m) is 0 where x is -inf.
@@ -128,7 +130,7 @@ class Places:
         if isinstance(op, math.ExpOp):
             return self._seen_beside(op.operand)
         if not isinstance(op, arith.SelectOp):
-            return Stretch()
+            return self.anywhere
         condition, yes, no = op.operands
         if number_of(yes) == 0:
             return self.where(condition, False).common(self.counts(no))
@@ -136,18 +138,18 @@ class Places:
             return self.where(condition, True).common(self.counts(yes))
         return self.counts(yes).hull(self.counts(no))
 
-    def _seen_beside(self, x: SSAValue) -> Stretch:
+    def _seen_beside(self, x: SSAValue) -> Any:
         """Where a number can be above -inf from which another one is subtracted."""
         op = x.owner
         if isinstance(op, CONVERSIONS):
             return self._seen_beside(cast(Operation, op).operands[0])
         return self._seen_beside(op.lhs) if isinstance(op, arith.SubfOp) else self.seen(x)
 
-    def where(self, condition: SSAValue, holds: bool) -> Stretch:
+    def where(self, condition: SSAValue, holds: bool) -> Any:
         """Where a condition can hold, or fail to."""
         op = condition.owner
         if isinstance(op, arith.CmpiOp):
-            return self._compared(op, holds)
+            return self.compared(op, holds)
         if isinstance(op, arith.XOrIOp):
             for one, other in (op.operands, reversed(op.operands)):
                 if number_of(other) is not None:
@@ -155,9 +157,14 @@ class Places:
         if isinstance(op, arith.AndIOp | arith.OrIOp):
             left, right = (self.where(each, holds) for each in op.operands)
             return left.common(right) if isinstance(op, arith.AndIOp) == holds else left.hull(right)
-        return Stretch()
+        return self.told(condition, holds)
 
-    def _compared(self, op: arith.CmpiOp, holds: bool) -> Stretch:
+    def told(self, condition: SSAValue, holds: bool) -> Any:
+        """Where a condition that is no comparison can hold, or fail to: anywhere."""
+        return self.anywhere
+
+    def compared(self, op: arith.CmpiOp, holds: bool) -> Any:
+        """Where a comparison of index expressions can hold, or fail to."""
         left, right = _expression(op.lhs), _expression(op.rhs)
         predicate = op.predicate.value.data
         if left is None or right is None or predicate not in _OPPOSITE:
