@@ -16,7 +16,8 @@ from ...machines import GpuTarget
 from ._recompute import RecomputeClass, recompute_class
 
 PRODUCTS = frozenset({"aten.mm", "aten.bmm"})
-_STATISTICS = frozenset({"aten._softmax", "aten._log_softmax", "aten._safe_softmax", "aten.amax"})
+_NORMALISED = frozenset({"aten._softmax", "aten._log_softmax", "aten._safe_softmax"})
+_STATISTICS = _NORMALISED | {"aten.amax"}
 #: the longest depth of a product that is computed again where it is read, as `loop-chain-products` has it
 _MOST_DEPTH = 256
 _OF_UNITS = (BFloat16Type, Float16Type, Float32Type)
@@ -49,7 +50,7 @@ def scores_among(ops: Iterable[Operation], targets: TargetsAttr) -> Scores:
                 found.readers.add(op)
             elif _is_on_units(op, targets):
                 origins.update(dict.fromkeys(op.results, frozenset((op,))))
-        elif read and recompute_class(op) in (RecomputeClass.FREE, RecomputeClass.CHEAP):
+        elif read and (op.target in _NORMALISED or recompute_class(op) in (RecomputeClass.FREE, RecomputeClass.CHEAP)):
             origins.update(dict.fromkeys(op.results, read))
     return found
 

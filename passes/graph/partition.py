@@ -176,7 +176,8 @@ class _Partitioner:
         needed = {value.owner for value in self.forward_outputs}
         found: set[Operation] = set()
         for op in reversed(ops):
-            if op in needed or self.classes[op] is RecomputeClass.NEVER:
+            is_placed = word(op, PLACEMENT) == "forward"
+            if op in needed or is_placed or self.classes[op] is RecomputeClass.NEVER:
                 needed.update(value.owner for value in op.operands)
             else:
                 found.add(op)

@@ -52,7 +52,9 @@ class KernelBoundChainedProducts(KernelPass, kernels=all_for_gpu):
         places = Places(op.axis.data, TileOfRows(rows[0].axis.data, tile_of(rows[0])).widest)
         seen: Stretch | None = None
         told = {"sum": places.counts, "max": places.seen}.get(op.combiners.data[0].data)
-        for value in yielded(op.body) if told is not None else ():
+        if told is None:
+            return
+        for value in yielded(op.body):
             found = told(value)
             seen = found if seen is None else seen.hull(found)
         if seen is not None and counter(self.name) and bounded(op, seen, ranges):

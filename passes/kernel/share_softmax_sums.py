@@ -85,10 +85,8 @@ class _Rows:
         if not isinstance(columns, kernel.ForOp) or not reduces or len(reduces) != len(loops) - 1:
             return None
         inner = [op for op in columns.body.block.ops if op.regions]
-        if len(inner) != 1 or not isinstance(inner[0], kernel.ReduceOp) or columns.lo.data is not ZERO:
-            return None
-        (total,) = inner
-        if [c.data for c in total.combiners] != ["softmax_sum"]:
+        total = inner[0] if len(inner) == 1 and columns.lo.data is ZERO else None
+        if not isinstance(total, kernel.ReduceOp) or [c.data for c in total.combiners] != ["softmax_sum"]:
             return None
         highest = tuple(op for op in reduces if _is_highest(op, total))
         sums = tuple(op for op in reduces if _sums_weights(op, total, highest))

@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import AssertOp, GenerateOp, LoadOp, ReduceOp, ScatterOp, ViewOp, YieldOp, yielded
-from ...dialects.sym import AxesAttr, MapAttr
+from ...dialects.sym import AxesAttr, Expr, MapAttr
 from ...machines import GpuTarget
 from ..analysis.memory import Mutations
 from ..counters import counter
@@ -132,7 +132,7 @@ class _Readers:
                 reader = self._nest_around(use.operation)
                 if reader is None:
                     return "something else needs it in memory"
-                if type(reader) is GenerateOp and not any(op.regions for op in reader.body.block.ops):
+                if type(reader) is GenerateOp and _is_elementwise(reader, use.operation):
                     waiting.append(reader)
                     continue
                 reason = _objection(reader, cast(LoadOp, use.operation)) or self._moved(nest, reader)
@@ -149,7 +149,9 @@ class _Readers:
         return cast(Reader, op) if type(op) in _READERS and not any(type(e) is AssertOp for e in op.walk()) else None
 
     def _moved(self, nest: GenerateOp, reader: Reader) -> str | None:
-        if self.mutations and self.mutations.moves_past_write([*loads_in(nest)], nest, reader):
+        if self.mutations and self.mutations.moves_past_write(
+            [load.operands[0] for load in loads_in(nest)], nest, reader
+        ):
             return "what it reads is written before it is read"
         return None
 
@@ -181,7 +183,7 @@ def _chained(reduce: ReduceOp) -> bool:
     return all(type(op) is ReduceOp and [c.data for c in op.combiners] == ["sum"] for op in inner)
 
 
-def _columns_beside(reader: Reader, load: LoadOp) -> list[tuple[str, object]]:
+def _columns_beside(reader: Reader, load: LoadOp) -> list[tuple[str, Expr]]:
     """The axes of a nest along which an element that it reads does not vary, but for those of one iteration."""
     moves = frozenset().union(*(e.free_symbols for e in map_of(load).data))
     axes = cast(AxesAttr, reader.properties["axes"]).data
@@ -310,11 +312,17 @@ def _is_same(load: LoadOp, other: LoadOp) -> bool:
     return load.operands[0].owner is other.operands[0].owner and map_of(load) == map_of(other)
 
 
+def _is_elementwise(reader: GenerateOp, load: Operation) -> bool:
+    """Whether a nest computes something of each element that it reads by itself, perhaps with that of a product."""
+    is_flat = not any(op.regions for op in reader.body.block.ops)
+    return is_flat or (load.parent is reader.body.block and _is_product(reader))
+
+
 def _comes_from(value: SSAValue, nest: GenerateOp) -> bool:
     """Whether a value is what a product makes, or is computed from it element by element."""
     op = value.owner
     if op is nest:
         return True
-    if type(op) is not GenerateOp or any(inner.regions for inner in op.body.block.ops):
+    if type(op) is not GenerateOp or (any(inner.regions for inner in op.body.block.ops) and not _is_product(op)):
         return False
     return any(_comes_from(load.operands[0], nest) for load in _direct(op.body.block.ops))

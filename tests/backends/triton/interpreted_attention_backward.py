@@ -16,7 +16,7 @@ from inductile.backends.triton.offline import OfflineBackend
 from inductile.lowering.fx_private import without_modes
 from inductile.lowering.pipeline import pipeline_string
 from inductile.machines import target_named
-from inductile.passes.graph import partition, split_softmax
+from inductile.passes.graph import partition, reassociate_row_sums, split_softmax
 
 from ...scripts import load_benchmark
 from .products import Tensor, for_cpu
@@ -134,7 +134,7 @@ class _Interpreted(OfflineBackend):
 @pytest.mark.parametrize("name", [name for name in VARIANTS.VARIANTS if not name.startswith("called")])
 def test_training(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forward is one kernel, which stores two numbers of each row; the gradients are those of float64."""
-    for module in (partition, split_softmax):
+    for module in (partition, reassociate_row_sums, split_softmax):
         monkeypatch.setattr(module, "targets_of", lambda _: _OneTarget())
     generator = torch.Generator().manual_seed(0)
     shape = (1, 4, 40, 32 if name == "differential" else 16)
