@@ -107,9 +107,9 @@ class Places:
         if not isinstance(op, arith.SelectOp):
             return self.anywhere
         condition, yes, no = op.operands
-        if _is_lowest(yes):
+        if is_lowest(yes):
             return self.where(condition, False).common(self.seen(no))
-        if _is_lowest(no):
+        if is_lowest(no):
             return self.where(condition, True).common(self.seen(yes))
         return self.seen(yes).hull(self.seen(no))
 
@@ -196,7 +196,7 @@ class Places:
         )
 
 
-def _is_lowest(value: SSAValue) -> bool:
+def is_lowest(value: SSAValue) -> bool:
     """Whether a value is the constant -inf."""
     op = value.owner
     while isinstance(op, CONVERSIONS):

@@ -49,7 +49,7 @@ class KernelMapChainedProducts(MapToUnits, kernels=untiled_for_gpu):
             %s = kernel.reduce sum i3 in 0 to 64 { ... }   %p = math.exp %s ...   %r = arith.mulf %p, %t
             kernel.yield %r } ... } }
     becomes
-        kernel.for i0 in 0 to 512 map grid tile 128 { kernel.for i1 in 0 to 64 map vector tile 64 {
+        kernel.for i0 in 0 to 512 map grid tile 64 { kernel.for i1 in 0 to 64 map vector tile 64 {
           %g = kernel.reduce sum i2 in 0 to 512 map matrix tile 64 {
             %s = kernel.reduce sum i3 in 0 to 64 map matrix tile 64 { ... } ... } ... } }
     """
@@ -138,7 +138,7 @@ class ChainTile(Tile):
 
 
 #: rows, step, warps, stages by the columns and depth that they are for
-_TILES = {64: ChainTile(128, 64, 8, 2), 128: ChainTile(64, 64, 8, 2), 256: ChainTile(64, 32, 8, 1)}
+_TILES = {64: ChainTile(64, 64, 4, 3), 128: ChainTile(64, 64, 8, 2), 256: ChainTile(64, 32, 8, 1)}
 
 
 def chain_tile(nest: ChainNest, sizes: Sizes) -> ChainTile:

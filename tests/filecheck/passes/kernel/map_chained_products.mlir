@@ -35,13 +35,13 @@ kernel.func @chain(%q: !kernel.buffer<bf16, 262144>, %k: !kernel.buffer<bf16, 26
   kernel.yield
 }
 // CHECK-LABEL: kernel.func @chain
-// CHECK-SAME: target "cuda:90" num_warps 8 num_stages 2
-// CHECK: kernel.for i1 in 0 to 512 map grid tile 128 {
+// CHECK-SAME: target "cuda:90" num_warps 4 num_stages 3
+// CHECK: kernel.for i1 in 0 to 512 map grid tile 64 {
 // CHECK: kernel.for i2 in 0 to 48 map vector tile 64 {
 // CHECK: kernel.reduce sum i3 in 0 to 512 map matrix tile 64 {
 // CHECK: kernel.reduce sum i4 in 0 to 64 map matrix tile 64 {
 // CHECK: scalar.narrow %{{.*}} : f32 to bf16
-// REMARK: passed: {{.*}}on matrix units rows=128 step=64 warps=8 stages=2
+// REMARK: passed: {{.*}}on matrix units rows=64 step=64 warps=4 stages=3
 // ASKED: num_warps 2 num_stages 4
 // ASKED: kernel.for i1 in 0 to 512 map grid tile 32 {
 // ASKED: kernel.reduce sum i3 in 0 to 512 map matrix tile 16 {
@@ -67,7 +67,7 @@ kernel.func @rows(%q: !kernel.buffer<bf16, 32768>, %k: !kernel.buffer<bf16, 3276
   kernel.yield
 }
 // CHECK-LABEL: kernel.func @rows
-// CHECK: kernel.for i0 in 0 to 512 map grid tile 128 {
+// CHECK: kernel.for i0 in 0 to 512 map grid tile 64 {
 // CHECK: kernel.reduce sum i1 in 0 to 512 map vector tile 64 {
 // CHECK: kernel.reduce sum i2 in 0 to 64 map matrix tile 64 {
 
