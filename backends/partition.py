@@ -138,7 +138,7 @@ def joint_passes(config: Config) -> list[ModulePass]:
     """The passes of the joint phase that a configuration asks for."""
     budget = min(config.activation_memory_budget, memory_budget())
     passes = [
-        dataclasses.replace(p, budget=budget) if isinstance(p, Partition) else configured(p, config)
+        configured(dataclasses.replace(p, budget=budget) if isinstance(p, Partition) else p, config)
         for p in parse_passes(pipeline_string(graph="joint"))
     ]
     return insert_passes(passes, {place: text for place, text in config.insert.items() if is_joint(place)})

@@ -103,7 +103,7 @@ def _flex(name: str, q: Any, extra: Sequence[Any], flex: Any, groups: int, who: 
 
 
 def options_of(who: str) -> dict[str, Any]:
-    """Options of inductile; `who` is its name or tile sizes, "128x64x4x3"."""
+    """Options of inductile; `who` is its name or tile sizes, "128x64x4x3", those of backward as "chain64x64x8x2"."""
     if who == "inductile":
         return {}
     if who == "library":
@@ -118,9 +118,11 @@ def options_of(who: str) -> dict[str, Any]:
         return {"loop_products": True}
     from inductile.lowering.pipeline import pipeline_string
 
-    rows, step, warps, stages = who.split("x")
-    name = "kernel-map-softmax-sums"
-    numbers = f"softmax-rows={rows} softmax-step={step} softmax-warps={warps} softmax-stages={stages}"
+    name, prefix = "kernel-map-softmax-sums", "softmax"
+    if who.startswith("chain"):
+        name, prefix = "kernel-map-chained-products", "chain"
+    values = zip(("rows", "step", "warps", "stages"), who.removeprefix("chain").split("x"), strict=True)
+    numbers = " ".join(f"{prefix}-{number}={value}" for number, value in values)
     return {**ours, "pipeline": pipeline_string().replace(name, f"{name}{{{numbers}}}")}
 
 
@@ -294,7 +296,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 def is_tile(who: str) -> bool:
     """Whether somebody is ours with tiles of its own."""
-    return who[0].isdigit()
+    return who[0].isdigit() or who.startswith("chain")
 
 
 def _line(name: str, found: dict[str, dict[str, Any]], ratios: list[float]) -> str:
@@ -318,7 +320,7 @@ def main() -> None:
     parser.add_argument("--variants", nargs="+", choices=(*NAMES, *KINDS), default=list(NAMES))
     parser.add_argument("--sizes", nargs="+", choices=SHAPES, default=["64", "128"])
     parser.add_argument(
-        "--who", nargs="+", default=list(WHO), help="of these, or tiles as rows x step x warps x stages"
+        "--who", nargs="+", default=list(WHO), help="of these, or tiles as rows x step x warps x stages, chain in front"
     )
     parser.add_argument("--backward", action="store_true", help="forward and backward, in rows of their own")
     parser.add_argument("--tune", action="store_true", help="try the tiles of TILES too")

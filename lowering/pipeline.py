@@ -41,7 +41,7 @@ DEFAULT: tuple[Phase, ...] = (
         "joint",
         "aten: no duplicates in forward and backward together; what backward gets and what it computes again",
         "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce,graph-split-softmax,"
-        "graph-narrow-indices,graph-partition,graph-round-decisions",
+        "graph-reassociate-row-sums,graph-narrow-indices,graph-partition,graph-round-decisions",
         graph="joint",
     ),
     Phase(
@@ -60,7 +60,7 @@ DEFAULT: tuple[Phase, ...] = (
         "loop: no views, simple indices, one fusion a kernel, in-place decisions",
         "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-merge-updates,loop-select-pieces,"
         "loop-expand-convolutions,loop-channels-last,loop-assign-layouts,loop-select-implementation,loop-hoist-weights,"
-        "loop-inline,loop-cse,loop-dce,loop-stream-reductions,loop-sum-one-hot,loop-split-axes,loop-join-moments,"
+        "loop-inline,loop-cse,loop-dce,loop-stream-reductions,loop-chain-products,loop-sum-one-hot,loop-split-axes,loop-join-moments,"
         "loop-split-reductions,loop-spread-copies,loop-fuse,loop-bufferize",
     ),
     Phase(
@@ -87,7 +87,10 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-apply-schedule,kernel-unroll-windows,kernel-relax-order,kernel-sink-prologues,"
         "kernel-fold-lanes,kernel-pair-lanes,kernel-interleave-lanes,"
         "kernel-read-back,kernel-write-ahead,"
-        "kernel-map-softmax-sums,kernel-bound-softmax-sums,kernel-map-products,kernel-jam-rows,kernel-map,"
+        "kernel-share-softmax-sums,kernel-map-softmax-sums,kernel-bound-softmax-sums,"
+        "kernel-map-chained-products,kernel-bound-chained-products,"
+        "kernel-skip-hidden-steps,kernel-fold-exponents,"
+        "kernel-map-products,kernel-jam-rows,kernel-map,"
         "kernel-fold-rows,kernel-join-axes,"
         "kernel-vectorize,kernel-relax-atomics,kernel-tile,"
         "kernel-choose-threads,kernel-stage-blocks,"

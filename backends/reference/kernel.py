@@ -270,6 +270,10 @@ def _written_buffers(frame: KernelFrame, op: Loop) -> list[Buffer]:
 def _trip_count(frame: KernelFrame, op: Loop) -> tuple[int | Tensor, int | Tensor, int]:
     """Lower and upper bound in each lane, and the largest number of iterations."""
     lo, hi = frame.domain.evaluate(op.lo.data), frame.domain.evaluate(op.hi.data)
+    if isinstance(op, kernel.ReduceOp) and all(place in frame.values for place in op.within):
+        for first, last in [op.within] if op.within else []:
+            lo = torch.maximum(frame.scalar(first), torch.as_tensor(lo))
+            hi = torch.minimum(frame.scalar(last), torch.as_tensor(hi))
     count = hi - lo
     return lo, hi, max(0, int(count.max()) if isinstance(count, Tensor) else count)
 

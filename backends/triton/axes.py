@@ -41,6 +41,12 @@ def tile_rank(op: Loop) -> int:
     return is_tiled(op) + max(inner, default=0)
 
 
+def _has_units(op: Loop) -> bool:
+    """Whether a loop, or one right inside of it, runs on matrix units."""
+    inner = (nested for region in op.regions for nested in region.block.ops if isinstance(nested, Loop))
+    return any(loop.mapping.data == "matrix" for loop in (op, *inner))
+
+
 class Axes:
     """Brings axes into scope. `constexprs` collects the block sizes: name -> elements."""
 
@@ -161,12 +167,24 @@ class Axes:
     def _steps(self, op: Loop) -> str:
         """Text of what a loop's variable runs through."""
         lo, hi = self._bound(op, op.lo.data).text, self._bound(op, op.hi.data).text
+        if isinstance(op, kernel.ReduceOp) and op.within:
+            lo, hi = self._within(op, lo, hi)
         tail = f", {self.block(op)}" if is_tiled(op) else ""
         if op.unroll is not None:
             return f"tl.range({lo}, {hi}{tail}, loop_unroll_factor={op.unroll.value.data})"
         written_out = op.mapping.data == "unroll" and op.lo.data.is_constant and op.hi.data.is_constant
         head = hi if lo == "0" and not tail else f"{lo}, {hi}{tail}"
         return f"{'tl.static_range' if written_out else 'range'}({head})"
+
+    def _within(self, op: kernel.ReduceOp, lo: str, hi: str) -> tuple[str, str]:
+        """Bounds with which a loop runs only the steps that have something of a stretch."""
+        first, last = map(self.context.value, op.within)
+        if first.dims or last.dims:
+            raise UnsupportedError(f"the places that {op.axis.data} is within differ among the lanes of a program")
+        block = self.block(op)
+        begin = f"tl.cast({first} // {block} * {block}, tl.{self._dtype})"
+        begin = begin if lo == "0" else f"tl.maximum({lo}, {begin})"
+        return begin, f"tl.minimum({hi}, tl.cast({last}, tl.{self._dtype}))"
 
     @contextmanager
     def _lanes(self, op: Loop, start: str, wide: str) -> Iterator[None]:
@@ -186,15 +204,18 @@ class Axes:
             yield
 
     def _bound(self, op: Loop, expr: Expr) -> Code:
-        """A bound of a loop. On matrix units, one that depends on an axis that has tiles is the same for a tile."""
+        """A bound of a loop. With matrix units, one that depends on an axis that has tiles is the same for a tile."""
         context = self.context
-        for lanes in context.lanes if op.mapping.data == "matrix" else ():
+        for lanes in context.lanes:
             if lanes.axis in expr.free_symbols:
-                expr = self._of_tile(expr, lanes)
+                found = self._of_tile(expr, lanes)
+                if found is None and _has_units(op):
+                    raise UnsupportedError(f"a bound {expr} differs among the elements of a tile of {lanes.axis}")
+                expr = found or expr
         return context.index(expr)
 
-    def _of_tile(self, expr: Expr, lanes: Lanes) -> Expr:
-        """An expression in terms of the number of an axis' tile, which is in scope then, instead of its elements."""
+    def _of_tile(self, expr: Expr, lanes: Lanes) -> Expr | None:
+        """An expression in terms of the number of an axis' tile, which is in scope then; None where elements differ."""
         context, axis = self.context, lanes.axis
         tile, lane = f"{axis}_tile", f"{axis}_lane"
         size = self.constexprs[lanes.block]
@@ -203,7 +224,7 @@ class Axes:
         known = inside(known, tile, ZERO, as_expr(1 << 31 if most is None else most // size + 1))
         found = simplify(expr.subs({axis: symbol(tile) * size + symbol(lane)}), known)
         if lane in found.free_symbols or axis not in self._ids:
-            raise UnsupportedError(f"a bound {expr} differs among the elements of a tile of {axis}")
+            return None
         number = self._ids[axis]
         context.symbols[tile] = (
             Value("0", self._dtype, (), True) if number == "0" else context.define(number, self._dtype, (), tile)

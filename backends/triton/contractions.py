@@ -45,6 +45,7 @@ class Contractions:
             name = context.names.fresh(f"{result.name_hint or 'product'}_acc")
             context.out.line(f"{name} = tl.zeros({context.shape((rows, columns))}, tl.{dtype})")
             totals.append(Value(name, dtype, (rows, columns)))
+        self.ahead(op, (rows, depth))
         with self.axes.stepped(op) as step:
             for product, total in zip(products, totals, strict=True):
                 left = self.operand(op, step, product.left, (rows, depth))

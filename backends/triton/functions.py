@@ -87,6 +87,7 @@ NVIDIA: dict[type[Operation], str] = {
 #: those of float32 where the result may be approximate, on NVIDIA's GPUs; the divisor is at least one
 APPROXIMATE: dict[type[Operation], str] = {
     math_dialect.ExpOp: "nvidia.exp({0t})",
+    math_dialect.Exp2Op: "nvidia.exp2({0t})",
     arith.DivfOp: "nvidia.ratio_to_at_least_one({0t}, {1t})",
 }
 

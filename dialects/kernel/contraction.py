@@ -55,12 +55,23 @@ def operand_of(factor: SSAValue) -> SSAValue:
     return op.operands[0] if is_widened and isinstance(op, CastOp) else factor
 
 
-def products_of(op: ReduceOp) -> list[Product] | str:
-    """The products that a reduction sums, or why it is no contraction."""
+def products_of(op: ReduceOp, chained: bool = False) -> list[Product] | str:
+    """The products that a reduction sums, or why it is no contraction.
+
+    chained: whether factors may be computed from sums of products in its body
+    """
     if op.combine is not None or any(combiner.data != "sum" for combiner in op.combiners):
         return "it does more than add"
-    if any(inner.regions or has_side_effect(inner) for inner in op.body.block.ops):
-        return "its body has loops, or effects"
+    loops = [inner for inner in op.body.block.ops if inner.regions]
+    if chained and all(isinstance(inner, ReduceOp) for inner in loops):
+        objections = (products_of(inner) for inner in loops if isinstance(inner, ReduceOp))
+        objection = next((found for found in objections if isinstance(found, str)), None)
+        if objection is not None:
+            return objection
+    elif loops:
+        return "its body has loops"
+    if any(has_side_effect(inner) for inner in op.body.block.ops):
+        return "its body has effects"
     if any(isinstance(inner, LoadOp) and _is_local(inner) for inner in op.body.block.ops):
         return "its body reads a local buffer"
     found: list[Product] = []
@@ -150,9 +161,11 @@ def oriented(op: ReduceOp, product: Product, axes: list[str]) -> tuple[Product, 
 
 def contraction_of(op: ReduceOp) -> tuple[list[Product], str, str] | str:
     """The oriented products of a reduction on matrix units with the axes of rows and columns, or why they have none."""
-    products = products_of(op)
+    products = products_of(op, chained=True)
     if isinstance(products, str):
         return products
+    if not _chain_is_mapped(op):
+        return "its body has a loop that does not run on matrix units"
     found: list[Product] = []
     sides: set[tuple[str, str]] = set()
     for product in products:
@@ -168,6 +181,12 @@ def contraction_of(op: ReduceOp) -> tuple[list[Product], str, str] | str:
     if len(sides) != 1:
         return "its products have several axes of rows or columns"
     return found, *sides.pop()
+
+
+def _chain_is_mapped(op: ReduceOp) -> bool:
+    """Whether all loops in the body of a reduction run on matrix units."""
+    inner = [each for each in op.body.block.ops if each.regions]
+    return all(isinstance(each, ReduceOp) and each.mapping.data == "matrix" for each in inner)
 
 
 @dataclass(frozen=True)
@@ -194,8 +213,7 @@ class WeightedSum:
 
 def weighted_sums_of(op: ReduceOp) -> list[WeightedSum] | str:
     """The sums of a reduction by `softmax_sum` as what matrix units compute, or why they are none."""
-    inner = [each for each in op.body.block.ops if each.regions]
-    if any(not isinstance(each, ReduceOp) or each.mapping.data != "matrix" for each in inner):
+    if not _chain_is_mapped(op):
         return "its body has a loop that does not run on matrix units"
     return weighted_parts(op, tiled_axes(op))
 

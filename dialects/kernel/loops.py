@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
+    AttrSizedOperandSegments,
     opt_prop_def,
     opt_region_def,
     prop_def,
@@ -30,7 +31,7 @@ from xdsl.printer import Printer
 from xdsl.traits import RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ..access import string_attr
+from ..access import parse_ssa, print_ssa_list, segments, string_attr
 from ..assembly import NAME, NUMBER, AssemblyOp, Part, Read, clause, flag, region
 from ..fields import op_definition
 from ..loop.body import COMBINERS, combiner_attr, verify_combiners, yielded
@@ -87,6 +88,22 @@ def _print_range(printer: Printer, op: LoopBase) -> None:
 
 _TILE, _UNROLL = clause("tile", NUMBER), clause("unroll", NUMBER)
 _RANGE = Part(_read_range, _print_range), flag("pinned")
+
+
+def _read_within(parser: Parser, read: Read) -> None:
+    if parser.parse_optional_keyword("within") is not None:
+        first = parse_ssa(parser)
+        parser.parse_punctuation(",")
+        read.operands["within"] = [first, parse_ssa(parser)]
+
+
+def _print_within(printer: Printer, op: ReduceOp) -> None:
+    if op.within:
+        printer.print_string(" within ")
+        print_ssa_list(printer, op.within)
+
+
+_WITHIN = Part(_read_within, _print_within)
 
 
 def _verify_range(op: LoopBase) -> None:
@@ -184,6 +201,9 @@ class ReduceOp(LoopBase):
     `group 4` behind the mapping: so many neighbours of a tile are combined by themselves, before the accumulators take
     what they make. The elements are single ones; only `logsumexp` gains by it. The order is free, so it means the same.
 
+    `within %first, %last` behind the mapping: the iterations before the first place, and those from the last one on,
+    yield what changes nothing, and are left out. The places are the same for all lanes of a program.
+
     `map matrix tile 64`: matrix units multiply and add, 64 elements of the axis a step. The reduction sums products,
     each of two factors: one varies along a tiled axis around it, the rows of the result, the other along another one,
     the columns, and both along the reduction's axis (`contraction.py`). A `softmax_sum` of (x, 1, v) is one as well:
@@ -192,14 +212,16 @@ class ReduceOp(LoopBase):
 
     name = "kernel.reduce"
     init = var_operand_def()
+    within = var_operand_def(i64)
     combiners = prop_def(ArrayAttr[StringAttr])
     block = opt_prop_def(IntegerAttr)
     group = opt_prop_def(IntegerAttr)
     body = region_def("single_block")
     combine = opt_region_def("single_block")
     outs = var_result_def()
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     SYNTAX: ClassVar = (
-        COMBINERS, *_RANGE, clause("block", NUMBER), clause("group", NUMBER),
+        COMBINERS, *_RANGE, clause("block", NUMBER), clause("group", NUMBER), _WITHIN,
         region(), region(1, "combine", optional=True),
     )  # fmt: skip
 
@@ -224,6 +246,7 @@ class ReduceOp(LoopBase):
         """Build; result types are those of the yielded values."""
         properties = _range_properties(axis, lo, hi, mapping, tile)
         properties["combiners"] = combiner_attr(*combiners)
+        properties["operandSegmentSizes"] = segments(len(init), 0)
         return ReduceOp.create(
             operands=init,
             result_types=tuple(v.type for v in yielded(body)),
@@ -231,6 +254,11 @@ class ReduceOp(LoopBase):
             regions=(body,) if combine is None else (body, combine),
             location=location,
         )
+
+    def keep_within(self, first: SSAValue, last: SSAValue) -> None:
+        """Leave out iterations before one place and from another one on."""
+        self.operands = [*self.init, first, last]
+        self.properties["operandSegmentSizes"] = segments(len(self.init), 2)
 
     def verify_(self) -> None:
         """Check mapping, combiners and the types of the results."""
@@ -242,6 +270,8 @@ class ReduceOp(LoopBase):
             _verify_block(self, self.block.value.data)
         if self.group is not None:
             _verify_group(self, self.group.value.data)
+        if self.within and (len(self.within) != 2 or self.mapping.data not in ("matrix", "vector")):
+            raise VerifyException(f"axis {self.axis.data} is within two places, and mapped by matrix or vector")
         if self.mapping.data == "matrix":
             _verify_contraction(self)
 

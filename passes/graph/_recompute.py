@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from enum import Enum
 
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
+from xdsl.dialects.builtin import AnyFloat, Float32Type, IndexType, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.effects import is_pure
 from ...dialects.machine import TargetsAttr
-from ...machines import HOST
+from ...machines import HOST, GpuTarget
 from ..analysis.memory import UNSAFE_VIEWS
 from ..analysis.program_costs import flops
 from ..analysis.sizes import Sizes
@@ -34,6 +34,9 @@ class RecomputeClass(Enum):
     the pools that look for a place."""
     HEAVY = 4
     """Matrix products, convolutions, attention, sorts, calls: only under a memory budget. They fuse with nothing."""
+    SCORES = 6
+    """Products of a short depth that become loops of ours, which fuse with what reads them: they cost their arithmetic
+    on matrix units."""
     NEVER = 5
     """Draws random numbers, writes, checks, or defines symbols: a second run would not be the same, or show."""
 
@@ -169,7 +172,19 @@ class ByteCosts:
             normalises = isinstance(op, AtenOp) and op.packet in _NORMALISATIONS
             return sum(self.bytes(_before_cast(value).type) for value in op.operands) if normalises else traffic
         operations = flops(op, self._sizes)
+        if class_ is RecomputeClass.SCORES and operations is not None:
+            return operations / self._operations_per_byte(op)
         return _UNKNOWN_PASSES * traffic if operations is None else traffic + operations / _FLOPS_PER_BYTE
+
+    def _operations_per_byte(self, op: Operation) -> float:
+        """Operations that matrix units do while memory moves a byte; as everything else does where nobody measured."""
+        target = self._targets.target(_device(op))
+        element = next((t.element for t in op.result_types if isinstance(t, TensorType)), None)
+        known = target.products if isinstance(target, GpuTarget) else {}
+        rates = known.get(32 if isinstance(element, Float32Type) else 16)
+        if rates is None or not target.bandwidth:
+            return _FLOPS_PER_BYTE
+        return max(rates.by_alignment.values()) / target.bandwidth
 
 
 def _device(op: Operation) -> str:

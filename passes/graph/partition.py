@@ -34,6 +34,7 @@ from ._joint import (
     word,
 )
 from ._recompute import ByteCosts, RecomputeClass, recompute_class
+from ._scores import Scores, scores_among
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,17 @@ class Partition(AtenPass):
     |                       | fuses with its readers                                                                   |
     | matrix product,       | never; below `budget` 1 the traffic and a byte for 16 floating-point operations          |
     | convolution, attention|                                                                                          |
+    | scores that are loops | their arithmetic, at the pace of matrix units                                            |
     | scan, scatter, pool   | never; below `budget` 1 eight passes over operands and results. What they read and make  |
     | with places           | fuses with them                                                                          |
     | sort, pure call       | never; below `budget` 1 eight passes over operands and results                           |
     | random, effects       | never                                                                                    |
 
     Ops that `torch.utils.checkpoint` tags run again, but for the random ones, whose results are saved.
+
+    With the option `loop_products` products of matrices whose rows are normalised, the scores of attention, are loops
+    that fuse with what reads them where a GPU has matrix units for them: running one again costs its arithmetic there,
+    so that two numbers of each row are saved instead of a matrix of scores, or of weights.
 
     budget: memory that saved values may take, from 0 (the least possible) to 1 (what the cut takes when memory has no
             price of its own).
@@ -88,18 +94,19 @@ class Partition(AtenPass):
     optional: ClassVar[bool] = False
 
     budget: float = 1.0
+    loop_products: bool = False
 
     def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every joint function of the module. UnsupportedError when no partition exists."""
         count = forward_results(function)
         if count is not None:
-            _Partitioner(function, block, count).run(self.budget)
+            _Partitioner(function, block, count, self.loop_products).run(self.budget)
 
 
 class _Partitioner:
     """State of the partition of one function."""
 
-    def __init__(self, function: FuncOp, block: Block, forward_count: int) -> None:
+    def __init__(self, function: FuncOp, block: Block, forward_count: int, loop_products: bool) -> None:
         self.function = function
         self.block = block
         returned = block.last_op
@@ -113,14 +120,16 @@ class _Partitioner:
         self.late: set[SSAValue] = set()
         """Values that exist in the backward graph only."""
         self.classes: dict[Operation, RecomputeClass] = {}
+        module = function.parent_op()
+        assert module is not None
+        self.targets = targets_of(module)
+        self.scores = scores_among(self.ops, self.targets) if loop_products else Scores()
 
     def run(self, budget: float) -> None:
         """Choose and mark."""
         self._find_backward()
         graph = self._forward_graph()
-        module = self.function.parent_op()
-        assert module is not None
-        costs = ByteCosts(Sizes.of_function(self.function), targets_of(module))
+        costs = ByteCosts(Sizes.of_function(self.function), self.targets)
         saved = cut_within_budget(graph, costs, budget)
         needed = self._needed_again(saved)
         saved &= needed.read
@@ -144,6 +153,7 @@ class _Partitioner:
     def _forward_graph(self) -> ForwardGraph:
         ops = [op for op in self.ops if op not in self.backward]
         self.classes = {op: recompute_class(op) for op in self.ops}
+        self.classes |= dict.fromkeys(self.scores.products, RecomputeClass.SCORES)
         constants = {value for value, marks in self.arguments.items() if CONSTANT in marks}
         read = [value for op in self.ops if op in self.backward for value in op.operands]
         required = {value for value in (*read, *self.backward_outputs) if value not in self.late} - constants
@@ -166,7 +176,8 @@ class _Partitioner:
         needed = {value.owner for value in self.forward_outputs}
         found: set[Operation] = set()
         for op in reversed(ops):
-            if op in needed or self.classes[op] is RecomputeClass.NEVER:
+            is_placed = word(op, PLACEMENT) == "forward"
+            if op in needed or is_placed or self.classes[op] is RecomputeClass.NEVER:
                 needed.update(value.owner for value in op.operands)
             else:
                 found.add(op)
@@ -175,7 +186,8 @@ class _Partitioner:
     def _in_memory(self, ops: Iterable[Operation]) -> set[SSAValue]:
         """Values that are in memory because ops that fuse with nothing read or make them."""
         opaque = [op for op in ops if self.classes[op] in (RecomputeClass.HEAVY, RecomputeClass.NEVER)]
-        read = {root for op in opaque for value in op.operands for root in roots(value)}
+        apart = [op for op in opaque if op not in self.scores.readers]
+        read = {root for op in apart for value in op.operands for root in roots(value)}
         return read.union(*(op.results for op in opaque))
 
     def _needed_again(self, saved: set[SSAValue]) -> _Needed:

@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.aten.types import type_of
+from ...dialects.machine import targets_of
 from ...dialects.sym import ONE, Ranges, prove_le
 from ..analysis.functions import symbol_ranges
 from ..counters import counter
@@ -19,6 +20,7 @@ from ..function_pass import AtenPass
 from ..remarks import remark
 from ._joint import forward_results, late_values
 from ._recompute import RecomputeClass, recompute_class
+from ._scores import scores_among
 from ._segments import readers
 
 _TARGETS = frozenset({"aten._softmax", "aten._log_softmax"})
@@ -33,7 +35,8 @@ class SplitSoftmax(AtenPass):
     guarantee:     the same values, computed in the same steps as those of the one op. `aten._softmax` and
                    `aten._log_softmax` whose result an op of the backward graph reads are split where both are
                    contiguous and the rows are known not to be empty; not what is in memory, because the forward graph
-                   returns it or an op that fuses with nothing reads it.
+                   returns it or an op that fuses with nothing reads it: with the option `loop_products` products of
+                   the softmax of scores fuse (`_scores.py`).
 
     As one op it is kept whole or run again whole: memory for all of its elements, or two more passes over them, for the
     maximum and the sum of each row. Of the parts, the partition saves these two, and what is left is elementwise.
@@ -52,6 +55,7 @@ class SplitSoftmax(AtenPass):
     """
 
     name = "graph-split-softmax"
+    loop_products: bool = False
 
     def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every joint function of the module."""
@@ -59,11 +63,14 @@ class SplitSoftmax(AtenPass):
         found = [each for each in block.ops if isinstance(each, AtenOp) and each.target in _TARGETS]
         if count is None or not found:
             return
+        module = function.parent_op()
+        assert module is not None
+        fused = scores_among(block.ops, targets_of(module)).readers if self.loop_products else set[Operation]()
         ranges, late = symbol_ranges(function), late_values(function, block)
         assert isinstance(block.last_op, ReturnOp)
         returned = set(block.last_op.operands[:count])
         for each in found:
-            reason = _objection(each, returned, late, ranges)
+            reason = _objection(each, returned, late, ranges, fused)
             if reason is not None:
                 remark("missed", self.name, each, reason)
             elif counter(self.name):
@@ -71,14 +78,16 @@ class SplitSoftmax(AtenPass):
                 remark("passed", self.name, each, "split into statistics of rows and an elementwise step")
 
 
-def _objection(op: AtenOp, returned: set[SSAValue], late: set[SSAValue], ranges: Ranges) -> str | None:
+def _objection(
+    op: AtenOp, returned: set[SSAValue], late: set[SSAValue], ranges: Ranges, fused: set[Operation]
+) -> str | None:
     """Why an op stays as it is."""
     (result,) = op.results
     if result in returned:
         return "the forward graph returns it: it is in memory"
     if not any(value in late for use in result.uses for value in use.operation.results):
         return "backward does not read it"
-    if any(map(_fuses_with_nothing, readers(result))):
+    if any(_fuses_with_nothing(reader) for reader in readers(result) if reader not in fused):
         return "an op that fuses with nothing reads it: it is in memory"
     source, type_ = type_of(op.operands[0]), type_of(result)
     if not source.shape or not source.is_contiguous or not type_.is_contiguous:

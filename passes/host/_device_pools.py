@@ -20,7 +20,6 @@ from ..counters import counter
 from ..remarks import remark
 from ._placing import Request, place_known
 
-
 #: bytes to which tensors are aligned, as torch's allocator aligns them
 ALIGNMENT = 512
 #: bytes by which a pool may raise what is live: half of the least that torch's allocator takes from the driver

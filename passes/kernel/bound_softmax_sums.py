@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
-from ...dialects.sym import ZERO, Expr, Ranges, as_expr, ceildiv, simplify, smax, smin, symbol
+from ...dialects.sym import Ranges
 from ..analysis.loops import loops_around, loops_in
 from ..counters import counter
 from ..remarks import remark
-from .hidden_places import Places, Stretch
+from .hidden_places import Places, Stretch, TileOfRows, bounded
 from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import all_for_gpu
 from .tiles import tile_of
-from .transforms import range_of, set_range
 
 
 @dataclass(frozen=True)
@@ -51,48 +50,12 @@ class KernelBoundSoftmaxSums(KernelPass, kernels=all_for_gpu):
         if isinstance(parts, str):
             return
         (rows,) = (loop for loop in loops_around(op) if loop.axis.data == parts[0].rows)
-        known = Ranges.of_axes(((loop.axis.data, loop.hi.data) for loop in loops_around(op)), ranges)
-        tile = _Tile(rows.axis.data, tile_of(rows))
-        places = Places(op.axis.data, tile.widest)
+        places = Places(op.axis.data, TileOfRows(rows.axis.data, tile_of(rows)).widest)
         seen: Stretch | None = None
         for x in yielded(op.body)[::3]:
             found = places.seen(x)
             seen = found if seen is None else seen.hull(found)
         assert seen is not None
-        lo, hi = _within(seen, op, known)
-        if (lo is op.lo.data and hi is op.hi.data) or not counter(self.name):
-            return
-        set_range(op, (op.axis.data, lo, hi))
-        remark("passed", self.name, function, f"steps from {lo} to {hi} of {op.axis.data}, the others are hidden")
-
-
-@dataclass(frozen=True)
-class _Tile:
-    """The tile that a row is in."""
-
-    axis: str
-    rows: int
-
-    def widest(self, bound: Expr, is_upper: bool) -> Expr | None:
-        """A bound that holds for all rows of the tile, and is the same for all of them."""
-        found = bound.coefficient(self.axis)
-        factor = None if found is None else found.as_int()
-        if factor is None:
-            return None
-        rest = bound - symbol(self.axis) * factor
-        if self.axis in rest.free_symbols:
-            return None
-        first = symbol(self.axis) // as_expr(self.rows) * self.rows
-        row = first + (self.rows - 1) if (factor > 0) == is_upper else first
-        return rest + row * factor
-
-
-def _within(seen: Stretch, op: kernel.ReduceOp, ranges: Ranges) -> tuple[Expr, Expr]:
-    """The steps of a reduction that have something of a stretch, as its bounds."""
-    _, lo, hi = range_of(op)
-    step = as_expr(tile_of(op))
-    if seen.lo is not None and lo is ZERO:
-        lo = simplify(smax(seen.lo, ZERO) // step * step, ranges)
-    if seen.hi is not None:
-        hi = simplify(smin(hi, simplify(ceildiv(seen.hi, step) * step, ranges)), ranges)
-    return lo, hi
+        if counter(self.name) and bounded(op, seen, ranges):
+            steps = f"steps from {op.lo.data} to {op.hi.data} of {op.axis.data}, the others are hidden"
+            remark("passed", self.name, function, steps)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, ClassVar, cast
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.scalar import CONVERSIONS, number_of
-from ...dialects.sym import ONE, Expr, smax, smin, symbol
+from ...dialects.sym import ONE, ZERO, Expr, Ranges, as_expr, ceildiv, simplify, smax, smin, symbol
+from ..analysis.loops import loops_around
+from .tiles import tile_of
+from .transforms import range_of, set_range
 
 #: by arith's predicate of signed integers: the one that holds where it does not
 _OPPOSITE = {0: 1, 1: 0, 2: 5, 3: 4, 4: 3, 5: 2}
@@ -43,6 +46,46 @@ def _either(join: Callable[..., Expr], one: Expr | None, other: Expr | None) -> 
 
 
 @dataclass(frozen=True)
+class TileOfRows:
+    """The tile that a row is in.
+
+    axis: of the rows
+    rows: how many a tile has
+    """
+
+    axis: str
+    rows: int
+
+    def widest(self, bound: Expr, is_upper: bool) -> Expr | None:
+        """A bound that holds for all rows of the tile, and is the same for all of them."""
+        found = bound.coefficient(self.axis)
+        factor = None if found is None else found.as_int()
+        if factor is None:
+            return None
+        rest = bound - symbol(self.axis) * factor
+        if self.axis in rest.free_symbols:
+            return None
+        first = symbol(self.axis) // as_expr(self.rows) * self.rows
+        row = first + (self.rows - 1) if (factor > 0) == is_upper else first
+        return rest + row * factor
+
+
+def bounded(op: kernel.ReduceOp, seen: Stretch, ranges: Ranges) -> bool:
+    """Let a reduction run only through the steps that have something of a stretch; whether that changed its bounds."""
+    known = Ranges.of_axes(((loop.axis.data, loop.hi.data) for loop in loops_around(op)), ranges)
+    axis, lo, hi = range_of(op)
+    step = as_expr(tile_of(op))
+    if seen.lo is not None and lo is ZERO:
+        lo = simplify(smax(seen.lo, ZERO) // step * step, known)
+    if seen.hi is not None:
+        hi = simplify(smin(hi, simplify(ceildiv(seen.hi, step) * step, known)), known)
+    if lo is op.lo.data and hi is op.hi.data:
+        return False
+    set_range(op, (axis, lo, hi))
+    return True
+
+
+@dataclass(frozen=True)
 class Places:
     """Looks for places along one axis.
 
@@ -53,26 +96,60 @@ class Places:
 
     axis: str
     widest: Callable[[Expr, bool], Expr | None]
+    #: what stands for all places; results have `common` and `hull`
+    anywhere: ClassVar[Any] = Stretch()
 
-    def seen(self, x: SSAValue) -> Stretch:
+    def seen(self, x: SSAValue) -> Any:
         """Where a number can be above -inf: not where a `select` says that it is."""
         op = x.owner
         if isinstance(op, CONVERSIONS):
             return self.seen(cast(Operation, op).operands[0])
         if not isinstance(op, arith.SelectOp):
-            return Stretch()
+            return self.anywhere
         condition, yes, no = op.operands
-        if _is_lowest(yes):
+        if is_lowest(yes):
             return self.where(condition, False).common(self.seen(no))
-        if _is_lowest(no):
+        if is_lowest(no):
             return self.where(condition, True).common(self.seen(yes))
         return self.seen(yes).hull(self.seen(no))
 
-    def where(self, condition: SSAValue, holds: bool) -> Stretch:
+    def counts(self, x: SSAValue) -> Any:
+        """Where a number that is summed can be other than 0, apart from NaN: a factor or a choice says so.
+
+        exp(x - m) is 0 where x is -inf.
+        """
+        op = x.owner
+        if isinstance(op, (*CONVERSIONS, arith.NegfOp)):
+            return self.counts(cast(Operation, op).operands[0])
+        if isinstance(op, arith.MulfOp):
+            return self.counts(op.lhs).common(self.counts(op.rhs))
+        if isinstance(op, arith.DivfOp):
+            return self.counts(op.lhs)
+        if isinstance(op, arith.AddfOp | arith.SubfOp):
+            return self.counts(op.lhs).hull(self.counts(op.rhs))
+        if isinstance(op, math.ExpOp):
+            return self._seen_beside(op.operand)
+        if not isinstance(op, arith.SelectOp):
+            return self.anywhere
+        condition, yes, no = op.operands
+        if number_of(yes) == 0:
+            return self.where(condition, False).common(self.counts(no))
+        if number_of(no) == 0:
+            return self.where(condition, True).common(self.counts(yes))
+        return self.counts(yes).hull(self.counts(no))
+
+    def _seen_beside(self, x: SSAValue) -> Any:
+        """Where a number can be above -inf from which another one is subtracted."""
+        op = x.owner
+        if isinstance(op, CONVERSIONS):
+            return self._seen_beside(cast(Operation, op).operands[0])
+        return self._seen_beside(op.lhs) if isinstance(op, arith.SubfOp) else self.seen(x)
+
+    def where(self, condition: SSAValue, holds: bool) -> Any:
         """Where a condition can hold, or fail to."""
         op = condition.owner
         if isinstance(op, arith.CmpiOp):
-            return self._compared(op, holds)
+            return self.compared(op, holds)
         if isinstance(op, arith.XOrIOp):
             for one, other in (op.operands, reversed(op.operands)):
                 if number_of(other) is not None:
@@ -80,9 +157,14 @@ class Places:
         if isinstance(op, arith.AndIOp | arith.OrIOp):
             left, right = (self.where(each, holds) for each in op.operands)
             return left.common(right) if isinstance(op, arith.AndIOp) == holds else left.hull(right)
-        return Stretch()
+        return self.told(condition, holds)
 
-    def _compared(self, op: arith.CmpiOp, holds: bool) -> Stretch:
+    def told(self, condition: SSAValue, holds: bool) -> Any:
+        """Where a condition that is no comparison can hold, or fail to: anywhere."""
+        return self.anywhere
+
+    def compared(self, op: arith.CmpiOp, holds: bool) -> Any:
+        """Where a comparison of index expressions can hold, or fail to."""
         left, right = _expression(op.lhs), _expression(op.rhs)
         predicate = op.predicate.value.data
         if left is None or right is None or predicate not in _OPPOSITE:
@@ -114,7 +196,7 @@ class Places:
         )
 
 
-def _is_lowest(value: SSAValue) -> bool:
+def is_lowest(value: SSAValue) -> bool:
     """Whether a value is the constant -inf."""
     op = value.owner
     while isinstance(op, CONVERSIONS):

@@ -15,7 +15,7 @@ from ..analysis.loops import loops_in
 from ..analysis.sizes import Sizes
 from .gpu_blocks import power_above
 from .kernel_pass import KernelFacts
-from .map_to_units import MapToUnits, has_units, round_factors, sink
+from .map_to_units import MapToUnits, has_units, objection_to_inner, round_factors, sink
 from .products import Tile, UnitsNest, recognised_nests
 from .scheduled import untiled_for_gpu
 from .transforms import set_mapping
@@ -143,7 +143,7 @@ def _nest(
     if sizes.trips(columns) > MOST_COLUMNS or columns.hi.data.as_int() is None:
         return f"it has more than {MOST_COLUMNS} columns"
     inner = [each for total in sums for each in loops_in(total.body.block)]
-    objection = next((why for each in inner if (why := _objection(each, target))), None)
+    objection = next((why for each in inner if (why := objection_to_inner(each, target))), None)
     if objection is not None:
         return objection
     batch = tuple(loop for loop in chain if loop not in (rows, columns))
@@ -160,21 +160,6 @@ def _sides(op: kernel.ReduceOp, chain: Sequence[kernel.ForOp], sizes: Sizes) -> 
         return "the weights, or what they weigh, have no rows of their own"
     longest = max(rows, key=lambda loop: (sizes.trips(loop), chain.index(loop)))
     return kernel.weighted_parts(op, [longest.axis.data, columns[0].axis.data])
-
-
-def _objection(op: object, target: GpuTarget) -> str | None:
-    """Why a loop in the body of a sum is no product on matrix units."""
-    if not isinstance(op, kernel.ReduceOp):
-        return "the body of a sum has a loop that is no reduction"
-    products = kernel.products_of(op)
-    if isinstance(products, str):
-        return products
-    for product in products:
-        element = kernel.element_of(product)
-        narrow = product.precision in ("bf16", "f16")
-        if not narrow and (element is None or not has_units(target, element)):
-            return "its factors are of a type without matrix units"
-    return None
 
 
 #: rows, step, warps, stages by the columns and depth that they are for

@@ -17,7 +17,7 @@ from ..common.choices import chosen_tile
 from ..counters import counter
 from ..remarks import remark
 from .kernel_pass import KernelFacts, KernelPass
-from .products import NARROW, Tile, UnitsNest
+from .products import NARROW, RowsNest, Tile
 from .scheduled import is_mapped
 from .transforms import range_of, set_mapping, set_range
 
@@ -36,7 +36,7 @@ class MapToUnits(KernelPass):
         """Whether it is worth looking at the nests of a kernel."""
         return any(isinstance(op, kernel.ReduceOp) for op in function.walk())
 
-    def nests_of(self, function: kernel.FuncOp, facts: KernelFacts) -> Sequence[UnitsNest] | str:
+    def nests_of(self, function: kernel.FuncOp, facts: KernelFacts) -> Sequence[RowsNest] | str:
         """The nests of a kernel, or why matrix units do not compute them."""
         raise NotImplementedError
 
@@ -44,8 +44,11 @@ class MapToUnits(KernelPass):
         """The tile of a nest, with the numbers that are wanted."""
         raise NotImplementedError
 
-    def map(self, nest: Any, rows: kernel.ForOp, columns: kernel.ForOp, tile: Any, facts: KernelFacts) -> None:
-        """Write a schedule into a nest whose parallel loops are on the grid, rows and columns the innermost of them."""
+    def map(self, nest: Any, rows: kernel.ForOp, columns: Any, tile: Any, facts: KernelFacts) -> None:
+        """Write a schedule into a nest whose parallel loops are on the grid, rows and columns the innermost of them.
+
+        columns: None in a nest that has none
+        """
         raise NotImplementedError
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
@@ -62,15 +65,15 @@ class MapToUnits(KernelPass):
                 wanted = type(wanted)(*chosen).fitted(wanted)
             tiles = [self.tile_of(nest, facts, wanted) for nest in nests]
             for nest, tile in zip(nests, tiles, strict=True):
-                *_, rows, columns = _put_on_grid(nest)
-                self.map(nest, rows, columns, tile, facts)
+                rows, *columns = _put_on_grid(nest)[len(nest.batch) :]
+                self.map(nest, rows, columns[0] if columns else None, tile, facts)
                 remark("passed", self.name, function, "on matrix units", **vars(tile))
             function.properties["num_warps"] = IntegerAttr(max(tile.warps for tile in tiles), i64)
             function.properties["num_stages"] = IntegerAttr(min(tile.stages for tile in tiles), i64)
             function.properties["target"] = StringAttr(facts.target.name)
 
 
-def _put_on_grid(nest: UnitsNest) -> list[kernel.ForOp]:
+def _put_on_grid(nest: RowsNest) -> list[kernel.ForOp]:
     """Let the parallel loops of a nest be the grid, in the order in which programs are numbered."""
     ranges = [range_of(loop) for loop in nest.loops]
     chain = sorted(nest.loops, key=lambda loop: len(loops_around(loop)))
@@ -85,9 +88,24 @@ def has_units(target: GpuTarget, element: Attribute) -> bool:
     return element == Float32Type() or str(element) in target.matrix_units
 
 
+def objection_to_inner(op: object, target: GpuTarget) -> str | None:
+    """Why a loop in the body of a sum is no product on matrix units."""
+    if not isinstance(op, kernel.ReduceOp):
+        return "the body of a sum has a loop that is no reduction"
+    products = kernel.products_of(op)
+    if isinstance(products, str):
+        return products
+    for product in products:
+        element = kernel.element_of(product)
+        narrow = product.precision in ("bf16", "f16")
+        if not narrow and (element is None or not has_units(target, element)):
+            return "its factors are of a type without matrix units"
+    return None
+
+
 def round_factors(op: kernel.ReduceOp) -> None:
     """Round the factors of products in 16 bits that were computed more exactly than a library would have read them."""
-    products = kernel.products_of(op)
+    products = kernel.products_of(op, chained=True)
     assert not isinstance(products, str)
     for product in products:
         element = NARROW.get(product.precision or "")

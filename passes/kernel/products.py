@@ -23,17 +23,30 @@ NARROW: dict[str, Attribute] = {"bf16": BFloat16Type(), "f16": Float16Type()}
 
 
 @dataclass(frozen=True)
-class UnitsNest:
+class RowsNest:
     """A perfect nest of parallel loops around reductions, and what is done with their results.
 
     batch:   loops along which all factors vary, or none, outermost first
     rows:    the loop along which the first factors vary alone
-    columns: the loop along which the second ones do
-    sums:    the reductions
     """
 
     batch: tuple[kernel.ForOp, ...]
     rows: kernel.ForOp
+
+    @property
+    def loops(self) -> tuple[kernel.ForOp, ...]:
+        """All parallel loops, in the order in which programs are numbered."""
+        return (*self.batch, self.rows)
+
+
+@dataclass(frozen=True)
+class UnitsNest(RowsNest):
+    """Such a nest whose second factors vary along columns.
+
+    columns: the loop along which the second factors vary alone
+    sums:    the reductions
+    """
+
     columns: kernel.ForOp
     sums: tuple[kernel.ReduceOp, ...]
 
@@ -55,7 +68,7 @@ class ProductNest(UnitsNest):
     factors: tuple[int, int] = (1, 1)
 
 
-Recognised = TypeVar("Recognised", bound=UnitsNest)
+Recognised = TypeVar("Recognised", bound=RowsNest)
 #: what the loops of a nest and the reductions right inside of them are, or why they are nothing for matrix units
 Recogniser = Callable[[Sequence[kernel.ForOp], Sequence[kernel.ReduceOp]], Recognised | str]
 
@@ -102,10 +115,10 @@ def _sides(chain: Sequence[kernel.ForOp], sums: Sequence[kernel.ReduceOp], sizes
     for op, found in products:
         for product in found:
             assert isinstance(product, kernel.Product)
-            pair = _rows_and_columns(op, product, chain, sizes)
+            pair = rows_and_columns(op, product, chain, sizes)
             if isinstance(pair, str):
                 return pair
-            sides.add(pair)
+            sides.add(frozenset(pair))
         distinct = [len({getattr(each, name) for each in found}) for name in ("left", "right")]
         most = max(most[0], *distinct), max(most[1], min(distinct))
     if len(sides) != 1:
@@ -120,9 +133,9 @@ def _element(product: kernel.Product) -> Attribute | None:
     return NARROW.get(product.precision or "") or kernel.element_of(product)
 
 
-def _rows_and_columns(
+def rows_and_columns(
     op: kernel.ReduceOp, product: kernel.Product, chain: Sequence[kernel.ForOp], sizes: Sizes
-) -> frozenset[kernel.ForOp] | str:
+) -> tuple[kernel.ForOp, kernel.ForOp] | str:
     """The loop along which either factor varies alone: the longest, for what has a tile is one loop."""
     left, right = kernel.axes_of(product.left), kernel.axes_of(product.right)
     if op.axis.data not in left & right:
@@ -136,7 +149,7 @@ def _rows_and_columns(
         if sizes.trips(longest) < LEAST_OF_UNITS:
             return f"one factor has fewer than {LEAST_OF_UNITS} rows"
         found.append(longest)
-    return frozenset(found)
+    return found[0], found[1]
 
 
 @dataclass(frozen=True)

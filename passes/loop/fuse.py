@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from ...dialects.aten.types import TensorType
+from ...dialects.loop import GenerateOp, ReduceOp
 from ...dialects.machine import TargetsAttr, targets_of
 from ...machines import Target
 from ..analysis.functions import symbol_ranges
@@ -19,6 +20,7 @@ from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import enabled, format_location, remark
+from ._accesses import loads_in
 from ._alignment import Aligner, Alignment, MisalignedError
 from ._build_fusions import build_fusions
 from ._devices import device_of
@@ -205,6 +207,8 @@ class _Fuser:
     def loss(self, left: Group, right: Group, alignment: Alignment) -> str | None:
         """Why sharing only these parallel axes would be slower."""
         options = self.options
+        if _has_its_statistics(left, right):
+            return None
         alone = self.product(left.parallel), self.product(right.parallel)
         together = self.product(alignment.parallel)
         points = max(left.points, right.points)
@@ -266,6 +270,30 @@ def _updates_what_it_reads(*groups: Group) -> bool:
     ]
     uses = [use.operation for node in numbers for result in node.op.results for use in result.uses]
     return any(written_value(op) in reads for op in uses)
+
+
+def _has_its_statistics(left: Group, right: Group) -> bool:
+    """Whether a group reduces rows of what a sum over a softmax in the other one weighs its elements by.
+
+    The sum needs the products behind these rows anyway, and has the maximum and the sum of each row.
+    """
+    if not all(type(node.op) is GenerateOp for node in (*left.nodes, *right.nodes)):
+        return False
+    sums = [op for node in right.nodes for op in _reductions(node.op) if _combines(op, "softmax_sum")]
+    rows = [op for node in left.nodes for op in _reductions(node.op)]
+    if len(sums) != 1 or not rows or not all(_combines(op, "max") or _combines(op, "sum") for op in rows):
+        return False
+    products = [[inner for inner in op.body.block.ops if type(inner) is ReduceOp] for op in (sums[0], *rows)]
+    own, *others = ({load.operands[0] for inner in ops for load in loads_in(inner)} for ops in products)
+    return bool(own) and all(each == own for each in others)
+
+
+def _reductions(nest: Operation) -> list[ReduceOp]:
+    return [op for op in nest.regions[0].block.ops if type(op) is ReduceOp]
+
+
+def _combines(op: ReduceOp, monoid: str) -> bool:
+    return {combiner.data for combiner in op.combiners} == {monoid}
 
 
 def _is_one_domain(left: Group, right: Group, alignment: Alignment) -> bool:

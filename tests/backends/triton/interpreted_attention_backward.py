@@ -1,0 +1,157 @@
+"""Gradients of attention from two numbers of each row, in kernels that compute scores again, in both interpreters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from inductile.backends.compile_graph import report_layouts
+from inductile.backends.compiled import CompiledGraph, GraphReport
+from inductile.backends.host import build
+from inductile.backends.reference import run_module
+from inductile.backends.triton.offline import OfflineBackend
+from inductile.lowering.fx_private import without_modes
+from inductile.lowering.pipeline import pipeline_string
+from inductile.machines import target_named
+from inductile.passes.graph import partition, reassociate_row_sums, split_softmax
+
+from ...scripts import load_benchmark
+from .products import Tensor, for_cpu
+
+VARIANTS: Any = load_benchmark("attention_variants")
+VARIANTS.WINDOW, VARIANTS.PREFIX = 9, 20
+
+HIDDEN = -float("inf")
+#: small tiles leave something over
+TILES = "kernel-map-chained-products{chain-rows=16 chain-step=16}"
+OPTIONS: dict[str, Any] = {
+    "loop_products": True,
+    "pre_grad": "remove-identities",
+    "pipeline": pipeline_string()
+    .replace("kernel-map-chained-products", TILES)
+    .replace("kernel-map-softmax-sums", "kernel-map-softmax-sums{softmax-rows=16 softmax-step=16}"),
+}
+
+
+def _full(scores: Tensor) -> Tensor:
+    return scores
+
+
+def _hidden(scores: Tensor) -> Tensor:
+    rows, columns = (torch.arange(size) for size in scores.shape[-2:])
+    return scores.masked_fill(columns[None, :] > rows[:, None], HIDDEN)
+
+
+def _capped(scores: Tensor) -> Tensor:
+    return _hidden(torch.tanh(scores / 3) * 3)
+
+
+def _scores(modify: Callable[[Tensor], Tensor], q: Tensor, k: Tensor) -> Tensor:
+    return modify((q @ k.mT).to(torch.promote_types(q.dtype, torch.float32)) * 0.25)
+
+
+def _statistics(x: Tensor) -> tuple[Tensor, Tensor]:
+    highest = x.amax(-1, keepdim=True)
+    return highest, 1 / (x - highest).exp().sum(-1, keepdim=True)
+
+
+def _gradients(modify: Callable[[Tensor], Tensor], *inputs: Tensor) -> tuple[Tensor, ...]:
+    """The gradients of queries, keys and values, as autograd has them."""
+    q, k, v, given, highest, share = inputs
+    x = _scores(modify, q, k)
+    weights = (x - highest).exp() * share
+    of_v = weights.to(q.dtype).mT @ given
+    of_weights = (given @ v.mT).to(x.dtype)
+    of_x = weights * (of_weights - (of_weights * weights).sum(-1, keepdim=True))
+    if modify is _capped:
+        of_x = of_x * (1 - (torch.tanh((q @ k.mT).to(x.dtype) * 0.25 / 3)) ** 2)
+    of_x = (of_x * 0.25).to(q.dtype)
+    return of_x @ k, of_x.mT @ q, of_v
+
+
+def _kernels(function: Callable[..., Any], inputs: Sequence[Tensor]) -> tuple[Any, list[Tensor], list[str]]:
+    """The program for an H100, its inputs in its order, and its kernels."""
+    backend, given = OfflineBackend(["cuda:90"], "cuda:0", OPTIONS), []
+
+    def compile_graph(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
+        given.extend(examples)
+        return backend(graph, examples)
+
+    torch._dynamo.reset()
+    with torch.no_grad():
+        torch.compile(function, backend=compile_graph, dynamic=False)(*inputs)
+    ((_, _, module),) = backend.modules
+    return for_cpu(module), given, [kernel.source for _, kernel in backend.kernels]
+
+
+@pytest.mark.parametrize("modify", [_full, _hidden, _capped])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_gradients(modify: Callable[[Tensor], Tensor], dtype: torch.dtype) -> None:
+    """Nothing as large as the scores is written."""
+    generator = torch.Generator().manual_seed(0)
+    q, k, v, given = (torch.randn(2, 40, 16, generator=generator).to(dtype) for _ in range(4))
+    inputs = [q, k, v, given, *_statistics(_scores(modify, q, k))]
+
+    def function(*inputs: Tensor) -> tuple[Tensor, ...]:
+        return _gradients(modify, *inputs)
+
+    module, program_inputs, sources = _kernels(function, inputs)
+    wide = [x.double() for x in inputs[:4]]
+    exact = function(*wide, *_statistics(_scores(modify, *wide[:2])))
+    eager = function(*inputs)
+    for run in (build(module), lambda given: run_module(module, given))[: 2 if dtype == torch.bfloat16 else 1]:
+        for got, want, beside in zip(run(list(program_inputs)), exact, eager, strict=True):
+            assert got.dtype == dtype and got.shape == want.shape
+            allowed = 2 * (beside.double() - want).norm() + 1e-6 * want.norm()
+            assert (got.double() - want).norm() <= allowed
+    text = "\n".join(sources)
+    assert text.count("tl.dot(") == 2 + 3 + 4
+
+
+class _OneTarget:
+    """Whatever device a tensor is on, it is an H100."""
+
+    def target(self, device: str) -> Any:
+        return target_named("cuda:90")
+
+
+class _Interpreted(OfflineBackend):
+    """Runs what it compiles for a GPU on the CPU."""
+
+    def _compile(self, kind: str, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Any:
+        super()._compile(kind, graph, inputs)
+        imported = self._lowered(graph, inputs, "cuda:90", self.config, kind)
+        imported.module = for_cpu(imported.module)
+        if kind == "forward":
+            report_layouts(imported, inputs)
+        with without_modes():
+            return CompiledGraph(build(imported.module), imported, GraphReport(kind))
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS.VARIANTS if not name.startswith("called")])
+def test_training(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forward is one kernel, which stores two numbers of each row; the gradients are those of float64."""
+    for module in (partition, reassociate_row_sums, split_softmax):
+        monkeypatch.setattr(module, "targets_of", lambda _: _OneTarget())
+    generator = torch.Generator().manual_seed(0)
+    shape = (1, 4, 40, 32 if name == "differential" else 16)
+    inputs = [torch.randn(shape, generator=generator).bfloat16().requires_grad_() for _ in range(3)]
+    given = torch.randn(shape, generator=generator).bfloat16()
+    extra = VARIANTS.extra_of(name, inputs[0].detach())
+    function = VARIANTS.VARIANTS[name]
+    wide = [x.detach().double().requires_grad_() for x in inputs]
+    beside = [x.double() if x.is_floating_point() else x for x in extra]
+    exact = torch.autograd.grad(function(*wide, *beside), wide, given.double())
+    eager = torch.autograd.grad(function(*inputs, *extra), inputs, given)
+    torch._dynamo.reset()
+    backend = _Interpreted(["cuda:90"], "cuda:0", OPTIONS)
+    found = torch.autograd.grad(torch.compile(function, backend=backend, dynamic=False)(*inputs, *extra), inputs, given)
+    for got, want, other in zip(found, exact, eager, strict=True):
+        assert (got.double() - want).norm() <= 2 * (other.double() - want).norm() + 1e-6 * want.norm()
+    forward, backward = (str(module) for _, _, module in backend.modules)
+    on_units = [text for text in forward.split("kernel.func")[1:] if "map matrix" in text]
+    assert len(on_units) == (2 if name == "differential" else 1) and "softmax_sum" in on_units[-1]
+    assert not [line for line in (forward + backward).splitlines() if "host.empty" in line and "x40x40x" in line]
