@@ -2,7 +2,7 @@
 
 PT2E with torchao's X86 quantizer, `reduce_range` unless `--full-range`, weights and inputs at random. Each line: the
 least milliseconds of a call, rounds over all backends in turns, and how far the result is from the float model's, in
-its norm. Needs `pip install torchao torchvision transformers timm`.
+its norm. With `--cpu-time` it is CPU time of one thread. Needs `pip install torchao torchvision transformers timm`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def candidates(model: Any, integer: Any, inputs: tuple[torch.Tensor, ...]) -> di
     return found
 
 
-def measure(name: str, repeats: int, reduce_range: bool) -> None:
+def measure(name: str, repeats: int, reduce_range: bool, clock: Callable[[], float]) -> None:
     """Print a model's lines."""
     torch.manual_seed(0)
     model, inputs = MODELS[name]()
@@ -89,9 +89,9 @@ def measure(name: str, repeats: int, reduce_range: bool) -> None:
     least = dict.fromkeys(calls, float("inf"))
     for _ in range(repeats):
         for each, call in calls.items():
-            started = time.perf_counter()
+            started = clock()
             call()
-            least[each] = min(least[each], 1e3 * (time.perf_counter() - started))
+            least[each] = min(least[each], 1e3 * (clock() - started))
     for each, call in calls.items():
         lost = float((call() - exact).norm() / exact.norm())
         print(f"  {each:18s} {least[each]:9.2f} ms   from float {lost:.1e}", flush=True)
@@ -103,10 +103,14 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", choices=MODELS, default=[m for m in MODELS if m != "resnet18"])
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--full-range", action="store_true", help="8 bits of activations, for processors with VNNI")
+    parser.add_argument("--cpu-time", action="store_true", help="CPU time on one thread, where others use the machine")
     given = parser.parse_args()
+    if given.cpu_time:
+        torch.set_num_threads(1)
+    clock = time.process_time if given.cpu_time else time.perf_counter
     with torch.no_grad():
         for name in given.models:
-            measure(name, given.repeats, not given.full_range)
+            measure(name, given.repeats, not given.full_range, clock)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ _ARITHMETIC = frozenset({
     "__and__", "__rshift__", "add", "bitwise_and", "bitwise_right_shift", "bitwise_xor", "mul", "neg", "rsub", "sub",
 })  # fmt: skip
 _CAST = "_to_copy"
+#: what puts numbers together that were packed in one
+_JOINS = frozenset({"cat", "stack"})
 _MOST_OPS = 24
 """A chain of more is no dequantisation."""
 _SHARE = 0.75
@@ -65,7 +67,7 @@ def _computes(op: AtenOp) -> bool:
     if op.packet == _CAST and op.arg("device") is not None:
         source = op.operands[0].type
         return isinstance(source, TensorType) and source.device == op.results[0].type.device
-    return _is_view(op) or op.packet == _CAST or op.packet in _ARITHMETIC
+    return _is_view(op) or op.packet == _CAST or op.packet in _ARITHMETIC or op.packet in _JOINS
 
 
 def _is_view(op: AtenOp) -> bool:

@@ -74,6 +74,15 @@ def resolve_conditions(block: Block, loop: Loop, start: int, end: int | None = N
     remove_dead(block)
 
 
+def resolve_numbers(block: Block) -> None:
+    """Fold the comparisons of a block that compare numbers, as they do once an axis is written out."""
+    for op in list(block.ops):
+        difference = difference_of(op)
+        if difference is not None and difference.is_constant:
+            assert isinstance(op, CmpiOp)
+            take_condition(op.result, holds(op, difference, Ranges()) is True)
+
+
 def take_condition(condition: SSAValue, true: bool) -> None:
     """Resolve masks, selections and logic that a condition of known value decides."""
     for use in list(condition.uses):

@@ -12,6 +12,7 @@ from ..analysis.effects import is_plain_store, written_buffers
 from ..analysis.loops import is_loop, named_in_bounds, substitute_axes
 from ..analysis.nests import is_unit
 from ..counters import counter
+from .conditions import resolve_numbers
 from .gpu_legality import flat_nests
 from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_for_gpu
@@ -44,6 +45,7 @@ class KernelPairLanes(KernelPass, kernels=free_for_gpu):
             loop, body = _pairable(chain), chain[-1].body.block
             if loop is not None and counter(self.name):
                 _pair(loop, body)
+                resolve_numbers(body)
                 BlockSimplifier(written_buffers(function.body.block)).run(body)
                 remove_dead(body)
 

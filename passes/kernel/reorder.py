@@ -76,19 +76,30 @@ def _may_reorder(chain: list[Loop]) -> bool:
 def _reorder(chain: list[Loop], sizes: Sizes) -> None:
     """Let the loops of a chain run each other's ranges; the ops stay where they are."""
     nest = Nest.of(chain[0])
-    distance = {op: sum(_distance(a, op.axis.data, sizes) for a in nest.accesses) for op in chain}
+    distance = {op: sum(_distance(a, op, sizes) for a in nest.accesses) for op in chain}
     wanted = sorted(chain, key=lambda op: -distance[op])
     if wanted != chain and counter("kernel-reorder"):
         permute_loops(chain, wanted)
 
 
-def _distance(access: Access, axis: str, sizes: Sizes) -> float:
+def _distance(access: Access, loop: Loop, sizes: Sizes) -> float:
     """How far an access moves along an axis, in bytes; beyond a page it hardly matters how far, and decides only
     between axes along which as much moves otherwise. A write counts twice: it also reads the line."""
-    stride = access.stride(axis)
+    stride = access.stride(loop.axis.data)
     if stride is ZERO:
         return 0
-    far = FAR if stride is None else abs(sizes.of(stride)) * access.bytes
+    far = _mean_step(access, loop, sizes) if stride is None else abs(sizes.of(stride))
+    far = FAR if far is None else far * access.bytes
     if far > FAR:
         far = FAR * (1 + DOUBLED * log2(far / FAR))
     return far * (2 if isinstance(access.op, kernel.StoreOp) else 1)
+
+
+def _mean_step(access: Access, loop: Loop, sizes: Sizes) -> float | None:
+    """How far an access moves a step along an axis that is divided by numbers; None where that is not known."""
+    axis, trips = loop.axis.data, sizes.trips(loop)
+    if axis in access.varying or access.index.has_mod or trips < 2:
+        return None
+    way = access.index.subs({axis: trips - 1}) - access.index.subs({axis: 0})
+    length = way.subs(dict.fromkeys(way.free_symbols, 0)).as_int()
+    return None if length is None else abs(length) / (trips - 1)

@@ -28,7 +28,8 @@ class SelectPieces(LoopPass):
                    its readers
     guarantee:     the same values. A `loop.empty` that at most `max_pieces` scatters of static, shifted, whole axes
                    fill completely, each only read by the next and the last only by loads of nests, becomes one
-                   generate for each piece and one that selects among them. Pieces with a reduction, an assert or
+                   generate for each piece and one that selects among them. A piece of one element along the dimension
+                   need not have an axis for it, as those of a stack. Pieces with a reduction, an assert or
                    integer division stay scatters, because they cannot be computed under a mask.
 
         %d = loop.empty : !aten.tensor<8xf32>
@@ -69,15 +70,31 @@ class SelectPieces(LoopPass):
         return chain if all(_is_maskable(c) for c in chain) and _covers(chain) else []
 
 
-def offsets(scatter: ScatterOp) -> list[Expr] | None:
-    """Where a piece starts in each dimension, if the k-th dimension is written at its k-th axis, shifted."""
-    found: list[Expr] = []
-    for expr, (name, size) in zip(scatter.map.data, scatter.axes.data, strict=False):
+@dataclass(frozen=True)
+class _Place:
+    """Where a piece lies along one dimension: its axis, none for a piece of one element, and the elements it takes."""
+
+    axis: str | None
+    start: Expr
+    size: Expr
+
+
+def _places(scatter: ScatterOp) -> list[_Place] | None:
+    """Where a piece lies in each dimension, if its axes are written in order, shifted."""
+    axes = list(scatter.axes.data)
+    found: list[_Place] = []
+    for expr in scatter.map.data:
+        if expr.free_symbols.isdisjoint(scatter.axes.names) and not (axes and axes[0][1] is ONE):
+            found.append(_Place(None, expr, ONE))
+            continue
+        if not axes:
+            return None
+        name, size = axes.pop(0)
         start = expr.subs({name: 0}) if size is ONE else expr - symbol(name)
         if not start.free_symbols.isdisjoint(scatter.axes.names):
             return None
-        found.append(start)
-    return found if len(scatter.axes.data) == len(scatter.map.data) else None
+        found.append(_Place(name, start, size))
+    return found if not axes else None
 
 
 def _is_maskable(scatter: ScatterOp) -> bool:
@@ -91,19 +108,16 @@ def _is_maskable(scatter: ScatterOp) -> bool:
 def _covers(chain: list[ScatterOp]) -> bool:
     """Whether the pieces lie side by side along one dimension and fill the tensor."""
     shape = _tensor(chain[0].out).shape
-    starts = [offsets(scatter) for scatter in chain]
-    partial: set[int] = set()
-    for scatter, start in zip(chain, starts, strict=True):
-        if start is None:
+    pieces: list[list[_Place]] = []
+    for scatter in chain:
+        if (places := _places(scatter)) is None:
             return False
-        partial |= {k for k, size in enumerate(shape) if scatter.axes.sizes[k] is not size}
+        pieces.append(places)
+    partial = {k for places in pieces for k, place in enumerate(places) if place.size is not shape[k]}
     if len(partial) != 1:
         return False
     (along,) = partial
-    ends: dict[Expr, Expr] = {}
-    for scatter, start in zip(chain, starts, strict=True):
-        if start is not None:
-            ends[start[along]] = start[along] + scatter.axes.sizes[along]
+    ends = {places[along].start: places[along].start + places[along].size for places in pieces}
     position = ZERO
     for _ in chain:
         if position not in ends:
@@ -141,10 +155,11 @@ def _select(chain: list[ScatterOp], pieces: list[GenerateOp]) -> GenerateOp:
     other = ops[0].results[0]
     value: SSAValue | None = None
     for scatter, piece in zip(chain, pieces, strict=True):
-        starts = offsets(scatter)
-        assert starts is not None
-        mask = _inside(scatter, starts, axes, ops)
-        index = MapAttr.of(*(symbol(name) - start for name, start in zip(axes.names, starts, strict=True)))
+        places = _places(scatter)
+        assert places is not None
+        mask = _inside(places, axes, ops)
+        placed = [(name, place) for name, place in zip(axes.names, places, strict=True) if place.axis is not None]
+        index = MapAttr.of(*(symbol(name) - place.start for name, place in placed))
         load = LoadOp.of(piece.results[0], index, (), mask, other, location=scatter.location)
         ops.append(load)
         if value is None:
@@ -156,10 +171,11 @@ def _select(chain: list[ScatterOp], pieces: list[GenerateOp]) -> GenerateOp:
     return GenerateOp.of(axes, Region(Block(ops)), (result,), location=chain[-1].location)
 
 
-def _inside(scatter: ScatterOp, starts: list[Expr], axes: AxesAttr, ops: list[Operation]) -> SSAValue:
+def _inside(places: list[_Place], axes: AxesAttr, ops: list[Operation]) -> SSAValue:
     """Ops that tell whether an index is in a piece; what always holds is left to `loop-simplify-indices`."""
     mask: SSAValue | None = None
-    for name, start, size, whole in zip(axes.names, starts, scatter.axes.sizes, axes.sizes, strict=True):
+    for name, place, whole in zip(axes.names, places, axes.sizes, strict=True):
+        start, size = place.start, place.size
         if size is whole:
             continue
         index, low, high = (

@@ -98,6 +98,8 @@ def _repeated_product(base: Scalar, times: int) -> Scalar:
 def shift_left(s: ScalarBuilder, value: Scalar, amount: Scalar) -> Scalar:
     """`value << amount`; 0 where the amount is negative or not below the width."""
     width = value.ssa.type.width.data  # pyright: ignore
+    if amount.known is not None and 0 <= amount.known < width:
+        return s.binary("shl", value, amount)
     shifted = s.binary("shl", value, s.clamp(amount, 0, width - 1))
     return s.where((amount < 0) | (amount >= width), s.constant(0, value.element), shifted)
 
@@ -105,6 +107,8 @@ def shift_left(s: ScalarBuilder, value: Scalar, amount: Scalar) -> Scalar:
 def shift_right(s: ScalarBuilder, value: Scalar, amount: Scalar) -> Scalar:
     """`value >> amount`, arithmetic; an amount out of range shifts by the largest possible one."""
     width = value.ssa.type.width.data  # pyright: ignore
+    if amount.known is not None and 0 <= amount.known < width:
+        return s.binary("shr", value, amount)
     most = s.constant(width - 1, value.element)
     outside = (amount < 0) | (amount >= width)
     shifted = s.binary("shr", value, s.where(outside, most, amount))

@@ -51,9 +51,10 @@ def addmm(
     return aten.addmm(bias, matrix, aten.t(_weight(aten, weight, scales, zero_points)))
 
 
-def _mm(
+def mm(
     aten: PatternBuilder, x: Any, scale: Any, zero_point: Any, weight: Any, scales: Any, zero_points: Any
 ) -> PatternCall:
+    """A linear layer without one."""
     return aten.mm(_matrix(aten, x, scale, zero_point), aten.t(_weight(aten, weight, scales, zero_points)))
 
 
@@ -223,7 +224,7 @@ def quantised_patterns(has_integers: bool) -> list[Pattern]:
     guard = objection if has_integers else of_seven_bits
     pairs = (
         ("quantised_addmm", addmm, _quantised_linear),
-        ("quantised_mm", _mm, _quantised_linear),
+        ("quantised_mm", mm, _quantised_linear),
         ("quantised_convolution", convolution, _quantised_convolution),
     )
     return [

@@ -32,7 +32,7 @@ _WINDOW = ("stride", "padding", "dilation", "groups")
 #: ops behind a product -> what our op calls them
 _ACTIVATIONS = {"": "none", "relu": "relu", "hardswish": "hardswish", "silu": "swish", "gelu": "gelu"}
 _OF_SUMS, _OF_MATRICES, _OF_IMAGES = ("", "relu"), ("", "relu", "gelu"), ("", "relu", "hardswish", "silu")
-_PRODUCTS = frozenset({"convolution", "addmm"})
+_PRODUCTS = frozenset({"convolution", "addmm", "mm"})
 _MOST = 255
 
 
@@ -73,17 +73,24 @@ def _convolution(activation: str, has_residual: bool) -> Callable[..., PatternCa
     return residual if has_residual else plain
 
 
-def _addmm(activation: str) -> Callable[..., PatternCall]:
-    def match(
+def _linear(activation: str, has_bias: bool) -> Callable[..., PatternCall]:
+    def biased(
         aten: PatternBuilder, x: Any, scale: Any, zero_point: Any, weight: Any, scales: Any, zero_points: Any,
         bias: Any, inverse: Any, result_zero_point: Any, low: Any, high: Any,
     ) -> PatternCall:  # fmt: skip
         y = quantised.addmm(aten, x, scale, zero_point, weight, scales, zero_points, bias)
-        y = either(y, aten.view(y, ...))
         found = {"inverse": inverse, "result_zero_point": result_zero_point, "low": low, "high": high}
-        return quantised_again(aten, y, activation, found)
+        return quantised_again(aten, either(y, aten.view(y, ...), aten._unsafe_view(y, ...)), activation, found)
 
-    return match
+    def plain(
+        aten: PatternBuilder, x: Any, scale: Any, zero_point: Any, weight: Any, scales: Any, zero_points: Any,
+        inverse: Any, result_zero_point: Any, low: Any, high: Any,
+    ) -> PatternCall:  # fmt: skip
+        y = quantised.mm(aten, x, scale, zero_point, weight, scales, zero_points)
+        found = {"inverse": inverse, "result_zero_point": result_zero_point, "low": low, "high": high}
+        return quantised_again(aten, either(y, aten.view(y, ...), aten._unsafe_view(y, ...)), activation, found)
+
+    return biased if has_bias else plain
 
 
 def _replacement(activation: str, is_image: bool) -> Callable[..., SSAValue]:
@@ -101,7 +108,7 @@ def _replacement(activation: str, is_image: bool) -> Callable[..., SSAValue]:
                 operand = aten.view(operand, [rows, depth])
             made = TensorType.get((rows, columns), result.element, (columns, ONE), result.device)
         quantisation = (float(found["scale"]), int(found["zero_point"]))
-        args: list[Any] = [operand, *quantisation, *(found[name] for name in _NAMES[3:]), found["bias"]]
+        args: list[Any] = [operand, *quantisation, *(found[name] for name in _NAMES[3:]), found.get("bias")]
         args += [found[name] for name in _WINDOW] if is_image else []
         args += [_ACTIVATIONS[activation], 1.0 / float(found["inverse"]), integer(found["result_zero_point"])]
         name = f"inductile::requantised_{'convolution' if is_image else 'linear'}"
@@ -191,7 +198,8 @@ def requantised_patterns(has_integers: bool) -> list[Pattern]:
     found: list[Pattern] = []
     for kind, activations, match, is_image in (
         ("sum", _OF_SUMS, partial(_convolution, has_residual=True), True),
-        ("addmm", _OF_MATRICES, _addmm, False),
+        ("addmm", _OF_MATRICES, partial(_linear, has_bias=True), False),
+        ("mm", _OF_MATRICES, partial(_linear, has_bias=False), False),
         ("convolution", _OF_IMAGES, partial(_convolution, has_residual=False), True),
     ):
         for activation in activations:

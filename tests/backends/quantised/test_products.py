@@ -64,6 +64,30 @@ def _in_groups(x: torch.Tensor, w: torch.Tensor, scale: torch.Tensor, zero: torc
     return torch.addmm(torch.ones_like(zero[:, 0], dtype=x.dtype), x, (groups * scale[..., None]).view(w.shape).t())
 
 
+def _of_halves(x: torch.Tensor, w: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    numbers = torch.cat([w & 15, w >> 4], -1).view(w.shape[0], -1, 32).to(x.dtype) - 8
+    return torch.nn.functional.linear(x, (numbers * scale[..., None]).view(w.shape[0], -1))
+
+
+def _of_neighbours(x: torch.Tensor, w: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    numbers = torch.stack([w & 15, w >> 4], -1).view(w.shape[0], -1, 32).to(x.dtype) - 8
+    return torch.nn.functional.linear(x, (numbers * scale[..., None]).view(w.shape[0], -1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("unpacked", [_of_halves, _of_neighbours])
+def test_numbers_of_4_bits_are_read_as_they_are_packed(unpacked: Callable[..., Any], dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x, scale = torch.randn(1, 256, generator=generator).to(dtype), torch.rand(96, 8, generator=generator).to(dtype)
+    packed = _integers(96, 128).view(torch.uint8)
+    got, report = _run(unpacked, x, packed, scale)
+    exact = unpacked(x.double(), packed, scale.double())
+    error, of_eager = ((each.double() - exact).norm() for each in (got, unpacked(x, packed, scale)))
+    assert error <= 2 * of_eager + 1e-6 * exact.norm()
+    assert not report.aten_calls
+    assert sum(report.kernels.values()) == 1
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("in_groups", [False, True])
 def test_a_weight_is_dequantised_where_one_row_reads_it(in_groups: bool, dtype: torch.dtype) -> None:

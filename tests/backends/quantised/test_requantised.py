@@ -30,9 +30,11 @@ class _Block(torch.nn.Module):
     weight: torch.Tensor
     scales: torch.Tensor
     zeros: torch.Tensor
-    bias: torch.Tensor
+    bias: torch.Tensor | None
 
-    def __init__(self, activation: Any, is_image: bool = True, zeros: int = 0, most: int = MOST) -> None:
+    def __init__(
+        self, activation: Any, is_image: bool = True, zeros: int = 0, most: int = MOST, has_bias: bool = True
+    ) -> None:
         super().__init__()
         generator = torch.Generator().manual_seed(0)
         self.activation, self.is_image, self.most = activation, is_image, most
@@ -40,7 +42,7 @@ class _Block(torch.nn.Module):
         self.register_buffer("weight", torch.randint(-127, 128, shape, dtype=torch.int8, generator=generator))
         self.register_buffer("scales", torch.rand(16, generator=generator) * 0.003 + 0.001)
         self.register_buffer("zeros", torch.full((16,), zeros))
-        self.register_buffer("bias", torch.randn(16, generator=generator))
+        self.register_buffer("bias", torch.randn(16, generator=generator) if has_bias else None)
 
     def forward(self, x: torch.Tensor, other: torch.Tensor | None = None) -> torch.Tensor:
         by_channel = (-1, 1, 1, 1) if self.is_image else (-1, 1)
@@ -158,3 +160,10 @@ def test_a_packed_weight_follows_its_weight_and_the_sizes() -> None:
             assert int((compiled(x).int() - block(x).int()).abs().max()) <= 1
             block.weight = torch.roll(block.weight, 1)
             assert int((compiled(x).int() - block(x).int()).abs().max()) <= 1
+
+
+@pytest.mark.parametrize("activation", [lambda x: x, torch.relu, F.gelu])
+@pytest.mark.parametrize("shape", [(6, 16), (2, 5, 16)])
+def test_linear_layers_without_a_bias(activation: Any, shape: tuple[int, ...]) -> None:
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(2))
+    assert _check(_Block(activation, is_image=False, has_bias=False), x) == {"inductile::requantised_linear": 1}

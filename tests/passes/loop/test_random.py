@@ -13,7 +13,7 @@ from .random_programs import Program
 PASSES = ",".join(
     (
         "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-merge-updates,loop-select-pieces",
-        "loop-channels-last,loop-assign-layouts,loop-inline,loop-cse,loop-dce,loop-split-axes",
+        "loop-channels-last,loop-assign-layouts,loop-inline,loop-cse,loop-dce,loop-unroll-pieces,loop-split-axes",
         "loop-split-reductions{min-length=4 parts=2},loop-fuse{min-parallel=1},loop-bufferize",
         "lower-loop-to-kernel",
     )

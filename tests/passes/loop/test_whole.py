@@ -13,7 +13,7 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "filecheck" / "passes" / "loop").
 WHOLE = ",".join(
     (
         "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-merge-updates,loop-select-pieces",
-        "loop-channels-last,loop-assign-layouts,loop-inline,loop-cse,loop-dce,loop-split-axes",
+        "loop-channels-last,loop-assign-layouts,loop-inline,loop-cse,loop-dce,loop-unroll-pieces,loop-split-axes",
         "loop-join-moments,loop-split-reductions{min-length=16 parts=3},loop-fuse,loop-bufferize",
     )
 )

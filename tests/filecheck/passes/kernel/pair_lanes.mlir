@@ -92,3 +92,33 @@ host.func @run(%x: !aten.tensor<2048xf32, device = "cuda:0">, %j: !aten.tensor<6
 // CHECK-LABEL: kernel.func @rows
 // CHECK:         kernel.for i0 in 0 to 64 map grid tile 4 {
 // CHECK:           kernel.for i1 in 0 to 32 map grid tile 32 {
+
+// -----
+// The numbers of a pair decide comparisons of them: each is unpacked as its own place says.
+
+kernel.func @unpack(%x: !kernel.buffer<i8, 2048>, %y: !kernel.buffer<i8, 4096>) {
+  kernel.for i0 in 0 to 4096 {
+    %b = kernel.load %x[i0 floordiv 2]
+    %i = kernel.index i0 mod 2
+    %one = kernel.index 1
+    %first = arith.cmpi slt, %i, %one : i64
+    %mask = arith.constant 15 : i8
+    %four = arith.constant 4 : i8
+    %low = arith.andi %b, %mask : i8
+    %high = arith.shrui %b, %four : i8
+    %v = arith.select %first, %low, %high : i8
+    kernel.store %v, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @run(%x: !aten.tensor<2048xi8, device = "cuda:0">) -> (!aten.tensor<4096xi8, device = "cuda:0">) {
+  %y = host.empty : !aten.tensor<4096xi8, device = "cuda:0">
+  host.launch @unpack(%x, %y)
+  host.return %y
+}
+
+// ALONE-LABEL: kernel.func @unpack
+// ALONE-NOT:     arith.select
+// ALONE:         kernel.store %low, %y[2*i0]
+// ALONE:         kernel.store %high, %y[2*i0 + 1]

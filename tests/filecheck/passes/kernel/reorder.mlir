@@ -184,3 +184,24 @@ kernel.func @images(%s: !kernel.buffer<f32, 256>, %b: !kernel.buffer<f32, 256>, 
 // CHECK-NEXT:    kernel.for i0 in 0 to 4 {
 // CHECK-NEXT:      kernel.for i1 in 0 to 256 {
 // CHECK-NEXT:        kernel.for i2 in 0 to 3136 {
+
+// -----
+// Two numbers a byte: a step along i2 moves half a byte in one, and along i1 32 bytes.
+
+kernel.func @packed(%x: !kernel.buffer<i8, 4096>, %s: !kernel.buffer<i8, 128>, %y: !kernel.buffer<i8, 8192>) {
+  kernel.for i1 in 0 to 128 {
+    kernel.for i2 in 0 to 64 {
+      %b = kernel.load %x[32*i1 + i2 floordiv 2]
+      %t = kernel.load %s[i1]
+      %v = arith.andi %b, %t : i8
+      kernel.store %v, %y[64*i1 + i2]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @packed(
+// CHECK-NEXT:    kernel.for i1 in 0 to 128 {
+// CHECK-NEXT:      kernel.for i2 in 0 to 64 {
