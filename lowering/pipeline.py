@@ -87,7 +87,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-apply-schedule,kernel-unroll-windows,kernel-relax-order,kernel-sink-prologues,"
         "kernel-fold-lanes,kernel-pair-lanes,kernel-interleave-lanes,"
         "kernel-read-back,kernel-write-ahead,"
-        "kernel-map-softmax-sums,kernel-bound-softmax-sums,kernel-map-products,kernel-jam-rows,kernel-map,"
+        "kernel-map-softmax-sums,kernel-bound-softmax-sums,kernel-map-products,kernel-jam-rows,kernel-stage-rows,kernel-map,"
         "kernel-fold-rows,kernel-join-axes,"
         "kernel-vectorize,kernel-relax-atomics,kernel-tile,"
         "kernel-choose-threads,kernel-stage-blocks,"
