@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import kernel
 from ...dialects.access import dynamic_name
 from ...dialects.sym import Expr, Ranges
+from ...dialects.sym.expr import Atom
 from ..printing.axes import inside
 from ..printing.code import Code
 from ..printing.index import IndexPrinter
@@ -51,6 +52,10 @@ class Context:
         self.parameters: dict[str, str] = {}
         """The C types of the function's parameters by name."""
         self.ranges = Ranges()
+        self.has_symbols = False
+        """Whether the kernel has symbols, so that indices may be divided by them."""
+        self.quotients: dict[Atom, str] = {}
+        """Names of quotients and rests that were computed in front of a loop."""
         self.touched: set[str] = set()
         """Symbols and axes that were printed since the set was last replaced."""
         self.in_parallel = False
@@ -67,7 +72,8 @@ class Context:
             self.touched.add(symbol)
             return self.symbols[symbol]
 
-        return IndexPrinter(lookup, self.ranges, CIndices.of(self.need, self.checked)).print(expr)
+        known = {atom: name for atom, name in self.quotients.items() if atom.free_symbols.isdisjoint(names)}
+        return IndexPrinter(lookup, self.ranges, CIndices.of(self.need, self.checked), known).print(expr)
 
     def value(self, value: SSAValue) -> Code:
         """The expression of a scalar. Index values are printed where they are used."""
@@ -91,13 +97,13 @@ class Context:
     @contextmanager
     def axis(self, name: str, text: str, lo: Expr, hi: Expr, *others: str) -> Iterator[None]:
         """Inside, the symbol `name` is an axis from lo to hi, spelled `text`; its names are free again behind."""
-        outer = self.ranges
+        outer, quotients = self.ranges, dict(self.quotients)
         self.ranges = inside(outer, name, lo, hi)
         self.symbols[name] = Code(text)
         try:
             yield
         finally:
-            self.ranges = outer
+            self.ranges, self.quotients = outer, quotients
             del self.symbols[name]
             self.names.release(text, *others)
 

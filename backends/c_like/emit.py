@@ -114,6 +114,7 @@ def _parameters(context: Context, function: kernel.FuncOp) -> tuple[list[str], l
         context.buffers[argument] = Buffer(name, argument.type.element)
         names.append(f"{name}_data" if context.checked else name)
         types.append(f"{ctype}*" if context.checked else f"{ctype}* {context.language.restrict}")
+    context.has_symbols = bool(function.symbols)
     for symbol in function.symbols:
         names.append(context.names.fresh(symbol.data))
         context.symbols[symbol.data] = Code(names[-1])

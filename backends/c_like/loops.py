@@ -12,6 +12,7 @@ from ..printing.code import Code
 from . import memory
 from .checked import loop_head
 from .context import Context
+from .quotients import name_quotients
 from .reductions import Accumulators, OnYield, reduce_in_blocks
 from .statements import Loop, Statements
 
@@ -45,6 +46,7 @@ class SerialLoops(Statements):
     def loop(self, op: kernel.ForOp) -> None:
         """Write a `kernel.for`."""
         self.context.comment(op)
+        name_quotients(self.context, op)
         with serial_loop(self.context, op):
             self.block(op.body.block)
 
@@ -52,6 +54,7 @@ class SerialLoops(Statements):
         """Write a `kernel.reduce`, with one accumulator a value."""
         context = self.context
         context.comment(op)
+        name_quotients(context, op)
 
         def loop(lo: Code, hi: Code, on_yield: OnYield) -> None:
             with serial_loop(context, op, lo, hi):
@@ -65,6 +68,7 @@ class SerialLoops(Statements):
         """Write a `kernel.scan`."""
         context = self.context
         context.comment(op)
+        name_quotients(context, op)
         accumulators = Accumulators(context, op, wide=True)
         accumulators.declare()
         with serial_loop(context, op):

@@ -10,6 +10,7 @@ from ...errors import UnsupportedError
 from ...passes.kernel.assign_accumulators import fits_lanes, lanes_of
 from ..c_like.checked import loop_end, loop_head
 from ..c_like.loops import SerialLoops, no_values
+from ..c_like.quotients import name_quotients
 from ..c_like.reductions import OnYield, reduce_in_blocks
 from ..c_like.statements import is_loop
 from ..c_like.types import scalar_ctype
@@ -29,6 +30,7 @@ class LoopEmitter(SerialLoops):
             from .parallel import emit_parallel  # which builds on this module
 
             return emit_parallel(self, op)
+        name_quotients(self.context, op)
         if op.intrinsic is not None and not self.context.checked:
             return emit_transposed(self.context, op)
         if (width := _lanes(op)) is not None:
@@ -45,6 +47,7 @@ class LoopEmitter(SerialLoops):
         if width is None:
             return super().reduce(op)
         context.comment(op)
+        name_quotients(context, op)
 
         def loop(lo: Code, hi: Code, on_yield: OnYield) -> None:
             self._tiled(op, width, lo, hi, on_yield)

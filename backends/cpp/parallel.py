@@ -14,6 +14,7 @@ from ..c_like.context import Context
 from ..c_like.emit import MAX_LINE
 from ..c_like.literals import REPORT
 from ..c_like.loops import serial_loop
+from ..c_like.quotients import name_quotients
 from ..c_like.statements import Loop, is_loop
 from ..c_like.types import storage_ctype
 from ..printing.code import PRODUCT, SUM, Code, binary
@@ -39,6 +40,7 @@ def emit_parallel(emitter: LoopEmitter, op: kernel.ForOp) -> None:
     asserts = any(isinstance(inner, kernel.AssertOp) for inner in op.walk())
     captures = "&, &all_failed = failed" if asserts else "&"
     context.in_parallel, outer_touched, context.touched = True, context.touched, set()
+    outer_quotients, context.quotients = context.quotients, {}
     with context.out.apart(inner=1) as lines:
         if asserts:
             context.out.line("uint32_t failed = 0;")
@@ -49,6 +51,7 @@ def emit_parallel(emitter: LoopEmitter, op: kernel.ForOp) -> None:
             context.out.line("if (failed) __atomic_fetch_or(&all_failed, failed, __ATOMIC_RELAXED);")
     passed = _passed(context, op)
     context.in_parallel, context.touched = False, context.touched | outer_touched
+    context.quotients = outer_quotients
     parameters = ["int64_t begin", "int64_t end", *(f"{ctype} {name}" for name, ctype in passed.items())]
     head = _broken(f"parallel_for({condition}, {_count(context, chain)}, [{captures}](", parameters, ") NOINLINE")
     with context.out.block(head, "".join(("}", *(f", {name}" for name in passed), ");"))):
@@ -101,6 +104,7 @@ def _count(context: Context, chain: list[kernel.ForOp]) -> Code:
 def _thread(emitter: LoopEmitter, chain: list[kernel.ForOp]) -> None:
     """Write the loop of one thread, over its share `begin` to `end` of all iterations."""
     context, last = emitter.context, chain[-1]
+    name_quotients(context, chain[0])
     body = list(last.body.block.ops)
     if len(chain) == 1 and not any(map(is_loop, body)):
         simd_pragma(context, body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ...dialects.sym import Expr, Ranges, bounds, prove_nonneg
@@ -53,12 +53,16 @@ class IndexPrinter:
     lookup: gives the text of a symbol
     ranges: what is known there of symbols and axes
     syntax: how the language spells it
+    known:  names of quotients and rests that were computed before
     """
 
-    def __init__(self, lookup: Lookup, ranges: Ranges, syntax: IndexSyntax) -> None:
+    def __init__(
+        self, lookup: Lookup, ranges: Ranges, syntax: IndexSyntax, known: Mapping[Atom, str] | None = None
+    ) -> None:
         self.lookup = lookup
         self.ranges = ranges
         self.syntax = syntax
+        self.known = known or {}
 
     def print(self, expr: Expr) -> Code:
         """The expression."""
@@ -93,6 +97,8 @@ class IndexPrinter:
     def _atom(self, atom: Atom) -> Code:
         if atom.kind == "symbol":
             return self.lookup(atom.name)
+        if (name := self.known.get(atom)) is not None:
+            return Code(name)
         arguments = [self.print(arg) for arg in atom.args]
         if atom.kind in ("min", "max"):
             return self.syntax.extremum(atom.kind, arguments)

@@ -35,7 +35,32 @@ def split_multiples(dividend: Expr, divisor: Expr, ranges: Ranges) -> tuple[Expr
         else:
             break
     # A sum as divisor may leave more than it takes: s0*i0 == (s0 + 1)*i0 - i0.
-    return (whole, dividend) if len(dividend.terms) < len(before.terms) else (p.ZERO, before)
+    if len(dividend.terms) < len(before.terms):
+        return whole, dividend
+    return _split_exact_multiples(before, divisor, ranges)
+
+
+def _split_exact_multiples(dividend: Expr, divisor: Expr, ranges: Ranges) -> tuple[Expr, Expr]:
+    """The same for a divisor `c*(x floordiv k)` where k is known to divide x: multiples of `c*x` in `k*dividend`."""
+    if len(divisor.terms) == 1 and ranges.divisors:
+        ((monomial, coefficient),) = divisor.terms
+        for position, atom in enumerate(monomial):
+            k = exact_quotient(atom, ranges)
+            if k is None or len(atom.args[0].terms) != 1:
+                continue
+            others = p.intern({monomial[:position] + monomial[position + 1 :]: coefficient})
+            whole, rest = split_multiples(dividend * k, others * atom.args[0], ranges)
+            if whole is not p.ZERO:  # each term of the rest is k times one of the dividend
+                return whole, p.intern({m: c // k for m, c in rest.terms})
+    return p.ZERO, dividend
+
+
+def exact_quotient(atom: Atom, ranges: Ranges) -> int | None:
+    """k where an atom is `x floordiv k` and k is known to divide every term of x."""
+    k = atom.args[1].as_int() if atom.kind == "floordiv" else None
+    if k is None or k <= 0:
+        return None
+    return k if all(known_divisor(m, c, ranges) % k == 0 for m, c in atom.args[0].terms) else None
 
 
 def _split_constant_multiples(dividend: Expr, k: int, ranges: Ranges) -> tuple[Expr, Expr]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from . import polynomial as p
 from .division import mod
-from .factors import known_divisor
+from .factors import exact_quotient
 from .polynomial import Atom, Expr
 from .proofs import divide, is_positive
 from .ranges import Ranges
@@ -19,13 +19,10 @@ def cancel_exact(expr: Expr, ranges: Ranges) -> Expr:
     """`c*k*(x floordiv k) == c*x` where every term of x is known to be a multiple of k."""
     for monomial, coefficient in expr.terms:
         for position, atom in enumerate(monomial):
-            k = atom.args[1].as_int() if atom.kind == "floordiv" else None
-            if k is None or coefficient % k:
-                continue
-            dividend = atom.args[0]
-            if all(known_divisor(m, c, ranges) % k == 0 for m, c in dividend.terms):
+            k = exact_quotient(atom, ranges)
+            if k is not None and coefficient % k == 0:
                 others = p.intern({monomial[:position] + monomial[position + 1 :]: coefficient // k})
-                return cancel_exact(expr - p.intern({monomial: coefficient}) + others * dividend, ranges)
+                return cancel_exact(expr - p.intern({monomial: coefficient}) + others * atom.args[0], ranges)
     return expr
 
 

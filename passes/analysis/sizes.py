@@ -82,8 +82,14 @@ class Sizes:
         return total
 
     def trips(self, op: Loop) -> int:
-        """An estimate of how often a loop runs."""
-        return self.of(op.hi.data - op.lo.data)
+        """An estimate of how often a loop runs.
+
+        Where an outer axis decides, it is that axis's first iteration or a typical one, whichever has more: blocks of a
+        short axis end before a typical one.
+        """
+        trips = op.hi.data - op.lo.data
+        axes = {name: 0 for name in trips.free_symbols if name not in self.values}
+        return max(self.of(trips), self.of(trips.subs(axes))) if axes else self.of(trips)
 
     def elements(self, tensor: TensorType) -> int:
         """Elements of a tensor."""

@@ -46,7 +46,7 @@ def vectorize_for_cpu(function: kernel.FuncOp, target: CpuTarget, sizes: Sizes, 
             if chain:
                 _Lanes(chain, target, sizes, counted).run()
             else:
-                map_inner(op, target, counted)
+                map_inner(op, target, sizes, counted)
 
 
 def _has_lanes(op: Loop) -> bool:
@@ -62,28 +62,28 @@ def parallel_loops(op: Loop) -> list[kernel.ForOp]:
     return chain[:count]
 
 
-def map_inner(op: Loop, target: CpuTarget, counted: str) -> None:
+def map_inner(op: Loop, target: CpuTarget, sizes: Sizes, counted: str) -> None:
     """Map a loop that no thread or lane outside of it takes part in: the innermost loops become SIMD loops.
 
     So does the one around others of a reduction whose rows are short: its accumulators are combined once, not for each
     row.
     """
-    if isinstance(op, kernel.ReduceOp) and _combine_rows_at_last(op, target) and counter(counted):
-        _set_lanes(op, target)
+    if isinstance(op, kernel.ReduceOp) and _combine_rows_at_last(op, target, sizes) and counter(counted):
+        _set_lanes(op, target, sizes.trips(op))
         return
     below = [inner for region in op.regions for inner in region.block.ops if isinstance(inner, Loop)]
     for inner in below:
-        map_inner(inner, target, counted)
+        map_inner(inner, target, sizes, counted)
     if below or isinstance(op, kernel.ScanOp) or not _lanes_independent(op):
         return
     trips = op.hi.data - op.lo.data
     if trips.as_int() in (0, 1) or not counter(counted):
         return
-    _set_lanes(op, target)
+    _set_lanes(op, target, trips.as_int())
 
 
-def _set_lanes(op: Loop, target: CpuTarget) -> None:
-    set_mapping(op, "vector", at_most(_lanes_that_fit(op, target), (op.hi.data - op.lo.data).as_int()))
+def _set_lanes(op: Loop, target: CpuTarget, trips: int | None) -> None:
+    set_mapping(op, "vector", at_most(_lanes_that_fit(op, target), trips))
 
 
 def _lanes_that_fit(op: Loop, target: CpuTarget) -> int:
@@ -91,15 +91,14 @@ def _lanes_that_fit(op: Loop, target: CpuTarget) -> int:
     return lanes * max(UNROLLED // len(op.results), 1) if isinstance(op, kernel.ReduceOp) else lanes
 
 
-def _combine_rows_at_last(op: kernel.ReduceOp, target: CpuTarget) -> bool:
+def _combine_rows_at_last(op: kernel.ReduceOp, target: CpuTarget, sizes: Sizes) -> bool:
     """Bring the innermost loop of a reduction over short rows outside, if it may run in lanes; whether it was.
 
     Combining the accumulators of a row would cost as much as the row, of a length of no more than they are.
     """
     chain = reduction_chain(op)
     row = chain[-1]
-    length = (row.hi.data - row.lo.data).as_int()
-    if len(chain) == 1 or length is None or not SHORTEST <= length <= _lanes_that_fit(row, target):
+    if len(chain) == 1 or not SHORTEST <= sizes.trips(row) <= _lanes_that_fit(row, target):
         return False
     if any(map(is_loop, row.body.block.ops)) or any(map(is_pinned, chain)) or not _lanes_independent(row):
         return False
@@ -151,7 +150,7 @@ class _Lanes:
         if lane is None:
             for op in list(self.body.ops):
                 if isinstance(op, Loop):
-                    map_inner(op, self.target, self.counted)
+                    map_inner(op, self.target, self.sizes, self.counted)
         elif counter(self.counted):
             trips = (lane.hi.data - lane.lo.data).as_int()
             others = [loop for loop in (*self.chain, *self.ordered) if loop is not lane]

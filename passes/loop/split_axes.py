@@ -211,7 +211,7 @@ def _divisions(exprs: tuple[Expr, ...]) -> int:
 def _quotient(size: Expr, factor: Expr, ranges: Ranges) -> Expr | None:
     """size / factor where that is an integer expression other than 1, and so is the factor."""
     quotient = simplify(size // factor, ranges)
-    exact = quotient * factor is size and not quotient.depth
+    exact = simplify(quotient * factor, ranges) is size and not quotient.depth
     return quotient if exact and quotient is not ONE and factor is not ONE else None
 
 

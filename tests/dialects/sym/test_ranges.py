@@ -216,3 +216,18 @@ def test_ranges_of_declared_symbols() -> None:
     ranges = Ranges.of_symbols([SymbolDeclaration("s0", min=2, max=100, divisor=8), SymbolDeclaration("u0", min=0)])
     assert ranges["s0"] == (8, 96) and ranges["u0"] == (0, None) and ranges["s9"] == (None, None)
     assert simplify(parse_text("s0 mod 8"), ranges).as_int() == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("s0 floordiv (s0 floordiv 8)", "8"),
+        ("s0 mod (s0 floordiv 8)", "0"),
+        ("(s1*s0) floordiv (s0 floordiv 8)", "8*s1"),
+        ("(3*s0 + 5) floordiv (s0 floordiv 8)", "24 + 5 floordiv (s0 floordiv 8)"),
+        ("s0 floordiv (s0 floordiv 7)", "s0 floordiv (s0 floordiv 7)"),
+    ],
+)
+def test_a_size_is_as_many_of_its_exact_parts(text: str, expected: str) -> None:
+    ranges = Ranges({"s0": (8, None), "s1": (0, None)}, {"s0": 8})
+    assert simplify(parse_text(text), ranges) is parse_text(expected)
