@@ -16,6 +16,7 @@ from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.host.places import number_of, place_of
 from ...dialects.sym import Expr, SymIntOp
 from ...errors import UnsupportedError
+from ...passes.analysis.tensor_bytes import bytes_of
 from ..generators import generator_of, runs_on_host
 from . import runtime
 from .allocations import allocating
@@ -29,6 +30,9 @@ from .launchers import Launch, Launcher
 from .lazy_bits import check_of_inputs, may_carry, run_on_copies
 from .regions import region_name
 from .sizes import SharedSizes
+
+#: bytes of freed memory that an allocation does without, so that a run of launches goes on
+_FEW_BYTES = 1 << 16
 
 
 class HostEmitter:
@@ -74,6 +78,7 @@ class HostEmitter:
         )
         self._pending: list[Launch] = []
         self._freed: list[str] = []
+        self._freed_bytes = 0
         self._given: list[str] = []
         self._regions: list[tuple[int, int, list[str]]] = []
         """Lines that launch, from and to, and the same as regions of a profile."""
@@ -181,7 +186,7 @@ class HostEmitter:
 
     # Launches that follow each other are collected, so that Python pays once for all of them. Allocations and views
     # in between move before them, frees behind them; an allocation after a free starts a new run, so that the
-    # memory that was freed can serve it.
+    # memory that was freed can serve it, unless that is too little to matter.
 
     def _op(self, op: Operation) -> None:
         if isinstance(op, host.LaunchOp):
@@ -189,7 +194,7 @@ class HostEmitter:
         elif isinstance(op, host.FreeOp):
             self._free(op)
         elif isinstance(op, host.EmptyOp):
-            if self._freed and not op.pool:
+            if self._freed_bytes >= _FEW_BYTES and not op.pool:
                 self._flush()
             self._empty(op)
         elif isinstance(op, host.ViewOp):
@@ -247,7 +252,7 @@ class HostEmitter:
         self._given = []
         if self._freed:
             self.lines.append(f"del {', '.join(self._freed)}")
-            self._freed = []
+            self._freed, self._freed_bytes = [], 0
 
     def _watched(self, launcher: Launcher, lines: Sequence[str]) -> list[str]:
         """The launches that wait as regions. On the CPU, where nothing else shows kernels, each is one by itself."""
@@ -269,12 +274,22 @@ class HostEmitter:
 
     def _free(self, op: host.FreeOp) -> None:
         values = [value for value in op.values if value in self.variables and value not in self._dropped]
-        self._freed += [self.variables[value] for value in values if not self._is_placed(value)]
+        own = [value for value in values if not self._is_placed(value)]
+        self._freed += [self.variables[value] for value in own]
+        self._freed_bytes += sum(self._bytes(value) for value in own)
         for value in values:
             self._freed += self._places.get(value, {}).values()
         self._given += [self.variables[value] for value in op.values if self._is_kept(value)]
         if not self._pending:
             self._flush()
+
+    def _bytes(self, value: SSAValue) -> int:
+        """Bytes of a tensor that is freed; enough where nobody knows, and on the CPU, where launches cost little."""
+        kind = value.type
+        if self.device == "cpu" or not isinstance(kind, TensorType) or torch_name(kind.element) not in ITEM_SIZES:
+            return _FEW_BYTES
+        size = bytes_of(kind).as_int()
+        return _FEW_BYTES if size is None else size
 
     def _is_placed(self, value: SSAValue) -> bool:
         """Whether a variable is of a place in a pool, which lives as long as that."""
