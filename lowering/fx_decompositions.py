@@ -143,8 +143,26 @@ def _of_numbers_too(computed: Callable[..., torch.Tensor]) -> Callable[..., torc
     return adjusted
 
 
+def _batch_norm_backward(
+    grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any,
+    save_mean: Any, save_invstd: Any, train: bool, eps: float, output_mask: Any,
+) -> Any:  # fmt: skip
+    """The gradient by the statistics of the batch without the running ones, which it does not read.
+
+    An argument of a backward graph is saved: two tensors a layer, which the host allocates and autograd keeps.
+    """
+    if not train or (running_mean is None and running_var is None):
+        return NotImplemented
+    gradient = torch.ops.aten.native_batch_norm_backward.default
+    return gradient(grad_out, input, weight, None, None, save_mean, save_invstd, train, eps, output_mask)
+
+
+#: packet -> its default overload, with less to read
+LIGHTER: dict[str, Callable[..., Any]] = {"native_batch_norm_backward": _batch_norm_backward}
+
+
 def decompositions(extra: Iterable[str] = ()) -> dict[Any, Callable[..., Any]]:
-    """torch's decompositions for `DECOMPOSED`, adjusted, for the `extra` packets of a caller, and `COMPUTED`."""
+    """torch's decompositions for `DECOMPOSED`, adjusted, for a caller's `extra` packets, `COMPUTED` and `LIGHTER`."""
     packets = [getattr(torch.ops.aten, name, None) for name in (*DECOMPOSED, *extra)]
     table = get_decompositions([packet for packet in packets if packet is not None])
     for name, adjust in ADJUSTED.items():
@@ -152,6 +170,8 @@ def decompositions(extra: Iterable[str] = ()) -> dict[Any, Callable[..., Any]]:
             table[overload] = adjust(table[overload])
     for view, computed in COMPUTED.items():
         table[getattr(torch.ops.aten, view).default] = _of_numbers_too(getattr(torch.ops.aten, computed).default)
+    for name, lighter in LIGHTER.items():
+        table.setdefault(getattr(torch.ops.aten, name).default, lighter)
     return table
 
 

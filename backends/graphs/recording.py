@@ -241,7 +241,7 @@ def _values(function: host.FuncOp, imported: ImportedGraph, outputs: Sequence[in
 
 def _computes_nothing(function: host.FuncOp) -> bool:
     """Whether a graph only returns some of its inputs: a recording would copy them, and replay nothing."""
-    return isinstance(function.body.block.first_op, host.ReturnOp)
+    return all(isinstance(op, host.FreeOp | host.ReturnOp) for op in function.body.block.ops)
 
 
 def _announced(compiled: Callable[[list[Any]], Any], device: int) -> Callable[[list[Any]], Any]:

@@ -12,8 +12,10 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import host, kernel
 from ...dialects.aten import TRITON_KERNEL, AtenOp, CallOp, TensorType
+from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
+from ...passes.analysis.tensor_bytes import bytes_of
 from ..generators import generator_of, runs_on_host
 from . import runtime
 from .allocations import allocating
@@ -27,7 +29,7 @@ from .launchers import Launch, Launcher
 from .lazy_bits import check_of_inputs, may_carry, run_on_copies
 from .regions import region_name
 from .sizes import SharedSizes
-from .walk import HostWalk, tensor_type
+from .walk import FEW_BYTES, HostWalk, tensor_type
 
 
 class HostEmitter(HostWalk):
@@ -173,6 +175,15 @@ class HostEmitter(HostWalk):
     @override
     def _dtype(self, kind: TensorType) -> str:
         return self.constants.bind("dtype", runtime.torch_dtype(kind.element))
+
+    @override
+    def _bytes(self, value: SSAValue) -> int:
+        """Of a tensor on a GPU alone: on the CPU launches cost little."""
+        kind = value.type
+        if self.device == "cpu" or not isinstance(kind, TensorType) or torch_name(kind.element) not in ITEM_SIZES:
+            return FEW_BYTES
+        size = bytes_of(kind).as_int()
+        return FEW_BYTES if size is None else size
 
     @override
     def _address(self, variable: str) -> str:

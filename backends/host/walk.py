@@ -24,6 +24,10 @@ from ...passes.common.implementations import IMPLEMENTATION
 from .spelling import Spelling
 
 
+#: bytes of freed memory that an allocation does without, so that a run of launches goes on
+FEW_BYTES = 1 << 16
+
+
 class HostWalk(Spelling):
     """Writes one function. Every name is of our own numbering: a0 (argument), t0 (tensor), s0 (symbol), ..."""
 
@@ -36,6 +40,7 @@ class HostWalk(Spelling):
         """Addresses of tensors that only launches use; no tensor object is made for them."""
         self._pending: list[Any] = []
         self._freed: list[str] = []
+        self._freed_bytes = 0
         self._given: list[str] = []
         self._dropped: set[SSAValue] = set()
         """Values that a part was given to drop."""
@@ -92,7 +97,7 @@ class HostWalk(Spelling):
 
     # Launches that follow each other are collected, so that Python pays once for all of them. Allocations and views
     # in between move before them, frees behind them; an allocation after a free starts a new run, so that the
-    # memory that was freed can serve it.
+    # memory that was freed can serve it, unless that is too little to matter.
 
     def _op(self, op: Operation) -> None:
         if isinstance(op, host.LaunchOp):
@@ -100,7 +105,7 @@ class HostWalk(Spelling):
         elif isinstance(op, host.FreeOp):
             self._free(op)
         elif isinstance(op, host.EmptyOp):
-            if self._freed and not op.pool:
+            if self._freed_bytes >= FEW_BYTES and not op.pool:
                 self._flush()
             self._empty(op)
         elif isinstance(op, host.ViewOp):
@@ -136,7 +141,7 @@ class HostWalk(Spelling):
         self._given = []
         if self._freed:
             self._drop(self._freed)
-            self._freed = []
+            self._freed, self._freed_bytes = [], 0
 
     def _is_kept(self, value: SSAValue) -> bool:
         """Whether memory goes back to the arena at its end of life."""
@@ -145,12 +150,18 @@ class HostWalk(Spelling):
 
     def _free(self, op: host.FreeOp) -> None:
         values = [value for value in op.values if value in self.variables and value not in self._dropped]
-        self._freed += [self.variables[value] for value in values if not self._is_placed(value)]
+        own = [value for value in values if not self._is_placed(value)]
+        self._freed += [self.variables[value] for value in own]
+        self._freed_bytes += sum(map(self._bytes, own))
         for value in values:
             self._freed += self._places.get(value, {}).values()
         self._given += [self.variables[value] for value in op.values if self._is_kept(value)]
         if not self._pending:
             self._flush()
+
+    def _bytes(self, value: SSAValue) -> int:
+        """Bytes of a tensor that is freed, or `FEW_BYTES` where the next allocation waits for it in any case."""
+        return FEW_BYTES
 
     def _is_placed(self, value: SSAValue) -> bool:
         """Whether a variable is of a place in a pool, which lives as long as that."""

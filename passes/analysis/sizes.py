@@ -88,8 +88,15 @@ class Sizes:
         short axis end before a typical one.
         """
         trips = op.hi.data - op.lo.data
-        axes = {name: 0 for name in trips.free_symbols if name not in self.values}
-        return max(self.of(trips), self.of(trips.subs(axes))) if axes else self.of(trips)
+        typical, unknown = self.of(trips), [name for name in trips.free_symbols if name not in self.values]
+        return max(typical, self._in_first(trips, unknown)) if unknown else typical
+
+    def _in_first(self, trips: Expr, axes: Iterable[str]) -> int:
+        """The estimate in the first iteration of axes; 0 where something is divided by one."""
+        try:
+            return max(int(trips.evaluate({**self.values, **dict.fromkeys(axes, 0)})), 0)
+        except ZeroDivisionError:
+            return 0
 
     def elements(self, tensor: TensorType) -> int:
         """Elements of a tensor."""

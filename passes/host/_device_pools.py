@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import IntegerType, Signedness
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation
 
 from ...dialects import host
 from ...dialects.aten.types import TensorType, type_of
@@ -29,21 +29,29 @@ PASS = "host-plan-memory"
 
 
 def plan_on_devices(function: host.FuncOp, targets: TargetsAttr) -> None:
-    """Plan a pool for each GPU that a function allocates on."""
+    """Plan pools for each GPU that a function allocates on.
+
+    One is for tensors that may be held from the first to the last of them; then those that are born and die together
+    share one, which holds nothing longer.
+    """
     block = function.body.block
     lifetimes, sizes = Lifetimes(block), Sizes.of_function(function)
     requests: dict[str, list[Request]] = {}
     for device, request in _requests(block, lifetimes, targets):
         requests.setdefault(device, []).append(request)
-    pools = {device: _chosen(each, lifetimes, sizes) for device, each in requests.items()}
-    for device, (chosen, total) in pools.items():
-        if chosen:
+    planned = False
+    for device, each in requests.items():
+        held = _held(each, lifetimes, sizes)
+        together = _together([request for request in each if request not in held], block)
+        for chosen in filter(None, (held, *together)):
+            total = place_known(sorted(chosen, key=lambda r: (-r.estimate, r.start)))
             _insert(function, device, chosen, total)
+            planned = True
             remark(
                 "analysis", PASS, function, f"tensors on {device} that share one pool: {len(chosen)}",
                 pool_bytes=str(total), separate_bytes=str(sum(r.estimate for r in chosen)),
             )  # fmt: skip
-    if any(chosen for chosen, _ in pools.values()):
+    if planned:
         verify_pools(block, Ranges.of_symbols(s.data for s in function.symbols))
 
 
@@ -63,8 +71,8 @@ def _requests(block: Block, lifetimes: Lifetimes, targets: TargetsAttr) -> Itera
         yield kind.device, Request(op, const(size), const(aligned), aligned, start, last)
 
 
-def _chosen(requests: Sequence[Request], lifetimes: Lifetimes, sizes: Sizes) -> tuple[list[Request], int]:
-    """The requests that one pool serves, with their offsets, and its bytes: without the largest until none is held."""
+def _held(requests: Sequence[Request], lifetimes: Lifetimes, sizes: Sizes) -> list[Request]:
+    """The requests that one pool serves: without the largest until it holds too little to matter, at all of its ops."""
     before = LiveBytes(lifetimes, sizes)
     chosen = list(requests)
     while len(chosen) > 1:
@@ -72,10 +80,23 @@ def _chosen(requests: Sequence[Request], lifetimes: Lifetimes, sizes: Sizes) -> 
         first, last = min(r.start for r in chosen), max(r.last for r in chosen)
         outside = LiveBytes(lifetimes, sizes, {r.op.out for r in chosen})
         if all(outside.at[k] + total <= before.until[k] + SLACK for k in range(first, last + 1)):
-            return chosen, total
+            return chosen
         limit = max(request.estimate for request in chosen) // 2
         chosen = [request for request in chosen if request.estimate <= limit]
-    return [], 0
+    return []
+
+
+def _together(requests: Sequence[Request], block: Block) -> list[list[Request]]:
+    """The requests that are allocated with nothing done in between, and die at one op; without those alone."""
+    done = [op for op in block.ops if not isinstance(op, host.EmptyOp | host.ViewOp)]
+    behind = {op: number for number, op in enumerate(done)}
+    groups: dict[tuple[int, int], list[Request]] = {}
+    for request in requests:
+        following: Operation | None = request.op.next_op
+        while following is not None and following not in behind:
+            following = following.next_op
+        groups.setdefault((behind[following] if following is not None else -1, request.last), []).append(request)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def _insert(function: host.FuncOp, device: str, chosen: Sequence[Request], total: int) -> None:

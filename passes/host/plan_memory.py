@@ -45,9 +45,10 @@ class HostPlanMemory(ModulePass):
     intermediates are not mapped page by page in every call. It holds from the first call on, so there is none where it
     would raise the peak of live bytes, next to what ATen allocates; nor for a single small tensor. Tensors of sizes
     that an op binds behind the place of the pool stay outside of it.
-    On a GPU torch's allocator keeps memory, and a pool saves the host the time of asking it: it has tensors of constant
+    On a GPU torch's allocator keeps memory, and a pool saves the host from asking it. One has tensors of constant
     sizes, as large ones as do not raise the bytes live anywhere by more than `SLACK`, and lives from the first of them
-    to the last. A recorded program asks once, so that `cudagraphs` leaves them as they are.
+    to the last; of the others those share a pool that are born and die together. A recorded program asks once, so that
+    `cudagraphs` leaves all as they are.
 
         %a = host.empty : !aten.tensor<100xf32>
         ...

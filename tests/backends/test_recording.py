@@ -176,6 +176,7 @@ WRITES = f"%e = aten.exp(%x) : {T}  host.copy %e to %y  host.return %e"
     [
         (f"%e = aten.exp(%x) : {T}  host.return %e", {}, True),
         ("host.return %x", {"cudagraph_or_error": True}, False),
+        ("host.free %y  host.return %x", {"cudagraph_or_error": True}, False),
         (WRITES, {}, True),
         (WRITES, {"cudagraph_support_input_mutation": False}, False),
         (WRITES.replace("to %y", "to %x"), {"cudagraph_support_input_mutation": False}, True),

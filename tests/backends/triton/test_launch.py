@@ -215,6 +215,22 @@ host.func @f(%x: !aten.tensor<(8*n)xf32, {GPU}>, %n: index) -> (!aten.tensor<(8*
     assert "stream = current_stream(index0)" in source and "empty_gpu(c0, (1,), dtype0)" in source
 
 
+@pytest.mark.parametrize(("size", "waits"), [(512, False), (65536, True)])
+def test_a_run_of_launches_ends_at_an_allocation_that_freed_memory_can_serve(size: int, waits: bool) -> None:
+    source, _ = _program(f"""
+host.func @f(%x: !aten.tensor<{size}xf32, {GPU}>) -> (!aten.tensor<{size}xf32, {GPU}>) symbols [] {{
+  %y = host.empty : !aten.tensor<{size}xf32, {GPU}>
+  host.launch @copy(%x, %y) [{size // 4}]
+  host.free %x
+  %z = host.empty : !aten.tensor<{size}xf32, {GPU}>
+  host.launch @copy(%y, %z) [{size // 4}]
+  host.free %y
+  host.return %z
+}}""")
+    allocation, launch = source.index("t2 = empty_gpu("), source.index("launch0(stream")
+    assert (launch < source.index("del a0") < allocation) if waits else (allocation < launch < source.index("del a0"))
+
+
 def test_a_number_in_the_cpus_memory_is_moved() -> None:
     source, namespace = _program(f"""
 host.func @f(%x: !aten.tensor<4xf32>, %y: !aten.tensor<4xf32, {GPU}>) symbols [] {{

@@ -254,3 +254,31 @@ host.func @gpu(%x: !aten.tensor<100xf32, device = "cuda:0">, %w: !aten.tensor<10
 // CHECK: %l = host.empty : !aten.tensor<1024x1024xf32
 // CHECK: %c = host.empty in %pool at 1024 :
 // CHECK: %r = host.empty : !aten.tensor<100xf32
+
+// -----
+
+// Large tensors that are born and die together share a pool that lives no longer than they do.
+
+kernel.func @k(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 1048576>, %z: !kernel.buffer<f32, 1048576>) {
+  kernel.yield
+}
+
+host.func @together(%x: !aten.tensor<1024x1024xf32, device = "cuda:0">) -> (!aten.tensor<1024x1024xf32, device = "cuda:0">) {
+  %a = host.empty : !aten.tensor<1024x1024xf32, device = "cuda:0">
+  %b = host.empty : !aten.tensor<1024x1024xf32, device = "cuda:0">
+  host.launch @k(%x, %a, %b)
+  %r = host.empty : !aten.tensor<1024x1024xf32, device = "cuda:0">
+  host.launch @k(%a, %b, %r)
+  %s = aten.mm(%r, %r) : !aten.tensor<1024x1024xf32, device = "cuda:0">
+  %c = host.empty : !aten.tensor<1024x1024xf32, device = "cuda:0">
+  host.launch @k(%s, %r, %c)
+  %t = aten.mm(%c, %s) : !aten.tensor<1024x1024xf32, device = "cuda:0">
+  host.return %t
+}
+
+// CHECK-LABEL: host.func @together
+// CHECK-NEXT: %pool = host.empty : !aten.tensor<8388608xui8, device = "cuda:0">
+// CHECK-NEXT: %a = host.empty in %pool at 0 :
+// CHECK-NEXT: %b = host.empty in %pool at 4194304 :
+// CHECK: %r = host.empty :
+// CHECK: %c = host.empty :
