@@ -45,6 +45,8 @@ class Loaded(Protocol):
 
 
 T = TypeVar("T", bound=Loaded)
+LOADING = "load passes"
+"""The stage in which the modules of passes are imported; in a process that has them it takes no time."""
 
 
 class _Times(Instrumentation):
@@ -117,7 +119,9 @@ class _Run(Generic[T]):
         imported = loaded.imported
         self.report.add_seconds("import", time.perf_counter() - started)
         if not self.passes:
+            started = time.perf_counter()
             self.passes = list(self.choose(imported.module))
+            self.report.add_seconds(LOADING, time.perf_counter() - started)
             self.left_out |= disabled(self.passes, self.unwanted)
             if self.trace is not None:
                 self.trace.write("pipeline.txt", ",".join(map(str, self.passes)) + "\n")

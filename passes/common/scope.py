@@ -7,10 +7,10 @@ dynamic operands, and a function's other symbols in all of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, StringAttr
 from xdsl.dialects.func import FuncOp
@@ -108,23 +108,29 @@ def _dynamic_names(count: int) -> frozenset[str]:
 
 def names_in(attribute: Attribute) -> frozenset[str]:
     """Names that the index expressions in an attribute or type use."""
-    if isinstance(attribute, TensorType):
-        return _tensor_names(attribute)
-    if isinstance(attribute, SymAttr):
-        return attribute.data.free_symbols
-    if isinstance(attribute, MapAttr):
-        return _of_exprs(attribute.data)
-    if isinstance(attribute, AxesAttr):
-        return _of_exprs(attribute.sizes)
-    if isinstance(attribute, kernel.BufferType):
-        return attribute.extent.free_symbols
-    if isinstance(attribute, TupleAttr):
-        return names_in(attribute.data)
-    if isinstance(attribute, ArrayAttr):
-        return _union(map(names_in, attribute.data))
-    if isinstance(attribute, DictionaryAttr):
-        return _union(map(names_in, attribute.data.values()))
+    kind = type(attribute)
+    read = _READERS.get(kind)
+    if read is None:
+        read = _READERS[kind] = next((how for of, how in _KINDS if issubclass(kind, of)), _no_names)
+    return read(attribute)
+
+
+def _no_names(attribute: Attribute) -> frozenset[str]:
     return NOTHING
+
+
+_KINDS: tuple[tuple[type[Attribute], Callable[[Any], frozenset[str]]], ...] = (
+    (TensorType, lambda attribute: _tensor_names(attribute)),
+    (SymAttr, lambda attribute: attribute.data.free_symbols),
+    (MapAttr, lambda attribute: _of_exprs(attribute.data)),
+    (AxesAttr, lambda attribute: _of_exprs(attribute.sizes)),
+    (kernel.BufferType, lambda attribute: attribute.extent.free_symbols),
+    (TupleAttr, lambda attribute: names_in(attribute.data)),
+    (ArrayAttr, lambda attribute: _union(map(names_in, attribute.data))),
+    (DictionaryAttr, lambda attribute: _union(map(names_in, attribute.data.values()))),
+)
+_READERS: dict[type[Attribute], Callable[[Any], frozenset[str]]] = {}
+"""How each class of attributes that was met is read."""
 
 
 @lru_cache(maxsize=16384)
