@@ -80,8 +80,9 @@ def _settle(graph: torch.fx.GraphModule) -> None:
     from ...lowering.fx_settled import settle
 
     settled, remarks = settle(graph), _remarks()
-    for each in settled if remarks is not None else ():
-        remarks.remark("passed", _SETTLES, None, f"{each.node} is {each.number}")
+    if remarks is not None:
+        for each in settled:
+            remarks.remark("passed", _SETTLES, None, f"{each.node} is {each.number}")
     trace_again_with_constants([each.symbol for each in settled if each.symbol is not None])
 
 
