@@ -262,6 +262,29 @@ def settled_number(value: torch.SymFloat) -> float | None:
     return float(value.node.hint) if is_owned and not _has_changed(str(name)) else None  # pyright: ignore
 
 
+def symbol_name(value: torch.SymFloat) -> str:
+    """The name of the symbol that a number is, whatever is known of it. Uses `SymNode._expr`."""
+    return str(value.node._expr)
+
+
+def trace_again_with_constants(symbols: Iterable[str]) -> None:
+    """Let Dynamo trace the frame again, with these numbers as constants instead of inputs, if it was not told so yet.
+
+    torch asks for that itself of numbers that no op takes, once AOTAutograd has traced them. Uses `TensorifyState` and
+    `TensorifyScalarRestartAnalysis`, which this raises; Dynamo expects it from backends.
+    """
+    try:
+        from torch._dynamo.exc import TensorifyScalarRestartAnalysis
+        from torch._dynamo.symbolic_convert import TensorifyState
+    except ImportError:
+        return
+    fresh = [symbol for symbol in symbols if not TensorifyState.should_specialize(symbol)]
+    for symbol in fresh:
+        TensorifyState.specialize(symbol)
+    if fresh:
+        raise TensorifyScalarRestartAnalysis
+
+
 def _has_changed(name: str) -> bool:
     """Whether a number was another one in a trace before, by which Dynamo makes it dynamic; True where nobody knows."""
     try:

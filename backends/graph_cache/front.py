@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 from torch._dynamo.utils import counters
 
+from ...lowering.pre_grad import pre_grad_names
 from ...machines import is_described
 from .. import torch_bisector
 from ..c_like.cache import digest
+from ..config import names_of
 from ..torch_logs import is_read
 from . import private
 from .artifact import pack, unpack
@@ -56,8 +58,32 @@ def through_cache(
     # what torch keeps itself, with the programs inside, is none of our entries
     looks_up = not (reason or private.is_bundled())
     session = GraphSession(config, config.key() if looks_up else "")
+    if looks_up and _SETTLES in pre_grad_names(config.pre_grad) and _SETTLES not in names_of(config.disabled_passes):
+        _settle(graph)
     loaded = session.look_up(graph, inputs) if looks_up else None
     return compile_afresh(graph, inputs, config, session) if loaded is None else loaded
+
+
+_SETTLES = "settle-numbers"
+"""The pass whose work decides what graph is looked up: with open numbers none is."""
+
+
+def _settle(graph: torch.fx.GraphModule) -> None:
+    """What that pass does, before the compiler is imported; its guards hold for a hit too.
+
+    Dynamo traces the frame again then, without inputs for these numbers: torch asks for it otherwise in the middle of
+    AOTAutograd, where a first graph has been traced in vain that no entry can stand for.
+    """
+    if not any(isinstance(node.meta.get("example_value"), torch.SymFloat) for node in graph.graph.nodes):
+        return
+    from ...lowering.fx_private import trace_again_with_constants
+    from ...lowering.fx_settled import settle
+
+    settled, remarks = settle(graph), _remarks()
+    if remarks is not None:
+        for each in settled:
+            remarks.remark("passed", _SETTLES, None, f"{each.node} is {each.number}")
+    trace_again_with_constants([each.symbol for each in settled if each.symbol is not None])
 
 
 def why_not(config: Config) -> str:

@@ -157,8 +157,9 @@ class GraphText:
 
     def _facts(self, shape_env: Any) -> Iterator[str]:
         """Ranges and guards of the symbols so far, and what torch was told to optimize for."""
-        if any(str(symbol).startswith("z") for symbol in getattr(shape_env, "var_to_sources", {})):
-            raise NotCacheableError("a number that is no integer is a symbol")  # passes fix some of them
+        numbers = [symbol for symbol in getattr(shape_env, "var_to_sources", {}) if str(symbol).startswith("z")]
+        if not all(shape_env.simplify(symbol).is_number for symbol in numbers):
+            raise NotCacheableError("a number that is no integer is a symbol")  # torch's passes fix some of them
         for symbol, name in self.symbols.items():
             yield f"range {name} {shape_env.var_to_range.get(symbol)}"
         for symbol, hint in getattr(shape_env, "var_to_hint_override", {}).items():

@@ -207,3 +207,27 @@ def test_guards_of_sizes_hold() -> None:
     torch.compiler.reset()
     for rows in (8, 3, 6, 2):  # guards of entries hold in one process too
         torch.testing.assert_close(compiled(wide[:rows]), branch(wide[:rows]))
+
+
+class Scaled(torch.nn.Module):
+    """Owns numbers."""
+
+    def __init__(self, gain: float) -> None:
+        super().__init__()
+        self.gain, self.eps = gain, 1e-5
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps) * (self.gain / 2)
+
+
+def test_numbers_that_modules_own_are_constants_of_a_graph_with_dynamic_sizes() -> None:
+    module = Scaled(3.0)
+    assert run(module, X, dynamic=True) == "miss"
+    assert run(module, X[:2], dynamic=True) == "hit"
+    assert run(Scaled(4.0), X, dynamic=True) == "miss"  # which compares with eager
+    assert run(module, X, dynamic=True) == "hit"
+    assert run(module, X, dynamic=True, disabled_passes="settle-numbers") == "bypass"
+    compiled = torch.compile(module, backend="inductile", dynamic=True, options={"cache_graphs": True})
+    for module.gain in (3.0, 5.0, 3.0, 7.0):
+        torch.testing.assert_close(compiled(X), module(X))
+    assert run(lambda x, factor: x * factor, X, 2.5, dynamic=True) == "bypass"
