@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerType, LocationAttr, StringAttr, UnitAttr, i1
+from xdsl.dialects.builtin import AnyFloat, ArrayAttr, IntegerType, LocationAttr, StringAttr, UnitAttr, i1
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     base,
@@ -26,7 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 from ..assembly import INDICES, NAME, AssemblyOp, flag, operand, prop, region, types, word
 from ..aten.types import TensorType, scalar_type
 from ..fields import op_definition
-from ..sym import ONE, AxesAttr, Expr, MapAttr
+from ..sym import ONE, ZERO, AxesAttr, Expr, MapAttr
 from .body import COMBINERS, combiner_attr, verify_combiners, yielded
 from .syntax import AXES, ON, verify_axes
 
@@ -277,7 +277,9 @@ class ScatterOp(AssemblyOp):
     def _verify_sums(self) -> None:
         if self.kind.data != "add" or len(yielded(self.body)) > 1 or self.unique is not None:
             raise VerifyException("a scatter from_zero adds what it yields, without a mask and dynamic indices")
-        names = [_axis_and_divisor(expr)[0] for expr in self.map.data]
+        if not isinstance(self.value.type, AnyFloat):
+            raise VerifyException(f"a scatter from_zero adds floats, not {self.value.type}")
+        names = [_axis_and_divisor(expr)[0] for expr in self.map.data if expr is not ZERO]
         if len(set(names)) < len(names) or not set(names) <= set(self.axes.names):
             raise VerifyException("each index of a scatter from_zero is an axis of its own, or the quotient of one")
 

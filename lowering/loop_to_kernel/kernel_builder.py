@@ -64,15 +64,14 @@ class KernelBuilder:
         self._name_axes()
         reads = self._collect_operands()
         parallel = [(self.places[name], size) for name, size in self.fusion.axes.data if size is not ONE]
-        self.inside = Block() if parallel else self.block
+        self.inside = Block()
         self.bodies = BodyLowering(self)
         self.sums = SumsInParts(self)
         for member in self.fusion.members:
             self._member(member, reads)
-        if self.sums.parts:
+        if self.sums.totals:
             parallel = self.sums.wrap(parallel)
-        if parallel:
-            self.wrap(parallel, self.inside, self.block)
+        self.wrap(parallel, self.inside, self.block)
         self.block.add_op(kernel.YieldOp.create())
 
     def _name_axes(self) -> None:
@@ -235,20 +234,19 @@ class KernelBuilder:
 
     def _nest(self, axes: list[Axis], block: Block, emit: Callable[[Block], None]) -> None:
         """Emit into `block` inside loops over `axes`, outermost first."""
-        if not axes:
-            emit(block)
-            return
-        body = Block()
+        body = Block() if axes else block
         emit(body)
-        self.wrap(axes, body, block)
+        if axes:
+            self.wrap(axes, body, block)
 
     def wrap(self, axes: Sequence[Axis], body: Block, block: Block) -> None:
         """Put a body into loops over axes, outermost first, at the end of a block."""
         for name, size in reversed(axes):
             body.add_op(kernel.YieldOp.create())
-            outer = block if name == axes[0][0] else Block()
-            outer.add_op(kernel.ForOp.of(name, as_expr(0), size, Region(body)))
-            body = outer
+            body = Block([kernel.ForOp.of(name, as_expr(0), size, Region(body))])
+        for op in list(body.ops):
+            body.detach_op(op)
+            block.add_op(op)
 
     def _generate(self, member: loop.GenerateOp, scope: Scope, block: Block) -> None:
         values = self.bodies.emit(member.body, scope, block)

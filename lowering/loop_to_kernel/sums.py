@@ -8,13 +8,13 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.dialects import arith
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.dialects.builtin import AnyFloat, FloatAttr
+from xdsl.ir import Block, Region, SSAValue
 
 from ...dialects import kernel, loop
 from ...dialects.sym import ONE, ZERO, Expr, MapAttr, SymAttr, smin, symbol
 from ...passes.analysis.loops import substitute_axes
 from ...passes.common.locations import merged
-from .guards import zero_of
 from .memory import row_strides
 
 if TYPE_CHECKING:
@@ -81,9 +81,10 @@ class SumsInParts:
 
     def add(self, member: loop.ScatterOp, value: SSAValue, scope: Scope, inner: list[Axis], block: Block) -> None:
         """Add what a point has to the sums of its part."""
-        names = [next(n for n in member.axes.names if n in expr.free_symbols) for expr in member.map.data]
         part_of = {row: symbol(part) for row, part in self.part_axes.items()}
-        total = _Total(member, value, [scope.rename[name].subs(part_of) for name in names], inner)
+        names = [expr.free_symbols.intersection(member.axes.names) for expr in member.map.data]
+        index = [scope.rename[next(iter(name))].subs(part_of) if name else ZERO for name in names]
+        total = _Total(member, value, index, inner)
         self.totals.append(total)
         self.builder.bodies.strong.append("sum")
         if self.carried:
@@ -120,25 +121,15 @@ class SumsInParts:
         """Loops over the points of a part that load and store the sums, which are local buffers."""
         block.add_ops([total.local for total in self.totals if total.local is not None])
         for total in self.totals:
-            zero = arith.ConstantOp.create(
-                properties={"value": _zero(total.value.type)}, result_types=(total.value.type,)
-            )
-            self._over(total, Block([zero, total.store(zero.results[0])]), block)
+            kind = total.value.type
+            assert isinstance(kind, AnyFloat)
+            zero = arith.ConstantOp(FloatAttr(0.0, kind))
+            self.builder.wrap(total.inner, Block([zero, total.store(zero.result)]), block)
         self.builder.wrap(rows, body, block)
         for total in self.totals:
-            last = total.load()
-            ending = Block([last])
+            ending = Block([last := total.load()])
             self._leave(total, last.results[0], ending)
-            self._over(total, ending, block)
-
-    def _over(self, total: _Total, body: Block, block: Block) -> None:
-        """Do something with all sums of a part."""
-        if total.inner:
-            self.builder.wrap(total.inner, body, block)
-            return
-        for op in list(body.ops):
-            body.detach_op(op)
-            block.add_op(op)
+            self.builder.wrap(total.inner, ending, block)
 
     def _reduce(self, rows: list[Axis], body: Block, block: Block) -> None:
         """Reductions over the points of a part, in which the members are computed."""
@@ -149,9 +140,7 @@ class SumsInParts:
             combiners = ["sum"] * len(values)
             reduce = kernel.ReduceOp.of(name, ZERO, size, combiners, Region(body), location=location)
             values, body = reduce.results, Block([reduce])
-        for op in list(body.ops):
-            body.detach_op(op)
-            block.add_op(op)
+        self.builder.wrap((), body, block)
         for total, value in zip(self.totals, values, strict=True):
             self._leave(total, value, block)
 
@@ -159,9 +148,3 @@ class SumsInParts:
         """Store a sum as an element of the result."""
         buffer, strides = self.builder.storage[total.member.out]
         self.builder.store(value, buffer, total.index, strides, block, total.member)
-
-
-def _zero(type_: Attribute) -> Attribute:
-    zero = zero_of(type_)
-    assert zero is not None
-    return zero

@@ -10,7 +10,7 @@ from ...dialects import kernel
 from ...machines import CpuTarget, GpuTarget
 from ..analysis.dependences import keeps_apart
 from ..analysis.effects import independent_nests, meeting_stores
-from ..analysis.loops import loops_in, named_in_bounds
+from ..analysis.loops import loops_in, named_in_bounds, ops_in
 from ..analysis.sizes import Sizes
 from ..counters import counter
 from .gpu_blocks import GpuBlocks, columns_side_by_side
@@ -29,7 +29,8 @@ class KernelMap(KernelPass, kernels=untiled):
     Level: kernel.
 
     Precondition: all loops are serial and without tiles; iterations of a `kernel.for` are independent unless a store
-    in it is `ordered`, or `atomic`. Kernels that are tiled stay as they are, and so do nests that have a mapping.
+    in it is `ordered`, `atomic`, or to a local buffer from outside, which carries sums. Kernels that are tiled stay as
+    they are, and so do nests that have a mapping.
     Guarantee: for a GPU, the loops of each nest that may have programs of its own are `grid`. Where the lanes of a
     program lie best along one of them, it has a tile, as many lanes as belong side by side, and the local buffers
     inside are `columnwise`; else lanes will lie along inner axes (`kernel-vectorize`). For a CPU, loops of a perfect
@@ -68,7 +69,7 @@ def _spread_over_threads(op: kernel.ForOp) -> None:
     chain = perfect_chain(op)
     if not named_in_bounds(chain).isdisjoint(loop.axis.data for loop in chain):
         chain = [op]  # one says how far another runs: they cannot change places
-    stores = meeting_stores(op)
+    stores = [*meeting_stores(op), *_carrying_stores(op)]
     apart = [loop for loop in chain if all(keeps_apart(store, loop) for store in stores)] if stores else chain
     if not apart or not counter(KernelMap.name):
         return
@@ -76,6 +77,12 @@ def _spread_over_threads(op: kernel.ForOp) -> None:
         permute_loops(chain, [*apart, *(loop for loop in chain if loop not in apart)])
     for loop in chain[: len(apart)]:
         set_mapping(loop, "parallel")
+
+
+def _carrying_stores(op: kernel.ForOp) -> list[kernel.StoreOp]:
+    """Stores to local buffers that are there before a loop: its iterations may hand something on in them."""
+    stores = (inner for inner in ops_in(op) if isinstance(inner, kernel.StoreOp))
+    return [s for s in stores if isinstance(local := s.buffer.owner, kernel.LocalOp) and not op.is_ancestor(local)]
 
 
 def _spread_over_programs(function: kernel.FuncOp, nests: list[kernel.ForOp], target: GpuTarget, sizes: Sizes) -> None:

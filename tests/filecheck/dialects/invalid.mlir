@@ -482,3 +482,12 @@ func.func @serial_sum(%x: !aten.tensor<4xf32>) {
   } : !aten.tensor<4xf32>
   func.return
 }
+// -----
+func.func @integer_sum(%x: !aten.tensor<4xi64>) {
+  // expected-error @unknown {{a scatter from_zero adds floats, not i64}}
+  %s = loop.scatter add (i0 in 8) into %x[i0 floordiv 2] from_zero {
+    %v = loop.index i0
+    loop.yield %v
+  } : !aten.tensor<4xi64>
+  func.return
+}

@@ -148,3 +148,44 @@ host.func @run_pinned(%x: !aten.tensor<4096xf32, device = "cuda:0">, %y: !aten.t
 // GPU-LABEL: @pinned
 // GPU-NEXT: kernel.for i0 in 0 to 64 {
 // GPU-NEXT: kernel.for i1 in 0 to 64 map vector tile 8 {
+
+// -----
+
+// A loop that carries sums in a local buffer from outside runs its iterations one after the other.
+
+kernel.func @carries(%x: !kernel.buffer<f32, 4096>, %y: !kernel.buffer<f32, 64>) {
+  %total = kernel.local : !kernel.buffer<f32, 64, local>
+  kernel.for i1 in 0 to 64 {
+    %zero = arith.constant 0.0 : f32
+    kernel.store %zero, %total[i1]
+    kernel.yield
+  }
+  kernel.for i0 in 0 to 64 {
+    %s = kernel.reduce sum i1 in 0 to 64 {
+      %v = kernel.load %x[64*i0 + i1]
+      kernel.yield %v
+    }
+    kernel.for i1 in 0 to 64 {
+      %old = kernel.load %total[i1]
+      %new = arith.addf %old, %s : f32
+      kernel.store %new, %total[i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.for i1 in 0 to 64 {
+    %t = kernel.load %total[i1]
+    kernel.store %t, %y[i1]
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @run_carries(%x: !aten.tensor<4096xf32, device = "cuda:0">, %y: !aten.tensor<64xf32, device = "cuda:0">) -> (!aten.tensor<64xf32, device = "cuda:0">) {
+  host.launch @carries(%x, %y)
+  host.return %y
+}
+
+// CHECK-LABEL: @carries
+// CHECK: kernel.for i0 in 0 to 64 {
+// GPU-LABEL: @carries
+// GPU: kernel.for i0 in 0 to 64 {
