@@ -25,8 +25,8 @@ BAGS = "%g: !aten.tensor<2x4xf32>, %i: !aten.tensor<6xi64>, %b: !aten.tensor<6xi
         ),
         (
             BAGS,
-            "%y = aten._embedding_bag_dense_backward(%g, %i, %b, %c, %c, none, num_weights = 10, scale_grad_by_freq = false,"
-            " mode = 1) : !aten.tensor<10x4xf32>",
+            "%y = aten._embedding_bag_dense_backward(%g, %i, %b, %c, %c, none, num_weights = 10,"
+            " scale_grad_by_freq = false, mode = 1) : !aten.tensor<10x4xf32>",
             {1: "10", 2: "2", 3: "10"},
         ),
     ],
