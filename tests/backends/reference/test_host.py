@@ -196,7 +196,7 @@ def test_a_copy_of_what_was_never_written_is_not_written(how: str) -> None:
         run(COPYING + host(f"{made}host.launch @double(%x, %a) [5]\n{how}\nhost.return %b"), X)
     with pytest.raises(UninitialisedReadError, match=r"kernel\.load %x\[i0\]: reads element 0, never written"):
         run(COPYING + host(f"{made}{how}\nhost.launch @double(%b, %a) [8]\nhost.return %a"), X)
-    with pytest.raises(UninitialisedReadError, match="reads element .*never written"):
+    with pytest.raises(UninitialisedReadError, match=r"reads element .*never written"):
         run(COPYING + host(f"{made}{how.replace('%b', '%x')}\nhost.return %x"), X.clone())
 
 
