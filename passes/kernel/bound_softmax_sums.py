@@ -88,7 +88,7 @@ class _Tile:
 
 
 def _within(seen: Stretch, op: kernel.ReduceOp, ranges: Ranges) -> tuple[Expr, Expr]:
-    """The steps of a reduction that have something of a stretch, as its bounds."""
+    """The lower and upper bound of those steps of a reduction that reach into a stretch of places."""
     _, lo, hi = range_of(op)
     step = as_expr(tile_of(op))
     if seen.lo is not None and lo is ZERO:
