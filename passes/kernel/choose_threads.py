@@ -111,7 +111,7 @@ def _points(loops: Sequence[Loop], sizes: Sizes) -> int:
 
 
 def _size_of_block(loop: Loop, blocks: str) -> int:
-    """The size of the blocks that a loop runs one of for each value of the axis `blocks`; 0 if it runs no blocks of it."""
+    """The size of the blocks, of which a loop runs one for each value of the axis `blocks`; 0 if it runs none."""
     lo, hi = loop.lo.data, loop.hi.data
     step = lo.coefficient(blocks) if blocks in lo.free_symbols else None
     size = step.as_int() if step is not None else None

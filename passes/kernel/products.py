@@ -217,7 +217,7 @@ def _fits(tile: ProductTile, element: int, target: GpuTarget, factors: tuple[int
 
 
 def _of_depth(tile: ProductTile, depth: int, element: int, target: GpuTarget, factors: tuple[int, int]) -> ProductTile:
-    """The tile with steps no longer than the depth needs, and with as many stages as the memory of a processor holds."""
+    """The tile with steps no longer than the depth needs, and as many stages as the memory of a processor holds."""
     step = max(16, min(tile.depth * 2 // element, 1 << max(depth - 1, 1).bit_length()))
     stages = tile.stages
     while stages > 1:
