@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -70,9 +71,7 @@ class HostEmitter:
         self.pointers: dict[SSAValue, str] = {}
         """Addresses of tensors that only launches use; no tensor object is made for them."""
         self._sizes = SharedSizes()
-        self._printer = self.printer(
-            self.constants, self._variable, self.symbols, references, self._body, self._sizes.share
-        )
+        self._printer = self.printer(self.constants, self._variable, self.symbols, references, self._body, self._expr)
         self._pending: list[Launch] = []
         self._freed: list[str] = []
         self._given: list[str] = []
@@ -171,10 +170,14 @@ class HostEmitter:
         return name
 
     def _expr(self, expr: Expr) -> str:
-        return self._sizes.share(expression(expr, self.symbols))
+        return self._shared(expression(expr, self.symbols), (expr,))
 
     def _tuple(self, exprs: Sequence[Expr]) -> str:
-        return self._sizes.share(expressions(exprs, self.symbols))
+        return self._shared(expressions(exprs, self.symbols), exprs)
+
+    def _shared(self, text: str, exprs: Iterable[Expr]) -> str:
+        """The variable of a text that is made of some expressions, where their symbols are sizes of arguments."""
+        return self._sizes.share(text, {self.symbols[name] for expr in exprs for name in expr.free_symbols})
 
     def _layout(self, kind: TensorType) -> str:
         """Sizes and strides."""
@@ -229,7 +232,7 @@ class HostEmitter:
         tensors = tuple(self._variable(v) if needs_tensors else self.variables.get(v, "") for v in buffers)
         pointers = () if needs_tensors else tuple(map(self._pointer, buffers))
         integers = tuple(expression(each, self.symbols) for each in op.symbols.data)
-        extents, share = self._extents(op, function), self._sizes.share
+        extents, share = self._extents(op, function), partial(self._shared, exprs=op.symbols.data)
         self._pending.append(Launch(function, buffers, tensors, pointers, integers, self.device, extents, share))
 
     def _extents(self, op: host.LaunchOp, function: kernel.FuncOp) -> tuple[str, ...]:
