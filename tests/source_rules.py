@@ -236,11 +236,12 @@ def answers_given_twice(tree: Tree) -> list[str]:
     answers: dict[str, Name] = {}
     modules = [module for module in tree.modules.values() if module.name[:1] == ("passes",)]
     for module in sorted(modules, key=lambda module: (module.name[1:2] != ("analysis",), module.name)):
-        for node in ast.parse(module.path.read_text(encoding="utf-8")).body:
-            name = node.name.lstrip("_") if isinstance(node, ast.FunctionDef) else ""
-            if name in answers and name not in _OF_TWO_LEVELS and (module.name[1] != "analysis" or name == node.name):
+        source = ast.parse(module.path.read_text(encoding="utf-8"))
+        for node in (each for each in source.body if isinstance(each, ast.FunctionDef)):
+            name, is_private, is_answer = node.name.lstrip("_"), node.name[0] == "_", module.name[1:2] == ("analysis",)
+            if name in answers and name not in _OF_TWO_LEVELS and not (is_answer and is_private):
                 found.append(f"{tree.where(module, node.lineno)}: {node.name} is also in {'.'.join(answers[name])}")
-            elif name and module.name[1:2] == ("analysis",) and not node.name.startswith("_"):
+            elif is_answer and not is_private:
                 answers[name] = module.name
     return found
 

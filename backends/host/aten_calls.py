@@ -31,7 +31,7 @@ class ArgumentPrinter:
     symbols:    variables of the symbols that are known so far
     references: what travels beside the module: graphs of branches and other objects
     functions:  gives the variable of a function of the module; None for another name
-    share:      gives the variable of an expression that is computed once for the sizes of the arguments
+    size:       gives the text of a size, a variable where it is computed once for the sizes of the arguments
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class ArgumentPrinter:
         symbols: Mapping[str, str],
         references: Mapping[str, Any],
         functions: Callable[[str], str | None] = lambda _: None,
-        share: Callable[[str], str] = str,
+        size: Callable[[Expr], str] | None = None,
     ) -> None:
-        self.share = share
+        self.size = size or (lambda expr: expression(expr, symbols))
         self.functions = functions
         self.constants = constants
         self.variable = variable
@@ -112,7 +112,7 @@ class ArgumentPrinter:
         if isinstance(value, SSAValue):
             return self.variable(value)
         if isinstance(value, Expr):
-            return self.share(expression(value, self.symbols))
+            return self.size(value)
         if isinstance(value, Tuple):
             return f"({''.join(f'{self.print(item)}, ' for item in value)})"
         if isinstance(value, tuple | list):

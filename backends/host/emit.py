@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -65,9 +66,7 @@ class HostEmitter(HostWalk):
         """The variables of the parts that the program calls, by their names."""
         self.constants = Constants()
         self._sizes = SharedSizes()
-        self._printer = self.printer(
-            self.constants, self._variable, self.symbols, references, self._body, self._sizes.share
-        )
+        self._printer = self.printer(self.constants, self._variable, self.symbols, references, self._body, self._expr)
         self._regions: list[tuple[int, int, list[str]]] = []
         """Lines that launch, from and to, and the same as regions of a profile."""
         self._allocations: list[tuple[int, Operation]] = []
@@ -162,11 +161,15 @@ class HostEmitter(HostWalk):
 
     @override
     def _expr(self, expr: Expr) -> str:
-        return self._sizes.share(expression(expr, self.symbols))
+        return self._shared(expression(expr, self.symbols), (expr,))
 
     @override
     def _tuple(self, exprs: Sequence[Expr]) -> str:
-        return self._sizes.share(expressions(exprs, self.symbols))
+        return self._shared(expressions(exprs, self.symbols), exprs)
+
+    def _shared(self, text: str, exprs: Iterable[Expr]) -> str:
+        """The variable of a text that is made of some expressions, where their symbols are sizes of arguments."""
+        return self._sizes.share(text, {self.symbols[name] for expr in exprs for name in expr.free_symbols})
 
     @override
     def _text(self, text: str) -> str:
@@ -227,7 +230,7 @@ class HostEmitter(HostWalk):
         tensors = tuple(self._variable(v) if needs_tensors else self.variables.get(v, "") for v in buffers)
         pointers = () if needs_tensors else tuple(map(self._pointer, buffers))
         integers = tuple(expression(each, self.symbols) for each in op.symbols.data)
-        extents, share = self._extents(op, function), self._sizes.share
+        extents, share = self._extents(op, function), partial(self._shared, exprs=op.symbols.data)
         self._pending.append(Launch(function, buffers, tensors, pointers, integers, self.device, extents, share))
 
     def _extents(self, op: host.LaunchOp, function: kernel.FuncOp) -> tuple[str, ...]:

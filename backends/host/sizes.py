@@ -14,14 +14,12 @@ earlier one had.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any
 
 from .constants import Constants
 
-_SYMBOL = re.compile(r"\bs\d+\b")
 #: values that are computed in the program: the look-up costs as much
 _FEW = 3
 #: sets of sizes that a program keeps what it computed for
@@ -45,12 +43,12 @@ class SharedSizes:
         """From line `place` on these variables of symbols are known."""
         self._known, self._place = symbols, place
 
-    def share(self, text: str) -> str:
-        """The variable for an expression of such symbols; other text as it is."""
-        if not self._known or text.isidentifier():
-            return text
-        symbols = set(_SYMBOL.findall(text))
-        if not symbols or not symbols.issubset(self._known):
+    def share(self, text: str, symbols: Collection[str]) -> str:
+        """The variable for an expression that mentions no variables but those of some `symbols`.
+
+        Names and numbers stay as they are, and so does a text where one of the symbols is not known from the start.
+        """
+        if text.isidentifier() or text.isdecimal() or not symbols or not set(symbols).issubset(self._known):
             return text
         return self._variables.setdefault(text, f"c{len(self._variables)}")
 

@@ -23,7 +23,6 @@ from ...errors import UnsupportedError
 from ...passes.common.implementations import IMPLEMENTATION
 from .spelling import Spelling
 
-
 #: bytes of freed memory that an allocation does without, so that a run of launches goes on
 FEW_BYTES = 1 << 16
 

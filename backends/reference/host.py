@@ -214,14 +214,20 @@ def _elements(program: HostProgram, tensor: torch.Tensor) -> int:
 
 def copy(program: HostProgram, op: host.CopyOp) -> None:
     """Run `host.copy`."""
-    source, target = program.tensor(op.source), program.target(op.target)
+    source, target = program.target(op.source), program.target(op.target)
+    from_, to = program.memory(source), program.memory(target)
+    if from_ is None or to is None:
+        source = program.tensor(op.source)
     if source.shape != target.shape:
         raise InterpretationError(f"{describe(op)}: shape {tuple(source.shape)} to {tuple(target.shape)}")
     kind = op.target.type
     assert isinstance(kind, TensorType)
     with program_raises():  # where elements of the target share a place
         target.copy_(source.to(torch_dtype(kind.element)))
-    program.wrote(op.target)
+    if from_ is None or to is None:
+        program.wrote(op.target)
+    else:  # a copy of what was never written is not written either
+        to.defined(target).copy_(from_.defined(source))
 
 
 def free(program: HostProgram, op: host.FreeOp) -> None:

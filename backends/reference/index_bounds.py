@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
 from xdsl.dialects.arith import AndIOp, CmpiOp, ConstantOp
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -11,23 +12,36 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from ...dialects import host, kernel, loop
 from ...dialects.access import dynamic_name
 from ...dialects.aten import AtenOp, TensorType
-from ...dialects.sym import Expr, as_expr
+from ...dialects.sym import ONE, Expr, as_expr
 from ...passes.analysis.functions import kernels_of
 
-#: ATen packet -> argument with indices, argument that is indexed; `dim` says where, or else dimension 0
-_INDEXED: dict[str, tuple[str, str]] = {
-    "embedding": ("indices", "weight"),
-    "embedding_dense_backward": ("indices", ""),
-    "index_select": ("index", "self"),
-    "gather": ("index", "self"),
-    "scatter": ("index", "self"),
-    "scatter_add": ("index", "self"),
-    "scatter_reduce": ("index", "self"),
-    "index_add": ("index", "self"),
-    "index_copy": ("index", "self"),
-    "index_fill": ("index", "self"),
-    "nll_loss_forward": ("target", "self"),
-}
+#: ATen packet -> arguments with indices, and what each indexes: a tensor, along `dim` or else dimension 0, or so many
+_INDEXED: dict[str, tuple[tuple[str, str], ...]] = {
+    "embedding": (("indices", "weight"),),
+    "embedding_dense_backward": (("indices", "num_weights"),),
+    "_embedding_bag": (("indices", "weight"),),
+    "_embedding_bag_forward_only": (("indices", "weight"),),
+    "_embedding_bag_backward": (
+        ("indices", "num_weights"), ("offset2bag", "grad"), ("maximum_indices", "num_weights"),
+    ),
+    "_embedding_bag_dense_backward": (
+        ("indices", "num_weights"), ("offset2bag", "grad"), ("maximum_indices", "num_weights"),
+    ),
+    "_embedding_bag_per_sample_weights_backward": (("indices", "weight"), ("offset2bag", "grad")),
+    "index_select": (("index", "self"),),
+    "gather": (("index", "self"),),
+    "scatter": (("index", "self"),),
+    "scatter_add": (("index", "self"),),
+    "scatter_reduce": (("index", "self"),),
+    "index_add": (("index", "self"),),
+    "index_copy": (("index", "self"),),
+    "index_fill": (("index", "self"),),
+    "index_reduce": (("index", "self"),),
+    "nll_loss_forward": (("target", "self"),),
+}  # fmt: skip
+
+#: packets whose indices count all elements of `self`
+_FLAT = {"take": "index", "put": "index"}
 
 #: predicates of arith.cmpi that bound what is on the left, signed and unsigned -> distance to the first value above
 _BELOW = {2: 0, 3: 1, 6: 0, 7: 1}
@@ -72,16 +86,16 @@ class IndexBounds:
                 if index is not None and dim < len(kind.shape):
                     self._note(index, kind.shape[dim])
             return
-        names = _INDEXED.get(op.packet)
-        if names is None:
-            return
-        if not names[1]:
-            self._note(op.arg(names[0]), op.arg("num_weights"))
-            return
-        kind = op.arg(names[1]).type
-        dim = op.arg("dim") if "dim" in op.schema.by_name else (1 if op.packet == "nll_loss_forward" else 0)
-        if kind.shape:
-            self._note(op.arg(names[0]), kind.shape[dim if len(kind.shape) > 1 else 0])
+        if op.packet in _FLAT:
+            self._note(op.arg(_FLAT[op.packet]), prod(op.arg("self").type.shape, start=ONE))
+        for indices, indexed in _INDEXED.get(op.packet, ()):
+            what = op.arg(indexed)
+            if not isinstance(what, SSAValue):
+                self._note(op.arg(indices), what)
+                continue
+            shape = what.type.shape or (ONE,)
+            dim = op.arg("dim") if "dim" in op.schema.by_name else (1 if op.packet == "nll_loss_forward" else 0)
+            self._note(op.arg(indices), shape[dim if len(shape) > 1 else 0])
 
     def _access(self, dynamic: Sequence[SSAValue], exprs: Sequence[Expr], sizes: Sequence[Expr]) -> None:
         for number, value in enumerate(dynamic):

@@ -31,6 +31,19 @@ T = TypeVar("T")
 INDEPENDENT = frozenset({"grid", "parallel", "vector"})
 
 
+def _is_only_copied(op: kernel.LoadOp) -> bool:
+    """Whether all that a value is for is to be stored as it is, where it was loaded."""
+    users = [use.operation for use in op.value.uses]
+    return all(
+        isinstance(user, kernel.StoreOp)
+        and user.parent is op.parent
+        and user.kind.data == "set"
+        and sum(operand is op.value for operand in user.operands) == 1
+        and user.value is op.value
+        for user in users
+    )
+
+
 def _has_threads(function: kernel.FuncOp) -> bool:
     """Whether each program is run by several warps, and works on tiles: all threads run a scalar program alike."""
     loops = (op for op in function.walk() if isinstance(op, Loop))
@@ -61,6 +74,15 @@ class Buffer:
         return index if self.lane is None else index + self.lane
 
 
+@dataclass(frozen=True)
+class Undefined:
+    """A read: the places, and in which lanes nothing had been written there."""
+
+    op: kernel.LoadOp | kernel.StoreOp
+    places: Tensor
+    lanes: Tensor
+
+
 @dataclass(eq=False)
 class Launch:
     """One run of one kernel."""
@@ -72,6 +94,8 @@ class Launch:
     """Record of which parameter touched which place, when the memory of parameters overlaps."""
     pending: PendingStores | None = field(init=False)
     """What programs of several warps stored since their last barrier."""
+    undefined: dict[SSAValue, Undefined] = field(default_factory=dict)
+    """Of values that are only stored elsewhere, what was read where nothing had been written."""
 
     def __post_init__(self) -> None:
         self.pending = PendingStores() if _has_threads(self.function) else None
@@ -98,7 +122,7 @@ class KernelFrame(Frame):
         places = buffer.places(index)
         elements = self.machine.precision.load(buffer.flat)
         if elements.numel():
-            self._check_defined(op, buffer, places, mask)
+            self._look_for_undefined(op, buffer, places, mask)
             self._log(op, buffer, places, mask, "read")
             self._meet(op, buffer, places, mask)
             # by a list of places: one place alone would be a view, which later stores change
@@ -120,7 +144,7 @@ class KernelFrame(Frame):
             return
         kind = op.kind.data
         if kind != "set":
-            self._check_defined(op, buffer, places, mask)
+            self._look_for_undefined(op, buffer, places, mask)
         self._log(op, buffer, places, mask, "write" if op.atomic is None else "update")
         if kind != "set" and op.atomic is None:
             self._meet(op, buffer, places, mask)
@@ -133,8 +157,11 @@ class KernelFrame(Frame):
         else:
             unique, inverse = torch.unique(where, return_inverse=True)
             put(buffer.flat, unique, combine_at(buffer.flat[unique], inverse, value, kind))
+        undefined = self.launch.undefined.get(op.value)
         if buffer.written is not None:
-            buffer.written[where] = True
+            buffer.written[where] = True if undefined is None else ~self._select(undefined.lanes, mask)
+        elif undefined is not None:
+            self._refuse(undefined, mask)
 
     def _select(self, lanes: Tensor, mask: Tensor | None) -> Tensor:
         """Values of the lanes that exist and that a mask takes, in one dimension."""
@@ -142,15 +169,30 @@ class KernelFrame(Frame):
         spread = lanes.expand(self.domain.shape)
         return spread.reshape(-1) if wanted is None else spread[wanted.expand(self.domain.shape)]
 
-    def _check_defined(self, op: Operation, buffer: Buffer, places: Tensor, mask: Tensor | None) -> None:
-        if buffer.written is None or not self.machine.strict:
+    def _look_for_undefined(
+        self, op: kernel.LoadOp | kernel.StoreOp, buffer: Buffer, places: Tensor, mask: Tensor | None
+    ) -> None:
+        """Refuse to read what nothing has written, but to copy it: then the copy is not written either.
+
+        A program may copy an empty tensor; a local buffer is no tensor of the program.
+        """
+        if buffer.written is None:
             return
-        wrong = ~buffer.written[places]
+        lanes = ~buffer.written[places]
+        found = Undefined(op, places, lanes if mask is None else lanes & mask)
+        if buffer.lane is None and isinstance(op, kernel.LoadOp) and _is_only_copied(op):
+            self.launch.undefined[op.value] = found
+        else:
+            self._refuse(found, mask)
+
+    def _refuse(self, found: Undefined, mask: Tensor | None) -> None:
+        """Raise where a lane that exists, and that a mask takes, reads what nothing has written."""
         wanted = self.wanted(mask)
-        wrong = wrong if wanted is None else wrong & wanted
-        if bool(wrong.any()):
-            place = int(places.expand(wrong.shape)[wrong][0])
-            raise UninitialisedReadError(f"{describe(op)}: reads element {place}, never written{self.where(wrong)}")
+        wrong = found.lanes if wanted is None else found.lanes & wanted
+        if self.machine.strict and bool(wrong.any()):
+            place = int(found.places.expand(wrong.shape)[wrong][0])
+            where = self.where(wrong)
+            raise UninitialisedReadError(f"{describe(found.op)}: reads element {place}, never written{where}")
 
     def _log(self, op: Operation, buffer: Buffer, places: Tensor, mask: Tensor | None, how: str) -> None:
         logs = [(log, lanes) for log, lanes in self.logs if buffer.region in log.regions]

@@ -85,7 +85,7 @@ def _loops_for_threads(chain: Sequence[kernel.ForOp], target: CpuTarget, sizes: 
 
 
 def _work(nest: kernel.ForOp, outer: int, sizes: Sizes) -> float:
-    """Work of a nest whose first loops, so many, may run in threads."""
+    """The work of a nest whose first `outer` loops may run in threads."""
     chain = perfect_chain(nest)
     lanes = next((n for n, loop in enumerate(chain) if loop.mapping.data == "vector"), None)
     chain = chain[: outer if lanes is None else lanes + 1]
@@ -93,7 +93,9 @@ def _work(nest: kernel.ForOp, outer: int, sizes: Sizes) -> float:
 
 
 def _points(loops: Sequence[Loop], sizes: Sizes) -> int:
-    """Iterations of loops nested in each other; of an axis in blocks, of which the last may be shorter, as of one."""
+    """How often the body of nested loops runs. The loop over the blocks of an axis and the loop within a block count as
+    one loop over the whole axis, since the last block may be shorter.
+    """
     trips: dict[str, int] = {}
     for loop in loops:
         blocks = next((axis for axis in trips if _size_of_block(loop, axis)), None)
@@ -107,7 +109,7 @@ def _points(loops: Sequence[Loop], sizes: Sizes) -> int:
 
 
 def _size_of_block(loop: Loop, blocks: str) -> int:
-    """How far the blocks lie apart that a loop runs for each value of an axis outside; 0 if it runs no such blocks."""
+    """The size of the blocks, of which a loop runs one for each value of the axis `blocks`; 0 if it runs none."""
     lo, hi = loop.lo.data, loop.hi.data
     step = lo.coefficient(blocks) if blocks in lo.free_symbols else None
     size = step.as_int() if step is not None else None

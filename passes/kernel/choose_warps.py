@@ -107,10 +107,11 @@ def _is_one_nest(function: kernel.FuncOp) -> bool:
 
 
 def least_scanned(function: kernel.FuncOp, blocks: GpuBlocks) -> int:
-    """Elements that one thread scans at least, since each thread adds up what all warps in front of it have found.
+    """The fewest elements that one thread should scan; 0 where the kernel scans nothing.
 
-    Twice as many of columns, of which neighbours along the scan lie in different lanes, but for pairs, which would fill
-    the registers. 0 where nothing is scanned.
+    Each thread adds up what all warps in front of it have found, so that few threads with many elements are better. In
+    a scan down columns, neighbours along the scan lie in different lanes, and a thread takes twice as many elements. It
+    does not where a scan carries pairs, such as a value with its place: twice as many would fill the registers.
     """
     scans = [op for op in loops_in(function.body.block) if isinstance(op, kernel.ScanOp) and is_tiled(op)]
     twice = any(len(yielded(op.body)) == 1 and not any(map(is_unit, _strides(op))) for op in scans)

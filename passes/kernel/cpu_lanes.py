@@ -175,7 +175,9 @@ class _Lanes:
         return next(loop for loop, cost in zip(choices, costs, strict=True) if cost <= best * 1.01)
 
     def _cost_without_lanes(self) -> float:
-        """Of iterations in order, which walk along one row: as much for each access as in lanes of rows apart."""
+        """The cost of running the iterations one by one. An access then costs as much as one by lanes that lie in
+        different rows.
+        """
         return sum(access.runs(self.sizes) * SCATTERED for access in self.nest.accesses)
 
     def _cost_of_lane(self, loop: kernel.ForOp) -> float:

@@ -97,19 +97,20 @@ class GpuNest:
         return sum(cost_along(a, a.loops[-1], self.sizes, self.target) for a in self.accesses)
 
     def decides_bounds(self, loop: kernel.ForOp) -> bool:
-        """Whether bounds of loops inside depend on an axis: its iterations then take turns of their own."""
+        """Whether the bounds of inner loops depend on an axis. Then its iterations take different numbers of turns."""
         inner = loops_in(self.body)
         return any(loop.axis.data in op.lo.data.free_symbols | op.hi.data.free_symbols for op in inner)
 
     def walks_columns(self, column: kernel.ForOp) -> bool:
-        """Whether each lane runs all inner loops for itself: short ones, or such that wait for no memory."""
+        """Whether each lane runs all inner loops for itself. It does where these are short, or wait for no memory."""
         inner = self.innermost()
         return all(self.sizes.trips(op) <= SHORT or self._reads_nothing_of_its_own(op, column) for op in inner)
 
     def _reads_nothing_of_its_own(self, op: Loop, column: kernel.ForOp) -> bool:
-        """Whether lanes along a column fill the GPU and read the same in an inner loop: a search in a table.
+        """Whether lanes along a column fill the GPU, and all lanes read the same places in an inner loop, as in a
+        search in a table.
 
-        Such a loop waits for no memory, and takes no threads that have to add up what each has found.
+        Such a loop does not wait for memory, and needs no threads whose partial results would have to be combined.
         """
         if self.trips(self.chain) < self.target.room:
             return False

@@ -111,7 +111,7 @@ class _Tiles:
         self._spread(nest, tiles)
 
     def _column_steps(self, nest: GpuNest, op: Loop, width: int) -> None:
-        """Steps of several rows at once."""
+        """Choose how many rows a loop over columns reads in one step."""
         length, most = self.sizes.trips(op), max(self._column_elements(nest, op, width) // width, 1)
         if most > 1 and length >= LONG * most and keeps_several(op):
             most = max(most // 4, 1)
@@ -142,7 +142,7 @@ class _Tiles:
             set_mapping(op, "serial")
 
     def _crowd(self, nest: GpuNest, op: Loop) -> int:
-        """How many times as many registers an element of a loop over columns takes as one input and one result."""
+        """How many registers one element of a loop over columns takes, in units of one input and one result."""
         held = len(yielded(op.body))
         own = [loop.axis.data for loop in (*nest.chain, op) if self.sizes.trips(loop) > 1]
         loads = (a for a in nest.accesses if isinstance(a.op, kernel.LoadOp) and a.loops[-1] is op)

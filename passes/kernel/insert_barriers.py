@@ -85,7 +85,11 @@ class _Barriers:
             self.stored.clear()
 
     def _loop(self, op: Loop) -> None:
-        """A loop over steps reads behind one barrier; what is in a step may read what an earlier one stored."""
+        """Place the barriers of a loop.
+
+        A loop over steps that loads what was stored before it gets one barrier in front, rather than one in each step.
+        A loop whose steps may read what earlier steps stored gets a barrier at the start of each step.
+        """
         chain = reduction_chain(op) if isinstance(op, kernel.ReduceOp) else [op]
         for loop in chain:
             if not is_grid(loop) and not is_persistent(loop, self.ranges):

@@ -92,7 +92,9 @@ def _put_lanes_along_depth(nest: ProductNest, sums: Sequence[kernel.ReduceOp], t
 
 
 def _jam(nest: ProductNest, count: int) -> list[kernel.ReduceOp]:
-    """Let iterations over rows do several, and a copy of the nest the rest; the new sums."""
+    """Let each iteration over rows compute several rows, and a copy of the nest those that are left; returns the new
+    sums.
+    """
     outer = max(nest.loops, key=lambda loop: sum(1 for _ in loop.walk()))
     inner = min(nest.loops, key=lambda loop: sum(1 for _ in loop.walk()))
     axis, _, size = range_of(nest.rows)
@@ -150,7 +152,7 @@ class _Copy:
 
 
 def _join(op: kernel.ReduceOp, copies: Sequence[_Copy], block: Block) -> None:
-    """One reduction for those of all rows; what no row decides is there once."""
+    """Make one reduction of the reductions of all rows. An op that is the same for all rows is in it once."""
     body = Block([])
     results: list[SSAValue] = []
     for copy in copies:

@@ -95,7 +95,10 @@ def _joined(function: kernel.FuncOp, chain: list[kernel.ForOp]) -> kernel.ForOp:
 
 
 def _join_sums(nest: GpuNest) -> None:
-    """Make one reduction of reductions of rows, all that a program does, where tiles as long as a row waste lanes."""
+    """Make one reduction over all elements of the reductions over rows and within each row.
+
+    It does so where these are all that a program does, and where tiles as long as a row would leave lanes idle.
+    """
     loops, blocks = _loops(nest.body), nest.blocks
     if len(loops) != 1 or not isinstance(loops[0], kernel.ReduceOp):
         return

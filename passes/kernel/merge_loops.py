@@ -279,7 +279,9 @@ def _same_range(first: Operation, second: Operation) -> bool:
 
 
 def _is_across(first: Operation, second: Operation) -> bool:
-    """Whether one loop around others walks along the rows of a common buffer, and the other one from row to row."""
+    """Whether, of two loops around others, one walks along the rows of a common buffer and the other one steps from row
+    to row.
+    """
     ways = [_ways(loop) for loop in (first, second)]
     return any({ways[0][buffer], ways[1][buffer]} == {True, False} for buffer in ways[0].keys() & ways[1].keys())
 

@@ -54,7 +54,7 @@ class KernelOnlineSoftmax(KernelPass, kernels=free_tiled_for_gpu):
 
 
 def _maximum_of(total: kernel.ReduceOp, written: set[SSAValue]) -> kernel.ReduceOp | None:
-    """The reduction relative to whose result `total` sums exponentials."""
+    """The reduction that finds the maximum which `total` subtracts before it sums exponentials."""
     if [c.data for c in total.combiners] != ["sum"] or _stores(total):
         return None
     exponential = yielded(total.body)[0].owner

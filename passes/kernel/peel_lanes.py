@@ -79,7 +79,7 @@ class Decided:
 
 
 def _rows(function: kernel.FuncOp) -> list[kernel.ForOp]:
-    """The serial loops around loops of lanes, in which comparisons on their axis stand before these."""
+    """The serial loops whose bodies hold a loop of lanes."""
     loops = [loop for loop in loops_in(function.body.block) if isinstance(loop, kernel.ForOp)]
     return [loop for loop in loops if loop.mapping.data == "serial" and any(map(_is_lanes, loop.body.block.ops))]
 

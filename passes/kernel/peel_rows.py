@@ -65,7 +65,7 @@ class PeelRows(KernelPass, kernels=tiled_for_cpu):
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a loop: `row` is its axis, or a remainder of it, from `first` on below `last`."""
+    """The rows that a loop visits: from `first` up to `last`. `row` is the loop's axis, or a remainder of it."""
 
     loop: kernel.ForOp
     row: Atom
@@ -74,7 +74,7 @@ class _Rows:
 
 
 def _rows_of(loop: kernel.ForOp) -> _Rows | None:
-    """What conditions call a row in a loop around lanes; None where none do, or several things are one."""
+    """What the conditions in a loop around lanes take for the row; None if they test no row, or several expressions."""
     inner = [each for region in loop.regions for each in loops_in(region.block)]
     if loop.mapping.data not in ("serial", "parallel") or not any(_is_lanes(each) for each in inner):
         return None

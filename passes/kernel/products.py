@@ -205,7 +205,9 @@ _TILES = (
 
 
 def product_tile(nest: ProductNest, sizes: Sizes, target: GpuTarget, wanted: ProductTile) -> ProductTile:
-    """The largest tile of which there are enough for all processors, that fits their memory; as far as not wanted."""
+    """The largest tile that fits the memory of a processor and of which there is one for each processor at least.
+    Numbers of `wanted` that are not 0 are taken as they are.
+    """
     size = 4 if isinstance(nest.element, Float32Type) else 2
     batch = prod(map(sizes.trips, nest.batch))
     rows, columns = sizes.trips(nest.rows), sizes.trips(nest.columns)
@@ -228,7 +230,7 @@ def _fits(tile: ProductTile, element: int, target: GpuTarget, factors: tuple[int
 
 
 def _of_depth(tile: ProductTile, depth: int, element: int, target: GpuTarget, factors: tuple[int, int]) -> ProductTile:
-    """A tile whose steps are no longer than they need be, and whose stages fit a processor's memory."""
+    """The tile with steps no longer than the depth needs, and as many stages as the memory of a processor holds."""
     step = max(16, min(tile.depth * 2 // element, 1 << max(depth - 1, 1).bit_length()))
     stages = tile.stages
     while stages > 1:

@@ -70,7 +70,7 @@ def _stage_nest(function: kernel.FuncOp, nest: kernel.ForOp, target: CpuTarget) 
 
 
 def _is_block(loop: kernel.ForOp, least: int, edge: int) -> bool:
-    """Whether a loop runs at most `edge` times, and not known to be fewer than `least`."""
+    """Whether a loop runs at most `edge` times, and at least `least` times if its length is known."""
     trips = (loop.hi.data - loop.lo.data).as_int()
     return least <= trips <= edge if trips is not None else smin(loop.hi.data, loop.lo.data + edge) == loop.hi.data
 

@@ -91,7 +91,7 @@ def _steps_ahead(function: kernel.FuncOp, programs: int, facts: KernelFacts) -> 
 
 
 def _registers(op: Loop, ahead: int) -> int:
-    """Registers for an element of a tile: of the loads of so many steps of a loop, and of what it carries."""
+    """How many registers one element of a tile takes: for the loads of `ahead` steps, and for what the loop carries."""
     loads = sum(element_bytes(each.buffer.type) for each in op.body.block.ops if isinstance(each, kernel.LoadOp))
     return ahead * loads // 4 + len(op.results)
 

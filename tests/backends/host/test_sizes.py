@@ -42,7 +42,10 @@ def test_one_look_up_gives_what_the_sizes_decide(monkeypatch: pytest.MonkeyPatch
 def test_few_values_are_computed_in_the_program() -> None:
     shared = sizes.SharedSizes()
     shared.begin(["s0"], 1)
-    for text, shown in (("s0", "s0"), ("4*s0", "c0"), ("s1 + s0", "s1 + s0"), ("16", "16"), ("4*s0", "c0")):
-        assert shared.share(text) == shown
-    assert shared.insert(["s0 = a0", "use(c0)"], sizes.Constants()) == ["s0 = a0", "c0 = 4*s0", "use(c0)"]
+    texts = {"s0": "s0", "4*s0": "c0", "s1 + s0": "s1 + s0", "16": "16", "8*s0": "c1", "-4": "-4"}
+    for text, shown in [*texts.items(), *texts.items()]:
+        assert shared.share(text, {name for name in ("s0", "s1") if name in text}) == shown
+    assert shared.share("16", {"s0"}) == "16"
+    lines = shared.insert(["s0 = a0", "use(c0)"], sizes.Constants())
+    assert lines == ["s0 = a0", "c0 = 4*s0", "c1 = 8*s0", "use(c0)"]
     assert shared.function() == ""

@@ -180,6 +180,26 @@ def test_what_was_never_written_may_be_returned_whole_but_not_in_part() -> None:
         run(host(f"%a = host.empty : {T}\nhost.launch @double(%x, %a) [5]\nhost.return %a"), X)
 
 
+COPYING = """kernel.func @copy(%x: !kernel.buffer<f32, n>, %y: !kernel.buffer<f32, n>) symbols (n) {
+  kernel.for i0 in 0 to n { %v = kernel.load %x[i0]  kernel.store %v, %y[i0]  kernel.yield }
+  kernel.yield
+}
+"""
+
+
+@pytest.mark.parametrize("how", ["host.copy %a to %b", "host.launch @copy(%a, %b) [8]"])
+def test_a_copy_of_what_was_never_written_is_not_written(how: str) -> None:
+    made = f"%a = host.empty : {T}\n%b = host.empty : {T}\n"
+    (got,) = run(COPYING + host(f"{made}{how}\nhost.return %b"), X)
+    assert bool(got.isnan().all())
+    with pytest.raises(UninitialisedReadError, match=r"host\.return %b: reads element \[5\]"):
+        run(COPYING + host(f"{made}host.launch @double(%x, %a) [5]\n{how}\nhost.return %b"), X)
+    with pytest.raises(UninitialisedReadError, match=r"kernel\.load %x\[i0\]: reads element 0, never written"):
+        run(COPYING + host(f"{made}{how}\nhost.launch @double(%b, %a) [8]\nhost.return %a"), X)
+    with pytest.raises(UninitialisedReadError, match=r"reads element .*never written"):
+        run(COPYING + host(f"{made}{how.replace('%b', '%x')}\nhost.return %x"), X.clone())
+
+
 POOLED = """%pool = host.empty : !aten.tensor<64xui8>
   %a = host.empty in %pool at 0 : !aten.tensor<8xf32>
   host.launch @double(%x, %a) [8]
