@@ -22,7 +22,7 @@ from ..dialects.sym import Expr
 from ..passes.common.rounding import is_rounded
 from ..passes.graph import _joint as marks
 from .fx_import import GraphImporter, ImportedGraph, ResultSlot
-from .fx_ops import mark_rounded
+from .fx_ops import is_chosen, mark_chosen, mark_rounded
 from .fx_order import order_backward
 from .fx_private import (
     checkpoint_region,
@@ -54,6 +54,7 @@ class JointGraph:
         """
         nodes = write_back(self.graph, self.imported, self.snapshot)
         self.mark_rounded(nodes)
+        self._mark_chosen(nodes)
         saved = [nodes[value] for value in self._saved_values()]
         numbers = numbers_to_save(self.graph, saved, self.forward_outputs)
         position = {node: k for k, node in enumerate(self.graph.graph.nodes)}
@@ -69,6 +70,13 @@ class JointGraph:
             for result in op.results if is_rounded(op) else ():
                 if result in nodes:
                     mark_rounded(nodes[result])
+
+    def _mark_chosen(self, nodes: Mapping[SSAValue, Node]) -> None:
+        """Let nodes say which of their products are nests; the graphs that they go to keep it."""
+        for op in self._function.body.block.ops:
+            for result in op.results if is_chosen(op) else ():
+                if result in nodes:
+                    mark_chosen(nodes[result], op)
 
     @property
     def _function(self) -> FuncOp:

@@ -32,9 +32,12 @@ from ..dialects.aten import (
 )
 from ..dialects.aten.masks import left_out
 from ..dialects.aten.values import SSA_CLASSES
+from ..dialects.kernel import PRECISION
 from ..dialects.sym import ZERO, Expr, MapAttr
 from ..errors import UnsupportedError
 from ..machines import HOST
+from ..passes.common.choices import TILE
+from ..passes.common.implementations import IMPLEMENTATION
 from ..passes.common.rounding import ROUNDED, UNIT
 from .fx_private import triton_kernel_name, without_modes
 from .fx_scalars import scalar_overload
@@ -64,6 +67,8 @@ _SYNONYMS: dict[str, tuple[str, tuple[str, ...]]] = {
 _UNSAFE_TAG = getattr(torch.Tag, UNSAFE, None)
 #: metadata of nodes of which an op was marked `rounded` in the joint graph
 _ROUNDED_NODE = "inductile_rounded"
+_CHOSEN_NODE = "inductile_chosen"
+_CHOSEN = (IMPLEMENTATION, TILE, PRECISION)
 _Overload = tuple[type[AtenOp], tuple[str, ...]] | None
 _OVERLOADS: dict[Any, _Overload] = {}
 
@@ -105,6 +110,16 @@ def mark_rounded(node: Node) -> None:
     call.meta[_ROUNDED_NODE] = True
 
 
+def is_chosen(op: Operation) -> bool:
+    """Whether a pass said who computes a product."""
+    return IMPLEMENTATION in op.attributes
+
+
+def mark_chosen(node: Node, op: Operation) -> None:
+    """Let the op that is imported for a node say who computes it, as another op does."""
+    node.meta[_CHOSEN_NODE] = {name: op.attributes[name] for name in _CHOSEN if name in op.attributes}
+
+
 class NodeImporter:
     """Turns call nodes into ops, appended to `ops`, and remembers what each node stands for in `values`."""
 
@@ -136,6 +151,7 @@ class NodeImporter:
             op = self._call_op(node, types, location, binds)
         if _ROUNDED_NODE in node.meta:
             op.attributes[ROUNDED] = UNIT
+        op.attributes.update(node.meta.get(_CHOSEN_NODE, {}))
         self.ops.append(op)
         if len(node.meta.get("unbacked_bindings") or ()) > len(binds):
             self._expect(op, meta)

@@ -40,7 +40,7 @@ DEFAULT: tuple[Phase, ...] = (
     Phase(
         "joint",
         "aten: no duplicates in forward and backward together; what backward gets and what it computes again",
-        "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce,graph-split-softmax,"
+        "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce,graph-choose-scores,graph-split-softmax,"
         "graph-reassociate-row-sums,graph-narrow-indices,graph-partition,graph-round-decisions",
         graph="joint",
     ),

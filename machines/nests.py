@@ -14,6 +14,11 @@ NEAR = 0.35
 #: a nest has to take so much less than the library, for times differ by as much from run to run
 MARGIN = 1.03
 
+#: what is expected of shapes that nobody measured has to say more than that; in between nothing is said
+DOUBT = 1.05
+#: how many times as long as the longest attention that was measured one may be for the trend to go on
+LONGER = 4
+
 #: rows of all heads of an attention that fill a card several times: 512 programs of 128 rows for 132 processors
 MANY_ROWS = 1 << 16
 
@@ -89,27 +94,46 @@ def any_near(element: str, sizes: tuple[int, int, int, int], measured: Sequence[
 def nearest(shape: NestShape, measured: Sequence[MeasuredNest]) -> MeasuredNest | None:
     """What was measured of the most similar shape; None where no similar one was.
 
-    Between two lengths of an attention for which the same was faster, it is for those between them.
+    Attention between lengths and widths that were measured, or longer, is as the most similar one with the outcome that
+    the pace there leads to expect (`_expected`).
     """
     alike = [each for each in measured if shape.is_like(each.shape)]
     found = min(alike, key=lambda each: shape.distance(each.shape), default=None)
     if found is None or shape.distance(found.shape) <= NEAR:
         return found
-    return found if _lies_between(shape, alike) else None
+    ratio = _expected(shape, alike) if shape.kind == ATTENTION else None
+    if ratio is None or 1 / DOUBT < ratio * MARGIN < DOUBT:
+        return None
+    as_expected = [each for each in alike if each.is_ahead == (ratio < 1)]
+    return min(as_expected, key=lambda each: shape.distance(each.shape), default=None)
 
 
-def _lies_between(shape: NestShape, alike: Sequence[MeasuredNest]) -> bool:
-    """Whether attention was measured of fewer and of more keys and queries, of as wide heads, with one outcome."""
-    if shape.kind != ATTENTION:
-        return False
+def _expected(shape: NestShape, alike: Sequence[MeasuredNest]) -> float | None:
+    """The time of a nest over the library's for an attention, from others whose programs fill the card as much.
+
+    Logarithms of ratios are interpolated between lengths, and the worse of the widths on both sides counts. Beyond the
+    longest of two lengths or more their trend goes on, up to `LONGER` times; nothing is said of shorter ones.
+    """
     full, *own, width = shape._telling()
-    sides: dict[bool, list[tuple[int, bool]]] = {False: [], True: []}
+    lines: dict[int, list[tuple[float, float]]] = {}
     for each in alike:
-        rows, *sizes, wide = each.shape._telling()
-        if wide != width or abs(math.log(rows / full)) > NEAR:
-            continue
-        if all(one <= size for one, size in zip(own, sizes, strict=True)):
-            sides[True].append((-max(sizes), each.is_ahead))
-        if all(one >= size for one, size in zip(own, sizes, strict=True)):
-            sides[False].append((max(sizes), each.is_ahead))
-    return all(sides.values()) and len({max(side)[1] for side in sides.values()}) == 1
+        rows, queries, keys, wide = each.shape._telling()
+        if abs(math.log(rows / full)) <= NEAR and abs(math.log(queries / keys)) <= NEAR:
+            point = math.log(queries * keys) / 2, math.log(each.nest / each.library)
+            lines.setdefault(wide, []).append(point)
+    sides = [max((w for w in lines if w <= width), default=0), min((w for w in lines if w >= width), default=0)]
+    if not all(sides) or abs(math.log(own[0] / own[1])) > NEAR:
+        return None
+    found = [_along(sorted(lines[wide]), math.log(own[0] * own[1]) / 2) for wide in sides]
+    return None if None in found else math.exp(max(each for each in found if each is not None))
+
+
+def _along(line: Sequence[tuple[float, float]], place: float) -> float | None:
+    """The height of a line through points at a place; None in front of them, and far behind."""
+    if place < line[0][0] - NEAR or place > line[-1][0] + math.log(LONGER):
+        return None
+    inside = [k for k in range(len(line) - 1) if line[k][0] <= place]
+    if not inside:
+        return line[0][1] if abs(place - line[0][0]) <= NEAR else None
+    (left, low), (right, high) = line[inside[-1]], line[inside[-1] + 1]
+    return low if right == left else low + (high - low) * (place - left) / (right - left)

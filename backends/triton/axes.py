@@ -200,7 +200,7 @@ class Axes:
         if not all_full(op, context.ranges):
             limit = self._bound(op, op.hi.data)
             mask = context.define(f"{value} < {limit.closed}", "int1", (dim,), f"{op.axis.data}_mask")
-        with context.lane(Lanes(op.axis.data, dim, block, mask)):
+        with context.lane(Lanes(op.axis.data, dim, block, mask, start)):
             yield
 
     def _bound(self, op: Loop, expr: Expr) -> Code:

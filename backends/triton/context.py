@@ -27,12 +27,14 @@ class Lanes:
     dim:   the dimension of the tile that it runs along
     block: text of the tile's extent
     mask:  which lanes are inside of the axis; None where all are
+    start: text of the first element
     """
 
     axis: str
     dim: int
     block: str
     mask: Value | None
+    start: str = ""
 
 
 @dataclass
@@ -139,6 +141,15 @@ class Context:
         if not any(text in known for known in self._known):
             self.out.line(text)
             self._known[-1][text] = Value(text, "")
+
+    def tile(self, key: object) -> Value | None:
+        """What `keep_tile` kept under a key, where it is in scope."""
+        text = f"tile {key}"
+        return next((known[text] for known in reversed(self._known) if text in known), None)
+
+    def keep_tile(self, key: object, value: Value) -> None:
+        """Keep a tile under a key, as long as it is in scope."""
+        self._known[-1].setdefault(f"tile {key}", value)
 
     def sources(self, value: SSAValue) -> frozenset[str]:
         """The loaded values, and results of loops, that a scalar is computed from."""

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import kernel
-from ...dialects.sym import ZERO
+from ...dialects.sym import ZERO, symbol
 from ...errors import UnsupportedError
 from ...passes.kernel.tiles import is_persistent
 from .axes import Axes
@@ -27,6 +27,8 @@ class Contractions:
         self.context = context
         self.axes = axes
         self.ops = ops
+        #: (first element, block) of lanes -> a name for what has both
+        self._names: dict[tuple[str, str], str] = {}
 
     def emit(self, op: kernel.ReduceOp) -> None:
         """Emit a loop over the depth, whose accumulators are tiles of rows and columns, and bind its results."""
@@ -103,8 +105,17 @@ class Contractions:
             if zeroed:
                 context.zeroed.add(value)
             context.narrow.add(value)
-            self.ops(self.sources(op, [value]))
+            key = None if zeroed else self._key(value, frame)
+            turned = None if key is None else context.tile(key[::-1])
+            if turned is not None:  # the same elements stand in shared memory, where units read them either way
+                context.values[value] = context.define(
+                    f"tl.trans({turned})", turned.dtype, tuple(sorted(frame)), "turned"
+                )
+            else:
+                self.ops(self.sources(op, [value]))
             found = context.value(value)
+            if key is not None:
+                context.keep_tile(key, found)
             if found.dims != (dims := tuple(sorted(frame))):
                 text = f"tl.broadcast_to({context.tensor(found)}, {context.shape(dims)})"
                 found = context.define(text, found.dtype, dims, "block")
@@ -112,6 +123,22 @@ class Contractions:
                 text = f"tl.where({inside}, {found}, {0.0 if is_float(found.dtype) else 0})"
                 found = context.define(text, found.dtype, dims, f"{found}_inside")
         return found
+
+    def _key(self, value: SSAValue, frame: tuple[int, int]) -> tuple[str, ...] | None:
+        """What tells the elements of a loaded tile, in its order; None for one that may be another where it is read."""
+        context, op = self.context, value.owner
+        if not isinstance(op, kernel.LoadOp) or op.mask is not None or op.dynamic or op.buffer in context.written:
+            return None
+        lanes = {each.dim: each for each in context.lanes if each.dim in frame}
+        if set(lanes) != set(frame) or any(each.mask is not None for each in lanes.values()):
+            return None
+        names = {
+            dim: self._names.setdefault((e.start, e.block), f"lanes{len(self._names)}") for dim, e in lanes.items()
+        }
+        place = op.map.data[0].subs({each.axis: symbol(names[dim]) for dim, each in lanes.items()})
+        if len(set(names.values())) != len(names) or any(each.axis in place.free_symbols for each in context.lanes):
+            return None
+        return names[frame[0]], f"{context.buffers[op.buffer]}[{place}]", names[frame[1]]
 
     @staticmethod
     def sources(op: kernel.ReduceOp, values: Iterable[SSAValue]) -> list[Operation]:

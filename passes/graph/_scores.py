@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import type_of
 from ...dialects.machine import TargetsAttr
 from ...machines import GpuTarget
+from ..common.implementations import IMPLEMENTATION, NEST
 from ._recompute import RecomputeClass, recompute_class
 
 PRODUCTS = frozenset({"aten.mm", "aten.bmm"})
 _NORMALISED = frozenset({"aten._softmax", "aten._log_softmax", "aten._safe_softmax"})
+_FOLLOWED = _NORMALISED | {"aten._softmax_backward_data"}
 _STATISTICS = _NORMALISED | {"aten.amax"}
 #: the longest depth of a product that is computed again where it is read, as `loop-chain-products` has it
 _MOST_DEPTH = 256
@@ -29,30 +31,58 @@ class Scores:
 
     products: what makes scores: their rows are normalised
     readers:  products that read what is computed of scores element by element
+    origins:  the products that a value is computed from so
     """
 
     products: set[Operation] = field(default_factory=set)
     readers: set[Operation] = field(default_factory=set)
+    origins: dict[SSAValue, frozenset[Operation]] = field(default_factory=dict)
+
+    @property
+    def read_by(self) -> dict[Operation, frozenset[Operation]]:
+        """The products of scores that each reader reads something of."""
+        return {op: _read(op, self.origins) & self.products for op in self.readers}
 
 
-def scores_among(ops: Iterable[Operation], targets: TargetsAttr) -> Scores:
-    """Scores that become loops of ours, with what reads them."""
+def scores_among(ops: Iterable[Operation], targets: TargetsAttr, every: bool) -> Scores:
+    """Scores that become loops of ours, with what reads them: those that are marked as nests, or every one."""
     found = Scores()
-    origins: dict[SSAValue, frozenset[Operation]] = {}
+    origins = found.origins
     for op in ops:
         if not isinstance(op, AtenOp):
             continue
-        read = frozenset[Operation]().union(*(origins.get(value, frozenset()) for value in op.operands))
+        read = _read(op, origins)
         if op.target in _STATISTICS:
             found.products.update(read)
         if op.target in PRODUCTS:
             if read:
                 found.readers.add(op)
-            elif _is_on_units(op, targets):
+            elif (every or _is_nest(op)) and _is_on_units(op, targets):
                 origins.update(dict.fromkeys(op.results, frozenset((op,))))
-        elif read and (op.target in _NORMALISED or recompute_class(op) in (RecomputeClass.FREE, RecomputeClass.CHEAP)):
+        elif read and (op.target in _FOLLOWED or recompute_class(op) in (RecomputeClass.FREE, RecomputeClass.CHEAP)):
             origins.update(dict.fromkeys(op.results, read))
     return found
+
+
+def _read(op: Operation, origins: Mapping[SSAValue, frozenset[Operation]]) -> frozenset[Operation]:
+    return frozenset[Operation]().union(*(origins.get(value, frozenset()) for value in op.operands))
+
+
+def _is_nest(op: Operation) -> bool:
+    found = op.attributes.get(IMPLEMENTATION)
+    return isinstance(found, StringAttr) and found.data == NEST
+
+
+def gradient_product(op: AtenOp) -> AtenOp | None:
+    """The product that the gradient of a softmax is given, through views and casts."""
+    if op.target != "aten._softmax_backward_data":
+        return None
+    owner = op.operands[0].owner
+    while isinstance(owner, AtenOp) and owner.target not in PRODUCTS:
+        if owner.target != "aten._to_copy" and recompute_class(owner) is not RecomputeClass.FREE:
+            return None
+        owner = owner.operands[0].owner
+    return owner if isinstance(owner, AtenOp) else None
 
 
 def _is_on_units(op: AtenOp, targets: TargetsAttr) -> bool:

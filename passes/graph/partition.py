@@ -34,7 +34,7 @@ from ._joint import (
     word,
 )
 from ._recompute import ByteCosts, RecomputeClass, recompute_class
-from ._scores import Scores, scores_among
+from ._scores import scores_among
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class _Partitioner:
         module = function.parent_op()
         assert module is not None
         self.targets = targets_of(module)
-        self.scores = scores_among(self.ops, self.targets) if loop_products else Scores()
+        self.scores = scores_among(self.ops, self.targets, every=loop_products)
 
     def run(self, budget: float) -> None:
         """Choose and mark."""

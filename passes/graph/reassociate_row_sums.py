@@ -51,10 +51,10 @@ class ReassociateRowSums(AtenPass):
     def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every joint function of the module."""
         count, module = forward_results(function), function.parent_op()
-        if not self.loop_products or count is None or module is None:
+        if count is None or module is None:
             return
         found = [op for op in block.ops if isinstance(op, AtenOp) and op.target == "aten._softmax_backward_data"]
-        readers = scores_among(block.ops, targets_of(module)).readers if found else set[Operation]()
+        readers = scores_among(block.ops, targets_of(module), self.loop_products).readers if found else set[Operation]()
         assert isinstance(block.last_op, ReturnOp)
         returned = {root for value in block.last_op.operands[:count] for root in (value, *roots(value))}
         for op in found:
@@ -109,12 +109,16 @@ def _rewrite(op: AtenOp, product: AtenOp, gradient: AtenOp, is_returned: bool) -
         return value if same else make("aten._to_copy", {"self": value, "dtype": whole.element}, kind, "cast")
 
     result = product.results[0]
+    flat = type_of(result)
     if is_returned:
-        behind = product.next_op
-        assert behind is not None
-        result = make("aten.clone", {"self": result}, type_of(result), "kept", behind)
+        result = _shaped_as_returned(result)
+        owner = result.owner
+        assert isinstance(owner, Operation) and owner.next_op is not None
+        result = make("aten.clone", {"self": result}, type_of(result), "kept", owner.next_op)
         assert isinstance(result.owner, Operation)
         result.owner.attributes[PLACEMENT] = WORDS["forward"]
+        if type_of(result).shape != flat.shape:
+            result = make("aten.view", {"self": result, "size": _sizes(flat.shape)}, flat, "flat")
     pair = wide(gradient.operands[0]), wide(result)
     flat = type_of(pair[1])
     terms = make("aten.mul.Tensor", {"self": pair[0], "other": pair[1]}, flat, "mul")
@@ -127,6 +131,19 @@ def _rewrite(op: AtenOp, product: AtenOp, gradient: AtenOp, is_returned: bool) -
     value = make("aten.mul.Tensor", {"self": op.operands[1], "other": apart}, whole, "mul")
     op.results[0].replace_all_uses_with(value)
     block.erase_op(op)
+
+
+def _shaped_as_returned(value: SSAValue) -> SSAValue:
+    """A product, or the view with its batches apart: a copy of what lies so needs no quotients of indices."""
+    for use in value.uses:
+        op = use.operation
+        if (
+            isinstance(op, AtenOp)
+            and op.target in _VIEWS
+            and type_of(op.results[0]).shape[-2:] == type_of(value).shape[-2:]
+        ):
+            return op.results[0]
+    return value
 
 
 def _sizes(shape: Sequence[Any]) -> tuple[Any, ...]:

@@ -65,7 +65,7 @@ class SplitSoftmax(AtenPass):
             return
         module = function.parent_op()
         assert module is not None
-        fused = scores_among(block.ops, targets_of(module)).readers if self.loop_products else set[Operation]()
+        fused = scores_among(block.ops, targets_of(module), every=self.loop_products).readers
         ranges, late = symbol_ranges(function), late_values(function, block)
         assert isinstance(block.last_op, ReturnOp)
         returned = set(block.last_op.operands[:count])

@@ -15,6 +15,7 @@ from ...dialects.loop import AssertOp, GenerateOp, LoadOp, ReduceOp, ScatterOp, 
 from ...dialects.sym import AxesAttr, Expr, MapAttr
 from ...machines import GpuTarget
 from ..analysis.memory import Mutations
+from ..common.choices import chosen_tile
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
@@ -39,7 +40,8 @@ class ChainProducts(LoopPass):
 
     level:         loop
     precondition:  `loop-inline`, `loop-stream-reductions`; no `loop.fusion` yet. Only with the option `loop_products`,
-                   and only what a GPU with matrix units computes.
+                   or where a product was chosen as a part of an attention, and only what a GPU with matrix units
+                   computes.
     guarantee:     a generate of a product, with what is done with each of its elements by itself, is computed in the
                    bodies of the reductions that read it, so that nobody writes it: a matrix of as many elements as
                    pairs of rows of its factors. Only where all that read it, by way of pointwise nests too, are sums
@@ -69,11 +71,11 @@ class ChainProducts(LoopPass):
 
     def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        if not self.loop_products or self.emulate_precision_casts:
+        if self.emulate_precision_casts:
             return
         changed = False
         for nest in [each for each in block.ops if type(each) is GenerateOp and _is_product(each)]:
-            if nest.parent is not None and _has_units(nest):
+            if nest.parent is not None and (self.loop_products or _is_of_attention(nest)) and _has_units(nest):
                 changed |= self._chain(nest, block)
         if changed:
             sweep(block)
@@ -91,6 +93,11 @@ class ChainProducts(LoopPass):
         remark("passed", self.name, nest, "a product is computed where it is read", readers=len(found))
         _join_alike([each for each in found if type(each) is GenerateOp], block)
         return True
+
+
+def _is_of_attention(nest: GenerateOp) -> bool:
+    """Whether a product was chosen to be a nest with others between which its elements are not written."""
+    return len(chosen_tile(nest) or ()) == len(("rows", "step", "warps", "stages"))
 
 
 def _has_units(nest: GenerateOp) -> bool:

@@ -30,9 +30,13 @@ MEASURED = (
         ((64, 1500, 1500, 64), 0),  # both beside it say the same
         ((64, 3000, 3000, 64), 1),
         ((64, 512, 512, 64), None),
-        ((64, 8192, 8192, 64), None),
+        ((64, 8192, 8192, 64), 1),  # as long as that both took the same time more
+        ((64, 32768, 32768, 64), None),
+        ((64, 1500, 1500, 96), 2),  # the worse of both widths is ahead still
+        ((64, 3500, 3500, 96), None),
         ((64, 2048, 512, 64), None),
-        ((64, 2048, 2048, 128), None),  # they don't
+        ((64, 2048, 2048, 128), 2),  # they don't, and half of the way makes 0.73 of the time
+        ((64, 3000, 3000, 224), None),
     ],
 )
 def test_attention(sizes: Sizes, found: int | None) -> None:
