@@ -14,6 +14,7 @@ from ...dialects import kernel
 from ...machines import GpuTarget
 from ..analysis.loops import is_loop
 from ..analysis.sizes import Sizes
+from ..common.choices import chosen_tile
 from ..common.implementations import LEAST_OF_UNITS
 from .gpu_legality import box_of, independent_nests, is_serial
 
@@ -132,7 +133,7 @@ def _rows_and_columns(
         if not alone:
             return "one factor has no rows of its own: it is a product of a vector"
         longest = max(alone, key=lambda loop: (sizes.trips(loop), chain.index(loop)))
-        if sizes.trips(longest) < LEAST_OF_UNITS:
+        if sizes.trips(longest) < LEAST_OF_UNITS and chosen_tile(op) is None:
             return f"one factor has fewer than {LEAST_OF_UNITS} rows"
         found.append(longest)
     return frozenset(found)
