@@ -84,7 +84,7 @@ def function_of(kind: str) -> Callable[..., Any]:
 def cases() -> Iterator[dict[str, Any]]:
     """What is measured."""
     for (columns, depth), rows, kind in itertools.product(SHAPES, ROWS, KINDS):
-        if rows in (2, 8) and columns != 4096 or kind == "int8 scaled" and rows not in (1, 4):
+        if (rows in (2, 8) and columns != 4096) or (kind == "int8 scaled" and rows not in (1, 4)):
             continue
         base = {"columns": columns, "depth": depth, "rows": rows, "kind": kind}
         yield base | {"who": "inductile"}
