@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from gpu import make_importable
+
 #: bytes a nanosecond that an H200's memory moves, as the maker says
 BANDWIDTH = 4800
 #: columns and depth
@@ -35,7 +37,7 @@ CANDIDATES: dict[str, tuple[tuple[int, ...], tuple[str, ...], dict[str, str]]] =
     "4 warps, steps 512": ((1,), ("int4 128",), {"kernel-choose-warps": "warps=4", "kernel-tile": "least-step=512"}),
     **{
         f"16x{columns}x{depth}x{warps}x{stages}": (
-            (4, 16), ("int8", "bf16"),
+            (4, 16), ("int8",),
             {"kernel-map-products": f"tile-columns={columns} tile-depth={depth} warps={warps} stages={stages}"},
         )
         for columns, depth, warps, stages in (
@@ -112,8 +114,6 @@ def call_of(case: dict[str, Any]) -> Callable[..., Any]:
         passes = CANDIDATES[case["who"]][2]
         names = pipeline_string().split(",")
         options["pipeline"] = ",".join(f"{name}{{{passes[name]}}}" if name in passes else name for name in names)
-        if case["kind"] == "bf16":
-            options["loop_products"] = True
     torch._dynamo.reset()
     return torch.compile(function_of(case["kind"]), backend="inductile", options=options, dynamic=False)
 
@@ -123,6 +123,7 @@ def prepare(case: dict[str, Any]) -> str:
     import torch
 
     try:
+        make_importable()
         x = torch.randn(case["rows"], case["depth"], device="cuda").to(torch.bfloat16)
         with torch.no_grad():
             call_of(case)(x, *weight_of(case["kind"], case["columns"], case["depth"], "cuda"))
@@ -181,7 +182,7 @@ def main() -> None:
     wanted = [case for case in cases() if tuple(case[key] for key in keys) not in done]
     begun = time.time()
     with multiprocessing.get_context("spawn").Pool(args.jobs) as pool:
-        results = pool.imap_unordered(prepare, wanted, chunksize=2)
+        results = pool.imap_unordered(prepare, wanted)
         failed: list[str] = []
         try:
             for _ in wanted:
@@ -192,6 +193,7 @@ def main() -> None:
     print(f"{len(wanted)} cases, prepared in {time.time() - begun:.0f} s, failures: {failed[:3]}", flush=True)
     import torch
 
+    make_importable()
     begun = time.time()
     pool = torch.randint(0, 256, (820_000_000,), dtype=torch.uint8, device="cuda")
     pool.view(torch.int16).bitwise_and_(-16385)  # no infinity and no NaN of 16 bits
