@@ -48,6 +48,8 @@ CACHE, POSITION = 256, 200
 class Float16Linear(nn.Module):
     """Weights of 16 bits."""
 
+    weight: Tensor
+
     def __init__(self, columns: int, rows: int) -> None:
         super().__init__()
         self.register_buffer("weight", torch.randn(rows, columns, dtype=torch.bfloat16) / columns**0.5)
@@ -59,6 +61,9 @@ class Float16Linear(nn.Module):
 
 class Int8Linear(nn.Module):
     """Weights of 8 bits with a scale a row, as gpt-fast and torchao's Int8WeightOnlyConfig multiply them."""
+
+    weight: Tensor
+    scales: Tensor
 
     def __init__(self, columns: int, rows: int) -> None:
         super().__init__()
@@ -72,6 +77,9 @@ class Int8Linear(nn.Module):
 
 class Int4Linear(nn.Module):
     """Weights of 4 bits, two neighbours a byte, with scales of groups, dequantised by ordinary operators."""
+
+    weight: Tensor
+    scales: Tensor
 
     def __init__(self, columns: int, rows: int) -> None:
         super().__init__()
@@ -90,12 +98,15 @@ class Int4Linear(nn.Module):
 class PackedInt4Linear(nn.Module):
     """Weights of 4 bits as ATen packs them for the CPU."""
 
+    weight: Tensor
+    scales: Tensor
+
     def __init__(self, columns: int, rows: int) -> None:
         super().__init__()
         weight = torch.empty(rows, columns // 2, dtype=torch.uint8)
         for part in weight.split(512):  # of random numbers of 32 bits few are in memory at once
             numbers = torch.randint(0, 16, (len(part), columns), dtype=torch.int32)
-            part.copy_(torch._convert_weight_to_int4pack_for_cpu(numbers, 1))
+            part.copy_(torch.ops.aten._convert_weight_to_int4pack_for_cpu(numbers, 1))
         self.register_buffer("weight", weight)
         scales = torch.full((columns // GROUP, rows, 2), 1 / (4.6 * columns**0.5), dtype=torch.bfloat16)
         self.register_buffer("scales", scales)
@@ -103,7 +114,7 @@ class PackedInt4Linear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """ATen's kernel."""
         flat = x.reshape(-1, x.shape[-1])
-        found = torch._weight_int4pack_mm_for_cpu(flat, self.weight, GROUP, self.scales)
+        found = torch.ops.aten._weight_int4pack_mm_for_cpu(flat, self.weight, GROUP, self.scales)
         return found.view(*x.shape[:-1], -1)
 
 
@@ -118,6 +129,8 @@ KINDS: dict[str, type[nn.Module]] = {
 class Norm(nn.Module):
     """The root of the mean of squares."""
 
+    weight: Tensor
+
     def __init__(self, width: int) -> None:
         super().__init__()
         self.register_buffer("weight", torch.ones(width, dtype=torch.bfloat16))
@@ -130,6 +143,9 @@ class Norm(nn.Module):
 
 class Layer(nn.Module):
     """Attention over a static cache, and a gated product."""
+
+    key_cache: Tensor
+    value_cache: Tensor
 
     def __init__(self, shape: Shape, linear: Callable[[int, int], nn.Module]) -> None:
         super().__init__()
@@ -165,6 +181,8 @@ def turned(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 
 class Llama(nn.Module):
     """A model whose products have weights of one kind."""
+
+    tokens: Tensor
 
     def __init__(self, shape: Shape, linear: Callable[[int, int], nn.Module]) -> None:
         super().__init__()

@@ -106,7 +106,7 @@ def call_of(case: dict[str, Any]) -> Callable[..., Any]:
     if case["who"] == "library":
         return torch.nn.functional.linear
     if case["who"] == "int4pack":
-        return lambda x, w, scales: torch._weight_int4pack_mm(x, w, 128, scales)
+        return lambda x, w, scales: torch.ops.aten._weight_int4pack_mm(x, w, 128, scales)
     options: dict[str, Any] = {}
     if case["who"] != "inductile":
         from inductile.lowering.pipeline import pipeline_string
@@ -146,7 +146,7 @@ def measure(case: dict[str, Any], pool: Any) -> dict[str, Any]:
     run = call_of(case)
     if case["who"] == "int4pack":
         scales = torch.rand(depth // 128, columns, 2, device="cuda").to(torch.bfloat16)
-        weights = [(torch._convert_weight_to_int4pack(w, 8), scales) for w, _ in weights]
+        weights = [(torch.ops.aten._convert_weight_to_int4pack(w, 8), scales) for w, _ in weights]
     found = run(x, *weights[0])
     error = float((found.float() - exact).norm() / exact.norm()) if case["who"] != "int4pack" else 0.0
     for each in weights:
