@@ -28,13 +28,15 @@ ROWS = (1, 2, 4, 8, 16)
 KINDS = {"bf16": 16, "int8": 8, "int8 scaled": 8, "int4 32": 4, "int4 128": 4, "int4 halves": 4}
 #: name -> rows, kinds, and options of passes
 CANDIDATES: dict[str, tuple[tuple[int, ...], tuple[str, ...], dict[str, str]]] = {
-    "steps 1024": ((1,), ("int8", "int4 128"), {"kernel-tile": "least-step=1024"}),
-    "steps 512": ((1,), ("int4 128", "int4 halves"), {"kernel-tile": "least-step=512"}),
-    "8 a thread": ((1,), ("int4 128", "int4 halves"), {"kernel-tile": "per-thread=8 bytes-per-thread=16"}),
-    "16 a thread": ((1,), ("int4 128", "int4 halves"), {"kernel-tile": "bytes-per-thread=32"}),
+    "steps 1024": ((1,), ("int8",), {"kernel-tile": "least-step=1024"}),
+    "2 rows": ((1,), ("int8", "int4 128", "int4 halves"), {"kernel-tile": "elements=4096"}),
+    "2 rows, 4 warps": (
+        (1,), ("int8", "int4 128", "int4 halves"), {"kernel-tile": "elements=4096", "kernel-choose-warps": "warps=4"}
+    ),
+    "4 rows, 4 warps": ((1,), ("int4 128",), {"kernel-tile": "elements=8192", "kernel-choose-warps": "warps=4"}),
+    "1 warp": ((1,), ("int4 128", "int4 halves"), {"kernel-choose-warps": "warps=1"}),
     "4 warps": ((1,), ("int4 128", "int4 halves"), {"kernel-choose-warps": "warps=4"}),
     "8 warps": ((1,), ("int4 128", "int4 halves"), {"kernel-choose-warps": "warps=8"}),
-    "4 warps, steps 512": ((1,), ("int4 128",), {"kernel-choose-warps": "warps=4", "kernel-tile": "least-step=512"}),
     **{
         f"16x{columns}x{depth}x{warps}x{stages}": (
             (4, 16), ("int8",),
