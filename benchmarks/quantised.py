@@ -18,7 +18,12 @@ import torch
 def _vision(name: str) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
     import torchvision
 
-    return getattr(torchvision.models, name)(weights=None).eval(), (torch.randn(1, 3, 224, 224),)
+    model = getattr(torchvision.models, name)(weights=None).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():  # a head of zeros gives zeros
+            if parameter.dim() == 2 and not parameter.any():
+                parameter.normal_(std=0.02)
+    return model, (torch.randn(1, 3, 224, 224),)
 
 
 def _bert() -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:

@@ -6,7 +6,7 @@ dimensions and results channels last:
     linear((x - zero_point) * scale, (weight - weight_zero_points) * weight_scales, bias)
 
 `inductile::requantised_linear` and `inductile::requantised_convolution` quantise the result again, behind an
-activation; `requantised_convolution.sum` adds other quantised numbers in front of that.
+activation; `requantised_convolution.sum` adds other quantised numbers in front of that, and `.sum_` may write these.
 
 oneDNN computes them. It packs a weight in its own layout, which is kept beside the weight while that stays the same
 tensor with the same version; weights without versions (`torch.inference_mode`) are packed in each call. A weight with
@@ -16,7 +16,7 @@ zero points, which oneDNN does not know, is dequantised. Uses the private ops `o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -36,6 +36,8 @@ _NUMBERS = "Tensor x, float scale, int zero_point"
 _LIBRARY.define(f"requantised_linear({_NUMBERS}, {_WEIGHT}, {_AGAIN}) -> Tensor")
 _LIBRARY.define(f"requantised_convolution({_NUMBERS}, {_WEIGHT}, {_WINDOW}, {_AGAIN}) -> Tensor")
 _LIBRARY.define(f"requantised_convolution.sum({_NUMBERS}, {_WEIGHT}, {_WINDOW}, {_AGAIN}, {_OTHER}) -> Tensor")
+_WRITTEN = _OTHER.replace("Tensor other", "Tensor(a!) other")
+_LIBRARY.define(f"requantised_convolution.sum_({_NUMBERS}, {_WEIGHT}, {_WINDOW}, {_AGAIN}, {_WRITTEN}) -> Tensor")
 
 _MOST_KEPT = 4
 """Packed forms of one weight: for other sizes of what it is multiplied with the library may pack otherwise."""
@@ -162,9 +164,9 @@ def _convolve(
     packed: torch.Tensor, x: torch.Tensor, scale: float, zero_point: int, weight: torch.Tensor, scales: torch.Tensor,
     zeros: torch.Tensor, bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], groups: int, activation: str = "", result_scale: float = 1.0, result_zero_point: int = 0,
-    other: torch.Tensor | None = None, other_scale: float = 1.0, other_zero_point: int = 0,
+    other: torch.Tensor | None = None, other_scale: float = 1.0, other_zero_point: int = 0, *, writes: bool = False,
 ) -> torch.Tensor:  # fmt: skip
-    """A convolution by the library, of floats without an activation."""
+    """A convolution by the library, of floats without an activation, which `writes` over what it adds or does not."""
     ops, dtype = torch.ops.onednn, torch.uint8 if activation else torch.float32
     window = (stride, padding, dilation, groups)
     if other is None:
@@ -173,7 +175,9 @@ def _convolve(
             activation or "none", [], "",
         )  # fmt: skip
     else:
-        total = other.clone(memory_format=torch.channels_last) if _writes_residual() else other
+        last = torch.channels_last
+        may_write = writes and other.is_contiguous(memory_format=last)
+        total = other.clone(memory_format=last) if _writes_residual() and not may_write else other
         made = ops.qconv2d_pointwise.binary(
             x, scale, zero_point, packed, scales, zeros, total, bias, *window, result_scale, result_zero_point, dtype,
             other_scale, other_zero_point, "sum", 1.0, activation, [], "",
@@ -185,20 +189,24 @@ def _convolution(
     x: torch.Tensor, scale: Any, zero_point: Any, weight: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor,
     bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int,
     activation: str = "", result_scale: float = 1.0, result_zero_point: int = 0, other: torch.Tensor | None = None,
-    other_scale: float = 1.0, other_zero_point: int = 0,
+    other_scale: float = 1.0, other_zero_point: int = 0, *, multiply: Callable[..., torch.Tensor] = _convolve,
 ) -> torch.Tensor:  # fmt: skip
     with torch.no_grad():
         numbers = (x, float(scale), int(zero_point), weight, scales, zeros)
         window, again = (stride, padding, dilation, groups), (activation, result_scale, result_zero_point)
         packed = _pack_convolution(*numbers, bias, *window)
         if packed is not None and 0 not in (*x.shape, *weight.shape):
-            return _convolve(packed, *numbers, bias, *window, *again, other, other_scale, other_zero_point)
+            return multiply(packed, *numbers, bias, *window, *again, other, other_scale, other_zero_point)
         place = (list(stride), list(padding), list(dilation), False, [0] * len(stride), groups)
         made = torch.ops.aten.convolution(*_dequantised(*numbers), bias, *place)
         if other is not None:
             made = made + (other.to(torch.float32) - other_zero_point) * other_scale
         made = _in_steps(made, *again) if activation else made
         return made.contiguous(memory_format=torch.channels_last)
+
+
+_convolve_over = partial(_convolve, writes=True)
+_convolution_over = partial(_convolution, multiply=_convolve_over)
 
 
 def _fake_linear_again(
@@ -239,6 +247,7 @@ for _name, _function, _fake in (
     ("requantised_linear", _linear, _fake_linear_again),
     ("requantised_convolution", _convolution, _fake_convolution_again),
     ("requantised_convolution.sum", _convolution, _fake_convolution_again),
+    ("requantised_convolution.sum_", _convolution_over, _fake_convolution_again),
 ):
     _LIBRARY.impl(_name, _function, "CompositeExplicitAutograd")
     torch.library.register_fake(f"{_NAMESPACE}::{_name}", _fake, lib=_LIBRARY)
@@ -251,4 +260,5 @@ PRODUCTS: dict[str, tuple[Callable[..., Any], Callable[..., torch.Tensor], Calla
         f"inductile::{name}": (_pack_convolution, _convolve, _convolution)
         for name in ("quantised_convolution", "requantised_convolution", "requantised_convolution.sum")
     },
+    "inductile::requantised_convolution.sum_": (_pack_convolution, _convolve_over, _convolution_over),
 }

@@ -76,7 +76,7 @@ DEFAULT: tuple[Phase, ...] = (
     Phase(
         "kernel",
         "kernel: equal kernels once, loops merged and collapsed, memory reused, small launches as one",
-        "host-inline,host-reinplace,kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,"
+        "host-inline,host-reinplace,host-donate,kernel-deduplicate,kernel-merge-loops,kernel-elide-casts,kernel-cse,"
         "kernel-reorder,kernel-collapse,host-reuse,kernel-relax-order,kernel-merge-launches,"
         "kernel-approximate,kernel-stream-results",
     ),

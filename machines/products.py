@@ -47,3 +47,22 @@ class RowSums:
     queries: int = 0
     short: int = 0
     most_short: int = 0
+
+
+@dataclass(frozen=True)
+class FewRows:
+    """Products of few rows with a matrix that is made of less memory in each call, which are faster as nests.
+
+    The library reads a matrix that was made in memory, at the speed of memory twice.
+
+    units:  most rows on matrix units, where a cast, and one scale a row at most, make the matrix of numbers
+    sums:   most rows as sums over rows of the matrix, where something else makes it
+    tiles:  of what is on matrix units, rows, columns, depth, warps and stages: the first one of which there are two
+            programs a processor, else the last
+    source: where the numbers come from
+    """
+
+    units: int
+    sums: int
+    tiles: tuple[tuple[int, int, int, int, int], ...]
+    source: str

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from .family import Family
 from .nests import MeasuredNest
-from .products import ProductRates, RowSums
+from .products import FewRows, ProductRates, RowSums
 
 _NONE: Mapping[int, float] = MappingProxyType({})
 _ATOMICS: Mapping[str, int] = MappingProxyType({"integer": 32, "sum": 16, "extremum": 32})
@@ -119,6 +119,7 @@ class GpuTarget(Description):
     products:      bits of an element, or `TF32` -> measured rates of the library's matrix products
     attention:     bits of an element -> operations in a nanosecond of the library's attention, measured
     row_sums:      bits of an element -> which products are faster as sums over rows than by the library, measured
+    dequantised:   bits of an element -> which products with a matrix that is made of less memory are, measured
     nests:         products and attention on matrix units beside the library, measured
     """
 
@@ -137,6 +138,7 @@ class GpuTarget(Description):
     products: Mapping[int, ProductRates] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     attention: Mapping[int, float] = field(default_factory=lambda: _NONE, repr=False)
     row_sums: Mapping[int, RowSums] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    dequantised: Mapping[int, FewRows] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     nests: tuple[MeasuredNest, ...] = field(default=(), repr=False)
 
     @property

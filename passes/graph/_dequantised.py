@@ -28,13 +28,17 @@ _SHARE = 0.75
 class Dequantised:
     """How a value is made of less.
 
-    is_cast: by casts alone, so that it costs one instruction to make an element again
-    read:    bytes of what it is made of, `made` its own; of tensors of known sizes
+    is_cast:   by casts alone, so that it costs one instruction to make an element again
+    is_packed: of numbers that lie several in one
+    read:      bytes of what it is made of, `made` its own; of tensors of known sizes
+    scales:    elements of what it is made of, but for the largest, in all
     """
 
     is_cast: bool
+    is_packed: bool
     read: int
     made: int
+    scales: int
 
 
 def dequantised(value: SSAValue) -> Dequantised | None:
@@ -57,8 +61,10 @@ def dequantised(value: SSAValue) -> Dequantised | None:
     known = [each for each in read if each is not None]
     if len(known) < len(read) or sum(known) > _SHARE * made:
         return None
-    is_cast = all(isinstance(op, AtenOp) and op.packet == _CAST for op in arithmetic)
-    return Dequantised(is_cast, sum(known), made)
+    is_cast = all(op.packet == _CAST for op in arithmetic)
+    is_packed = any(op.packet in _JOINS for op in arithmetic)
+    counts = sorted(_count(leaf) or 0 for leaf in leaves)
+    return Dequantised(is_cast, is_packed, sum(known), made, sum(counts[:-1]))
 
 
 def _computes(op: AtenOp) -> bool:
@@ -78,10 +84,17 @@ def _bytes(value: SSAValue) -> int | None:
     type_ = value.type
     if not isinstance(type_, TensorType):
         return 0
+    count = _count(value)
+    return None if count is None else count * element_bytes(type_.element)
+
+
+def _count(value: SSAValue) -> int | None:
+    """Elements of a tensor of known sizes."""
+    type_ = value.type
     count = 1
-    for size in type_.shape:
+    for size in type_.shape if isinstance(type_, TensorType) else ():
         known = size.as_int() if isinstance(size, Expr) else size
         if known is None:
             return None
         count *= known
-    return count * element_bytes(type_.element)
+    return count

@@ -12,8 +12,9 @@ from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.raw import ops_of
 from ...dialects.sym import ONE, Ranges
 from ...errors import UserError
-from ...machines import CpuTarget, Target
+from ...machines import CpuTarget, GpuTarget, Target
 from ..analysis.nests import element_bytes
+from ..common.choices import Candidate, mark
 from ..common.implementations import FLOATS, INTEGER_LIBRARIES, LIBRARY, NEST
 from ..remarks import remark
 from ._binding_times import size_text
@@ -32,7 +33,7 @@ _BYTE = 8
 
 @dataclass(frozen=True)
 class MultiplyQuantised(ProductPass):
-    """Let products on a CPU read each quantised number once, as it is, and multiply integers exactly and fast.
+    """Let products read each quantised number once, as it is, and on a CPU multiply integers exactly and fast.
 
     level:         aten
     precondition:  behind the passes that change products, in front of `graph-hoist-weights`
@@ -43,7 +44,9 @@ class MultiplyQuantised(ProductPass):
                    a few rows (`CpuTarget.dequantised_rows`) and a matrix that casts and arithmetic make of less
                    memory, as they do a weight of 8 bits, and whose elements lie side by side along the depth, is marked
                    as a nest: `lower-aten-to-loop` makes sums over rows, and `loop-inline` puts the arithmetic there, so
-                   that the dequantised matrix is never in memory. So is an `aten._int_mm` of few rows. One of more is
+                   that the dequantised matrix is never in memory. On a GPU so is one of up to 16 rows, with a tile for
+                   matrix units, or of fewer rows as sums, where numbers are packed or scaled in groups
+                   (`GpuTarget.dequantised`). So is an `aten._int_mm` of few rows. One of more is
                    marked "floats" where `integer_products` says so: exact products of float32 in blocks of the depth,
                    which take 84 ms for 128x768x3072 where ATen's loops take 1200, on two cores of an EPYC with AVX2.
                    With "library" ATen's own computes it, which is fast with instructions for integers (VNNI, AMX).
@@ -75,9 +78,37 @@ class MultiplyQuantised(ProductPass):
             _join_copies(block)
 
     def on_product(self, op: AtenOp, target: Target, ranges: Ranges) -> None:
-        """Mark a product on a CPU."""
+        """Mark a product that is better a nest."""
         if isinstance(target, CpuTarget):
             (self._integers if op.target == _INTEGERS else self._floats)(op, target, ranges)
+        elif isinstance(target, GpuTarget) and op.target in _FLOATS:
+            self._few_rows(op, target, ranges)
+
+    def _few_rows(self, op: AtenOp, target: GpuTarget, ranges: Ranges) -> None:
+        """On a GPU, by matrix units where a tile of the matrix is made at once, else by sums over its rows."""
+        left, right = map(type_of, op.operands[-2:])
+        result = type_of(op.results[0])
+        known, how = target.dequantised.get(8 * element_bytes(result.element)), dequantised(op.operands[-1])
+        if known is None or how is None or left.element != result.element or right.element != result.element:
+            return
+        rows, columns = result.shape[0], result.shape[1].as_int() or 0
+        what = f"{size_text(how.read)} in each call"
+        if right.strides[0] is not ONE:
+            objection = "the rows of its weight do not lie along the depth"
+        elif how.is_packed or how.scales > columns:
+            if at_most(rows, known.sums, ranges):
+                self.mark(op, NEST, f"sums over rows of a matrix that is made where it is read: {what}")
+                return
+            objection = "numbers of its weight are packed, or scaled in groups, and it has more rows"
+        elif at_most(rows, known.units, ranges):
+            enough = (tile for tile in known.tiles if columns >= 2 * target.processors * tile[1])
+            tile = next(enough, known.tiles[-1])
+            if self.mark(op, NEST, f"a nest on matrix units that makes its matrix where it reads: {what}"):
+                mark(op, Candidate(NEST, tile))
+            return
+        else:
+            objection = f"it has more than {known.units} rows"
+        remark("missed", self.name, op, f"its weight is dequantised into memory, {size_text(how.made)}: {objection}")
 
     def _integers(self, op: AtenOp, target: CpuTarget, ranges: Ranges) -> None:
         rows, matrix = type_of(op.operands[0]).shape[0], type_of(op.operands[1])

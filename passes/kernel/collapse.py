@@ -25,6 +25,8 @@ from .value_numbering import region_key
 Pair = kernel.ForOp | kernel.ReduceOp
 #: longest axis that is too short for lanes
 SHORT = 8
+#: numbers of 8 bits that a thread of a GPU loads at once
+GROUP = 16
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,9 @@ class KernelCollapse(KernelPass):
 
     Precondition: loops are serial and without tiles.
     Guarantee: no two loops, one right inside the other, whose axes occur only as `size*outer + inner`; no `for` of one
-    iteration, and no `reduce` of one element, which is that element, plus 0.0 in a sum of floats.
+    iteration, and no `reduce` of one element, which is that element, plus 0.0 in a sum of floats. For a GPU, what a
+    reduction loads for each outer iteration alone, as scales of groups, is loaded at the quotient of the joint axis,
+    where a thread's elements are of one group.
 
         kernel.for i0 in 0 to 8 { kernel.for i1 in 0 to 16 { %v = kernel.load %x[16*i0 + i1] ... } kernel.yield }
     becomes
@@ -55,23 +59,25 @@ class KernelCollapse(KernelPass):
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Collapse loops in every kernel, innermost first."""
-        collapse_block(function.body.block, SHORT if isinstance(facts.target, CpuTarget) else 0)
+        is_cpu = isinstance(facts.target, CpuTarget)
+        collapse_block(function.body.block, SHORT if is_cpu else 0, 0 if is_cpu else GROUP)
 
 
-def collapse_block(block: Block, short: int = 0) -> None:
+def collapse_block(block: Block, short: int = 0, group: int = 0) -> None:
     """Collapse the loops of a block and of the blocks nested in it.
 
     short: longest inner axis whose outer one may stand in comparisons
+    group: what the inner axis of a reduction is a multiple of where the outer one may be a quotient; 0: nowhere
     """
     for op in list(block.ops):
         if not isinstance(op, Loop) or is_pinned(op):
             continue
         for region in op.regions:
-            collapse_block(region.block, short)
+            collapse_block(region.block, short, group)
         if _runs_once(op):
             _inline(op)
         elif not isinstance(op, kernel.ScanOp):
-            while (inner := _only_loop(op)) is not None and _collapse(op, inner, short):
+            while (inner := _only_loop(op)) is not None and _collapse(op, inner, short, group):
                 pass
 
 
@@ -129,13 +135,14 @@ def _same_reduction(outer: kernel.ReduceOp, inner: kernel.ReduceOp) -> bool:
     return region_key(outer.combine) == region_key(inner.combine)
 
 
-def _collapse(outer: Pair, inner: Pair, short: int) -> bool:
+def _collapse(outer: Pair, inner: Pair, short: int, group: int) -> bool:
     """Make one loop of two if every expression allows it."""
     size = inner.hi.data
     axis, inside = outer.axis.data, inner.axis.data
     if not size.free_symbols.isdisjoint((axis,)):
         return False
-    joint, body = _Joint(axis, inside, size), inner.body.block
+    body = inner.body.block
+    joint = _Joint(axis, inside, size, _has_groups(inner, size, group))
     compared = _compared(body, joint) if 1 < (size.as_int() or 0) <= short else []
     if not all(joint.fits(expr) for expr in _expressions(body, compared)) or not counter("kernel-collapse"):
         return False
@@ -151,14 +158,16 @@ def _collapse(outer: Pair, inner: Pair, short: int) -> bool:
 class _Joint:
     """Expressions in one axis `j = size*outer + inner`, found by writing the inner axis as `j - size*outer`."""
 
-    def __init__(self, outer: str, inner: str, size: Expr) -> None:
-        self.outer, self.inner, self.size = outer, inner, size
+    def __init__(self, outer: str, inner: str, size: Expr, has_groups: bool) -> None:
+        self.outer, self.inner, self.size, self.has_groups = outer, inner, size, has_groups
         self._values = {inner: symbol(_JOINT) - size * symbol(outer)}
         self._done: dict[Expr, Expr] = {}
 
     def fits(self, expr: Expr) -> bool:
-        """Whether the outer axis drops out."""
+        """Whether the outer axis drops out, or may be a quotient."""
         if self.outer not in expr.free_symbols and self.inner not in expr.free_symbols:
+            return True
+        if self.has_groups and self.inner not in expr.free_symbols:
             return True
         return self.outer not in self._joined(expr).free_symbols
 
@@ -166,6 +175,8 @@ class _Joint:
         """The expression with the outer axis's name standing for the joint axis."""
         if self.outer not in expr.free_symbols and self.inner not in expr.free_symbols:
             return expr
+        if self.has_groups and self.inner not in expr.free_symbols:
+            return expr.subs({self.outer: symbol(self.outer) // self.size})
         return self._joined(expr).subs({_JOINT: symbol(self.outer)})
 
     def _joined(self, expr: Expr) -> Expr:
@@ -176,6 +187,18 @@ class _Joint:
 
 
 _JOINT = "joint."
+
+
+def _has_groups(inner: Pair, size: Expr, group: int) -> bool:
+    """Whether a reduction runs along memory in groups of a power of two of elements, all in what it loads."""
+    length = size.as_int()
+    if not group or not isinstance(inner, kernel.ReduceOp) or length is None or length % group or length & (length - 1):
+        return False
+    ops = list(inner.body.block.ops)
+    if any(isinstance(op, kernel.IndexOp | kernel.StoreOp) or op.regions for op in ops):
+        return False
+    steps = [op.map.data[0].coefficient(inner.axis.data) for op in ops if isinstance(op, kernel.LoadOp)]
+    return any(step is ONE for step in steps)
 
 
 def _compared(block: Block, joint: _Joint) -> list[kernel.IndexOp]:

@@ -43,10 +43,11 @@ def accumulators(nest: GpuNest) -> int:
 
 
 def only_adds_up(nest: GpuNest) -> bool:
-    """Whether each program reads long rows of 16 bits an element once and keeps a number of them.
+    """Whether each program reads long rows of 16 bits an element once, or fewer, and keeps a number of them.
 
     Steps, the next one on its way while one is added up, are faster than all of a row in registers: the means of
-    8192 rows of 8192 elements take 0.035 ms on an H200 instead of 0.039, the sums of 4096 elements 0.036.
+    8192 rows of 8192 elements take 0.035 ms on an H200 instead of 0.039, the sums of 4096 elements 0.036. Of weights
+    of 8 bits by a vector of 16 steps of 2048 elements in four warps were the best of nine.
     """
     inner, blocks = nest.innermost(), nest.blocks
     op = inner[0]
@@ -57,7 +58,7 @@ def only_adds_up(nest: GpuNest) -> bool:
     loads = [a for a in nest.accesses if isinstance(a.op, kernel.LoadOp) and a.loops[-1] is op]
     long = 2 * blocks.least_step <= nest.sizes.trips(op) <= blocks.longest_row
     numbers = all(MONOIDS[name.data].arity == 1 for name in op.combiners)
-    return numbers and long and bool(loads) and all(load.bytes == 2 for load in loads)
+    return numbers and long and max((load.bytes for load in loads), default=0) == 2
 
 
 def fills_one_program(nest: GpuNest) -> bool:

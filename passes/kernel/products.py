@@ -15,6 +15,7 @@ from ...machines import GpuTarget
 from ..analysis.effects import independent_nests
 from ..analysis.loops import is_loop
 from ..analysis.sizes import Sizes
+from ..common.choices import chosen_tile
 from ..common.implementations import LEAST_OF_UNITS
 from .gpu_legality import box_of, is_serial
 
@@ -146,7 +147,7 @@ def rows_and_columns(
         if not alone:
             return "one factor has no rows of its own: it is a product of a vector"
         longest = max(alone, key=lambda loop: (sizes.trips(loop), chain.index(loop)))
-        if sizes.trips(longest) < LEAST_OF_UNITS:
+        if sizes.trips(longest) < LEAST_OF_UNITS and chosen_tile(op) is None:
             return f"one factor has fewer than {LEAST_OF_UNITS} rows"
         found.append(longest)
     return found[0], found[1]

@@ -155,3 +155,22 @@ def _check_function(function: Callable[..., Any], inputs: Sequence[Tensor]) -> N
         for found, wanted in zip(results, exact, strict=True):
             error = (found.double() - wanted).norm() / wanted.norm()
             assert found.shape == wanted.shape and found.dtype == dtype and error < 2 * TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("rows", [2, 7, 16])
+def test_few_rows_and_a_weight_of_8_bits(rows: int) -> None:
+    """The numbers are scaled where they are read, as eager rounds them."""
+    left = _matrix(rows, 600, dtype=torch.bfloat16, seed=0)
+    weight = torch.randint(-128, 128, (48, 600), dtype=torch.int8, generator=torch.Generator().manual_seed(1))
+    scales = _matrix(48, dtype=torch.bfloat16, seed=2)
+    made, t = '!aten.tensor<600x48xbf16, strides = [1, 600], device = "cuda:0">', 'device = "cuda:0"'
+    text = f"""func.func @f(%x: !aten.tensor<{rows}x600xbf16, {t}>, %w: !aten.tensor<48x600xi8, {t}>,
+        %s: !aten.tensor<48xbf16, {t}>) -> !aten.tensor<{rows}x48xbf16, {t}> {{
+      %0 = aten.t(%w) : {made.replace("bf16", "i8")}
+      %1 = aten._to_copy(%0, dtype = torch.bfloat16) : {made}
+      %2 = aten.mul.Tensor(%1, %s) : {made}
+      %3 = aten.mm(%x, %2) : !aten.tensor<{rows}x48xbf16, {t}>
+      func.return %3 : !aten.tensor<{rows}x48xbf16, {t}>
+    }}"""
+    made_weight = (weight.to(torch.bfloat16) * scales[:, None]).double()
+    _check(text, [left, weight, scales], left.double() @ made_weight.t(), torch.bfloat16, "")

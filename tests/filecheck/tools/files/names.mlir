@@ -156,7 +156,7 @@ kernel.func @spelling(%x: !kernel.buffer<f32, 4>) {
 
 // CHECK: 'kernel.reduce' op an axis cannot be called 'init': it does not read back
 kernel.func @keyword(%x: !kernel.buffer<f32, 4>) {
-  %0 = "kernel.reduce"() <{combiners = ["sum"], axis = "init", lo = #sym.expr<0>, hi = #sym.expr<4>, mapping = "serial"}> ({
+  %0 = "kernel.reduce"() <{combiners = ["sum"], axis = "init", lo = #sym.expr<0>, hi = #sym.expr<4>, mapping = "serial", operandSegmentSizes = array<i32: 0, 0>}> ({
     %1 = arith.constant 1.0 : f32
     kernel.yield %1
   }) : () -> f32
