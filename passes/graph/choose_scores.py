@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import type_of
@@ -14,6 +14,7 @@ from ...dialects.machine import targets_of
 from ...machines import GpuTarget
 from ...machines.nests import nearest
 from ..analysis.sizes import Sizes
+from ..analysis.slices import backward_slice
 from ..common.choices import Candidate, mark
 from ..common.implementations import NEST
 from ..counters import counter
@@ -76,7 +77,7 @@ class ChooseScores(AtenPass):
         if not products or columns is None or columns > _MOST_COLUMNS:
             return
         inside = ops[ops.index(products[0]) : ops.index(reader) + 1]
-        front = _sources(inside, ops)
+        front = _sources_of(inside, ops)
         shape = Group((*front, *inside), (*products, reader), is_attention=True).shape(sizes).beside(TRAINING)
         found = nearest(shape, target.nests)
         if found is None or not found.is_ahead:
@@ -90,15 +91,10 @@ class ChooseScores(AtenPass):
         remark("passed", self.name, reader, f"loops for {shape}", library=found.library, nest=found.nest)
 
 
-def _sources(inside: Sequence[Operation], ops: Sequence[Operation]) -> list[Operation]:
+def _sources_of(inside: Sequence[Operation], ops: Sequence[Operation]) -> list[Operation]:
     """The ops in front that masks and biases between products are computed from."""
-    found: set[Operation] = set()
-    waiting: list[SSAValue] = [value for op in inside for value in op.operands]
-    while waiting:
-        op = waiting.pop().owner
-        if isinstance(op, AtenOp) and op not in found and op not in inside:
-            found.add(op)
-            waiting += op.operands
+    operands = [value for op in inside for value in op.operands]
+    found = set(backward_slice(operands, lambda op: isinstance(op, AtenOp) and op not in inside))
     return [op for op in ops if op in found]
 
 

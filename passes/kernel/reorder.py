@@ -101,5 +101,8 @@ def _mean_step(access: Access, loop: Loop, sizes: Sizes) -> float | None:
     if axis in access.varying or access.index.has_mod or trips < 2:
         return None
     way = access.index.subs({axis: trips - 1}) - access.index.subs({axis: 0})
-    length = way.subs(dict.fromkeys(way.free_symbols, 0)).as_int()
-    return None if length is None else abs(length) / (trips - 1)
+    try:
+        length = int(way.evaluate({name: sizes.values.get(name, 0) for name in way.free_symbols}))
+    except ZeroDivisionError:
+        return None
+    return abs(length) / (trips - 1)
