@@ -108,7 +108,6 @@ class ViewOp(AssemblyOp):
             operands=(source,), properties={"offset": offset}, result_types=(result_type,), location=location
         )
 
-
     def verify_(self) -> None:
         """Check that it is on the device of its source."""
         _check_device(self.source, self.out)
