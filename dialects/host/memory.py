@@ -77,11 +77,13 @@ class EmptyOp(AssemblyOp):
         )
 
     def verify_(self) -> None:
-        """Check that pool and offset come together, and that what lies in a pool is not kept by itself."""
+        """Check that pool and offset come together, on one device; what lies in a pool is not kept by itself."""
         if self.kept is not None and self.offset is not None:
             raise VerifyException("a planned tensor is kept with its pool")
         if (len(self.pool) == 1) != (self.offset is not None):
             raise VerifyException("a planned tensor has one pool and an offset")
+        for pool in self.pool:
+            _check_device(pool, self.out)
 
 
 @op_definition
@@ -105,6 +107,17 @@ class ViewOp(AssemblyOp):
         return ViewOp.create(
             operands=(source,), properties={"offset": offset}, result_types=(result_type,), location=location
         )
+
+    def verify_(self) -> None:
+        """Check that it is on the device of its source."""
+        _check_device(self.source, self.out)
+
+
+def _check_device(memory: SSAValue, value: SSAValue) -> None:
+    kinds = (memory.type, value.type)
+    devices = [kind.device for kind in kinds if isinstance(kind, TensorType)]
+    if len(set(devices)) > 1:
+        raise VerifyException(f"a tensor on {devices[1]} does not lie in memory on {devices[0]}")
 
 
 @op_definition

@@ -151,16 +151,18 @@ def verify_pools(block: Block, ranges: Ranges) -> None:
     Raises LifetimeError.
     """
     lifetimes = Lifetimes(block)
-    planned = [op for op in block.ops if isinstance(op, host.EmptyOp) and op.pool]
-    for number, op in enumerate(planned):
+    tenants: dict[SSAValue, list[tuple[int, host.EmptyOp]]] = {}
+    for op in (op for op in block.ops if isinstance(op, host.EmptyOp) and op.offset is not None):
+        pool = operands_of(op)[0]
         begin, last = lifetimes.position[op], lifetimes.last[op.out]
-        if not _at_most(_end(op), _bytes(op.pool[0]), ranges):
+        if not _at_most(_end(op), _bytes(pool), ranges):
             raise LifetimeError(f"%{op.out.name_hint or '?'} does not fit into its pool")
-        for other in planned[:number]:
-            alive = lifetimes.position[other] <= last and begin <= lifetimes.last[other.out]
-            if alive and op.pool[0] is other.pool[0] and not _disjoint(op, other, ranges):
+        earlier = tenants.setdefault(pool, [])
+        for end, other in earlier:
+            if begin <= end and not _disjoint(op, other, ranges):
                 names = f"%{other.out.name_hint or '?'} and %{op.out.name_hint or '?'}"
                 raise LifetimeError(f"{names} live at once and overlap in their pool")
+        earlier.append((last, op))
 
 
 def _disjoint(first: host.EmptyOp, second: host.EmptyOp, ranges: Ranges) -> bool:

@@ -22,10 +22,14 @@ class LiveBytes:
 
     def __init__(self, lifetimes: Lifetimes, sizes: Sizes, left_out: Collection[SSAValue] = ()) -> None:
         self.sizes = sizes
-        self.at = [0] * (lifetimes.end + 1)
+        changes = [0] * (lifetimes.end + 2)
         for value in lifetimes.values:
-            if lifetimes.start(value) >= 0 and lifetimes.roots(value) == {value} and value not in left_out:
-                self._add(self.of(value), lifetimes.start(value), lifetimes.last[value])
+            start = lifetimes.start(value)
+            if start >= 0 and lifetimes.roots(value) == {value} and value not in left_out:
+                size = self.of(value)
+                changes[start] += size
+                changes[lifetimes.last[value] + 1] -= size
+        self.at = list(accumulate(changes[:-1]))
         self.until = list(accumulate(self.at, max))
         self.peak = max(self.at, default=0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import Block, Operation
@@ -73,13 +74,17 @@ def _requests(block: Block, lifetimes: Lifetimes, targets: TargetsAttr) -> Itera
 
 def _held(requests: Sequence[Request], lifetimes: Lifetimes, sizes: Sizes) -> list[Request]:
     """The requests that one pool serves: without the largest until it holds too little to matter, at all of its ops."""
-    before = LiveBytes(lifetimes, sizes)
+    live = LiveBytes(lifetimes, sizes)
     chosen = list(requests)
     while len(chosen) > 1:
         total = place_known(sorted(chosen, key=lambda r: (-r.estimate, r.start)))
         first, last = min(r.start for r in chosen), max(r.last for r in chosen)
-        outside = LiveBytes(lifetimes, sizes, {r.op.out for r in chosen})
-        if all(outside.at[k] + total <= before.until[k] + SLACK for k in range(first, last + 1)):
+        changes = [0] * (last + 2)
+        for start, end, size in [(first, last, total), *((r.start, r.last, -live.of(r.op.out)) for r in chosen)]:
+            changes[start] += size
+            changes[end + 1] -= size
+        more = list(accumulate(changes))
+        if all(live.at[k] + more[k] <= live.until[k] + SLACK for k in range(first, last + 1)):
             return chosen
         limit = max(request.estimate for request in chosen) // 2
         chosen = [request for request in chosen if request.estimate <= limit]

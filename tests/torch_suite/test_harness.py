@@ -14,10 +14,9 @@ HERE = Path(__file__).parent
 
 
 def run(out: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    # its own children are forked too
-    warm = f"sys.executable = {python()!r}; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')"
-    script = [f"import runpy, sys; {warm}", str(HERE / "run.py")]
-    command = [python(), "-c", *script, "--file", str(HERE / "small_suite.py"), "--out", str(out), *more]
+    script = str(HERE / "run.py")
+    # where torch cannot be forked, a process starts over, as the interpreter itself: a warm one hands on no pipes
+    command = [python(), script, "--file", str(HERE / "small_suite.py"), "--out", str(out), *more]
     environment = os.environ | {"SMALL_SUITE_DIES": "1"}
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
 
