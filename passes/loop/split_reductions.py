@@ -38,8 +38,9 @@ class SplitReductions(LoopPass):
     guarantee:     the same values, floating-point sums in another order. On the CPU, a reduction at the top of a
                    generate of at most `max_outer` elements, over at least `min_length`, becomes a generate of about
                    `parts` partial results for each element and a reduction of these. On a GPU as many parts are made
-                   as give `programs` programs something to do: one for a row, or for `COLUMNS` neighbouring columns
-                   where the reduction does not run along memory. Sums of long columns of what another nest reduces
+                   as give `programs` programs something to do, one for a row, or `COLUMN_PROGRAMS` that each take a
+                   cache line of columns where the reduction does not run along memory. A reduction of all of a matrix
+                   whose rows another nest reduces has these as parts. Sums of long columns of what another nest reduces
                    by rows get parts of few rows, and partial results by rows, so that `kernel-join-columns` can let
                    the programs of the rows sum them. Axes that are short enough become parallel as they are; else
                    one is split evenly, or, where its size has no fitting divisor, with a last part in which the
