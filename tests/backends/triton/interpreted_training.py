@@ -98,6 +98,7 @@ def _gradients(module: nn.Module, call: Callable[..., torch.Tensor], x: torch.Te
 def test_convolutions(training: bool, dynamic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split_reductions, "MIN_COLUMN", 32)  # each program takes the interpreter milliseconds
     monkeypatch.setattr(split_reductions, "PART_OF_COLUMN", 16)
+    monkeypatch.setattr(split_reductions, "ROWS_OF_RESULT", 1)
     monkeypatch.setattr(split_reductions, "FEW_PROGRAMS", 1)
     torch._dynamo.reset()
     torch.manual_seed(0)
