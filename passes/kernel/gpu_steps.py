@@ -38,6 +38,16 @@ def waits_for_rows(function: kernel.FuncOp) -> bool:
     return any(isinstance(around := op.parent_op(), kernel.ForOp) and not is_grid(around) for op in reductions)
 
 
+def loops_over_columns(function: kernel.FuncOp, ranges: Ranges) -> list[Loop]:
+    """Loops that run tile by tile, of lanes of which each has a column of its own."""
+    return [
+        op
+        for op in loops_in(function.body.block)
+        if is_tiled(op) and not (is_grid(op) or is_persistent(op, ranges))
+        if any(is_grid(loop) and is_tiled(loop) for loop in loops_around(op))
+    ]
+
+
 def bytes_read_again(function: kernel.FuncOp, sizes: Sizes, ranges: Ranges) -> int:
     """Bytes of the rows of one program that more than one of its loops reads."""
     if all(is_grid(loop) or is_persistent(loop, ranges) for loop in loops_in(function.body.block)):

@@ -9,21 +9,23 @@ from __future__ import annotations
 from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr, i64
-from xdsl.ir import Block
+from xdsl.ir import Attribute, Block
 
 from ...dialects import kernel
-from ...dialects.loop import MONOIDS, yielded
+from ...dialects.loop import yielded
 from ...dialects.sym import ZERO, Ranges
 from ...machines import GpuTarget
 from ..analysis.loops import Loop, ops_in
+from ..analysis.nests import element_bytes
 from ..analysis.sizes import Sizes
 from ..counters import counter
-from .gpu_blocks import GpuBlocks, power_above, power_below, tile_along
+from .gpu_blocks import VECTORS, GpuBlocks, power_above, power_below, tile_along
 from .gpu_legality import is_innermost
 from .gpu_nest import GpuNest
 from .gpu_rows import (
     accumulators,
     bytes_of_rows,
+    combines_pairs,
     divides_often,
     fills_one_program,
     keeps_several,
@@ -38,6 +40,9 @@ from .transforms import range_of, set_mapping, set_range
 ROWS_IN_COLUMNS = 64
 #: bytes on their way that a thread has no registers for, for each result that it gathers for each of its elements
 ACCUMULATOR_BYTES = 2
+#: steps of columns at least, whose loads are then on their way together, where each processor has a program: with fewer
+#: steps more threads would wait for each other at the end
+LEAST_STEPS = 4
 #: times that a loop over columns runs at least where its steps are quartered
 LONG = 8
 
@@ -113,7 +118,7 @@ class _Tiles:
     def _column_steps(self, nest: GpuNest, op: Loop, width: int) -> None:
         """Choose how many rows a loop over columns reads in one step."""
         length, most = self.sizes.trips(op), max(self._column_elements(nest, op, width) // width, 1)
-        if most > 1 and length >= LONG * most and keeps_several(op):
+        if most > 1 and length >= LONG * most and combines_pairs(op):
             most = max(most // 4, 1)
         has_rows = any(type(o) is kernel.LocalOp for o in ops_in(self.function))
         if has_rows and covers(extent_of(op), self.blocks.longest_row // width, self.ranges):
@@ -126,12 +131,21 @@ class _Tiles:
     def _column_elements(self, nest: GpuNest, op: Loop, width: int) -> int:
         """Elements of a tile; of several numbers that are one result, as many as registers allow.
 
-        The variance of columns takes a division a step: 0.031 ms on an H200, and 0.042 in tiles of 512.
+        The largest of several columns takes a division a step: 0.031 ms on an H200, and 0.042 in tiles of 512.
         """
-        most = max(self.blocks.column_step // self._crowd(nest, op), 1)
-        if not isinstance(op, kernel.ReduceOp) or any(MONOIDS[name.data].arity > 1 for name in op.combiners):
+        inputs = self._inputs(nest, op)
+        most = max(self.blocks.column_step // self._crowd(op, len(inputs)), 1)
+        if not isinstance(op, kernel.ReduceOp) or combines_pairs(op):
             return most
-        return self.blocks.column_step_for(nest.trips(nest.chain) // width, most, nest.target)
+        bytes_each, programs = [element_bytes(each) for each in inputs], nest.trips(nest.chain) // width
+        if inputs:
+            vectors = max(VECTORS * max(bytes_each) // sum(bytes_each), 1)
+            self.per_thread = max(self.per_thread, vectors * GpuTarget.vector_bytes // max(bytes_each))
+        if inputs and programs >= nest.target.processors:
+            few = power_below(width * self.sizes.trips(op) // LEAST_STEPS)
+            most = min(most, max(few, self.blocks.least_column_step))
+        widest = max(bytes_each, default=1)
+        return self.blocks.column_step_for(programs, widest, most, keeps_several(op), nest.target)
 
     def _set_lanes(self, op: Loop, tile: int, beside: int) -> None:
         """Give a loop its tile, beside so many others; of one element, it runs one by one."""
@@ -141,13 +155,18 @@ class _Tiles:
         else:
             set_mapping(op, "serial")
 
-    def _crowd(self, nest: GpuNest, op: Loop) -> int:
-        """How many registers one element of a loop over columns takes, in units of one input and one result."""
+    def _crowd(self, op: Loop, inputs: int) -> int:
+        """How many times as many registers an element of a loop over columns takes as one input and one result."""
         held = len(yielded(op.body))
+        if isinstance(op, kernel.ReduceOp) and op.combine is None and not combines_pairs(op):
+            held = len(op.combiners)
+        return power_above(-(-(held + inputs) // 2) or 1)
+
+    def _inputs(self, nest: GpuNest, op: Loop) -> list[Attribute]:
+        """Types of the buffers of which each element of a loop over columns has its own."""
         own = [loop.axis.data for loop in (*nest.chain, op) if self.sizes.trips(loop) > 1]
         loads = (a for a in nest.accesses if isinstance(a.op, kernel.LoadOp) and a.loops[-1] is op)
-        inputs = {a.op.buffer for a in loads if all(a.stride(axis) is not ZERO for axis in own)}
-        return power_above(-(-(held + len(inputs)) // 2) or 1)
+        return [b.type for b in dict.fromkeys(a.op.buffer for a in loads if all(a.stride(x) is not ZERO for x in own))]
 
     def _rows_of(self, nest: GpuNest) -> None:
         """Lanes along the inner axes; short rows share a program."""

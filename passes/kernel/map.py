@@ -103,8 +103,12 @@ def _spread_over_programs(function: kernel.FuncOp, nests: list[kernel.ForOp], ta
 
 
 def _columns(nest: GpuNest, column: kernel.ForOp) -> int:
-    """How many columns one program takes."""
-    scans = any(isinstance(op, kernel.ScanOp) for op in nest.innermost())
-    rows = nest.trips(loop for loop in nest.chain if loop is not column) if scans else None
+    """How many columns one program takes; few of those that are only reduced, where most processors had none."""
+    inner, columns, target = nest.innermost(), nest.sizes.trips(column), nest.target
+    rows = nest.trips(loop for loop in nest.chain if loop is not column)
     least = min((a.bytes for a in nest.accesses), default=4)
-    return columns_side_by_side(nest.sizes.trips(column), least, rows, nest.target)
+    if any(isinstance(op, kernel.ScanOp) for op in inner):
+        return columns_side_by_side(columns, least, rows, target)
+    lanes = columns_side_by_side(columns, least, None, target)
+    few = 2 * rows * columns <= lanes * target.processors and all(isinstance(op, kernel.ReduceOp) for op in inner)
+    return columns_side_by_side(columns, least, rows, target) if few else lanes

@@ -12,9 +12,10 @@ from ...dialects.sym import Ranges
 from ..analysis.loops import Loop, loops_in
 from ..analysis.nests import element_bytes
 from ..counters import counter
-from .gpu_blocks import COLUMN_ELEMENTS, GpuBlocks, power_below
+from .gpu_blocks import GpuBlocks, power_below
 from .gpu_legality import is_innermost
-from .gpu_steps import bytes_read_again, programs_of, tiles_of_steps, waits_for_rows
+from .gpu_rows import keeps_several
+from .gpu_steps import bytes_read_again, loops_over_columns, programs_of, tiles_of_steps, waits_for_rows
 from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import free_tiled_for_gpu
 from .tiles import extent_of, is_grid, is_persistent, is_tiled, steps
@@ -23,11 +24,12 @@ from .tiles import extent_of, is_grid, is_persistent, is_tiled, steps
 #: is worth it: group norm's forward pass, 32 warps, takes 0.0306 ms on an H200, with two steps written out 0.0313, with
 #: five 0.0376, for it then takes more than 32 registers and half of the programs wait for the others
 AHEAD = 2
-#: the same where the tiles of all programs are so small that two steps of them leave the memory waiting
+#: the same of columns at most
 MOST_AHEAD = 4
-#: registers of a thread for what such steps load and for the sums that they are added to, of the 64 that a thread has
-#: where as many programs run as a processor has places for
-AHEAD_REGISTERS = 48
+#: registers of a thread for what such steps load and for the sums that they are added to: where as many threads run as
+#: there are places for, of the 32 that each has then, and at most
+AHEAD_REGISTERS = 24
+MOST_REGISTERS = 160
 #: steps that are written out of a reduction that each lane does for itself, where so few programs run that nothing
 #: hides how long each step waits for its loads
 STEPS_IN_LANES = 8
@@ -62,46 +64,69 @@ class KernelUnroll(KernelPass, kernels=free_tiled_for_gpu):
         ranges, wanted = facts.ranges, GpuBlocks.of(self).unroll
         again = bytes_read_again(function, facts.sizes, ranges)
         programs = programs_of(function, facts.sizes)
-        steps_ahead = 1 if again or waits_for_rows(function) else _steps_ahead(function, programs, facts)
+        steps_ahead = 1 if again or waits_for_rows(function) else _steps_ahead(function, facts)
         unroll_steps(function, wanted or steps_ahead, ranges)
         if programs <= facts.target.processors:
             _unroll_in_lanes(function)
 
 
-def _steps_ahead(function: kernel.FuncOp, programs: int, facts: KernelFacts) -> int:
-    """Steps whose loads are on their way together: as many elements of all programs as keep the memory busy.
+def _steps_ahead(function: kernel.FuncOp, facts: KernelFacts) -> int:
+    """Steps whose loads are on their way together.
 
-    Those are `AHEAD` steps of `COLUMN_ELEMENTS` for each place for a thread, as `GpuBlocks.column_step_for` has tiles
-    of sums. What is a group of several numbers, as a mean with a sum of squares, has smaller ones for want of
-    registers: the variance of 8192 x 4096, tiles of 256 in 2,048 programs, takes 31.6 us on an H200 with two steps and
-    25.5 with four. Then a step is one load of 16 bytes a thread, and 32 programs of one warp a processor have 16 KiB
-    on their way, where latency times bandwidth is twice that.
+    Of columns as many as load `bytes_per_thread` bytes a thread, and twice as many where several warps take moments,
+    which is a chain of arithmetic, as far as registers allow; all of a few. On an H200, in bfloat16, variances of
+    200704 x 64 take 20.8 us in 784 programs of two warps with four steps of 32 bytes a thread. Those of 4096 x 16384,
+    in 2,048 programs of one warp, take 54.9 us so, and 46.4 with four steps of 16 bytes.
     """
-    loops = list(_loops_over_rows(function, facts.ranges))
-    if not all(isinstance(op, kernel.ReduceOp) for op in loops) or not loops:
+    loops = loops_over_columns(function, facts.ranges)
+    if not loops or not all(isinstance(op, kernel.ReduceOp) for op in loops):
         return AHEAD
     tile = max(tiles_of_steps(function))
-    wanted = AHEAD * COLUMN_ELEMENTS * facts.target.room
-    ahead = max(min(power_below(wanted // max(programs * tile, 1)), MOST_AHEAD), AHEAD)
     per_thread = GpuBlocks.per_thread if function.per_thread is None else function.per_thread.value.data
-    own = tile // (GpuBlocks().warps_for(tile, per_thread, facts.target) * facts.target.warp)
-    while ahead > AHEAD and max(own * _registers(op, ahead) for op in loops) > AHEAD_REGISTERS:
+    warps = GpuBlocks().warps_for(tile, per_thread, facts.target)
+    own = tile // (warps * facts.target.warp)
+    ahead = min(_steps_of(op, own, warps) for op in loops)
+    threads = min(programs_of(function, facts.sizes) * warps * facts.target.warp, facts.target.room)
+    registers = min(AHEAD_REGISTERS * facts.target.room // threads, MOST_REGISTERS)
+    while ahead > AHEAD and max(own * _registers(op, ahead) for op in loops) > registers:
         ahead //= 2
     return ahead
 
 
+def _steps_of(op: Loop, own: int, warps: int) -> int:
+    """Steps of a loop for a thread of so many warps that has so many elements of each; all of a few."""
+    wanted = (
+        GpuBlocks.bytes_per_thread * (2 if warps > 1 and keeps_several(op) else 1) // max(own * _bytes_loaded(op), 1)
+    )
+    trips = steps(op).as_int()
+    return MOST_AHEAD if trips is not None and trips <= MOST_AHEAD else max(min(power_below(wanted), MOST_AHEAD), AHEAD)
+
+
 def _registers(op: Loop, ahead: int) -> int:
-    """How many registers one element of a tile takes: for the loads of `ahead` steps, and for what the loop carries."""
-    loads = sum(element_bytes(each.buffer.type) for each in op.body.block.ops if isinstance(each, kernel.LoadOp))
-    return ahead * loads // 4 + len(op.results)
+    """Registers for an element of a tile: of the loads of so many steps of a loop, and of what it carries."""
+    return ahead * _bytes_loaded(op) // 4 + len(op.results)
+
+
+def _bytes_loaded(op: Loop) -> int:
+    return sum(element_bytes(each.buffer.type) for each in op.body.block.ops if isinstance(each, kernel.LoadOp))
 
 
 def unroll_steps(function: kernel.FuncOp, count: int, ranges: Ranges) -> None:
     """Write out `count` steps, if more than one, of all loops over long rows that have several times as many."""
+    columns = loops_over_columns(function, ranges)
     for op in _loops_over_rows(function, ranges) if count > 1 else ():
+        wanted = count if op not in columns else _dividing(steps(op).as_int(), count)
         trips = steps(op).as_int()
-        if (trips is None or trips >= LEAST_STEPS * count) and counter(KernelUnroll.name):
-            op.properties["unroll"] = IntegerAttr(count, i64)
+        few = trips is not None and trips < LEAST_STEPS * wanted
+        if wanted > 1 and not (few and op not in columns) and counter(KernelUnroll.name):
+            op.properties["unroll"] = IntegerAttr(wanted, i64)
+
+
+def _dividing(trips: int | None, count: int) -> int:
+    """Steps of which a loop that runs a few times leaves none over: `count`, half of that, or as many as it can."""
+    if trips is None or trips >= LEAST_STEPS * count:
+        return count
+    return next((each for each in (count, count // 2) if each > 1 and trips % each == 0), min(count, trips))
 
 
 def _unroll_in_lanes(function: kernel.FuncOp) -> None:

@@ -17,6 +17,7 @@ from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, ceildiv, const, sm
 from ...machines import GpuTarget
 from ..analysis.sizes import Sizes
 from ..analysis.slices import inputs_of
+from ..analysis.tensor_bytes import item_size
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
@@ -38,8 +39,9 @@ class SplitReductions(LoopPass):
     guarantee:     the same values, floating-point sums in another order. On the CPU, a reduction at the top of a
                    generate of at most `max_outer` elements, over at least `min_length`, becomes a generate of about
                    `parts` partial results for each element and a reduction of these. On a GPU as many parts are made
-                   as give `programs` programs something to do: one for a row, or for `COLUMNS` neighbouring columns
-                   where the reduction does not run along memory. Sums of long columns of what another nest reduces
+                   as give `programs` programs something to do, one for a row, or `COLUMN_PROGRAMS` that each take a
+                   cache line of columns where the reduction does not run along memory. A reduction of all of a matrix
+                   whose rows another nest reduces has these as parts. Sums of long columns of what another nest reduces
                    by rows get parts of few rows, and are scatters over rows and columns, so that `loop-fuse` can let
                    the programs of the rows sum them. Axes that are short enough become parallel as they are; else
                    one is split evenly, or, where its size has no fitting divisor, with a last part in which the
@@ -80,14 +82,19 @@ class SplitReductions(LoopPass):
         for reduce in [op for op in nest.body.block.ops if type(op) is ReduceOp]:
             length = estimates.product(reduce.axes.sizes)
             beside = self.parts_beside_rows(nest, reduce, length, estimates)
-            parts = beside or self.wanted_parts(nest, reduce, length, estimates)
+            parts = beside or rows_of_programs(nest, reduce, estimates)
+            parts = parts or self.wanted_parts(nest, reduce, length, estimates)
             if parts < 2:
                 continue
-            split = plan(reduce.axes, parts, estimates)
+            split = plan(reduce.axes, parts, estimates, STEPS if self.has_columns(nest, reduce) else 1)
             if (split.bound is None or has_constants(reduce.results)) and counter("loop-split-reductions"):
                 remark("passed", "loop-split-reductions", nest, "two stages", length=length, parts=str(split.parts))
                 parts_first = beside > 0 or self.columns_are_neighbours(nest, reduce, estimates)
                 _Splitter(nest, reduce, split, parts_first).run(beside > 0)
+
+    def has_columns(self, nest: GenerateOp, reduce: ReduceOp) -> bool:
+        """Whether programs of a GPU reduce neighbouring columns."""
+        return target_of(nest).needs_many_rows and not runs_along_memory(reduce)
 
     def columns_are_neighbours(self, nest: GenerateOp, reduce: ReduceOp, estimates: Sizes) -> bool:
         """Whether programs that reduce neighbouring columns had better write partial results of these side by side.
@@ -95,9 +102,7 @@ class SplitReductions(LoopPass):
         One for each part side by side lies as far apart as there are parts, and each is a write of its own. But the
         second stage then has columns too, and needs enough of them.
         """
-        if not target_of(nest).needs_many_rows or runs_along_memory(reduce):
-            return False
-        return estimates.product(nest.axes.sizes) >= MIN_NEIGHBOURS
+        return self.has_columns(nest, reduce) and estimates.product(nest.axes.sizes) >= MIN_NEIGHBOURS
 
     def parts_beside_rows(self, nest: GenerateOp, reduce: ReduceOp, length: int, estimates: Sizes) -> int:
         """Parts of a sum of columns that the programs of another nest can compute beside its rows; 0 where none can."""
@@ -117,15 +122,68 @@ class SplitReductions(LoopPass):
         programs = max(outer if along_memory else outer // COLUMNS, 1)
         if 8 * programs > self.programs:  # a second stage costs more than a GPU that is half busy
             return 0
-        return min(self.programs // programs, length // (MIN_ROW_PART if along_memory else MIN_COLUMN_PART))
+        if along_memory:
+            return min(self.programs // programs, length // MIN_ROW_PART)
+        target = target_of(nest)
+        if length < MIN_COLUMN or not isinstance(target, GpuTarget):
+            return 0
+        side_by_side = max(target.line_bytes // narrowest(reduce), target.warp)
+        return parts_of_columns(length, max(outer // side_by_side, 1), len(reduce.results))
 
 
-#: columns that one GPU program reduces side by side, and the least that is worth a part of its own
+def parts_of_columns(length: int, programs: int, results: int) -> int:
+    """Parts of columns of so many rows, where so many programs take neighbouring ones side by side.
+
+    results: numbers that a part has for a column
+    """
+    part = max(PART_OF_COLUMN, ROWS_OF_RESULT * results)
+    parts = min(COLUMN_PROGRAMS // programs, length // part, MOST_PARTS)
+    return max(parts, min(FEW_PROGRAMS // programs, length // LEAST_PART_OF_COLUMN))
+
+
+def narrowest(reduce: ReduceOp) -> int:
+    """Bytes of the narrowest element that a reduction loads."""
+    loads = [op for op in reduce.body.block.ops if type(op) is LoadOp]
+    return min((item_size(cast(TensorType, load.source.type)) for load in loads), default=4)
+
+
+#: columns that one GPU program reduces side by side, and the least along memory that is worth a part of its own
 COLUMNS = 64
 MIN_ROW_PART = 8192
-MIN_COLUMN_PART = 256
+#: rows from which on columns are cut: the second stage is a launch
+MIN_COLUMN = 512
+#: programs of parts of columns, rows of a part, those for each of its results, and parts of a column: the second stage
+#: reads them all
+COLUMN_PROGRAMS = 2048
+PART_OF_COLUMN = 128
+ROWS_OF_RESULT = 64
+MOST_PARTS = 1024
+#: programs below which parts are shorter, and rows of these: nothing else would keep the memory busy
+FEW_PROGRAMS = 512
+LEAST_PART_OF_COLUMN = 32
 #: columns for which the partial results of neighbours lie side by side: 64 programs of 128 bytes for the second stage
 MIN_NEIGHBOURS = 2048
+#: rows of a part of columns that the steps of a program divide, if there are so many: no step is masked, none left over
+STEPS = 128
+
+
+#: rows of a matrix of which each may be a part of a sum of all: the second stage is one program
+LEAST_ROWS = 128
+MOST_ROWS = 16384
+
+
+def rows_of_programs(nest: GenerateOp, reduce: ReduceOp, estimates: Sizes) -> int:
+    """The rows of a matrix that a sum of all of it had better have as parts; 0 for none.
+
+    Where another nest reduces the same rows, as the softmax whose logarithms a divergence adds up, its programs have
+    the rows at hand, and one launch does both.
+    """
+    if not target_of(nest).needs_many_rows or nest.axes.data or len(reduce.axes.data) != 2:
+        return 0
+    loads = [op for op in reduce.body.block.ops if type(op) is LoadOp]
+    rows = estimates.of(reduce.axes.data[0][1])
+    found = any(is_reduced_by_rows(source, nest) for source in sources_along(loads, reduce.axes.names[-1]))
+    return rows if found and LEAST_ROWS <= rows <= MOST_ROWS else 0
 
 
 #: parts of sums of columns beside rows of `JOINED_COLUMNS` elements: programs of whole rows for a GPU to be busy with
@@ -223,8 +281,8 @@ def part(number: int) -> str:
     return f"part{number}"
 
 
-def plan(axes: AxesAttr, wanted: int, estimates: Sizes) -> Split:
-    """Choose which axes to run in parallel, outermost first, until there are about `wanted` parts."""
+def plan(axes: AxesAttr, wanted: int, estimates: Sizes, steps: int = 1) -> Split:
+    """Choose which axes to run in parallel, outermost first, until there are about `wanted` parts, of whole steps."""
     split = Split([], [], {})
     have = 1
     for name, size in axes.data:
@@ -238,7 +296,7 @@ def plan(axes: AxesAttr, wanted: int, estimates: Sizes) -> Split:
             split.parts.append(size)
             have *= likely
             continue
-        count = _divisor(size.as_int(), rest)
+        count = _divisor(size.as_int(), rest, steps)
         chunk = ceildiv(size, count)
         index = position * chunk + symbol(name)
         if size.as_int() is None or likely % count:
@@ -251,12 +309,16 @@ def plan(axes: AxesAttr, wanted: int, estimates: Sizes) -> Split:
     return split
 
 
-def _divisor(size: int | None, wanted: int) -> int:
-    """The divisor of a size that is nearest to `wanted`, if one is within a factor of two; else `wanted`."""
+def _divisor(size: int | None, wanted: int, steps: int) -> int:
+    """The divisor of a size that is nearest to `wanted`, if one is within a factor of two; else `wanted`.
+
+    Those come first that leave a multiple of as large a power of two, up to `steps`, as is left about.
+    """
     if size is None:
         return wanted
+    step = min(1 << max((size // wanted).bit_length() - 1, 0), steps)
     near = [d for d in range(max(wanted // 2, 2), 2 * wanted + 1) if size % d == 0]
-    return min(near, key=lambda d: abs(d - wanted), default=wanted)
+    return min(near, key=lambda d: (size // d % step != 0, abs(d - wanted)), default=wanted)
 
 
 class _Splitter:

@@ -96,7 +96,10 @@ def _gradients(module: nn.Module, call: Callable[..., torch.Tensor], x: torch.Te
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("training", [False, True])
 def test_convolutions(training: bool, dynamic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split_reductions, "MIN_COLUMN_PART", 16)  # each program takes the interpreter milliseconds
+    monkeypatch.setattr(split_reductions, "MIN_COLUMN", 32)  # each program takes the interpreter milliseconds
+    monkeypatch.setattr(split_reductions, "PART_OF_COLUMN", 16)
+    monkeypatch.setattr(split_reductions, "ROWS_OF_RESULT", 1)
+    monkeypatch.setattr(split_reductions, "FEW_PROGRAMS", 1)
     torch._dynamo.reset()
     torch.manual_seed(0)
     module = Pooled().train(training)

@@ -340,7 +340,7 @@ kernel.func @group_and_check(%x: !kernel.buffer<bf16, 20971520>, %w: !kernel.buf
 
 // -----
 
-// The columns that a program keeps are few threads' matter, and what gathers four numbers of each takes smaller steps.
+// The columns that a program keeps are few threads' matter; moments have four steps of 32 bytes a thread on their way.
 
 kernel.func @columns(%x: !kernel.buffer<f32, 33554432>, %y: !kernel.buffer<f32, 33554432>) {
   kernel.for i0 in 0 to 256 {
@@ -385,8 +385,8 @@ kernel.func @moments(%x: !kernel.buffer<f32, 12845056>, %y: !kernel.buffer<f32, 
 // CHECK-LABEL: kernel.func @columns
 // CHECK-SAME: num_warps 2
 // CHECK-LABEL: kernel.func @moments
-// CHECK-SAME: num_warps 1
-// CHECK: map vector tile 8 unroll 2 {
+// CHECK-SAME: num_warps 2
+// CHECK: map vector tile 16 unroll 4 {
 
 // -----
 

@@ -194,15 +194,15 @@ func.func @columns(%x: !aten.tensor<16384x2048xf32, device = "cuda:0">) -> !aten
 // CHECK-NEXT:     func.return %s, %t : !aten.tensor<512xf32, device = "cuda:0">, !aten.tensor<2048xf32, device = "cuda:0">
 // CHECK-NEXT:   }
 // CHECK-NEXT:   func.func @columns(%x: !aten.tensor<16384x2048xf32, device = "cuda:0">) -> !aten.tensor<2048xf32, device = "cuda:0"> {
-// CHECK-NEXT:     %0 = loop.generate (i1 in 64, i0 in 2048) {
-// CHECK-NEXT:       %1 = loop.reduce max (r0 in 256) {
-// CHECK-NEXT:         %v = loop.load %x[256*i1 + r0, i0]
+// CHECK-NEXT:     %0 = loop.generate (i1 in 32, i0 in 2048) {
+// CHECK-NEXT:       %1 = loop.reduce max (r0 in 512) {
+// CHECK-NEXT:         %v = loop.load %x[512*i1 + r0, i0]
 // CHECK-NEXT:         loop.yield %v
 // CHECK-NEXT:       }
 // CHECK-NEXT:       loop.yield %1
-// CHECK-NEXT:     } : !aten.tensor<64x2048xf32, device = "cuda:0">
+// CHECK-NEXT:     } : !aten.tensor<32x2048xf32, device = "cuda:0">
 // CHECK-NEXT:     %s = loop.generate (i0 in 2048) {
-// CHECK-NEXT:       %r = loop.reduce max (r0 in 64) {
+// CHECK-NEXT:       %r = loop.reduce max (r0 in 32) {
 // CHECK-NEXT:         %2 = loop.load %0[r0, i0]
 // CHECK-NEXT:         loop.yield %2
 // CHECK-NEXT:       }

@@ -25,10 +25,10 @@ func.func @contiguous(%x: !aten.tensor<4x64x56x56xf32, device = "cuda:0">) -> !a
 }
 
 // CHECK-LABEL: func.func @channels_last
-// CHECK: loop.generate (i0 in 64, i1 in 4, i2 in 14) {
-// CHECK-NEXT: loop.reduce sum (r1 in 4, r2 in 56) {
-// CHECK-NEXT: loop.load %x[i1, i0, 4*i2 + r1, r2]
-// CHECK: !aten.tensor<64x4x14xf32, device = "cuda:0">
+// CHECK: loop.generate (i0 in 64, i1 in 4, i2 in 56) {
+// CHECK-NEXT: loop.reduce sum (r2 in 56) {
+// CHECK-NEXT: loop.load %x[i1, i0, i2, r2]
+// CHECK: !aten.tensor<64x4x56xf32, device = "cuda:0">
 // CHECK: %s = loop.generate (i0 in 64) {
 // CHECK-LABEL: func.func @contiguous
 // CHECK-NEXT: %s = loop.generate (i0 in 64) {

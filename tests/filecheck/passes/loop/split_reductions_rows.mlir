@@ -1,0 +1,60 @@
+// RUN: inductile-opt %s -p loop-split-reductions | filecheck %s
+
+// A sum of all of a matrix whose rows another nest reduces: each row is a part, so that one launch does both.
+func.func @divergence(%x: !aten.tensor<2048x1024xf32, device = "cuda:0">) -> !aten.tensor<f32, device = "cuda:0"> {
+  %m = loop.generate (i0 in 2048) {
+    %r = loop.reduce max (r0 in 1024) {
+      %v = loop.load %x[i0, r0]
+      loop.yield %v
+    }
+    loop.yield %r
+  } : !aten.tensor<2048xf32, device = "cuda:0">
+  %s = loop.generate () {
+    %r = loop.reduce sum (r0 in 2048, r1 in 1024) {
+      %v = loop.load %x[r0, r1]
+      %a = loop.load %m[r0]
+      %d = arith.subf %v, %a : f32
+      loop.yield %d
+    }
+    loop.yield %r
+  } : !aten.tensor<f32, device = "cuda:0">
+  func.return %s : !aten.tensor<f32, device = "cuda:0">
+}
+// CHECK-LABEL: func.func @divergence
+// CHECK: loop.reduce max
+// CHECK: loop.generate (i0 in 2048) {
+// CHECK-NEXT: loop.reduce sum (r1 in 1024) {
+// CHECK: } : !aten.tensor<2048xf32, device = "cuda:0">
+// CHECK-NEXT: %s = loop.generate () {
+// CHECK-NEXT: loop.reduce sum (r0 in 2048) {
+
+// No other nest reduces the rows: parts of as many elements as a program takes.
+func.func @alone(%x: !aten.tensor<2048x1024xf32, device = "cuda:0">) -> !aten.tensor<f32, device = "cuda:0"> {
+  %s = loop.generate () {
+    %r = loop.reduce sum (r0 in 2048, r1 in 1024) {
+      %v = loop.load %x[r0, r1]
+      loop.yield %v
+    }
+    loop.yield %r
+  } : !aten.tensor<f32, device = "cuda:0">
+  func.return %s : !aten.tensor<f32, device = "cuda:0">
+}
+// CHECK-LABEL: func.func @alone
+// CHECK: loop.generate (i0 in 256) {
+// CHECK-NEXT: loop.reduce sum (r0 in 8, r1 in 1024) {
+
+// Columns of few rows are parts of 32 rows, for 512 programs of 64 columns.
+func.func @few(%x: !aten.tensor<1024x1024xbf16, device = "cuda:0">) -> !aten.tensor<1024xf32, device = "cuda:0"> {
+  %s = loop.generate (i0 in 1024) {
+    %r = loop.reduce sum (r0 in 1024) {
+      %v = loop.load %x[r0, i0]
+      %w = scalar.widen %v : bf16 to f32
+      loop.yield %w
+    }
+    loop.yield %r
+  } : !aten.tensor<1024xf32, device = "cuda:0">
+  func.return %s : !aten.tensor<1024xf32, device = "cuda:0">
+}
+// CHECK-LABEL: func.func @few
+// CHECK: loop.generate (
+// CHECK-NEXT: loop.reduce sum (r0 in 32) {
