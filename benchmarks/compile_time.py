@@ -136,7 +136,7 @@ def table(results: dict[str, list[tuple[str, float]]], least: float) -> str:
     order = list(dict.fromkeys(name for rows in results.values() for name, _ in rows))
     found = {case: dict(rows) for case, rows in results.items()}
     lines = ["| ms | " + " | ".join(results) + " |", "|---|" + "---:|" * len(results)]
-    small = [n for n in order if all(found[c].get(n, 0.0) * 1e3 < least for c in results)]
+    small = [n for n in order if n != PER_OP and all(found[c].get(n, 0.0) * 1e3 < least for c in results)]
     for name in order:
         if name == "emission" and small:
             sums = (sum(found[c].get(n, 0.0) for n in small) for c in results)

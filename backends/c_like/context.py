@@ -113,5 +113,10 @@ _MAX_LOCATIONS = 3
 
 def location_lines(location: Attribute) -> list[str]:
     """`file:line` of a location, without folders; a few for a fused one; none when it is unknown."""
-    lines = source_lines(location)[:_MAX_LOCATIONS]
-    return ["".join(c if c.isascii() and c.isprintable() and c != "\\" else "_" for c in line) for line in lines]
+    return [_plain(line) for line in source_lines(location)[:_MAX_LOCATIONS]]
+
+
+def _plain(line: str) -> str:
+    if line.isascii() and line.isprintable() and "\\" not in line:
+        return line
+    return "".join(c if c.isascii() and c.isprintable() and c != "\\" else "_" for c in line)

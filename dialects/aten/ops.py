@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr
 from xdsl.ir import Attribute, Operation, OpTraits, SSAValue
@@ -36,6 +36,9 @@ BINDS = "binds"
 CHECKED = "checked"
 """Attribute of a call whose data decides sizes that the types of its results already name: it is an error where they
 differ."""
+#: values of arguments whose attributes are kept, at most `_MOST_KEPT` an overload
+_PLAIN = frozenset({int, bool, str, type(None)})
+_MOST_KEPT = 1024
 Tensors = SSAValue | None | tuple[SSAValue | None, ...]
 
 
@@ -51,6 +54,7 @@ class AtenOp(Operation, metaclass=OpMeta):
     """Position of each tensor argument's operand group."""
     _is_plain: ClassVar[bool]
     """Whether each tensor argument is exactly one operand; then only dynamic operands need segment sizes."""
+    _attributes: ClassVar[dict[tuple[str, type, Value], Attribute]]
     _defaults: ClassVar[dict[str, Value]]
     _default_attributes: ClassVar[dict[str, Attribute | None]]
 
@@ -102,7 +106,7 @@ class AtenOp(Operation, metaclass=OpMeta):
             if argument.is_tensor:
                 sizes.append(_append_tensors(argument, args[name], operands, properties))
                 continue
-            attribute = argument_attribute(argument, args[name], dynamic)
+            attribute = cls._encoded(argument, args[name], dynamic)
             default = cls._default_attributes[name]
             if attribute is not default and attribute != default:
                 properties[name] = attribute
@@ -110,6 +114,20 @@ class AtenOp(Operation, metaclass=OpMeta):
             unknown = ", ".join(args.keys() - cls.schema.by_name.keys())
             raise TypeError(f"{cls.name} has no argument {unknown}")
         return cls.assemble(operands, sizes, dynamic, properties, result_types, location, binds, result_sizes)
+
+    @classmethod
+    def _encoded(cls, argument: Argument, value: Value, dynamic: list[SSAValue]) -> Attribute:
+        """The attribute of an argument's value. Layers repeat theirs, so plain ones are kept."""
+        kind = type(value)
+        if kind not in _PLAIN and not (kind is tuple and {*map(type, cast(tuple, value))} <= {int}):
+            return argument_attribute(argument, value, dynamic)
+        key = (argument.name, kind, value)  # with its type, for `True` equals 1
+        found = cls._attributes.get(key)
+        if found is None:
+            found = argument_attribute(argument, value, dynamic)
+            if len(cls._attributes) < _MOST_KEPT:
+                cls._attributes[key] = found
+        return found
 
     @classmethod
     def assemble(
@@ -267,6 +285,7 @@ def _define(name: str, schema: Schema) -> type[AtenOp]:
         "packet": schema.packet,
         "schema": schema,
         "traits": OpTraits(lambda: (Pure(),) if is_pure else ()),
+        "_attributes": {},
         "_groups": {argument.name: k for k, argument in enumerate(tensors)},
         "_is_plain": not any(argument.is_variadic for argument in tensors),
         "_defaults": {argument.name: default_value(argument) for argument in others},

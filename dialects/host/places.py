@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ..aten.types import ITEM_SIZES, TensorType, torch_name
+from ..raw import operands_of, ops_of
 from ..sym import Expr
 from .memory import EmptyOp, FreeOp, ViewOp
 
@@ -43,16 +44,17 @@ def verify_places(block: Block) -> None:
     """
     known: dict[int, Place] = {}
     ended: set[SSAValue] = set()
-    for op in block.ops:
+    ops = ops_of(block)
+    numbers = {id(op): number for op in ops if (number := number_of(op)) is not None}
+    for op in ops if numbers else ():
         if type(op) is FreeOp:
             ended.update(op.values)
             continue
-        for operand in op.operands if ended else ():
-            owner = operand.owner
-            where = place_of(owner) if isinstance(owner, Operation) and number_of(owner) is not None else None
+        for operand in operands_of(op) if ended else ():
+            where = place_of(cast(Operation, operand.owner)) if id(operand.owner) in numbers else None
             if where is not None and where[0] in ended:
                 raise VerifyException(f"{op.name} uses %{operand.name_hint or '?'}, whose place ended with its pool")
-        number = number_of(op)
+        number = numbers.get(id(op))
         if number is None:
             continue
         where = place_of(op)
