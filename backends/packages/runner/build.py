@@ -43,7 +43,11 @@ def build_runner(path: Path, output: Path, library: bool = False) -> Path:
     Raises UserError for a package that has no runner, CompilerNotFoundError, and KernelCompileError where the compiler
     rejects it.
     """
-    text = runner_source(path)
+    return compile_text(runner_source(path), output, library)
+
+
+def compile_text(text: str, output: Path, library: bool = False) -> Path:
+    """Compile C++ over libtorch that includes headers from here, to a program or a shared library; its path."""
     root = Path(torch.__file__).parent
     command = [find_compiler(CPP).command[0], *_FLAGS, f"-I{HERE}", f"-isystem{root / 'include'}"]
     command += [f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"]

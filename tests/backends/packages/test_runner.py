@@ -13,7 +13,8 @@ import torch
 from torch.export import Dim, export
 
 import inductile
-from inductile.backends.packages.runner.build import build_runner, runner_source
+from inductile.backends.host.products import has_onednn
+from inductile.backends.packages.runner.build import build_runner, compile_text, runner_source
 from inductile.errors import UserError
 from inductile.tools.package import main
 
@@ -96,3 +97,33 @@ def test_what_has_no_runner_is_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no tensors on cuda"):
         runner_source(inductile.package(linear, tmp_path / "both.pt2i", targets=["cuda:90"]))
     assert "k_" in runner_source(inductile.package(export(Of(torch.exp), (torch.ones(3),)), tmp_path / "exp.pt2i"))
+
+
+PRODUCTS = r"""
+#include "products.h"
+using namespace inductile;
+void same(const at::Tensor& found, const at::Tensor& expected, const char* name) {
+  require(found.is_contiguous() && at::allclose(found, expected, 1e-4, 1e-5), name);
+}
+int main() {
+  at::manual_seed(0);
+  for (const int64_t columns : {3, 7, 13, 16, 30}) {
+    const auto left = at::randn({9, 6}), right = at::randn({6, columns}), bias = at::randn({columns});
+    same(mm_in_turns(left, right), at::mm(left, right), "turns");
+    same(mm_by_scratch(left, right), at::mm(left, right), "scratch");
+    same(mm_by_onednn(left, right), at::mm(left, right), "onednn");
+    same(addmm_by_onednn(bias, left, right), at::addmm(bias, left, right), "onednn with a bias");
+  }
+  const auto left = at::randint(-128, 128, {3, 2500}, at::kChar);
+  const auto right = at::randint(-128, 128, {2500, 1100}, at::kChar);
+  const auto exact = at::mm(left.to(at::kDouble), right.to(at::kDouble));
+  require(int_mm_by_floats(left, right).equal(exact.to(at::kInt)), "floats");
+}
+"""
+
+
+@pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
+def test_products_by_others(tmp_path: Path) -> None:
+    """Those of products.h give what ATen gives, whatever rows are aligned."""
+    done = subprocess.run([compile_text(PRODUCTS, tmp_path / "products")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
