@@ -44,12 +44,17 @@ def two_scales(x: Tensor, v: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return ((x - x.mean(-1, keepdim=True)) * v).tanh() * w + b
 
 
+def biased(x: Tensor, a: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return F.layer_norm(F.gelu(x + a), (x.shape[-1],), w, b)
+
+
 #: function -> its arguments of one row
 FUNCTIONS: dict[str, tuple[Function, int]] = {
     "layer_norm": (layer_norm, 2),
     "rms_norm": (rms_norm, 1),
     "softmax_with_bias": (softmax_with_bias, 1),
     "two_scales": (two_scales, 3),
+    "biased": (biased, 3),
 }
 
 
