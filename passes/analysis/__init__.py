@@ -22,6 +22,7 @@ A question has one name and is answered here once, which `tests/test_import_dire
 | What does a program cost: bytes, operations, time?               | `program_costs.py`, by `machines/costs.py`       |
 | How long does a library take?                                    | `product_times.py`, `convolution_times.py`,      |
 |                                                                  | `library_calls.py`                               |
+| Is a value better computed again than kept?                      | `recomputing.py`                                 |
 | Did a chosen product end on matrix units?                        | `matrix_units.py`                                |
 | Which symbols does an op mention, which functions does it call?  | `mentions.py`, `functions.py`, `kept.py`,        |
 |                                                                  | `region_calls.py`                                |

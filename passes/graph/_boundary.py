@@ -16,6 +16,7 @@ from ...dialects.machine import target_at
 from ...dialects.raw import operands_of
 from ...machines import Library
 from ..analysis.kept import is_kept_value
+from ..analysis.recomputing import reads_less_again
 from ..analysis.sizes import Sizes
 from ._repeats import Repeat
 from ._segments import Positions, Segment, base_of, is_anchor, is_constant, is_pointwise, is_recomputed, readers
@@ -159,8 +160,8 @@ def _library(op: Operation, device: str) -> Library:
 def is_in_memory(value: SSAValue) -> bool:
     """Whether a value lies in memory in any case: a library call makes or reads it, or it is dearer to compute again.
 
-    `loop-inline` computes one again that n sites read and that reads r elements for one if n*r < r + 1 + n. A reader
-    that is no pointwise op goes over its input more than once.
+    `loop-inline` computes one again if that reads less. A reader that is no pointwise op goes over its input more than
+    once.
     """
     owner = value.owner
     if isinstance(owner, Block) or is_kept_value(value):
@@ -183,7 +184,7 @@ def is_in_memory(value: SSAValue) -> bool:
     computed = next((source for source in sources.values() if _is_computed(source)), None)
     if computed is not None:
         sources = {key: source for key, source in sources.items() if source is not computed} | _read_along(computed)
-    return (sites - 1) * (len(sources) - 1) >= 2
+    return not reads_less_again(sites, len(sources))
 
 
 def _is_computed(value: SSAValue) -> bool:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
@@ -17,7 +17,7 @@ from ...dialects.machine import targets_of
 from ...machines import GpuTarget
 from ..analysis.functions import kernels_of
 from ..analysis.launches import launches_in, written_by
-from ..analysis.lifetimes import viewed
+from ..analysis.lifetimes import Lifetimes, viewed
 from ..analysis.sizes import Sizes
 from ..analysis.tensor_bytes import bytes_of
 from ..counters import counter
@@ -57,40 +57,37 @@ class KernelStreamResults(ModulePass):
         launches: dict[str, list[tuple[host.FuncOp, host.LaunchOp]]] = defaultdict(list)
         for program, launch in launches_in(op):
             launches[launch.kernel.root_reference.data].append((program, launch))
-        orders = {program: _Order(program) for program in op.body.block.ops if isinstance(program, host.FuncOp)}
+        programs = [program for program in op.body.block.ops if isinstance(program, host.FuncOp)]
+        orders = {program: (Lifetimes(program.body.block), Sizes.of_function(program)) for program in programs}
         for name, places in launches.items():
             function = kernels.get(name)
             if function is None or function.streams is not None:
                 continue
-            ends = (_ends_in(function, launch, orders[program], target) for program, launch in places)
+            ends = (_ends_in(function, launch, *orders[program], target) for program, launch in places)
             if all(ends) and counter(self.name):
                 function.properties["streams"] = UnitAttr()
 
 
-class _Order:
-    """Positions of the ops of a program, and its sizes."""
-
-    def __init__(self, program: host.FuncOp) -> None:
-        self.sizes: Sizes = Sizes.of_function(program)
-        self.position: dict[Operation, int] = {op: k for k, op in enumerate(program.body.block.ops)}
-
-
-def _ends_in(function: kernel.FuncOp, launch: host.LaunchOp, order: _Order, target: GpuTarget) -> bool:
+def _ends_in(
+    function: kernel.FuncOp, launch: host.LaunchOp, lifetimes: Lifetimes, sizes: Sizes, target: GpuTarget
+) -> bool:
     """Whether a launch is larger than the cache, and what it writes is the end of the program for its memory."""
     touched = {value: value.type for value in launch.buffers if isinstance(value.type, TensorType)}
-    if sum(order.sizes.of(bytes_of(type_)) for type_ in touched.values()) <= target.cache_bytes:
+    if sum(sizes.of(bytes_of(type_)) for type_ in touched.values()) <= target.cache_bytes:
         return False
-    here = order.position[launch]
-    return all(_is_only_returned(viewed(value), here, order) for value in written_by(launch, function))
+    return all(_is_only_returned(viewed(value), launch, lifetimes) for value in written_by(launch, function))
 
 
-def _is_only_returned(value: SSAValue, position: int, order: _Order) -> bool:
-    """Whether nothing but a return uses a value or a view of it behind a position."""
+_ENDS = (host.ReturnOp, host.FreeOp)
+
+
+def _is_only_returned(value: SSAValue, launch: host.LaunchOp, lifetimes: Lifetimes) -> bool:
+    """Whether nothing but a return uses a value or a view of it behind a launch."""
     for use in value.uses:
         user = use.operation
         if isinstance(user, host.ViewOp):
-            if not _is_only_returned(user.results[0], position, order):
+            if not _is_only_returned(user.results[0], launch, lifetimes):
                 return False
-        elif order.position.get(user, position) > position and not isinstance(user, host.ReturnOp | host.FreeOp):
+        elif lifetimes.position[user] > lifetimes.position[launch] and not isinstance(user, _ENDS):
             return False
     return True

@@ -15,6 +15,7 @@ from ...dialects.loop import GenerateOp, LoadOp, ScatterOp, ViewOp, YieldOp
 from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, Ranges, prove_le, symbol
 from ..analysis.functions import elsewhere, is_handed_in, is_handing_over, symbol_ranges
 from ..analysis.memory import NESTS, Mutations
+from ..analysis.recomputing import reads_less_again
 from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..function_pass import LoopPass
@@ -199,8 +200,8 @@ class _Inliner:
             return "too expensive to compute more than once"
         if not all(self.may_be_stored(load.operands[0], producer) for load in loads_in(producer)):
             return "its sources would have to be in memory"
-        n, r = len(uses.sites), cost.reads
-        return None if n * r < r + 1 + n and (r <= 1 or not repeated) else "recomputing would read more memory"
+        reads_less = reads_less_again(len(uses.sites), cost.reads) and (cost.reads <= 1 or not repeated)
+        return None if reads_less else "recomputing would read more memory"
 
     def illegal(self, producer: GenerateOp, site: Site, cost: BodyCost) -> str | None:
         if (across := objection_across_devices(producer, site)) is not None:
