@@ -108,6 +108,10 @@ ATTENTION_OF_HOPPER = (
     _attention("_softmax hidden:places tanh", 64, 4096, 128, 2561, 1260),
     _attention("_softmax _softmax sub", 64, 2048, 64, 885.7, 308.4, "64x64x4x3"),
     _attention("_softmax _softmax sub", 64, 4096, 128, 3630, 1995),
+    # forward with backward, `benchmarks/loop_attention.py --backward --who ours inductile`, where the library's way is
+    # scores in memory; maxima and sums of rows were a kernel of their own then
+    _attention("_softmax added:places hidden:places training", 64, 2048, 64, 1641, 814),
+    _attention("_softmax hidden:places tanh training", 64, 2048, 64, 1781, 1364),
     # beside scores in memory, as flex_attention has them: times of the library of the day before
     _attention("_softmax", 64, 2048, 64, 583, 191.3),
     _attention("_softmax hidden:places", 64, 2048, 64, 580, 195.7),
