@@ -436,3 +436,23 @@ host.func @ended(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) {
   %c = aten.relu(%a) : !aten.tensor<4xf32>
   host.return %c
 }
+// -----
+kernel.func @descending(%x: !kernel.buffer<f32, 64>) {
+  // expected-error @below {{axis i0 is descending: a grid axis that is not swizzled}}
+  kernel.for i0 in 0 to 64 map vector tile 16 descending {
+    kernel.yield
+  }
+  kernel.yield
+}
+// -----
+kernel.func @within(%x: !kernel.buffer<f32, 64>) {
+  %first = kernel.index 2
+  %last = kernel.index 4
+  // expected-error @below {{axis i0 is within two places, and mapped by matrix or vector}}
+  %s = kernel.reduce sum i0 in 0 to 64 within %first, %last {
+    %v = kernel.load %x[i0]
+    kernel.yield %v
+  }
+  kernel.store %s, %x[0]
+  kernel.yield
+}
