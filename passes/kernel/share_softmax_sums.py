@@ -189,7 +189,7 @@ def _reduced(value: SSAValue, monoid: str) -> tuple[kernel.ReduceOp, SSAValue] |
     op = value.owner
     if not isinstance(op, kernel.ReduceOp) or any(map(has_side_effect, op.body.block.ops)):
         return None
-    names, place = [c.data for c in op.combiners], list(op.results).index(value)
+    names, place = [c.data for c in op.combiners], next(k for k, each in enumerate(op.results) if each is value)
     return (op, yielded(op.body)[place]) if set(names) <= _OF_ONE and names[place] == monoid else None
 
 
