@@ -41,10 +41,6 @@ def tile_rank(op: Loop) -> int:
     return is_tiled(op) + max(inner, default=0)
 
 
-def _closed(text: str) -> str:
-    return f"({text})" if " " in text else text
-
-
 def _has_units(op: Loop) -> bool:
     """Whether a loop, or one right inside of it, runs on matrix units."""
     inner = (nested for region in op.regions for nested in region.block.ops if isinstance(nested, Loop))
@@ -87,17 +83,9 @@ class Axes:
             else:
                 self._ids[op.axis.data] = f"{number} % {count.closed}"
                 number = f"{number} // {count.closed}"
-        for op in grid:
-            if op.descending is not None:
-                self._ids[op.axis.data] = f"{self._last(op)} - {_closed(self._ids[op.axis.data])}"
         for outer, inner in pairwise(grid):
             if outer.swizzle is not None:
                 self._swizzle(outer, inner, outer.swizzle.value.data)
-
-    def _last(self, op: kernel.ForOp) -> str:
-        """The number of the last program along a grid axis."""
-        count = self._count(op).closed
-        return str(int(count) - 1) if count.isdigit() else f"({count} - 1)"
 
     def _swizzle(self, outer: kernel.ForOp, inner: kernel.ForOp, size: int) -> None:
         """Number programs of two axes down so many tiles of the outer one before the next tile of the inner one."""

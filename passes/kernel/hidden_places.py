@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
@@ -72,10 +71,7 @@ class TileOfRows:
 
 
 def bounded(op: kernel.ReduceOp, seen: Stretch, ranges: Ranges) -> bool:
-    """Let a reduction run only through the steps that have something of a stretch; whether that changed its bounds.
-
-    Where the last rows have the most steps, programs take the tiles of rows from the last one on.
-    """
+    """Let a reduction run only through the steps that have something of a stretch; whether that changed its bounds."""
     known = Ranges.of_axes(((loop.axis.data, loop.hi.data) for loop in loops_around(op)), ranges)
     axis, lo, hi = range_of(op)
     step = as_expr(tile_of(op))
@@ -86,10 +82,6 @@ def bounded(op: kernel.ReduceOp, seen: Stretch, ranges: Ranges) -> bool:
     if lo is op.lo.data and hi is op.hi.data:
         return False
     set_range(op, (axis, lo, hi))
-    for loop in loops_around(op):
-        rows = loop.axis.data
-        if isinstance(loop, kernel.ForOp) and rows in hi.free_symbols - lo.free_symbols and loop.swizzle is None:
-            loop.properties["descending"] = UnitAttr()
     return True
 
 

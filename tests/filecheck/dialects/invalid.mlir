@@ -437,14 +437,6 @@ host.func @ended(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) {
   host.return %c
 }
 // -----
-kernel.func @descending(%x: !kernel.buffer<f32, 64>) {
-  // expected-error @below {{axis i0 is descending: a grid axis that is not swizzled}}
-  kernel.for i0 in 0 to 64 map vector tile 16 descending {
-    kernel.yield
-  }
-  kernel.yield
-}
-// -----
 kernel.func @within(%x: !kernel.buffer<f32, 64>) {
   %first = kernel.index 2
   %last = kernel.index 4

@@ -74,6 +74,6 @@ kernel.func @rows(%q: !kernel.buffer<f32, 8192>, %k: !kernel.buffer<f32, 8192>, 
   kernel.yield
 }
 // CHECK-LABEL: kernel.func @rows
-// CHECK: kernel.for i1 in 0 to 512 map grid tile 64 descending {
+// CHECK: kernel.for i1 in 0 to 512 map grid tile 64 {
 // CHECK: kernel.reduce sum i3 in 0 to 64*(i1 floordiv 64) + 64 map vector tile 32 {
 // CHECK: kernel.reduce sum i3 in 0 to 512 map vector tile 32 {
