@@ -77,7 +77,7 @@ ATTENTION_OF_HOPPER = (
     _attention("_softmax call hidden:places", 64, 2048, 128, 409.7, 325.7, "64x64x4x3"),
     _attention("_softmax call hidden:places+vectors", 192, 512, 64, 71.1, 44.9, "64x64x4x3"),
     _attention("_softmax call hidden:places+vectors", 128, 1024, 64, 154.2, 91.2, "64x64x4x3"),
-    _attention("_softmax call hidden:places+vectors", 64, 2048, 64, 279.5, 165.9),
+    _attention("_softmax call hidden:places+vectors", 64, 2048, 64, 281, 69),
     _attention("_softmax call hidden:places+vectors", 64, 2048, 128, 413.1, 229.6, "64x64x4x3"),
     _attention("_softmax call hidden:places+vectors", 64, 4096, 128, 1639, 902.7),
     _attention("_softmax call hidden:keys", 192, 512, 64, 61.6, 52.2, "64x64x4x3"),
@@ -108,10 +108,14 @@ ATTENTION_OF_HOPPER = (
     _attention("_softmax hidden:places tanh", 64, 4096, 128, 2561, 1260),
     _attention("_softmax _softmax sub", 64, 2048, 64, 885.7, 308.4, "64x64x4x3"),
     _attention("_softmax _softmax sub", 64, 4096, 128, 3630, 1995),
+    # forward with backward, `benchmarks/loop_attention.py --backward --who ours inductile`, where the library's way is
+    # scores in memory
+    _attention("_softmax added:places hidden:places training", 64, 2048, 64, 1641, 590),
+    _attention("_softmax hidden:places tanh training", 64, 2048, 64, 1781, 942),
     # beside scores in memory, as flex_attention has them: times of the library of the day before
     _attention("_softmax", 64, 2048, 64, 583, 191.3),
     _attention("_softmax hidden:places", 64, 2048, 64, 580, 195.7),
-    _attention("_softmax hidden:places+vectors", 64, 2048, 64, 741, 165.9),
+    _attention("_softmax hidden:places+vectors", 64, 2048, 64, 741, 69),
     _attention("_softmax added:places hidden:places", 64, 2048, 64, 608, 160.9),
     _attention("_softmax added:matrix", 64, 2048, 64, 629, 226.9),
     # a prefix of which all steps were computed, before hidden ones were left out, in tiles of 128 rows; those of 64 are

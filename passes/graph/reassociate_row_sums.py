@@ -17,7 +17,7 @@ from ..analysis.memory import roots
 from ..counters import counter
 from ..function_pass import AtenPass
 from ..remarks import remark
-from ._joint import PLACEMENT, WORDS, forward_results
+from ._joint import CHECKPOINT, PLACEMENT, WORDS, forward_results, word
 from ._scores import scores_among
 
 _VIEWS = frozenset({"aten.view", "aten._unsafe_view", "aten.expand", "aten.reshape"})
@@ -35,7 +35,8 @@ class ReassociateRowSums(AtenPass):
                    the product of %t and the transpose of %v, and forward multiplies p with %v to %o, the sums are those
                    of the rows of t*o, which have as many elements as heads are wide: sum_k p_k sum_d t_d v_kd is
                    sum_d t_d sum_k p_k v_kd. So nobody reads both matrices for the sums. They are as exact as %o is.
-                   Where forward returns %o, which the caller may overwrite, backward gets a copy of it.
+                   Where forward returns %o, which the caller may overwrite, backward gets a copy of it. Products of
+                   checkpointed regions stay as they are.
 
         %o = aten.bmm(%p, %v) : !aten.tensor<2x64x16xf32>
         %g = aten.bmm(%t, %w) : !aten.tensor<2x64x64xf32>  // %w is the transpose of %v
@@ -78,7 +79,8 @@ def _products(op: AtenOp, readers: set[Operation]) -> tuple[AtenOp, AtenOp] | No
     for reader in readers:
         if isinstance(reader, AtenOp) and reader.target == "aten.bmm" and reader.operands[1] is turned.operands[0]:
             weights = _behind_copies(reader.operands[0])
-            if weights is _behind_copies(op.operands[1]) and reader.is_before_in_block(op):
+            runs_again = bool(word(reader, CHECKPOINT))
+            if weights is _behind_copies(op.operands[1]) and reader.is_before_in_block(op) and not runs_again:
                 return reader, gradient
     return None
 
@@ -99,6 +101,7 @@ def _rewrite(op: AtenOp, product: AtenOp, gradient: AtenOp, is_returned: bool) -
 
     def make(target: str, args: Mapping[str, Any], type_: TensorType, hint: str, before: Operation = op) -> SSAValue:
         new = AtenOp.of(target, args, (type_,), op.location)
+        new.attributes.update(op.attributes)
         new.results[0].name_hint = hint
         block.insert_op_before(new, before)
         return new.results[0]

@@ -138,7 +138,7 @@ class ChainTile(Tile):
 
 
 #: rows, step, warps, stages by the columns and depth that they are for
-_TILES = {64: ChainTile(64, 64, 4, 3), 128: ChainTile(64, 64, 8, 2), 256: ChainTile(64, 32, 8, 1)}
+_TILES = {64: ChainTile(64, 64, 4, 3), 128: ChainTile(64, 64, 4, 2), 256: ChainTile(64, 32, 8, 1)}
 
 
 def chain_tile(nest: ChainNest, sizes: Sizes) -> ChainTile:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math
@@ -20,6 +20,9 @@ from ..remarks import remark
 from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import is_mapped, untiled_for_gpu
 from .simplify_block import remove_dead
+
+#: monoids of one value each
+_OF_ONE = frozenset(("sum", "max"))
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,9 @@ class _Rows:
     block: Block
     columns: kernel.ForOp
     total: kernel.ReduceOp
-    highest: tuple[kernel.ReduceOp, ...]
-    sums: tuple[kernel.ReduceOp, ...]
+    highest: dict[SSAValue, int]
+    """Maxima, and the numbers of the softmaxes that they are of."""
+    sums: dict[SSAValue, int]
 
     @staticmethod
     def of(rows: kernel.ForOp) -> _Rows | None:
@@ -86,11 +90,13 @@ class _Rows:
             return None
         inner = [op for op in columns.body.block.ops if op.regions]
         total = inner[0] if len(inner) == 1 and columns.lo.data is ZERO else None
-        if not isinstance(total, kernel.ReduceOp) or [c.data for c in total.combiners] != ["softmax_sum"]:
+        if not isinstance(total, kernel.ReduceOp) or {c.data for c in total.combiners} != {"softmax_sum"}:
             return None
-        highest = tuple(op for op in reduces if _is_highest(op, total))
-        sums = tuple(op for op in reduces if _sums_weights(op, total, highest))
-        if len(highest) + len(sums) != len(reduces):
+        numbers = range(len(total.combiners))
+        results = [result for op in reduces for result in op.results]
+        highest: dict[SSAValue, int] = {each: k for each in results for k in numbers if _is_highest(each, total, k)}
+        sums: dict[SSAValue, int] = {each: k for each in results for k in numbers if _adds(each, total, k, highest)}
+        if len(highest) + len(sums) != len(results):
             return None
         return _Rows(block, columns, total, highest, sums)
 
@@ -111,12 +117,19 @@ class _Rows:
         )
         zero = arith.ConstantOp(IntegerAttr(0, i64))
         is_first = arith.CmpiOp(place.results[0], zero.result, "eq")
-        infinite = arith.SubfOp(self.total.results[0], self.total.results[0])
-        count = arith.AddfOp(self.total.results[1], infinite.result)
-        behind: list[Operation] = [place, zero, is_first, infinite, count]
+        behind: list[Operation] = [place, zero, is_first]
+        counts: list[SSAValue] = []
+        for highest, total, _ in _softmaxes(self.total.results):
+            infinite = arith.SubfOp(highest, highest)
+            count = arith.AddfOp(total, infinite.result)
+            behind += [infinite, count]
+            counts.append(count.result)
         for op in ops:
-            if op in self.highest or op in self.sums:
-                op.results[0].replace_all_uses_with(self.total.results[0] if op in self.highest else count.result)
+            if isinstance(op, kernel.ReduceOp):
+                for result in op.results:
+                    is_highest = result in self.highest
+                    value = self.total.results[3 * self.highest[result]] if is_highest else counts[self.sums[result]]
+                    result.replace_all_uses_with(value)
                 op.detach()
                 op.erase()
             elif op not in needed:
@@ -146,22 +159,38 @@ def _needed(total: Operation, block: Block) -> set[Operation]:
     return found
 
 
-def _is_highest(op: kernel.ReduceOp, total: kernel.ReduceOp) -> bool:
-    """Whether a reduction is the maximum of what a softmax is of."""
-    if [c.data for c in op.combiners] != ["max"] or any(map(has_side_effect, op.body.block.ops)):
-        return False
-    return _is_along(op, total) and _is_same(yielded(op.body)[0], yielded(total.body)[0], _axes(op, total))
+def _softmaxes(values: Sequence[SSAValue]) -> list[tuple[SSAValue, SSAValue, SSAValue]]:
+    """The three values of each softmax."""
+    return [(values[k], values[k + 1], values[k + 2]) for k in range(0, len(values), 3)]
 
 
-def _sums_weights(op: kernel.ReduceOp, total: kernel.ReduceOp, highest: tuple[kernel.ReduceOp, ...]) -> bool:
-    """Whether a reduction is the sum of exp(x - m), with such a maximum m."""
-    if [c.data for c in op.combiners] != ["sum"] or any(map(has_side_effect, op.body.block.ops)):
+def _is_highest(value: SSAValue, total: kernel.ReduceOp, number: int) -> bool:
+    """Whether a result of a reduction is the maximum of what a softmax is of."""
+    found = _reduced(value, "max")
+    if found is None:
         return False
-    weight = yielded(op.body)[0].owner
+    op, x = found
+    return _is_along(op, total) and _is_same(x, yielded(total.body)[3 * number], _axes(op, total))
+
+
+def _adds(value: SSAValue, total: kernel.ReduceOp, number: int, highest: Mapping[SSAValue, int]) -> bool:
+    """Whether a result of a reduction is the sum of exp(x - m), with such a maximum m."""
+    found = _reduced(value, "sum")
+    weight = None if found is None else found[1].owner
     difference = weight.operand.owner if isinstance(weight, math.ExpOp) else None
-    if not isinstance(difference, arith.SubfOp) or difference.rhs.owner not in highest:
+    if found is None or not isinstance(difference, arith.SubfOp) or highest.get(difference.rhs) != number:
         return False
-    return _is_along(op, total) and _is_same(difference.lhs, yielded(total.body)[0], _axes(op, total))
+    op, x = found[0], yielded(total.body)[3 * number]
+    return _is_along(op, total) and _is_same(difference.lhs, x, _axes(op, total))
+
+
+def _reduced(value: SSAValue, monoid: str) -> tuple[kernel.ReduceOp, SSAValue] | None:
+    """A reduction, of sums and maxima without effects, and what it combines by a monoid to a result."""
+    op = value.owner
+    if not isinstance(op, kernel.ReduceOp) or any(map(has_side_effect, op.body.block.ops)):
+        return None
+    names, place = [c.data for c in op.combiners], next(k for k, each in enumerate(op.results) if each is value)
+    return (op, yielded(op.body)[place]) if set(names) <= _OF_ONE and names[place] == monoid else None
 
 
 def _is_along(op: kernel.ReduceOp, total: kernel.ReduceOp) -> bool:
@@ -186,9 +215,10 @@ def _is_same(one: SSAValue, other: SSAValue, axes: Mapping[str, Expr]) -> bool:
         return False
     if isinstance(left, kernel.ReduceOp) and isinstance(right, kernel.ReduceOp):
         inner = {**axes, **_axes(left, right)}
-        same = left.combiners == right.combiners and _is_along(left, right)
-        place = left.results.index(one)  # pyright: ignore[reportArgumentType]
-        return same and _is_same(yielded(left.body)[place], yielded(right.body)[place], inner)
+        pair = _reduced(one, "sum"), _reduced(other, "sum")
+        if pair[0] is None or pair[1] is None or not _is_along(left, right):
+            return False
+        return _is_same(pair[0][1], pair[1][1], inner)
     if isinstance(left, kernel.LoadOp) and isinstance(right, kernel.LoadOp):
         same = [expr.subs(axes) for expr in left.map.data] == list(right.map.data)
     elif isinstance(left, kernel.IndexOp) and isinstance(right, kernel.IndexOp):

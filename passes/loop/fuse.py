@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, ReduceOp
@@ -281,11 +281,15 @@ def _has_its_statistics(left: Group, right: Group) -> bool:
         return False
     sums = [op for node in right.nodes for op in _reductions(node.op) if _combines(op, "softmax_sum")]
     rows = [op for node in left.nodes for op in _reductions(node.op)]
-    if len(sums) != 1 or not rows or not all(_combines(op, "max") or _combines(op, "sum") for op in rows):
+    if not sums or not rows or not all(_combines(op, "max") or _combines(op, "sum") for op in rows):
         return False
-    products = [[inner for inner in op.body.block.ops if type(inner) is ReduceOp] for op in (sums[0], *rows)]
-    own, *others = ({load.operands[0] for inner in ops for load in loads_in(inner)} for ops in products)
-    return bool(own) and all(each == own for each in others)
+    known = [_read_by_products(op) for op in sums]
+    return all(read and read in known for read in map(_read_by_products, rows))
+
+
+def _read_by_products(op: ReduceOp) -> set[SSAValue]:
+    """What products in the body of a reduction read."""
+    return {load.operands[0] for inner in op.body.block.ops if type(inner) is ReduceOp for load in loads_in(inner)}
 
 
 def _reductions(nest: Operation) -> list[ReduceOp]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,8 +16,9 @@ from inductile.backends.reference import run_module
 from inductile.backends.triton.offline import OfflineBackend
 from inductile.lowering.fx_private import without_modes
 from inductile.lowering.pipeline import pipeline_string
-from inductile.machines import target_named
-from inductile.passes.graph import partition, reassociate_row_sums, split_softmax
+from inductile.machines import GpuTarget, target_named
+from inductile.machines.nests import ATTENTION, MeasuredNest, NestShape
+from inductile.passes.graph import choose_scores, partition, reassociate_row_sums, split_softmax
 
 from ...scripts import load_benchmark
 from .products import Tensor, for_cpu
@@ -111,11 +113,21 @@ def test_gradients(modify: Callable[[Tensor], Tensor], dtype: torch.dtype) -> No
     assert text.count("tl.dot(") == 2 + 3 + 4
 
 
+#: measurements of what the tests train, forward with backward
+RECORDS = (
+    MeasuredNest(
+        NestShape(ATTENTION, "bf16", (8, 40, 40, 16), ("_softmax", "hidden:places", "tanh", "training")), 2.0, 1.0
+    ),
+)
+
+
 class _OneTarget:
     """Whatever device a tensor is on, it is an H100."""
 
     def target(self, device: str) -> Any:
-        return target_named("cuda:90")
+        found = target_named("cuda:90")
+        assert isinstance(found, GpuTarget)
+        return replace(found, nests=RECORDS)
 
 
 class _Interpreted(OfflineBackend):
@@ -134,7 +146,25 @@ class _Interpreted(OfflineBackend):
 @pytest.mark.parametrize("name", [name for name in VARIANTS.VARIANTS if not name.startswith("called")])
 def test_training(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forward is one kernel, which stores two numbers of each row; the gradients are those of float64."""
-    for module in (partition, reassociate_row_sums, split_softmax):
+    forward, backward = _trained(name, OPTIONS, monkeypatch)
+    on_units = [text for text in forward.split("kernel.func")[1:] if "map matrix" in text]
+    assert len(on_units) == 1 and "softmax_sum" in on_units[0]
+    assert not [line for line in (forward + backward).splitlines() if "host.empty" in line and "x40x40x" in line]
+
+
+def test_training_by_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the option what was measured to be faster becomes loops, and nothing else."""
+    options = {name: value for name, value in OPTIONS.items() if name != "loop_products"}
+    forward, backward = _trained("softcap", options, monkeypatch)
+    assert "softmax_sum" in forward and "aten.bmm" not in forward + backward
+    assert not [line for line in (forward + backward).splitlines() if "host.empty" in line and "x40x40x" in line]
+    forward, backward = _trained("alibi", options, monkeypatch)
+    assert "softmax_sum" not in forward and "aten.bmm" in forward and "aten.bmm" in backward
+
+
+def _trained(name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """Check the gradients of a variant; the kernels of forward and backward."""
+    for module in (choose_scores, partition, reassociate_row_sums, split_softmax):
         monkeypatch.setattr(module, "targets_of", lambda _: _OneTarget())
     generator = torch.Generator().manual_seed(0)
     # with several sequences the axes of both products are those of one fusion after a split
@@ -148,12 +178,9 @@ def test_training(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     exact = torch.autograd.grad(function(*wide, *beside), wide, given.double())
     eager = torch.autograd.grad(function(*inputs, *extra), inputs, given)
     torch._dynamo.reset()
-    backend = _Interpreted(["cuda:90"], "cuda:0", OPTIONS)
+    backend = _Interpreted(["cuda:90"], "cuda:0", options)
     found = torch.autograd.grad(torch.compile(function, backend=backend, dynamic=False)(*inputs, *extra), inputs, given)
     for got, want, other in zip(found, exact, eager, strict=True):
         assert (got.double() - want).norm() <= 2 * (other.double() - want).norm() + 1e-6 * want.norm()
     forward, backward = (str(module) for _, _, module in backend.modules)
-    on_units = [text for text in forward.split("kernel.func")[1:] if "map matrix" in text]
-    assert len(on_units) == (2 if name == "differential" else 1) and "softmax_sum" in on_units[-1]
-    assert "softmax_sum" not in "".join(forward.split("kernel.func")[1:]).replace(on_units[-1], "")
-    assert not [line for line in (forward + backward).splitlines() if "host.empty" in line and "x40x40x" in line]
+    return forward, backward

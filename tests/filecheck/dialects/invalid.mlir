@@ -491,3 +491,15 @@ func.func @integer_sum(%x: !aten.tensor<4xi64>) {
   } : !aten.tensor<4xi64>
   func.return
 }
+// -----
+kernel.func @within(%x: !kernel.buffer<f32, 64>) {
+  %first = kernel.index 2
+  %last = kernel.index 4
+  // expected-error @below {{axis i0 is within two places, and mapped by matrix or vector}}
+  %s = kernel.reduce sum i0 in 0 to 64 within %first, %last {
+    %v = kernel.load %x[i0]
+    kernel.yield %v
+  }
+  kernel.store %s, %x[0]
+  kernel.yield
+}

@@ -31,6 +31,7 @@ kernel.func @weights(%q: !kernel.buffer<f32, 8192>, %k: !kernel.buffer<f32, 8192
   kernel.yield
 }
 // CHECK-LABEL: kernel.func @weights
+// CHECK: kernel.for i1 in 0 to 512 map grid tile 64 {
 // CHECK: kernel.reduce sum i3 in 64*(i1 floordiv 64) to 512 map matrix tile 32 {
 
 // A choice of 0 says so too, and sums of rows run by lanes. What is added to it may be anything.
@@ -73,5 +74,6 @@ kernel.func @rows(%q: !kernel.buffer<f32, 8192>, %k: !kernel.buffer<f32, 8192>, 
   kernel.yield
 }
 // CHECK-LABEL: kernel.func @rows
+// CHECK: kernel.for i1 in 0 to 512 map grid tile 64 {
 // CHECK: kernel.reduce sum i3 in 0 to 64*(i1 floordiv 64) + 64 map vector tile 32 {
 // CHECK: kernel.reduce sum i3 in 0 to 512 map vector tile 32 {
