@@ -71,7 +71,7 @@ _ROW_SUMS_OF_HOPPER = {
 #: much, takes 12.7 and 25.3 for up to 16 vectors. Two numbers of 4 bits a byte, groups of 32 and 128 alike, one vector
 #: 8.5, 19.3, two 10.8, four 17.0, 41.1; 16 on matrix units 42, 75
 _DEQUANTISED_OF_HOPPER = {
-    16: FewRows(16, 1, ((16, 32, 256, 4, 5), (16, 16, 256, 2, 5)), "one to 16 vectors by two weights"),
+    16: FewRows(16, 1, ((16, 32, 256, 4, 4), (16, 16, 256, 2, 5)), "one to 16 vectors by two weights"),
 }
 #: bfloat16: 4 x 16 heads of 2048 x 64, without a mask, in 0.157 ms
 _ATTENTION_OF_HOPPER = {16: 437_000}

@@ -46,29 +46,36 @@ class HostDonate(HostPass):
         calls = [op for op in block.ops if isinstance(op, CallOp) and op.target in _DONATING]
         if not calls:
             return
-        lifetimes = Lifetimes(block)
-        for call in calls:
-            name, place = _DONATING[call.target]
-            given = call.args()[place]
-            if not isinstance(given, SSAValue) or not _is_last_use(call, given, lifetimes) or not counter(self.name):
-                continue
-            remark("passed", self.name, call, "its argument is donated", bytes=str(bytes_of(type_of(given))))
-            new = CallOp.of(name, call.args(), call.kwargs(), call.result_types, call.location, writes=[given])
-            new.attributes.update(call.attributes)
-            block.insert_op_before(new, call)
-            for old, made in zip(call.results, new.results, strict=True):
-                made.name_hint = old.name_hint
-                old.replace_all_uses_with(made)
-            block.erase_op(call)
+        lifetimes = Lifetimes(block)  # of the ops as they are, so that all is decided before any changes
+        wanted = [(call, value) for call in calls if (value := _donated(call, lifetimes)) is not None]
+        for call, value in wanted:
+            if counter(self.name):
+                remark("passed", self.name, call, "its argument is donated", bytes=str(bytes_of(type_of(value))))
+                _donate(call)
 
 
-def _is_last_use(call: CallOp, value: SSAValue, lifetimes: Lifetimes) -> bool:
-    """Whether a value is all that a call uses of memory of the program's own, which nothing uses behind it."""
-    roots = lifetimes.roots(value)
-    if len(roots) != 1:
-        return False
+def _donate(call: CallOp) -> None:
+    """Put a call that may write an argument in the place of one that may not."""
+    name, place = _DONATING[call.target]
+    given, block = call.args()[place], call.parent
+    assert isinstance(given, SSAValue) and block is not None
+    new = CallOp.of(name, call.args(), call.kwargs(), call.result_types, call.location, writes=[given])
+    new.attributes.update(call.attributes)
+    block.insert_op_before(new, call)
+    for old, made in zip(call.results, new.results, strict=True):
+        made.name_hint = old.name_hint
+        old.replace_all_uses_with(made)
+    block.erase_op(call)
+
+
+def _donated(call: CallOp, lifetimes: Lifetimes) -> SSAValue | None:
+    """What a call may write, if that is all that it uses of memory of the program's own, which nothing uses behind."""
+    value = call.args()[_DONATING[call.target][1]]
+    roots = lifetimes.roots(value) if isinstance(value, SSAValue) else frozenset[SSAValue]()
+    if not isinstance(value, SSAValue) or len(roots) != 1:
+        return None
     (memory,) = roots
     if isinstance(memory.owner, Block) or is_kept_value(memory) or is_wrapper(memory.owner):
-        return False
+        return None
     users = [operand for operand in operands_of(call) if is_tensor(operand) and memory in lifetimes.roots(operand)]
-    return len(users) == 1 and lifetimes.last[memory] == lifetimes.position[call]
+    return value if len(users) == 1 and lifetimes.last[memory] == lifetimes.position[call] else None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation
 
 from ...dialects import kernel
-from ...dialects.scalar import NarrowOp, WidenOp
+from ...dialects.scalar import CastOp, NarrowOp, WidenOp
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
 from .simplify_block import remove_dead
@@ -23,8 +24,9 @@ class KernelElideCasts(KernelPass):
     Precondition: `kernel-merge-loops`, which lets values meet, and before tiling.
     Guarantee: no `scalar.widen` of what `scalar.narrow` made from the same type, directly, through selects that nothing
     wants narrow, or through a local buffer: the selects and the buffer take the wide values. What reaches memory is
-    rounded; casts that the program wrote stay. With `emulate_precision_casts` nothing is done, and a kernel rounds
-    wherever eager would.
+    rounded; casts that the program wrote stay, but that integers of 8 bits, which 16 bits hold exactly, become the wide
+    float at once, where no product is to read the narrow one. With `emulate_precision_casts` nothing is done, and a
+    kernel rounds wherever eager would.
 
         %n = scalar.narrow %x : f32 to bf16
         kernel.store %n, %row[i1]
@@ -65,10 +67,26 @@ def elide_casts(function: kernel.FuncOp) -> None:
 
 def _elide(op: WidenOp) -> None:
     narrow = op.operands[0].owner
+    if isinstance(narrow, CastOp):
+        _cast_at_once(op, narrow)
+        return
     if not isinstance(narrow, NarrowOp) or narrow.source_element != op.target_element:
         return
     if counter("kernel-elide-casts"):
         op.results[0].replace_all_uses_with(narrow.operands[0])
+
+
+def _cast_at_once(op: WidenOp, cast: CastOp) -> None:
+    """widen(cast(n)) == cast(n) for n of 8 bits: significands of bf16 have 8 bits, those of f16 11."""
+    is_exact = isinstance(cast.source_element, IntegerType) and cast.source_element.width.data == 8
+    is_read_narrow = any(kernel.PRECISION in use.operation.attributes for use in op.results[0].uses)
+    block = op.parent
+    if not is_exact or is_read_narrow or block is None or not counter("kernel-elide-casts"):
+        return
+    new = CastOp.of(cast.operands[0], cast.source_element, op.target_element)
+    new.location = cast.location
+    block.insert_op_before(new, op)
+    op.results[0].replace_all_uses_with(new.results[0])
 
 
 def _widen_select(op: WidenOp) -> list[WidenOp]:

@@ -69,8 +69,9 @@ def fills_one_program(nest: GpuNest) -> bool:
     """
     op = nest.innermost()[0]
     own = [loop.axis.data for loop in nest.chain]
+    axes = [*own, op.axis.data]  # a number for each row, such as a scale, is no row
     loads = (a for a in nest.accesses if isinstance(a.op, kernel.LoadOp) and a.loops[-1] is op)
-    rows = {a.op.buffer for a in loads if all(a.stride(axis) is not ZERO for axis in own)}
+    rows = {a.op.buffer for a in loads if all(a.stride(axis) is not ZERO for axis in axes)}
     most = nest.target.warps * nest.target.warp * nest.blocks.least_per_thread
     return len(rows) > 1 and nest.sizes.trips(op) <= most
 
