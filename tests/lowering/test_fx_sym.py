@@ -163,7 +163,7 @@ EXPRESSIONS = st.recursive(
 
 
 #: torch's Mod is only for values that are not negative; PythonMod is ours for all signs
-TORCH_FUNCTIONS: dict[str, Callable[..., sympy.Expr]] = {
+TORCH_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "floordiv": FloorDiv, "mod": PythonMod, "min": Min, "max": Max,
 }  # fmt: skip
 
