@@ -15,6 +15,7 @@ import torch
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import kernel
+from ..limits import check_bytes
 from .domain import LANES
 from .errors import InterpretationError, RaceError, UninitialisedReadError, describe
 from .frame import Frame, evaluate_index
@@ -226,6 +227,7 @@ class KernelFrame(Frame):
         most = int(extent.max()) if isinstance(extent, Tensor) else extent
         dtype, device = self.machine.precision.stored(kind.element), self.domain.device
         count = most * self.domain.lanes
+        check_bytes(count * dtype.itemsize)
         self.values[op.buffer] = Buffer(
             torch.full((count,), canary(dtype), dtype=dtype, device=device),
             extent,

@@ -95,6 +95,16 @@ def test_what_a_program_does_is_checked(host: str, tmp_path: Path, capsys: pytes
         assert expected in output
 
 
+def test_a_local_buffer_that_is_too_large_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where the interpreter would make it."""
+    body = COPY.replace(
+        "kernel.for", "%row = kernel.local heap : !kernel.buffer<f32, 9223372036854775807, local>\n kernel.for"
+    )
+    status, output = outcome(PROGRAM.format(body=body, host=LAUNCH), tmp_path, capsys, "--memory-limit", "4")
+    assert (status, output.count("error:")) == (1, 1), output
+    assert "and the file may take" in output
+
+
 NEGATIVE = """func.func @f(%x: !aten.tensor<(s0)xf32>) -> !aten.tensor<(s0 - 99)xf32>
     attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0>]} {
   %t = loop.generate (i0 in s0 - 99) {
