@@ -51,7 +51,8 @@ def _objection(
 ) -> str | None:  # fmt: skip
     if type_of(root).device != HOST:
         return "nobody has measured that for its device"
-    if any(each is None or isinstance(each, SSAValue) for each in (scale, zero_point, inverse, result_zero_point)):
+    numbers = (scale, zero_point, inverse, result_zero_point, low, high)
+    if any(each is None or isinstance(each, SSAValue) for each in numbers):
         return "scales and zero points are not all numbers"
     if type_of(root).element != quantised.UNSIGNED or type_of(x).element != quantised.UNSIGNED:
         return "the numbers are not unsigned ones of 8 bits"

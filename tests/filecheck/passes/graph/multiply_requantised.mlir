@@ -43,3 +43,20 @@ func.func @maximum(%x: !aten.tensor<1x8x6x6xui8>) -> !aten.tensor<1x8x3x3xui8> {
 // CHECK-LABEL: @maximum
 // CHECK-NEXT: %[[M:.*]], %{{.*}} = aten.max_pool2d_with_indices(%x, kernel_size = [2, 2], stride = [2, 2]) : !aten.tensor<1x8x3x3xui8>
 // CHECK-NEXT: func.return %[[M]]
+
+// Numbers that are clamped from below alone stay floats.
+
+// CHECK-LABEL: @from_below
+// CHECK: aten.max_pool2d_with_indices(%{{.*}}, kernel_size = [2, 2], stride = [2, 2]) : !aten.tensor<1x8x3x3xf32>
+func.func @from_below(%x: !aten.tensor<1x8x6x6xui8>) -> !aten.tensor<1x8x3x3xui8> {
+  %0 = aten._to_copy(%x, dtype = torch.float32) : !aten.tensor<1x8x6x6xf32>
+  %1 = aten.sub.Scalar(%0, other = 5) : !aten.tensor<1x8x6x6xf32>
+  %2 = aten.mul.Scalar(%1, other = 0.25) : !aten.tensor<1x8x6x6xf32>
+  %3, %4 = aten.max_pool2d_with_indices(%2, kernel_size = [2, 2], stride = [2, 2]) : !aten.tensor<1x8x3x3xf32>, !aten.tensor<1x8x3x3xi64>
+  %5 = aten.mul.Scalar(%3, other = 4.0) : !aten.tensor<1x8x3x3xf32>
+  %6 = aten.round(%5) : !aten.tensor<1x8x3x3xf32>
+  %7 = aten.add.Scalar(%6, other = 5) : !aten.tensor<1x8x3x3xf32>
+  %8 = aten.clamp(%7, min = 0) : !aten.tensor<1x8x3x3xf32>
+  %9 = aten._to_copy(%8, dtype = torch.uint8) : !aten.tensor<1x8x3x3xui8>
+  func.return %9 : !aten.tensor<1x8x3x3xui8>
+}
