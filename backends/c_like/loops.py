@@ -47,6 +47,10 @@ class SerialLoops(Statements):
         """Write a `kernel.for`."""
         self.context.comment(op)
         name_quotients(self.context, op)
+        self.iterations(op)
+
+    def iterations(self, op: kernel.ForOp) -> None:
+        """Write the loop itself, behind what stands in front of it."""
         with serial_loop(self.context, op):
             self.block(op.body.block)
 

@@ -36,10 +36,10 @@ class LoopEmitter(SerialLoops):
         if (width := _lanes(op)) is not None:
             self.context.comment(op)
             return self._tiled(op, width, self.context.index(op.lo.data), self.context.index(op.hi.data), no_values)
+        self.context.comment(op)
         if mapping == "vector" and not _has_loops(op):
-            self.context.comment(op)
             simd_pragma(self.context, list(op.body.block.ops))
-        super().loop(op)
+        self.iterations(op)
 
     @override
     def reduce(self, op: kernel.ReduceOp) -> None:

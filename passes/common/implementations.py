@@ -27,6 +27,9 @@ NEST = "nest"
 LEAST_OF_UNITS = 9
 """Fewest rows and columns of a nest for matrix units. Fewer vectors are multiplied by sums over rows."""
 
+MOST_OF_CHAIN = 256
+"""Most columns of products that read what products make, and the longest depth of these: a program has tiles of all."""
+
 TURNS = "turns"
 """Rows of the result in turns, so that each product writes rows that begin at aligned addresses.
 

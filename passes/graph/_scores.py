@@ -13,15 +13,13 @@ from ...dialects.aten import AtenOp
 from ...dialects.aten.types import type_of
 from ...dialects.machine import TargetsAttr
 from ...machines import GpuTarget
-from ..common.implementations import IMPLEMENTATION, NEST
+from ..common.implementations import IMPLEMENTATION, MOST_OF_CHAIN, NEST
 from ._recompute import RecomputeClass, recompute_class
 
 PRODUCTS = frozenset({"aten.mm", "aten.bmm"})
 _NORMALISED = frozenset({"aten._softmax", "aten._log_softmax", "aten._safe_softmax"})
 _FOLLOWED = _NORMALISED | {"aten._softmax_backward_data"}
 _STATISTICS = _NORMALISED | {"aten.amax"}
-#: the longest depth of a product that is computed again where it is read, as `loop-chain-products` has it
-_MOST_DEPTH = 256
 _OF_UNITS = (BFloat16Type, Float16Type, Float32Type)
 
 
@@ -90,7 +88,7 @@ def _is_on_units(op: AtenOp, targets: TargetsAttr) -> bool:
     left, result = type_of(op.operands[0]), type_of(op.results[0])
     target = targets.target(result.device)
     depth = left.shape[-1].as_int()
-    if not isinstance(target, GpuTarget) or not target.matrix_units or depth is None or depth > _MOST_DEPTH:
+    if not isinstance(target, GpuTarget) or not target.matrix_units or depth is None or depth > MOST_OF_CHAIN:
         return False
     return isinstance(result.element, _OF_UNITS) and all(
         type_of(cast(SSAValue, value)).element == result.element for value in op.operands

@@ -16,7 +16,7 @@ from ...machines.nests import nearest
 from ..analysis.sizes import Sizes
 from ..analysis.slices import backward_slice
 from ..common.choices import Candidate, mark
-from ..common.implementations import NEST
+from ..common.implementations import MOST_OF_CHAIN, NEST
 from ..counters import counter
 from ..function_pass import AtenPass
 from ..remarks import remark
@@ -27,8 +27,6 @@ from .choose_products import RECORDED
 
 #: the word of a record for forward with backward
 TRAINING = "training"
-#: the widest heads of which a program keeps all columns
-_MOST_COLUMNS = 256
 #: rows, step, warps and stages are left to the passes that map kernels
 _ANY_TILE = (0, 0, 0, 0)
 
@@ -74,7 +72,7 @@ class ChooseScores(AtenPass):
     ) -> None:
         products = [op for op in ops if isinstance(op, AtenOp) and op in scores.read_by[reader]]
         columns = type_of(reader.results[0]).shape[-1].as_int()
-        if not products or columns is None or columns > _MOST_COLUMNS:
+        if not products or columns is None or columns > MOST_OF_CHAIN:
             return
         inside = ops[ops.index(products[0]) : ops.index(reader) + 1]
         front = _sources_of(inside, ops)

@@ -13,17 +13,14 @@ from ...dialects import kernel
 from ...machines import GpuTarget
 from ..analysis.loops import loops_in
 from ..analysis.sizes import Sizes
+from ..common.implementations import MOST_OF_CHAIN
 from .gpu_blocks import power_above
 from .kernel_pass import KernelFacts
 from .map_to_units import MapToUnits, has_units, objection_to_inner, round_factors, sink
-from .products import NARROW, RowsNest, Tile, recognised_nests, rows_and_columns
+from .products import NARROW, RowsNest, StepTile, recognised_nests, rows_and_columns
 from .scheduled import untiled_for_gpu
 from .transforms import set_mapping
 
-#: columns of a result that a program keeps at most: what they are multiplied with is computed once for all of them
-MOST_COLUMNS = 256
-#: elements of the inner products' depth a step at most
-MOST_DEPTH = 256
 #: what rows may be reduced by
 _OF_ROWS = frozenset(("sum", "max"))
 
@@ -62,9 +59,9 @@ class KernelMapChainedProducts(MapToUnits, kernels=untiled_for_gpu):
     chain_stages: int = 0
 
     @property
-    def wanted(self) -> ChainTile:
+    def wanted(self) -> StepTile:
         """The tile that the options ask for."""
-        return ChainTile(self.chain_rows, self.chain_step, self.chain_warps, self.chain_stages)
+        return StepTile(self.chain_rows, self.chain_step, self.chain_warps, self.chain_stages)
 
     def may_map(self, function: kernel.FuncOp) -> bool:
         """Whether there is a reduction with products in its body."""
@@ -74,7 +71,7 @@ class KernelMapChainedProducts(MapToUnits, kernels=untiled_for_gpu):
         """Reductions of what products make, of types that the target has units for."""
         return recognised_nests(function, lambda chain, sums: _nest(chain, sums, facts.sizes, facts.target))
 
-    def tile_of(self, nest: ChainNest, facts: KernelFacts, wanted: ChainTile) -> ChainTile:
+    def tile_of(self, nest: ChainNest, facts: KernelFacts, wanted: StepTile) -> StepTile:
         """One by the columns and the depth."""
         return chain_tile(nest, facts.sizes).fitted(wanted)
 
@@ -83,7 +80,7 @@ class KernelMapChainedProducts(MapToUnits, kernels=untiled_for_gpu):
         nest: ChainNest,
         rows: kernel.ForOp,
         columns: kernel.ForOp | None,
-        tile: ChainTile,
+        tile: StepTile,
         facts: KernelFacts,
     ) -> None:
         """Tiles of rows, all columns at once, and steps along the reductions and in the products inside."""
@@ -96,7 +93,7 @@ class KernelMapChainedProducts(MapToUnits, kernels=untiled_for_gpu):
             set_mapping(op, "vector" if columns is None else "matrix", tile.step)
         for op in nest.inner:
             round_factors(op)
-            set_mapping(op, "matrix", max(16, min(MOST_DEPTH, power_above(facts.sizes.trips(op)))))
+            set_mapping(op, "matrix", max(16, min(MOST_OF_CHAIN, power_above(facts.sizes.trips(op)))))
         sink(nest.sums)
 
 
@@ -121,36 +118,20 @@ class ChainNest(RowsNest):
         return (*self.batch, self.rows) if self.columns is None else (*self.batch, self.rows, self.columns)
 
 
-@dataclass(frozen=True)
-class ChainTile(Tile):
-    """The tile of a nest of products of products.
-
-    rows:   of the result
-    step:   elements of the reductions' axis a step
-    warps:  of a program
-    stages: steps that are on their way at once
-    """
-
-    rows: int = 0
-    step: int = 0
-    warps: int = 0
-    stages: int = 0
-
-
 #: rows, step, warps, stages by the columns and depth that they are for
-_TILES = {64: ChainTile(64, 64, 4, 3), 128: ChainTile(64, 64, 4, 2), 256: ChainTile(64, 32, 8, 1)}
+_TILES = {64: StepTile(64, 64, 4, 3), 128: StepTile(64, 64, 4, 2), 256: StepTile(64, 32, 8, 1)}
 
 
-def chain_tile(nest: ChainNest, sizes: Sizes) -> ChainTile:
+def chain_tile(nest: ChainNest, sizes: Sizes) -> StepTile:
     """A tile by the columns and depth; smaller where there are few rows."""
     columns = 0 if nest.columns is None else sizes.trips(nest.columns)
     longest = max(columns, *(sizes.trips(op) for op in nest.inner), 16)
     tile = next((tile for width, tile in _TILES.items() if longest <= width), _TILES[256])
     if isinstance(nest.element, Float32Type):
-        tile = ChainTile(min(tile.rows, 64), 32, tile.warps, 1)
+        tile = StepTile(min(tile.rows, 64), 32, tile.warps, 1)
     rows = max(16, min(tile.rows, power_above(sizes.trips(nest.rows))))
     step = max(16, min(tile.step, *(power_above(sizes.trips(op)) for op in nest.sums)))
-    return ChainTile(rows, step, tile.warps if rows >= 64 else min(tile.warps, 4), tile.stages)
+    return StepTile(rows, step, tile.warps if rows >= 64 else min(tile.warps, 4), tile.stages)
 
 
 def _has_inner(op: kernel.ReduceOp) -> bool:
@@ -176,8 +157,8 @@ def _nest(
     if len(sides) != 1:
         return "its reductions have several pairs of rows and columns"
     rows, columns = sides.pop()
-    if columns is not None and (sizes.trips(columns) > MOST_COLUMNS or columns.hi.data.as_int() is None):
-        return f"it has more than {MOST_COLUMNS} columns"
+    if columns is not None and (sizes.trips(columns) > MOST_OF_CHAIN or columns.hi.data.as_int() is None):
+        return f"it has more than {MOST_OF_CHAIN} columns"
     batch = tuple(loop for loop in chain if loop not in (rows, columns))
     products = cast(list[kernel.ReduceOp], inner)
     return ChainNest(batch, rows, columns, tuple(sums), tuple(products), _element(products[0]))

@@ -13,17 +13,13 @@ from ...dialects.loop import yielded
 from ...machines import GpuTarget
 from ..analysis.loops import loops_in
 from ..analysis.sizes import Sizes
+from ..common.implementations import MOST_OF_CHAIN
 from .gpu_blocks import power_above
 from .kernel_pass import KernelFacts
 from .map_to_units import MapToUnits, has_units, objection_to_inner, round_factors, sink
-from .products import Tile, UnitsNest, recognised_nests
+from .products import StepTile, UnitsNest, recognised_nests
 from .scheduled import untiled_for_gpu
 from .transforms import set_mapping
-
-#: columns of a result that a program keeps at most: what they are weighed by is computed once for all of them
-MOST_COLUMNS = 256
-#: elements of the inner products' depth a step at most
-MOST_DEPTH = 256
 
 
 @dataclass(frozen=True)
@@ -59,9 +55,9 @@ class KernelMapSoftmaxSums(MapToUnits, kernels=untiled_for_gpu):
     softmax_warps: int = 0
 
     @property
-    def wanted(self) -> SoftmaxTile:
+    def wanted(self) -> StepTile:
         """The tile that the options ask for."""
-        return SoftmaxTile(self.softmax_rows, self.softmax_step, self.softmax_warps, self.softmax_stages)
+        return StepTile(self.softmax_rows, self.softmax_step, self.softmax_warps, self.softmax_stages)
 
     def may_map(self, function: kernel.FuncOp) -> bool:
         """Whether there is such a sum."""
@@ -71,12 +67,12 @@ class KernelMapSoftmaxSums(MapToUnits, kernels=untiled_for_gpu):
         """Sums over a softmax of what the target has units for."""
         return recognised_nests(function, lambda chain, sums: _nest(chain, sums, facts.sizes, facts.target))
 
-    def tile_of(self, nest: SoftmaxNest, facts: KernelFacts, wanted: SoftmaxTile) -> SoftmaxTile:
+    def tile_of(self, nest: SoftmaxNest, facts: KernelFacts, wanted: StepTile) -> StepTile:
         """One by the size of the heads."""
         return softmax_tile(nest, facts.sizes, facts.target).fitted(wanted)
 
     def map(
-        self, nest: SoftmaxNest, rows: kernel.ForOp, columns: kernel.ForOp, tile: SoftmaxTile, facts: KernelFacts
+        self, nest: SoftmaxNest, rows: kernel.ForOp, columns: kernel.ForOp, tile: StepTile, facts: KernelFacts
     ) -> None:
         """Tiles of rows, all columns at once, and steps along the softmax and in its products."""
         set_mapping(rows, "grid", tile.rows)
@@ -85,7 +81,7 @@ class KernelMapSoftmaxSums(MapToUnits, kernels=untiled_for_gpu):
             set_mapping(op, "matrix", tile.step)
         for op in nest.inner:
             round_factors(op)
-            set_mapping(op, "matrix", max(16, min(MOST_DEPTH, power_above(facts.sizes.trips(op)))))
+            set_mapping(op, "matrix", max(16, min(MOST_OF_CHAIN, power_above(facts.sizes.trips(op)))))
         sink(nest.sums)
 
 
@@ -99,22 +95,6 @@ class SoftmaxNest(UnitsNest):
 
     parts: tuple[kernel.WeightedSum, ...]
     inner: tuple[kernel.ReduceOp, ...]
-
-
-@dataclass(frozen=True)
-class SoftmaxTile(Tile):
-    """The tile of a sum over a softmax.
-
-    rows:   of the result
-    step:   elements of the softmax's axis a step
-    warps:  of a program
-    stages: steps that are on their way at once
-    """
-
-    rows: int = 0
-    step: int = 0
-    warps: int = 0
-    stages: int = 0
 
 
 def _is_softmax_sum(op: kernel.ReduceOp) -> bool:
@@ -140,8 +120,8 @@ def _nest(
     if len(sides) != 1:
         return "its sums have several pairs of rows and columns"
     rows, columns = (next(loop for loop in chain if loop.axis.data == axis) for axis in sides.pop())
-    if sizes.trips(columns) > MOST_COLUMNS or columns.hi.data.as_int() is None:
-        return f"it has more than {MOST_COLUMNS} columns"
+    if sizes.trips(columns) > MOST_OF_CHAIN or columns.hi.data.as_int() is None:
+        return f"it has more than {MOST_OF_CHAIN} columns"
     inner = [each for total in sums for each in loops_in(total.body.block)]
     objection = next((why for each in inner if (why := objection_to_inner(each, target))), None)
     if objection is not None:
@@ -163,7 +143,7 @@ def _sides(op: kernel.ReduceOp, chain: Sequence[kernel.ForOp], sizes: Sizes) -> 
 
 
 #: rows, step, warps, stages by the columns and depth that they are for
-_TILES = {64: SoftmaxTile(128, 64, 4, 3), 128: SoftmaxTile(128, 64, 8, 3), 256: SoftmaxTile(64, 64, 8, 2)}
+_TILES = {64: StepTile(128, 64, 4, 3), 128: StepTile(128, 64, 8, 3), 256: StepTile(64, 64, 8, 2)}
 
 
 #: registers of a thread beside those of tiles, and of all those that it should take of the 255 that there are
@@ -176,21 +156,21 @@ _OF_GATHERED = 3
 _SIDE_BY_SIDE = 4
 
 
-def softmax_tile(nest: SoftmaxNest, sizes: Sizes, target: GpuTarget) -> SoftmaxTile:
+def softmax_tile(nest: SoftmaxNest, sizes: Sizes, target: GpuTarget) -> StepTile:
     """A tile by the size of the heads; smaller where there are few rows, and where a thread had too few registers."""
     longest = max(sizes.trips(nest.columns), *(sizes.trips(op) for op in nest.inner), 16)
     width = next((width for width in _TILES if longest <= width), 256)
     tile = _TILES[width]
     if isinstance(nest.parts[0].element, Float32Type):
-        tile = SoftmaxTile(min(tile.rows, 64), 32, tile.warps, 2)
+        tile = StepTile(min(tile.rows, 64), 32, tile.warps, 2)
     rows = max(16, min(tile.rows, power_above(sizes.trips(nest.rows))))
     step = max(16, min(tile.step, *(power_above(sizes.trips(op)) for op in nest.sums)))
     warps = tile.warps if rows >= 64 else min(tile.warps, 4)
     width = max(16, power_above(sizes.trips(nest.columns)))
-    return _without_spills(SoftmaxTile(rows, step, warps, tile.stages), nest, width)
+    return _without_spills(StepTile(rows, step, warps, tile.stages), nest, width)
 
 
-def _without_spills(tile: SoftmaxTile, nest: SoftmaxNest, width: int) -> SoftmaxTile:
+def _without_spills(tile: StepTile, nest: SoftmaxNest, width: int) -> StepTile:
     """More warps, then shorter steps, until what a program keeps fits the registers of its threads."""
     gathers = sum(_is_gathered(op, nest) for total in nest.sums for op in total.body.block.ops)
     while registers_of(tile, width, len(nest.parts), gathers) > _MOST_REGISTERS:
@@ -203,7 +183,7 @@ def _without_spills(tile: SoftmaxTile, nest: SoftmaxNest, width: int) -> Softmax
     return tile
 
 
-def registers_of(tile: SoftmaxTile, width: int, sums: int, gathers: int) -> float:
+def registers_of(tile: StepTile, width: int, sums: int, gathers: int) -> float:
     """About how many registers of 32 bits a thread takes; ptxas took 0.55 to 1.2 times as many for an H100.
 
     width: columns; gathers: tiles of rows and steps that are loaded element by element

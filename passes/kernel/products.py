@@ -163,6 +163,22 @@ class Tile:
 
 
 @dataclass(frozen=True)
+class StepTile(Tile):
+    """The tile of reductions of what products make: all columns of a few rows.
+
+    rows:   of the result
+    step:   elements of the reductions' axis a step
+    warps:  of a program
+    stages: steps that are on their way at once
+    """
+
+    rows: int = 0
+    step: int = 0
+    warps: int = 0
+    stages: int = 0
+
+
+@dataclass(frozen=True)
 class ProductTile(Tile):
     """The tile of a product.
 

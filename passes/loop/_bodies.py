@@ -46,6 +46,15 @@ def outside_values(op: Operation) -> list[SSAValue]:
     return [value for value, owner in owners if (owner if isinstance(owner, Block) else owner.parent) is op.parent]
 
 
+def outermost(op: Operation, block: Block) -> Operation:
+    """The op of a function's block that an op is in."""
+    while op.parent is not block:
+        above = op.parent_op()
+        assert above is not None
+        op = above
+    return op
+
+
 def nest_of(block: Block) -> Operation:
     """The nest of the function that a block inside it belongs to."""
     op = block.parent_op()

@@ -16,18 +16,17 @@ from ...dialects.sym import AxesAttr, Expr, MapAttr
 from ...machines import GpuTarget
 from ..analysis.memory import Mutations
 from ..common.choices import chosen_tile
+from ..common.implementations import MOST_OF_CHAIN
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of
-from ._bodies import axes_around
+from ._bodies import axes_around, outermost
 from ._devices import target_of
 from ._splice import Site, Splicer
 from ._transposing import transposed
 from .dce import sweep
 
-#: the longest depth of a product that is computed again, and the most columns of one that reads it: a tile has them all
-MOST_DEPTH = MOST_COLUMNS = 256
 #: what rows may be reduced by
 _OF_ROWS = frozenset(("sum", "max"))
 _READERS = frozenset((GenerateOp, ScatterOp))
@@ -45,8 +44,8 @@ class ChainProducts(LoopPass):
     guarantee:     a generate of a product, with what is done with each of its elements by itself, is computed in the
                    bodies of the reductions that read it, so that nobody writes it: a matrix of as many elements as
                    pairs of rows of its factors. Only where all that read it, by way of pointwise nests too, are sums
-                   along one axis of a product, of which the other factor has at most `MOST_COLUMNS` columns, or sums or
-                   maxima of a row; and where its depth is at most `MOST_DEPTH`, so that a program holds tiles of it.
+                   along one axis of a product, of which the other factor has at most `MOST_OF_CHAIN` columns, or sums
+                   or maxima of a row; and where its depth is at most as much, so that a program holds tiles of it.
                    Each reader computes it once more: a tile on matrix units takes less time than its elements take
                    from memory. What is read of one tile by several factors is computed once.
 
@@ -117,7 +116,7 @@ def _is_product(nest: GenerateOp) -> bool:
     depth = total.axes.data[0][1].as_int()
     value = yielded(total.body)[0].owner
     is_flat = not any(op.regions or type(op) is AssertOp for op in total.body.block.ops)
-    return is_flat and type(value) is arith.MulfOp and depth is not None and depth <= MOST_DEPTH
+    return is_flat and type(value) is arith.MulfOp and depth is not None and depth <= MOST_OF_CHAIN
 
 
 class _Readers:
@@ -179,8 +178,8 @@ def _objection(reader: Reader, load: LoadOp) -> str | None:
     if not columns:
         return None
     size = columns[0][1].as_int() if len(columns) == 1 else None
-    if size is None or size > MOST_COLUMNS or not _multiplies(reduce):
-        return f"it is read for more than {MOST_COLUMNS} columns"
+    if size is None or size > MOST_OF_CHAIN or not _multiplies(reduce):
+        return f"it is read for more than {MOST_OF_CHAIN} columns"
     return None
 
 
@@ -300,15 +299,6 @@ def _joined(first: GenerateOp, second: GenerateOp) -> GenerateOp:
     for nest in (first, second):
         block.erase_op(nest)
     return joined
-
-
-def outermost(op: Operation, block: Block) -> Operation:
-    """The op of a function's block that an op is in."""
-    while op.parent is not block:
-        above = op.parent_op()
-        assert above is not None
-        op = above
-    return op
 
 
 def _direct(ops: Iterable[Operation]) -> list[LoadOp]:

@@ -21,7 +21,7 @@ from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of
-from ._bodies import axes_around, copy_slice
+from ._bodies import axes_around, copy_slice, outermost
 from ._devices import target_of
 from ._identities import constant
 from ._softmax_terms import Term, expand, is_weight, objection_to_maximum, reads_maximum, sums_weights, weighs
@@ -218,20 +218,11 @@ def _outlives(source: SSAValue, nest: GenerateOp, copy: GenerateOp, block: Block
             if type(reader) is not LoadOp:
                 kept.append(True)
                 continue
-            outer = _nest_around(reader, block)
+            outer = outermost(reader, block)
             if outer is nest or outer is copy:
                 continue
             waiting += outer.results
     return kept
-
-
-def _nest_around(op: Operation, block: Block) -> Operation:
-    """The op of a function's block that an op is in."""
-    while op.parent is not block:
-        above = op.parent_op()
-        assert above is not None
-        op = above
-    return op
 
 
 class _Reduction:

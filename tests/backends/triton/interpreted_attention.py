@@ -11,11 +11,10 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from inductile.backends.host import build
 from inductile.backends.reference import run_module
-from inductile.backends.triton.offline import OfflineBackend
 from inductile.lowering.pipeline import pipeline_string
 
 from ...scripts import load_benchmark
-from .products import Tensor, for_cpu
+from .products import Tensor, kernels_for_gpu
 
 VARIANTS: Any = load_benchmark("attention_variants")
 VARIANTS.WINDOW, VARIANTS.PREFIX = 9, 20
@@ -35,24 +34,9 @@ def _inputs(dtype: torch.dtype, *shape: int) -> list[Tensor]:
     return [torch.randn(shape, generator=generator).to(dtype) for _ in range(3)]
 
 
-def _kernels(function: Callable[..., Tensor], inputs: Sequence[Tensor]) -> tuple[Any, list[Tensor], list[str]]:
-    """The program for an H100, its inputs in its order, and its kernels."""
-    backend, given = OfflineBackend(["cuda:90"], "cuda:0", OPTIONS), []
-
-    def compile_graph(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
-        given.extend(examples)
-        return backend(graph, examples)
-
-    torch._dynamo.reset()
-    with torch.no_grad():
-        torch.compile(function, backend=compile_graph, dynamic=False)(*inputs)
-    ((_, _, module),) = backend.modules
-    return for_cpu(module), given, [kernel.source for _, kernel in backend.kernels]
-
-
 def _check(function: Callable[..., Tensor], inputs: Sequence[Tensor], reference: bool = True) -> str:
     """Run a program in both interpreters; the source of its kernel."""
-    module, given, sources = _kernels(function, inputs)
+    module, given, sources = kernels_for_gpu(function, inputs, OPTIONS)
     wide = [x.double() if x.is_floating_point() else x for x in inputs]
     exact, eager = function(*wide), function(*inputs)
     allowed = 2 * (eager.double() - exact).nan_to_num(0, 0, 0).norm() + 1e-6 * exact.nan_to_num().norm()
@@ -86,7 +70,7 @@ def test_variants(name: str, dtype: torch.dtype) -> None:
 )
 def test_hidden_steps_are_left_out(name: str, steps: str) -> None:
     inputs = _inputs(torch.bfloat16, 1, 2, 40, 16)
-    _, _, (source,) = _kernels(VARIANTS.VARIANTS[name], inputs)
+    _, _, (source,) = kernels_for_gpu(VARIANTS.VARIANTS[name], inputs, OPTIONS)
     assert steps in source
 
 

@@ -21,7 +21,7 @@ from inductile.machines.nests import ATTENTION, MeasuredNest, NestShape
 from inductile.passes.graph import choose_scores, partition, reassociate_row_sums, split_softmax
 
 from ...scripts import load_benchmark
-from .products import Tensor, for_cpu
+from .products import Tensor, for_cpu, kernels_for_gpu
 
 VARIANTS: Any = load_benchmark("attention_variants")
 VARIANTS.WINDOW, VARIANTS.PREFIX = 9, 20
@@ -74,21 +74,6 @@ def _gradients(modify: Callable[[Tensor], Tensor], *inputs: Tensor) -> tuple[Ten
     return of_x @ k, of_x.mT @ q, of_v
 
 
-def _kernels(function: Callable[..., Any], inputs: Sequence[Tensor]) -> tuple[Any, list[Tensor], list[str]]:
-    """The program for an H100, its inputs in its order, and its kernels."""
-    backend, given = OfflineBackend(["cuda:90"], "cuda:0", OPTIONS), []
-
-    def compile_graph(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
-        given.extend(examples)
-        return backend(graph, examples)
-
-    torch._dynamo.reset()
-    with torch.no_grad():
-        torch.compile(function, backend=compile_graph, dynamic=False)(*inputs)
-    ((_, _, module),) = backend.modules
-    return for_cpu(module), given, [kernel.source for _, kernel in backend.kernels]
-
-
 @pytest.mark.parametrize("modify", [_full, _hidden, _capped])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_gradients(modify: Callable[[Tensor], Tensor], dtype: torch.dtype) -> None:
@@ -100,7 +85,7 @@ def test_gradients(modify: Callable[[Tensor], Tensor], dtype: torch.dtype) -> No
     def function(*inputs: Tensor) -> tuple[Tensor, ...]:
         return _gradients(modify, *inputs)
 
-    module, program_inputs, sources = _kernels(function, inputs)
+    module, program_inputs, sources = kernels_for_gpu(function, inputs, OPTIONS)
     wide = [x.double() for x in inputs[:4]]
     exact = function(*wide, *_statistics(_scores(modify, *wide[:2])))
     eager = function(*inputs)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from xdsl.dialects.builtin import ModuleOp
 
+from inductile.backends.triton.offline import OfflineBackend
 from inductile.dialects.context import new_context
 from inductile.lowering.pipeline import named_passes
 from inductile.passes.manager import PassManager
@@ -52,3 +54,20 @@ def lowered(text: str, options: str = TILES) -> ModuleOp:
 def for_cpu(module: ModuleOp) -> ModuleOp:
     """The same with the types of tensors on the CPU, so that it runs here."""
     return parse(on_cpu(str(module)))
+
+
+def kernels_for_gpu(
+    function: Callable[..., Any], inputs: Sequence[Tensor], options: dict[str, Any]
+) -> tuple[Any, list[Tensor], list[str]]:
+    """The program for an H100, its inputs in its order, and its kernels."""
+    backend, given = OfflineBackend(["cuda:90"], "cuda:0", options), []
+
+    def compile_graph(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
+        given.extend(examples)
+        return backend(graph, examples)
+
+    torch._dynamo.reset()
+    with torch.no_grad():
+        torch.compile(function, backend=compile_graph, dynamic=False)(*inputs)
+    ((_, _, module),) = backend.modules
+    return for_cpu(module), given, [kernel.source for _, kernel in backend.kernels]
