@@ -14,8 +14,10 @@ from ...dialects.scalar import NarrowOp, WidenOp
 from ...machines import GpuTarget
 from ..analysis.loops import loops_around
 from ..common.choices import chosen_tile
+from ..common.implementations import MOST_OF_CHAIN
 from ..counters import counter
 from ..remarks import remark
+from .gpu_blocks import power_above
 from .kernel_pass import KernelFacts, KernelPass
 from .products import NARROW, RowsNest, Tile
 from .scheduled import is_mapped
@@ -50,6 +52,14 @@ class MapToUnits(KernelPass):
         columns: None in a nest that has none
         """
         raise NotImplementedError
+
+    def cover(self, columns: kernel.ForOp | None, inner: Sequence[kernel.ReduceOp], facts: KernelFacts) -> None:
+        """Give a program all columns at once, and let products in the bodies of sums run on matrix units."""
+        if columns is not None:
+            set_mapping(columns, "vector", max(16, power_above(facts.sizes.trips(columns))))
+        for op in inner:
+            round_factors(op)
+            set_mapping(op, "matrix", max(16, min(MOST_OF_CHAIN, power_above(facts.sizes.trips(op)))))
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Map a kernel that is not tiled yet, and is of the kind."""
