@@ -197,18 +197,29 @@ def objection_to_maximum(term: Term, axis: str) -> str | None:
     assert reduce is not None
     if any(axis in e.free_symbols for e in map_of(load).data):
         return "the maximum varies along the sum's axis"
-    names = _substitution(load, reduce, axis)
-    if not _is_same(yielded(reduce.body)[0], term.x, names):
-        return "the maximum is that of another row"
-    return None
+    return None if is_maximum(reduce, term, axis, _axes_at(load)) else "the maximum is that of another row"
+
+
+def is_maximum(reduce: ReduceOp, term: Term, axis: str, names: Mapping[str, Expr]) -> bool:
+    """Whether a reduction is the maximum of the x of a term; `names` are the axes around it in those of the term."""
+    return _is_reduction_of(term.x, reduce, "max", axis, names)
+
+
+def is_sum_of_weights(reduce: ReduceOp, term: Term, axis: str, names: Mapping[str, Expr]) -> bool:
+    """Whether a reduction is the sum of the weights of a term."""
+    return term.weight is not None and _is_reduction_of(term.weight, reduce, "sum", axis, names)
+
+
+def _is_reduction_of(value: SSAValue, reduce: ReduceOp, monoid: str, axis: str, names: Mapping[str, Expr]) -> bool:
+    if len(reduce.axes.data) != 1 or [c.data for c in reduce.combiners] != [monoid] or reduce.operands:
+        return False
+    return _is_same(yielded(reduce.body)[0], value, {**names, reduce.axes.names[0]: symbol(axis)})
 
 
 def sums_weights(load: LoadOp, term: Term) -> bool:
     """Whether a load reads the sum of the weights of a term along the axis."""
     reduce = _row_of(load, "sum")
-    if reduce is None or term.weight is None:
-        return False
-    return _is_same(yielded(reduce.body)[0], term.weight, _substitution(load, reduce, _axis_of(term)))
+    return reduce is not None and is_sum_of_weights(reduce, term, _axis_of(term), _axes_at(load))
 
 
 def reads_maximum(load: LoadOp, term: Term) -> bool:
@@ -225,12 +236,11 @@ def _axis_of(term: Term) -> str:
     return reduce.axes.names[0]
 
 
-def _substitution(load: LoadOp, reduce: ReduceOp, axis: str) -> dict[str, Expr]:
-    """What the axes of the nest that a load reads, and of its reduction, are at the load."""
+def _axes_at(load: LoadOp) -> dict[str, Expr]:
+    """What the axes of the nest that a load reads are at the load."""
     producer = load.operands[0].owner
     names = cast(AxesAttr, cast(Operation, producer).properties["axes"]).names
-    found = dict(zip(names, map_of(load).data, strict=True))
-    return {**found, reduce.axes.names[0]: symbol(axis)}
+    return dict(zip(names, map_of(load).data, strict=True))
 
 
 def _is_same(one: SSAValue, other: SSAValue, names: Mapping[str, Expr]) -> bool:
