@@ -8,7 +8,7 @@ from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue, Use
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import AssertOp, EmptyOp, GenerateOp, IndexOp, LoadOp, ReduceOp, ScatterOp, YieldOp, yielded
@@ -17,7 +17,7 @@ from ..analysis.memory import Mutations
 from ._accesses import loads_in, map_of
 from ._bodies import outermost, substitute_axes
 from ._identities import constant
-from ._softmax_terms import Term, is_maximum, is_sum_of_weights
+from ._softmax_terms import Term, is_alike_along, is_maximum, is_sum_of_weights
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,16 @@ class Rows:
 def rows_of(term: Term, axis: str, nest: GenerateOp, total: ReduceOp) -> Iterator[Rows]:
     """The nests in front of another one whose reductions are those of a term's rows, along the axis of its sum."""
     load = cast(LoadOp, term.highest.owner)
-    index, shape = map_of(load).data, cast(TensorType, load.operands[0].type).shape
-    block = cast(Block, nest.parent)
-    for op in block.ops:
+    shape = cast(TensorType, load.operands[0].type).shape
+    block = cast(Block, load.parent)
+    loads = [op for op in block.ops if type(op) is LoadOp and is_alike_along(op.results[0], axis, block)]
+    read = {each.operands[0].owner: map_of(each).data for each in loads}
+    for op in cast(Block, nest.parent).ops:
         if op is nest:
             return
-        if type(op) is not GenerateOp or op.axes.sizes != shape:
+        if type(op) is not GenerateOp or (op not in read and op.axes.sizes != shape):
             continue
+        index = read.get(op, map_of(load).data)
         names = dict(zip(op.axes.names, index, strict=True))
         reduces = [each for each in op.body.block.ops if type(each) is ReduceOp]
         highest = frozenset(each for each in reduces if is_maximum(each, term, axis, names))
@@ -77,7 +80,8 @@ def rows_of(term: Term, axis: str, nest: GenerateOp, total: ReduceOp) -> Iterato
 def share_rows(nest: GenerateOp, found: Sequence[Rows], block: Block) -> bool:
     """Let a sum over a softmax compute what is made of its rows, and store it in the first column; whether it does."""
     rows = [each for each in found if each.nest.parent is block]
-    if not rows or not _Readers(nest, rows, block).may_wait():
+    readers = _Readers(nest, rows, block)
+    if not rows or not readers.may_wait():
         return False
     known: dict[SSAValue, SSAValue] = {}
     behind = {each.total: each.total.next_op for each in rows}
@@ -87,7 +91,8 @@ def share_rows(nest: GenerateOp, found: Sequence[Rows], block: Block) -> bool:
         if load.operands[0] in known:
             load.results[0].replace_all_uses_with(known[load.operands[0]])
             nest.body.block.erase_op(load)
-    _store(nest, [(result, known[result], each.index) for each in rows for result in each.nest.results])
+    results = [(result, readers.outside(result), each.index) for each in rows for result in each.nest.results]
+    _store(nest, [(known[result], uses, index) for result, uses, index in results if uses])
     return True
 
 
@@ -111,6 +116,11 @@ class _Readers:
             if not _covers(self.nest, each) or not self._find(each):
                 return False
         return True
+
+    def outside(self, result: SSAValue) -> list[Use]:
+        """The uses of a result by what stays."""
+        readers = [(use, outermost(use.operation, self.block)) for use in result.uses]
+        return [use for use, reader in readers if reader not in self.inside and not self._goes(reader)]
 
     def _find(self, rows: Rows) -> bool:
         for use in (use for result in rows.nest.results for use in result.uses):
@@ -158,24 +168,26 @@ def _element(nest: GenerateOp) -> list[Expr]:
     return [ZERO if size is ONE else symbol(name) for name, size in nest.axes.data]
 
 
-def _store(nest: GenerateOp, wanted: Sequence[tuple[SSAValue, SSAValue, tuple[Expr, ...]]]) -> None:
-    """Store values of a nest's body in the first column of their rows, each where a result of another nest was."""
+def _store(nest: GenerateOp, wanted: Sequence[tuple[SSAValue, list[Use], tuple[Expr, ...]]]) -> None:
+    """Store values of a nest's body in the first column of their rows, each for some uses."""
     last, block = cast(YieldOp, nest.body.block.last_op), cast(Block, nest.parent)
-    last.operands = [*last.operands, *(value for _, value, _ in wanted)]
+    last.operands = [*last.operands, *(value for value, _, _ in wanted)]
     device = cast(TensorType, nest.results[0].type).device
-    types = [TensorType.get(nest.axes.sizes, value.type, device=device) for _, value, _ in wanted]
+    types = [TensorType.get(nest.axes.sizes, value.type, device=device) for value, _, _ in wanted]
     body = nest.detach_region(nest.body)
     new = GenerateOp.of(nest.axes, body, (*nest.result_types, *types), location=nest.location)
     ops: list[Operation] = [new]
     count = len(nest.results)
-    for value, (old, _, index) in zip(new.results[count:], wanted, strict=True):
+    for value, (_, uses, index) in zip(new.results[count:], wanted, strict=True):
+        old = uses[0].operation.operands[uses[0].index]
         empty = EmptyOp.of(old.type, location=nest.location)
         scatter = ScatterOp.of(
             empty.out, nest.axes, MapAttr.of(*index), _in_first_column(value, new, index),
             flags=("unique", "masked"), location=nest.location,
         )  # fmt: skip
         scatter.out.name_hint = value.name_hint = old.name_hint
-        old.replace_all_uses_with(scatter.out)
+        for use in uses:
+            use.operation.operands[use.index] = scatter.out
         ops += [empty, scatter]
     for old, result in zip(nest.results, new.results[:count], strict=True):
         result.name_hint = old.name_hint

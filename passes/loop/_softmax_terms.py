@@ -216,26 +216,6 @@ def _is_reduction_of(value: SSAValue, reduce: ReduceOp, monoid: str, axis: str, 
     return _is_same(yielded(reduce.body)[0], value, {**names, reduce.axes.names[0]: symbol(axis)})
 
 
-def sums_weights(load: LoadOp, term: Term) -> bool:
-    """Whether a load reads the sum of the weights of a term along the axis."""
-    reduce = _row_of(load, "sum")
-    return reduce is not None and is_sum_of_weights(reduce, term, _axis_of(term), _axes_at(load))
-
-
-def reads_maximum(load: LoadOp, term: Term) -> bool:
-    """Whether a load reads the maximum that a term follows."""
-    other = cast(LoadOp, term.highest.owner)
-    return load.operands[0] is other.operands[0] and map_of(load) == map_of(other) and access_of(load).mask is None
-
-
-def _axis_of(term: Term) -> str:
-    """The axis that the weight is summed along."""
-    block = cast(Operation, term.weight.owner).parent if term.weight is not None else None
-    reduce = block.parent_op() if block is not None else None
-    assert isinstance(reduce, ReduceOp)
-    return reduce.axes.names[0]
-
-
 def _axes_at(load: LoadOp) -> dict[str, Expr]:
     """What the axes of the nest that a load reads are at the load."""
     producer = load.operands[0].owner

