@@ -12,6 +12,7 @@ from ...dialects import kernel
 from ...dialects.effects import has_side_effect
 from ...dialects.scalar import NarrowOp, WidenOp
 from ...machines import GpuTarget
+from ..analysis.effects import needed_by
 from ..analysis.loops import loops_around
 from ..common.choices import chosen_tile
 from ..common.implementations import MOST_OF_CHAIN
@@ -135,11 +136,7 @@ def sink(sums: Sequence[kernel.ReduceOp]) -> None:
     front = list(block.ops)[: list(block.ops).index(sums[-1])]
     if any(has_side_effect(op) for op in front):
         return
-    needed: set[Operation] = set()
-    for op in reversed([*front, sums[-1]]):
-        if op in sums or op in needed:
-            inner = (value.owner for each in op.walk() for value in each.operands)
-            needed.update(owner for owner in inner if isinstance(owner, Operation) and owner.parent is block)
+    needed = set[Operation]().union(*(needed_by(op, block) for op in sums))
     last: Operation = sums[-1]
     for op in front:
         if op not in needed and op not in sums:

@@ -12,7 +12,6 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import AssertOp, GenerateOp, LoadOp, ReduceOp, YieldOp
 from ...dialects.sym import AxesAttr, Ranges, bounds
-from ...machines import GpuTarget
 from ..analysis.functions import symbol_ranges
 from ..analysis.memory import Mutations
 from ..common.choices import chosen_tile
@@ -21,7 +20,7 @@ from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of
 from ._bodies import axes_around, copy_slice, outermost
-from ._devices import target_of
+from ._devices import has_matrix_units
 from ._identities import constant
 from ._softmax_rows import Rows, rows_of, share_rows
 from ._softmax_terms import Term, expand, is_weight, objection_to_maximum, weighs
@@ -83,7 +82,11 @@ class StreamReductions(LoopPass):
         ranges = symbol_ranges(function)
         nests = [each for each in block.ops if type(each) is GenerateOp]
         for nest in nests if not self.emulate_precision_casts else ():
-            if nest.parent is not None and _has_units(nest) and (self.loop_products or chosen_tile(nest) is not None):
+            if (
+                nest.parent is not None
+                and has_matrix_units(nest)
+                and (self.loop_products or chosen_tile(nest) is not None)
+            ):
                 streamer = _Streamer(nest, block, ranges)
                 streamed = streamer.run()
                 if streamed is None:
@@ -92,12 +95,6 @@ class StreamReductions(LoopPass):
                 if streamed.parent is not None and share_rows(streamed, streamer.rows, block):
                     remark("passed", self.name, function, "maxima and sums of rows are those of the sum over a softmax")
                     sweep(block)
-
-
-def _has_units(nest: GenerateOp) -> bool:
-    """Whether the machine that a nest runs on computes such reductions by tiles."""
-    target = target_of(nest)
-    return isinstance(target, GpuTarget) and bool(target.matrix_units)
 
 
 class _Streamer:
