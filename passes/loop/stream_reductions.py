@@ -82,19 +82,17 @@ class StreamReductions(LoopPass):
         ranges = symbol_ranges(function)
         nests = [each for each in block.ops if type(each) is GenerateOp]
         for nest in nests if not self.emulate_precision_casts else ():
-            if (
-                nest.parent is not None
-                and has_matrix_units(nest)
-                and (self.loop_products or chosen_tile(nest) is not None)
-            ):
-                streamer = _Streamer(nest, block, ranges)
-                streamed = streamer.run()
-                if streamed is None:
-                    continue
+            asked = self.loop_products or chosen_tile(nest) is not None
+            if nest.parent is None or not asked or not has_matrix_units(nest):
+                continue
+            streamer = _Streamer(nest, block, ranges)
+            streamed = streamer.run()
+            if streamed is None:
+                continue
+            sweep(block)
+            if streamed.parent is not None and share_rows(streamed, streamer.rows, block):
+                remark("passed", self.name, function, "maxima and sums of rows are those of the sum over a softmax")
                 sweep(block)
-                if streamed.parent is not None and share_rows(streamed, streamer.rows, block):
-                    remark("passed", self.name, function, "maxima and sums of rows are those of the sum over a softmax")
-                    sweep(block)
 
 
 class _Streamer:
