@@ -88,7 +88,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-apply-schedule,kernel-unroll-windows,kernel-relax-order,kernel-sink-prologues,"
         "kernel-fold-lanes,kernel-pair-lanes,kernel-interleave-lanes,"
         "kernel-read-back,kernel-write-ahead,"
-        "kernel-share-softmax-sums,kernel-map-softmax-sums,kernel-bound-softmax-sums,"
+        "kernel-map-softmax-sums,kernel-bound-softmax-sums,"
         "kernel-map-chained-products,kernel-bound-chained-products,"
         "kernel-skip-hidden-steps,kernel-fold-exponents,"
         "kernel-map-products,kernel-jam-rows,kernel-stage-rows,kernel-map,"

@@ -30,6 +30,7 @@ class EagerKernels:
     shuffles_keep_format:     channel_shuffle gives channels last for channels last
     refuses_float16_margins:  multi_margin_loss and multilabel_margin_loss take no float16
     own_layouts:              results of normalization, pooling and the like have layouts of this device's kernels
+    aligned_bytes:            what the allocator aligns tensors to, and what we align them to in memory that they share
     """
 
     variances_in_double: bool = False
@@ -44,6 +45,7 @@ class EagerKernels:
     shuffles_keep_format: bool = False
     refuses_float16_margins: bool = False
     own_layouts: bool = False
+    aligned_bytes: int = 512
 
 
 #: the kernels for CPUs
@@ -60,6 +62,7 @@ ON_HOST = EagerKernels(
     shuffles_keep_format=True,
     refuses_float16_margins=True,
     own_layouts=True,
+    aligned_bytes=64,
 )
 #: the kernels for CUDA, which HIP compiles too and those for XPU are ports of
 ON_GPU = EagerKernels()

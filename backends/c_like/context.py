@@ -56,6 +56,8 @@ class Context:
         """Whether the kernel has symbols, so that indices may be divided by them."""
         self.quotients: dict[Atom, str] = {}
         """Names of quotients and rests that were computed in front of a loop."""
+        self.divisions: dict[Operation, tuple[Atom, ...]] = {}
+        """The quotients that stand in each loop of the nests that were looked through."""
         self.touched: set[str] = set()
         """Symbols and axes that were printed since the set was last replaced."""
         self.in_parallel = False

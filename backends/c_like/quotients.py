@@ -22,7 +22,7 @@ def name_quotients(context: Context, op: Loop) -> None:
     """Declare a constant for each quotient in a loop that divides by symbols, where everything in it is known here."""
     if context.checked or not context.has_symbols:
         return
-    for atom in _quotients(op):
+    for atom in _quotients(op, context.divisions):
         if atom not in context.quotients and atom.free_symbols <= context.symbols.keys() - {LANE}:
             text = context.index(atom.expr)
             least, _ = bounds(atom.args[1], context.ranges)
@@ -33,15 +33,25 @@ def name_quotients(context: Context, op: Loop) -> None:
             context.quotients[atom] = name
 
 
-def _quotients(op: Operation) -> Iterator[Atom]:
-    """The quotients of a loop and what it holds, those that stand in others first."""
-    for inner in op.walk():
-        if is_loop(inner):
-            yield from _in([inner.lo.data, inner.hi.data])
-        elif isinstance(inner, kernel.IndexOp):
-            yield from _without(inner, _in([inner.expr.data]))
-        elif isinstance(inner, kernel.LoadOp | kernel.StoreOp):
-            yield from _without(inner, _in(inner.map.data))
+def _quotients(op: Operation, known: dict[Operation, tuple[Atom, ...]]) -> tuple[Atom, ...]:
+    """The quotients of an op and what it holds, those that stand in others first; `known` has those of inner loops."""
+    found = known.get(op)
+    if found is None:
+        inner = (each for region in op.regions for block in region.blocks for each in block.ops)
+        atoms = dict.fromkeys((*_own(op), *(atom for each in inner for atom in _quotients(each, known))))
+        found = tuple(atoms)
+        if op.regions:
+            known[op] = found
+    return found
+
+
+def _own(op: Operation) -> Iterator[Atom]:
+    if is_loop(op):
+        yield from _in([op.lo.data, op.hi.data])
+    elif isinstance(op, kernel.IndexOp):
+        yield from _without(op, _in([op.expr.data]))
+    elif isinstance(op, kernel.LoadOp | kernel.StoreOp):
+        yield from _without(op, _in(op.map.data))
 
 
 def _without(op: kernel.IndexOp | kernel.LoadOp | kernel.StoreOp, atoms: Iterable[Atom]) -> Iterator[Atom]:

@@ -16,6 +16,7 @@ from ...dialects.aten import TRITON_KERNEL, AtenOp, CallOp, TensorType
 from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
+from ...machines import HOST, in_host_memory
 from ...passes.analysis.tensor_bytes import bytes_of
 from ..generators import generator_of, runs_on_host
 from . import runtime
@@ -96,7 +97,7 @@ class HostEmitter(HostWalk):
     def _function(self, name: str, lines: Sequence[str]) -> str:
         body = "".join(f"    {line}\n" for line in self._sizes.insert(list(lines), self.constants))
         head = ""
-        if self.device != "cpu":
+        if not in_host_memory(self.device):
             self.constants.fixed("on_device", on_device)
             head = f"@on_device({self.constants.bind('device', torch.device(self.device))})\n"
         return f"{head}def {name}(args):\n{body}"
@@ -116,7 +117,8 @@ class HostEmitter(HostWalk):
         self._sizes.begin(list(self.symbols.values()), len(self.lines))
         for argument in self.function.body.block.args if self.is_a_body else ():
             self._take(argument)
-        if self.device != "cpu" and any(isinstance(op, host.LaunchOp) for op in self.function.body.block.ops):
+        launches = any(isinstance(op, host.LaunchOp) for op in self.function.body.block.ops)
+        if launches and not in_host_memory(self.device):
             self.constants.fixed("current_stream", gpu(torch.device(self.device).type).current_stream)
             index = self.constants.bind("index", torch.device(self.device).index)
             self.lines.append(f"stream = current_stream({index})")
@@ -183,9 +185,9 @@ class HostEmitter(HostWalk):
     def _bytes(self, value: SSAValue) -> int:
         """Of a tensor on a GPU alone: on the CPU launches cost little."""
         kind = value.type
-        if self.device == "cpu" or not isinstance(kind, TensorType) or torch_name(kind.element) not in ITEM_SIZES:
+        if in_host_memory(self.device) or not isinstance(kind, TensorType):
             return FEW_BYTES
-        size = bytes_of(kind).as_int()
+        size = bytes_of(kind).as_int() if torch_name(kind.element) in ITEM_SIZES else None
         return FEW_BYTES if size is None else size
 
     @override
@@ -205,7 +207,7 @@ class HostEmitter(HostWalk):
     def _fresh_memory(self, op: host.EmptyOp) -> str:
         kind = tensor_type(op.out)
         layout, dtype = self._layout(kind), self._dtype(kind)
-        if kind.device == "cpu":
+        if in_host_memory(kind.device):
             return f"{self.constants.fixed('empty', runtime.empty_cpu)}({layout}, {dtype})"
         if kind.device == self.device and is_gpu(self.device):
             self.constants.fixed("empty_gpu", gpu(torch.device(self.device).type).empty)
@@ -262,7 +264,8 @@ class HostEmitter(HostWalk):
         function = self.kernels.get(launch.kernel.root_reference.data)
         if function is None or self.launchers[generator_of(function)].needs_tensors:
             return False
-        return runs_on_host(function) or tensor_type(value).device != "cpu"  # else it is moved before the launch
+        # what lies in the host's memory is moved before a launch on a GPU
+        return runs_on_host(function) or not in_host_memory(tensor_type(value).device)
 
     # calls
 
@@ -303,7 +306,7 @@ def main_device(function: host.FuncOp) -> str:
     block = function.body.block
     values = [*block.args, *(result for op in block.ops for result in op.results)]
     devices = Counter(v.type.device for v in values if isinstance(v.type, TensorType) and is_gpu(v.type.device))
-    chosen = max(devices, key=lambda device: devices[device], default="cpu")
+    chosen = max(devices, key=lambda device: devices[device], default=HOST)
     return f"{chosen}:0" if is_gpu(chosen) and ":" not in chosen else chosen
 
 

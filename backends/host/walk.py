@@ -20,6 +20,7 @@ from ...dialects.aten.types import ITEM_SIZES, TensorData, torch_name
 from ...dialects.host.places import number_of, place_of
 from ...dialects.sym import Expr, SymIntOp
 from ...errors import UnsupportedError
+from ...machines import in_host_memory
 from ...passes.common.implementations import IMPLEMENTATION
 from .spelling import Spelling
 
@@ -145,7 +146,7 @@ class HostWalk(Spelling):
     def _is_kept(self, value: SSAValue) -> bool:
         """Whether memory goes back to the arena at its end of life."""
         owner = value.owner
-        return isinstance(owner, host.EmptyOp) and owner.kept is not None and tensor_type(value).device == "cpu"
+        return isinstance(owner, host.EmptyOp) and owner.kept is not None and in_host_memory(tensor_type(value).device)
 
     def _free(self, op: host.FreeOp) -> None:
         values = [value for value in op.values if value in self.variables and value not in self._dropped]
@@ -178,7 +179,7 @@ class HostWalk(Spelling):
             return
         kind = tensor_type(op.out)
         self._allocates(op)
-        if op.kept is not None and kind.device == "cpu":
+        if op.kept is not None and in_host_memory(kind.device):
             arena, size = self._function_named("arena"), self._expr(kind.shape[0])
             self._let(self._fresh(op.out), f"{arena}.take({size})")
         else:

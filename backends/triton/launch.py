@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ...dialects import kernel
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import Ranges
+from ...machines import in_host_memory
 from ...passes.analysis.launch_facts import LaunchFacts
 from ...passes.analysis.launches import LaunchSizes, device_of
 from ..host import runtime
@@ -183,7 +184,8 @@ def _on_one_device(launch: Launch, device: str, constants: Constants) -> tuple[l
     lines: list[str] = []
     pointers: list[str] = []
     for value, name, pointer in zip(launch.buffers, launch.tensors, launch.pointers, strict=True):
-        if device != "cpu" and isinstance(value.type, TensorType) and value.type.device == "cpu":
+        moves = isinstance(value.type, TensorType) and in_host_memory(value.type.device)
+        if moves and not in_host_memory(device):
             move = constants.fixed("to_device", runtime.to_device)
             name, original = f"moved{len(lines)}", name
             lines.append(f"{name} = {move}({original}, {constants.bind('device', torch.device(device))})")

@@ -8,8 +8,10 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from dataclasses import dataclass
 
+from ...machines import ON_GPU
+
 #: sizes are multiples of it
-GRAIN = 512
+GRAIN = ON_GPU.aligned_bytes
 #: up to here tensors lie in segments of their own kind
 SMALL = 1 << 20
 SMALL_SEGMENT = 2 << 20

@@ -8,16 +8,17 @@ from itertools import accumulate
 from xdsl.ir import SSAValue
 
 from ...dialects.aten.types import type_of
+from ...machines import ON_HOST
 from .lifetimes import Lifetimes
 from .sizes import Sizes
-from .tensor_bytes import ALIGNMENT, bytes_of
+from .tensor_bytes import bytes_of
 
 
 class LiveBytes:
     """Bytes that the tensors which a function makes take at each of its ops; estimates where sizes are symbols.
 
     Arguments do not count, for whoever calls may hold them; neither do views, `left_out`, nor what ATen needs while it
-    runs. Sizes are rounded up to what allocators align to. `until[k]` is the most bytes up to the op at `k`.
+    runs. Sizes are rounded up to what any allocator aligns to. `until[k]` is the most bytes up to the op at `k`.
     """
 
     def __init__(self, lifetimes: Lifetimes, sizes: Sizes, left_out: Collection[SSAValue] = ()) -> None:
@@ -35,8 +36,9 @@ class LiveBytes:
 
     def of(self, value: SSAValue) -> int:
         """Bytes of a tensor; 0 for one of a type that only ATen knows."""
+        least = ON_HOST.aligned_bytes
         try:
-            return -(-self.sizes.of(bytes_of(type_of(value))) // ALIGNMENT) * ALIGNMENT
+            return -(-self.sizes.of(bytes_of(type_of(value))) // least) * least
         except KeyError:
             return 0
 

@@ -8,9 +8,6 @@ from ...dialects.aten.types import ITEM_SIZES, TensorType, torch_name
 from ...dialects.sym import ONE, ZERO, Expr
 from ..common.strided_views import extent
 
-#: bytes to which each tensor in a pool is aligned: a cache line, and enough for every vector access
-ALIGNMENT = 64
-
 
 @lru_cache(maxsize=4096)
 def bytes_of(tensor: TensorType) -> Expr:

@@ -12,7 +12,7 @@ from ...dialects import host
 from ...dialects.aten.types import TensorType, type_of
 from ...dialects.machine import TargetsAttr
 from ...dialects.sym import Ranges, SymAttr, const
-from ...machines import GpuTarget, in_host_memory
+from ...machines import GpuTarget, eager, in_host_memory
 from ..analysis.lifetimes import Lifetimes, is_used_by_call, verify_pools
 from ..analysis.live_bytes import LiveBytes
 from ..analysis.sizes import Sizes
@@ -21,8 +21,6 @@ from ..counters import counter
 from ..remarks import remark
 from ._placing import Request, place_known
 
-#: bytes to which tensors are aligned, as torch's allocator aligns them
-ALIGNMENT = 512
 #: bytes by which a pool may raise what is live: half of the least that torch's allocator takes from the driver
 SLACK = 1 << 20
 
@@ -67,7 +65,8 @@ def _requests(block: Block, lifetimes: Lifetimes, targets: TargetsAttr) -> Itera
         size = bytes_of(kind).as_int()
         if not size or is_used_by_call(op.out) or not counter(PASS):
             continue
-        aligned = -(-size // ALIGNMENT) * ALIGNMENT
+        step = eager(kind.device).aligned_bytes
+        aligned = -(-size // step) * step
         start, last = lifetimes.position[op], lifetimes.last[op.out]
         yield kind.device, Request(op, const(size), const(aligned), aligned, start, last)
 

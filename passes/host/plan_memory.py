@@ -14,11 +14,11 @@ from ...dialects import host
 from ...dialects.aten.types import TensorType, type_of
 from ...dialects.machine import targets_of
 from ...dialects.sym import ZERO, Expr, Ranges, SymAttr, ceildiv, const, prove_le
-from ...machines import HOST, in_host_memory
+from ...machines import HOST, eager, in_host_memory
 from ..analysis.lifetimes import LifetimeError, Lifetimes, is_used_by_call, verify_pools
 from ..analysis.live_bytes import LiveBytes
 from ..analysis.sizes import Sizes
-from ..analysis.tensor_bytes import ALIGNMENT, bytes_of
+from ..analysis.tensor_bytes import bytes_of
 from ..counters import counter
 from ..remarks import remark
 from ._device_pools import plan_on_devices
@@ -116,7 +116,7 @@ def _take_out(block: Block, requests: list[Request]) -> None:
 
 
 def _requests(block: Block, sizes: Sizes) -> list[Request]:
-    lifetimes = Lifetimes(block)
+    lifetimes, step = Lifetimes(block), eager(HOST).aligned_bytes
     found: list[Request] = []
     for op in block.ops:
         if not isinstance(op, host.EmptyOp) or op.pool or op.kept is not None or lifetimes.escapes(op.out):
@@ -125,7 +125,7 @@ def _requests(block: Block, sizes: Sizes) -> list[Request]:
             continue
         size = bytes_of(type_of(op.out))
         if size is not ZERO and counter(HostPlanMemory.name):
-            aligned = ceildiv(size, const(ALIGNMENT)) * ALIGNMENT
+            aligned = ceildiv(size, const(step)) * step
             start, last = lifetimes.position[op], lifetimes.last[op.out]
             found.append(Request(op, size, aligned, sizes.of(aligned), start, last))
     return found

@@ -14,7 +14,6 @@ from ...machines import GpuTarget
 from ..analysis.loops import loops_in
 from ..analysis.sizes import Sizes
 from ..common.implementations import MOST_OF_CHAIN
-from .gpu_blocks import power_above
 from .kernel_pass import KernelFacts
 from .map_to_units import MapToUnits, has_units, objection_to_inner, round_factors, sink
 from .products import NARROW, RowsNest, StepTile, recognised_nests, rows_and_columns
@@ -85,15 +84,11 @@ class KernelMapChainedProducts(MapToUnits, kernels=untiled_for_gpu):
     ) -> None:
         """Tiles of rows, all columns at once, and steps along the reductions and in the products inside."""
         set_mapping(rows, "grid", tile.rows)
-        if columns is not None:
-            set_mapping(columns, "vector", max(16, power_above(facts.sizes.trips(columns))))
         for op in nest.sums:
             if columns is not None:
                 round_factors(op)
             set_mapping(op, "vector" if columns is None else "matrix", tile.step)
-        for op in nest.inner:
-            round_factors(op)
-            set_mapping(op, "matrix", max(16, min(MOST_OF_CHAIN, power_above(facts.sizes.trips(op)))))
+        self.cover(columns, nest.inner, facts)
         sink(nest.sums)
 
 
@@ -129,9 +124,7 @@ def chain_tile(nest: ChainNest, sizes: Sizes) -> StepTile:
     tile = next((tile for width, tile in _TILES.items() if longest <= width), _TILES[256])
     if isinstance(nest.element, Float32Type):
         tile = StepTile(min(tile.rows, 64), 32, tile.warps, 1)
-    rows = max(16, min(tile.rows, power_above(sizes.trips(nest.rows))))
-    step = max(16, min(tile.step, *(power_above(sizes.trips(op)) for op in nest.sums)))
-    return StepTile(rows, step, tile.warps if rows >= 64 else min(tile.warps, 4), tile.stages)
+    return tile.within(nest, nest.sums, sizes)
 
 
 def _has_inner(op: kernel.ReduceOp) -> bool:

@@ -16,7 +16,7 @@ from ..analysis.sizes import Sizes
 from ..common.implementations import MOST_OF_CHAIN
 from .gpu_blocks import power_above
 from .kernel_pass import KernelFacts
-from .map_to_units import MapToUnits, has_units, objection_to_inner, round_factors, sink
+from .map_to_units import MapToUnits, has_units, objection_to_inner, sink
 from .products import StepTile, UnitsNest, recognised_nests
 from .scheduled import untiled_for_gpu
 from .transforms import set_mapping
@@ -76,12 +76,9 @@ class KernelMapSoftmaxSums(MapToUnits, kernels=untiled_for_gpu):
     ) -> None:
         """Tiles of rows, all columns at once, and steps along the softmax and in its products."""
         set_mapping(rows, "grid", tile.rows)
-        set_mapping(columns, "vector", max(16, power_above(facts.sizes.trips(columns))))
         for op in nest.sums:
             set_mapping(op, "matrix", tile.step)
-        for op in nest.inner:
-            round_factors(op)
-            set_mapping(op, "matrix", max(16, min(MOST_OF_CHAIN, power_above(facts.sizes.trips(op)))))
+        self.cover(columns, nest.inner, facts)
         sink(nest.sums)
 
 
@@ -163,11 +160,8 @@ def softmax_tile(nest: SoftmaxNest, sizes: Sizes, target: GpuTarget) -> StepTile
     tile = _TILES[width]
     if isinstance(nest.parts[0].element, Float32Type):
         tile = StepTile(min(tile.rows, 64), 32, tile.warps, 2)
-    rows = max(16, min(tile.rows, power_above(sizes.trips(nest.rows))))
-    step = max(16, min(tile.step, *(power_above(sizes.trips(op)) for op in nest.sums)))
-    warps = tile.warps if rows >= 64 else min(tile.warps, 4)
     width = max(16, power_above(sizes.trips(nest.columns)))
-    return _without_spills(StepTile(rows, step, warps, tile.stages), nest, width)
+    return _without_spills(tile.within(nest, nest.sums, sizes), nest, width)
 
 
 def _without_spills(tile: StepTile, nest: SoftmaxNest, width: int) -> StepTile:

@@ -12,10 +12,13 @@ from ...dialects import kernel
 from ...dialects.effects import has_side_effect
 from ...dialects.scalar import NarrowOp, WidenOp
 from ...machines import GpuTarget
+from ..analysis.effects import needed_by
 from ..analysis.loops import loops_around
 from ..common.choices import chosen_tile
+from ..common.implementations import MOST_OF_CHAIN
 from ..counters import counter
 from ..remarks import remark
+from .gpu_blocks import power_above
 from .kernel_pass import KernelFacts, KernelPass
 from .products import NARROW, RowsNest, Tile
 from .scheduled import is_mapped
@@ -50,6 +53,14 @@ class MapToUnits(KernelPass):
         columns: None in a nest that has none
         """
         raise NotImplementedError
+
+    def cover(self, columns: kernel.ForOp | None, inner: Sequence[kernel.ReduceOp], facts: KernelFacts) -> None:
+        """Give a program all columns at once, and let products in the bodies of sums run on matrix units."""
+        if columns is not None:
+            set_mapping(columns, "vector", max(16, power_above(facts.sizes.trips(columns))))
+        for op in inner:
+            round_factors(op)
+            set_mapping(op, "matrix", max(16, min(MOST_OF_CHAIN, power_above(facts.sizes.trips(op)))))
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Map a kernel that is not tiled yet, and is of the kind."""
@@ -125,11 +136,7 @@ def sink(sums: Sequence[kernel.ReduceOp]) -> None:
     front = list(block.ops)[: list(block.ops).index(sums[-1])]
     if any(has_side_effect(op) for op in front):
         return
-    needed: set[Operation] = set()
-    for op in reversed([*front, sums[-1]]):
-        if op in sums or op in needed:
-            inner = (value.owner for each in op.walk() for value in each.operands)
-            needed.update(owner for owner in inner if isinstance(owner, Operation) and owner.parent is block)
+    needed = set[Operation]().union(*(needed_by(op, block) for op in sums))
     last: Operation = sums[-1]
     for op in front:
         if op not in needed and op not in sums:

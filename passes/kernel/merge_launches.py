@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -16,12 +15,11 @@ from ...dialects import host, kernel
 from ...dialects.aten.types import type_of
 from ...dialects.machine import targets_of
 from ...dialects.raw import ops_behind
-from ...dialects.sym import Expr, SymAttr, const
+from ...dialects.sym import Expr
 from ...machines import GpuTarget, Target, in_host_memory
 from ..analysis.kept import is_kept_call
 from ..analysis.launches import device_of, on_cpu, passed_sizes
 from ..analysis.lifetimes import Lifetimes
-from ..analysis.loops import kernel_names
 from ..analysis.memory_order import HostMemory, Touched
 from ..analysis.nests import bytes_of_block, work_of_block
 from ..analysis.sizes import Sizes
@@ -29,7 +27,7 @@ from ..analysis.tensor_bytes import bytes_of
 from ..common.choices import chosen_tile
 from ..counters import counter
 from ..remarks import remark
-from .beside import lay_beside, may_stand_beside, reduces
+from .beside import may_stand_beside, reduces
 from .one_launch import JointKernels, Launch
 from .products import product_nests
 
@@ -89,15 +87,6 @@ class KernelMergeLaunches(ModulePass):
 
 
 @dataclass(eq=False)
-class _Launch(Launch):
-    dying: int
-    """Bytes of memory that nothing behind it uses, and that the program frees then."""
-    kind: tuple[str, bool, bool]
-    """What launches that become one have in common: the device, on a GPU whether they reduce, and whether they are
-    products for matrix units."""
-
-
-@dataclass(eq=False)
 class _Bundle:
     """Launches that become one, in order.
 
@@ -105,7 +94,7 @@ class _Bundle:
     passed: what the launches behind that touch, over which one more would have to move up
     """
 
-    launches: list[_Launch] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
     place: host.LaunchOp | None = None
     passed: Touched[SSAValue] = Touched()
     touched: Touched[SSAValue] = Touched()
@@ -114,33 +103,33 @@ class _Bundle:
 
     @property
     def is_on_cpu(self) -> bool:
-        return in_host_memory(self.launches[0].kind[0])
+        return self.launches[0].is_on_cpu
 
-    def move_to(self, launch: _Launch) -> None:
+    def move_to(self, launch: Launch) -> None:
         """Stand where a launch stands."""
         self.place = launch.op
         self.passed = Touched()
 
-    def let_pass(self, launch: _Launch) -> None:
+    def let_pass(self, launch: Launch) -> None:
         """Note a launch that stays behind these."""
         self.passed |= launch.touched
 
-    def add(self, launch: _Launch) -> None:
+    def add(self, launch: Launch) -> None:
         """One launch more."""
         self.launches.append(launch)
         self.dying += launch.dying
         self.touched |= launch.touched
         self.symbols |= launch.symbols
 
-    def conflicts(self, launch: _Launch) -> bool:
+    def conflicts(self, launch: Launch) -> bool:
         """Whether the order of a launch and one of these matters."""
         return self.touched.conflicts(launch.touched)
 
-    def is_passed_by(self, launch: _Launch) -> bool:
+    def is_passed_by(self, launch: Launch) -> bool:
         """Whether a launch may move up to these over what stands behind them."""
         return not self.passed.conflicts(launch.touched)
 
-    def has_room(self, launch: _Launch, options: KernelMergeLaunches) -> bool:
+    def has_room(self, launch: Launch, options: KernelMergeLaunches) -> bool:
         """Whether a launch fits in: in number, in buffers, by its symbols and its device."""
         if launch.kind != self.launches[0].kind:
             return False
@@ -212,7 +201,7 @@ class _Merger:
             if len(bundle.launches) > 1:
                 self._merge(block, bundle)
 
-    def _launch(self, op: host.LaunchOp, lifetimes: Lifetimes, sizes: Sizes) -> _Launch | None:
+    def _launch(self, op: host.LaunchOp, lifetimes: Lifetimes, sizes: Sizes) -> Launch | None:
         """What a launch does; None for one that may raise an error, or whose kernel is not here."""
         function = self.joint.kernels.get(op.kernel.root_reference.data)
         if function is None or function.target is not None or (function.errors is not None and on_cpu(op)):
@@ -224,14 +213,14 @@ class _Merger:
         is_sum = not in_host_memory(device) and reduces(function)
         wanted = is_sum and (self.options.loop_products or chosen_tile(function) is not None)
         is_product = wanted and self._is_product(op, function, sizes)
-        return _Launch(op, function, touched, dying, (device, is_sum, is_product))
+        return Launch(op, function, touched, dying, (device, is_sum, is_product))
 
     def _is_product(self, op: host.LaunchOp, function: kernel.FuncOp, sizes: Sizes) -> bool:
         """Whether matrix units of a GPU compute all of a kernel."""
         own = passed_sizes(op, [s.data for s in function.symbols], sizes)
         return isinstance(self.target, GpuTarget) and not isinstance(product_nests(function, own), str)
 
-    def _is_small(self, launch: _Launch, sizes: Sizes) -> bool:
+    def _is_small(self, launch: Launch, sizes: Sizes) -> bool:
         """Whether a launch costs more than what the kernel does."""
         own = passed_sizes(launch.op, [s.data for s in launch.function.symbols], sizes)
         block = launch.function.body.block
@@ -242,7 +231,7 @@ class _Merger:
         return max(bytes_of_block(block, own), work_of_block(block, own)) < self.target.launch_bytes
 
     def _may_move_up(
-        self, launch: _Launch, bundle: _Bundle, near: Sequence[_Bundle], lifetimes: Lifetimes, sizes: Sizes
+        self, launch: Launch, bundle: _Bundle, near: Sequence[_Bundle], lifetimes: Lifetimes, sizes: Sizes
     ) -> bool:
         """Whether a launch may join others where they stand: over what is between, with memory that is there by then.
 
@@ -263,7 +252,7 @@ class _Merger:
     def _merge(self, block: Block, bundle: _Bundle) -> None:
         """Put one launch in the place of one of them, and allocations that come later in front of it."""
         ops = [launch.op for launch in bundle.launches]
-        new = self.joint.launch(bundle.launches, f"_and_{len(ops) - 1}_more", partial(_fill, bundle))
+        new = self.joint.launch(bundle.launches)
         remark("passed", KernelMergeLaunches.name, ops[-1], f"{len(ops)} launches are one")
         assert bundle.place is not None
         block.insert_op_before(new, bundle.place)
@@ -274,38 +263,7 @@ class _Merger:
             block.erase_op(op)
 
 
-def _fill(bundle: _Bundle, block: Block, maps: Sequence[dict[SSAValue, SSAValue]]) -> Iterable[str]:
-    """Put what the kernels of a bundle do into a block, one behind the other; the errors that they report."""
-    functions = [launch.function for launch in bundle.launches]
-    taken = set[str]().union(*map(kernel_names, functions))
-    errors: dict[str, int] = {}
-    for function, values in zip(functions, maps, strict=True):
-        if bundle.is_on_cpu:
-            for op in list(function.body.block.ops)[:-1]:
-                block.add_op(op.clone(values))
-            continue
-        last = block.last_op
-        lay_beside(function, block, values, taken)
-        _renumber_errors(block, last, function, errors)
-    return errors
-
-
 def _behind(place: Operation, owners: Iterable[Operation | Block]) -> list[Operation]:
     """Which of the ops that make some values stand behind another op of their block, in order."""
     wanted = {owner for owner in owners if isinstance(owner, Operation)}
     return [op for op in ops_behind(place) if op in wanted]
-
-
-def _renumber_errors(block: Block, last: Operation | None, function: kernel.FuncOp, errors: dict[str, int]) -> None:
-    """Let the asserts of a kernel that was laid down behind `last` report errors by the numbers of the merged one."""
-    if function.errors is None:
-        return
-    codes = [errors.setdefault(error.data, len(errors) + 1) for error in function.errors]
-    op = block.first_op if last is None else last.next_op
-    while op is not None:
-        for each in op.walk():
-            if isinstance(each, kernel.AssertOp):
-                old = each.code.data.as_int()
-                assert old is not None
-                each.properties["code"] = SymAttr.of(const(codes[old - 1]))
-        op = op.next_op

@@ -17,6 +17,7 @@ from ..analysis.loops import is_loop
 from ..analysis.sizes import Sizes
 from ..common.choices import chosen_tile
 from ..common.implementations import LEAST_OF_UNITS
+from .gpu_blocks import power_above
 from .gpu_legality import box_of, is_serial
 
 #: what factors of float32 are rounded to, by the precision of their product
@@ -176,6 +177,12 @@ class StepTile(Tile):
     step: int = 0
     warps: int = 0
     stages: int = 0
+
+    def within(self, nest: RowsNest, sums: Sequence[kernel.ReduceOp], sizes: Sizes) -> Self:
+        """The same for a nest with fewer rows, or shorter reductions: of a power of two, and 16 at least."""
+        rows = max(16, min(self.rows, power_above(sizes.trips(nest.rows))))
+        step = max(16, min(self.step, *(power_above(sizes.trips(op)) for op in sums)))
+        return type(self)(rows, step, self.warps if rows >= 64 else min(self.warps, 4), self.stages)
 
 
 @dataclass(frozen=True)

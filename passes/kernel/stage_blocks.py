@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from xdsl.ir import Block, Operation, Region
-
 from ...dialects import kernel
 from ...dialects.kernel import BufferType
-from ...dialects.sym import ZERO, Expr, MapAttr, SymAttr, as_expr, smin, symbol
+from ...dialects.sym import ZERO, Expr, SymAttr, as_expr, smin, symbol
 from ...machines import CpuTarget
 from ..analysis.effects import written_buffers
 from ..analysis.loops import fresh_axis, is_loop, kernel_names
@@ -18,7 +14,7 @@ from .cpu_tiles import ACROSS, LONG, edge_of_blocks
 from .kernel_pass import KernelFacts, KernelPass
 from .pinned import is_pinned
 from .scheduled import tiled_for_cpu
-from .transforms import perfect_chain, set_mapping
+from .transforms import fill_local, perfect_chain, read_local
 
 
 class KernelStageBlocks(KernelPass, kernels=tiled_for_cpu):
@@ -102,36 +98,14 @@ def _stage(
     assert isinstance(type_, BufferType)
     local = kernel.LocalOp.of(type_.element, SymAttr.of(as_expr(edge * edge)))
     local.buffer.name_hint = "block"
-    place = _place(across, lane, edge)
-    block.insert_ops_before([local, _copy(load, local, place, (lane, across), lanes, names)], across)
-    staged = kernel.LoadOp.of(local.buffer, MapAttr.of(place), location=load.location)
-    lane.body.block.insert_op_before(staged, load)
-    load.results[0].replace_all_uses_with(staged.results[0])
-    lane.body.block.erase_op(load)
+    place, index = _place(across, lane, edge), load.map.data[0]
+    fresh = {loop.axis.data: fresh_axis(names) for loop in (lane, across)}
+    new = {old: symbol(name) for old, name in fresh.items()}
+    axes = [(fresh[loop.axis.data], loop.lo.data, loop.hi.data) for loop in (lane, across)]
+    copy = fill_local(local, place.subs(new), load, index.subs(new), axes, lanes)
+    block.insert_ops_before([local, copy], across)
+    read_local(load, local, place)
 
 
 def _place(row: kernel.ForOp, column: kernel.ForOp, edge: int) -> Expr:
     return edge * (symbol(row.axis.data) - row.lo.data) + symbol(column.axis.data) - column.lo.data
-
-
-def _copy(
-    load: kernel.LoadOp,
-    local: kernel.LocalOp,
-    place: Expr,
-    loops: Sequence[kernel.ForOp],
-    lanes: int,
-    names: set[str],
-) -> Operation:
-    """`local[place] = load`, for the axes of `loops` under new names, the last of them in lanes."""
-    fresh = {loop.axis.data: fresh_axis(names) for loop in loops}
-    new = {old: symbol(name) for old, name in fresh.items()}
-    value = kernel.LoadOp.of(load.buffer, MapAttr.of(load.map.data[0].subs(new)), location=load.location)
-    store = kernel.StoreOp.of(value.results[0], local.buffer, MapAttr.of(place.subs(new)), location=load.location)
-    ops: list[Operation] = [value, store]
-    for loop in reversed(loops):
-        body = Region(Block([*ops, kernel.YieldOp.create()]))
-        outer = kernel.ForOp.of(fresh[loop.axis.data], loop.lo.data, loop.hi.data, body, location=load.location)
-        if loop is loops[-1]:
-            set_mapping(outer, "vector", lanes)
-        ops = [outer]
-    return ops[0]

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.kernel import BufferType
-from ...dialects.sym import ZERO, Expr, MapAttr, SymAttr, as_expr, ceildiv, symbol
+from ...dialects.sym import ZERO, Expr, SymAttr, as_expr, ceildiv, symbol
 from ...machines import CpuTarget
 from ..analysis.effects import written_buffers
 from ..analysis.loops import Loop, fresh_axis, is_loop, kernel_names, named_in_bounds
@@ -21,10 +21,8 @@ from ..remarks import remark
 from .kernel_pass import KernelFacts, KernelPass
 from .pinned import is_pinned
 from .scheduled import is_mapped, untiled_for_cpu
-from .transforms import Range, block_range, perfect_chain, range_of, set_range
+from .transforms import block_range, fill_local, perfect_chain, range_of, read_local, set_range
 
-#: bytes of a line of the cache: so many bytes of neighbouring rows are read together
-LINE = 64
 #: shortest row that is worth a copy: the lines of a shorter one are still in the nearest cache for the next row
 SHORTEST = 64
 #: how much faster a core is with copies, so that it may be that many times fewer cores
@@ -33,8 +31,12 @@ GAIN = 4
 
 @dataclass(frozen=True)
 class _Row:
-    """What a row reads across memory: `buffer[start + stride*i]` for i below `length`, by loads in loops over i."""
+    """What a row reads across memory: `buffer[start + stride*i]` for i below `length`, by loads in loops over i.
 
+    line: bytes of a line of the cache: so many bytes of neighbouring rows are read together
+    """
+
+    line: int
     buffer: SSAValue
     start: Expr
     stride: Expr
@@ -56,7 +58,7 @@ class _Row:
     @property
     def pitch(self) -> Expr:
         """Elements from row to row of the copy: a line more than a row, as rows a power of two apart share few sets."""
-        line = as_expr(LINE // self.element)
+        line = as_expr(self.line // self.element)
         return (ceildiv(self.length, line) + as_expr(1)) * line
 
 
@@ -103,7 +105,7 @@ class KernelStageRows(KernelPass, kernels=untiled_for_cpu):
 def _stage_nest(function: kernel.FuncOp, nest: kernel.ForOp, written: set[SSAValue], facts: KernelFacts) -> None:
     chain = perfect_chain(nest)
     rows = chain[-1]
-    staged = _across(rows, written)
+    staged = _across(rows, written, facts.target.line_bytes)
     if not staged or not _writes_along(rows):
         return
     objection = _objection(chain, staged, facts.target, facts.sizes)
@@ -114,18 +116,18 @@ def _stage_nest(function: kernel.FuncOp, nest: kernel.ForOp, written: set[SSAVal
         remark("passed", KernelStageRows.name, rows, f"{_count(staged)} rows at once, through a local buffer")
 
 
-def _across(rows: kernel.ForOp, written: set[SSAValue]) -> list[_Row]:
+def _across(rows: kernel.ForOp, written: set[SSAValue], line: int) -> list[_Row]:
     """What loops inside read side by side along `rows` and far apart along themselves, and is only read."""
     found: dict[tuple[SSAValue, Expr, Expr, Expr], list[tuple[kernel.LoadOp, kernel.ForOp | kernel.ReduceOp]]] = {}
     for loop in _flat_loops(rows):
         for op in loop.body.block.ops:
-            if isinstance(op, kernel.LoadOp) and op.buffer not in written and _is_across(op, rows, loop):
+            if isinstance(op, kernel.LoadOp) and op.buffer not in written and _is_across(op, rows, loop, line):
                 index, axis = op.map.data[0], loop.axis.data
                 stride = index.coefficient(axis)
                 assert stride is not None
                 key = (op.buffer, index.subs({axis: ZERO}), stride, loop.hi.data)
                 found.setdefault(key, []).append((op, loop))
-    return [_Row(*key, tuple(pairs)) for key, pairs in found.items()]
+    return [_Row(line, *key, tuple(pairs)) for key, pairs in found.items()]
 
 
 def _flat_loops(rows: kernel.ForOp) -> Iterator[kernel.ForOp | kernel.ReduceOp]:
@@ -139,7 +141,7 @@ def _has_loops(op: kernel.ForOp | kernel.ReduceOp) -> bool:
     return any(map(is_loop, op.body.block.ops))
 
 
-def _is_across(load: kernel.LoadOp, rows: kernel.ForOp, along: Loop) -> bool:
+def _is_across(load: kernel.LoadOp, rows: kernel.ForOp, along: Loop, line: int) -> bool:
     index, type_ = load.map.data[0], load.buffer.type
     if load.mask is not None or load.dynamic or not isinstance(type_, BufferType) or type_.local:
         return False
@@ -147,7 +149,7 @@ def _is_across(load: kernel.LoadOp, rows: kernel.ForOp, along: Loop) -> bool:
     if far is None or far is ZERO or not is_unit(index.coefficient(rows.axis.data)):
         return False
     stride = far.as_int()
-    return stride is None or abs(stride) * element_bytes(type_) >= LINE
+    return stride is None or abs(stride) * element_bytes(type_) >= line
 
 
 def _writes_along(rows: kernel.ForOp) -> bool:
@@ -163,7 +165,7 @@ def _writes_along(rows: kernel.ForOp) -> bool:
 
 def _count(staged: Sequence[_Row]) -> int:
     """Rows of a line of the cache, of the narrowest elements that are read."""
-    return LINE // min(row.element for row in staged)
+    return staged[0].line // min(row.element for row in staged)
 
 
 def _objection(chain: Sequence[kernel.ForOp], staged: Sequence[_Row], target: CpuTarget, sizes: Sizes) -> str | None:
@@ -188,24 +190,12 @@ def _stage(rows: kernel.ForOp, staged: Sequence[_Row], names: set[str]) -> None:
     for row in staged:
         local = kernel.LocalOp.of(row.type.element, SymAttr.of(as_expr(_count(staged)) * row.pitch))
         local.buffer.name_hint = "rows"
-        before += [local, _copy(row, local, within, names)]
+        along, across = fresh_axis(names), fresh_axis(names)
+        index = row.start.subs({within[0]: symbol(across)}) + row.stride * symbol(along)
+        place = symbol(along) + row.pitch * (symbol(across) - within[1])
+        axes = (along, ZERO, row.length), (across, *within[1:])
+        before += [local, fill_local(local, place, row.loads[0][0], index, axes)]
         for load, along in row.loads:
-            place = symbol(along.axis.data) + row.pitch * (symbol(within[0]) - within[1])
-            new = kernel.LoadOp.of(local.buffer, MapAttr.of(place), location=load.location)
-            load.value.replace_all_uses_with(new.value)
-            along.body.block.insert_op_before(new, load)
-            along.body.block.erase_op(load)
+            read_local(load, local, symbol(along.axis.data) + row.pitch * (symbol(within[0]) - within[1]))
     rows.body.add_block(Block([*before, inner, kernel.YieldOp.create()]))
     set_range(rows, blocks)
-
-
-def _copy(row: _Row, local: kernel.LocalOp, within: Range, names: set[str]) -> kernel.ForOp:
-    """`local[place] = load`, line by line of the rows in memory."""
-    along, across = fresh_axis(names), fresh_axis(names)
-    place = symbol(along) + row.pitch * (symbol(across) - within[1])
-    location = row.loads[0][0].location
-    index = row.start.subs({within[0]: symbol(across)}) + row.stride * symbol(along)
-    load = kernel.LoadOp.of(row.buffer, MapAttr.of(index), location=location)
-    store = kernel.StoreOp.of(load.value, local.buffer, MapAttr.of(place), location=location)
-    line = kernel.ForOp.of(across, within[1], within[2], Region(Block([load, store, kernel.YieldOp.create()])))
-    return kernel.ForOp.of(along, ZERO, row.length, Region(Block([line, kernel.YieldOp.create()])))

@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
-from ...dialects.sym import ZERO, Expr, SymAttr, as_expr, ceildiv, smin, symbol
+from ...dialects.sym import ZERO, Expr, MapAttr, SymAttr, as_expr, ceildiv, smin, symbol
 from ..analysis.loops import Loop, fresh_axis, substitute_axes
 
 
@@ -127,6 +127,35 @@ def copy_body(body: Block, axes: Mapping[str, Expr], parent: Block, before: Oper
     last = body.last_op
     assert last is not None
     return tuple(mapping.get(value, value) for value in last.operands)
+
+
+def fill_local(
+    local: kernel.LocalOp, place: Expr, load: kernel.LoadOp, index: Expr, axes: Sequence[Range], lanes: int = 0
+) -> kernel.ForOp:
+    """Loops over axes, outermost first, that copy elements of the buffer that a load reads: `local[place] = [index]`.
+
+    lanes: of the innermost one; 0: it is serial
+    """
+    value = kernel.LoadOp.of(load.buffer, MapAttr.of(index), location=load.location)
+    store = kernel.StoreOp.of(value.value, local.buffer, MapAttr.of(place), location=load.location)
+    body = Block([value, store, kernel.YieldOp.create()])
+    for axis in reversed(axes[1:]):
+        loop = kernel.ForOp.of(*axis, Region(body), location=load.location)
+        if lanes:
+            set_mapping(loop, "vector", lanes)
+            lanes = 0
+        body = Block([loop, kernel.YieldOp.create()])
+    return kernel.ForOp.of(*axes[0], Region(body), location=load.location)
+
+
+def read_local(load: kernel.LoadOp, local: kernel.LocalOp, place: Expr) -> None:
+    """Let a load read a place of a local buffer instead."""
+    block = load.parent
+    assert block is not None
+    new = kernel.LoadOp.of(local.buffer, MapAttr.of(place), location=load.location)
+    block.insert_op_before(new, load)
+    load.value.replace_all_uses_with(new.value)
+    block.erase_op(load)
 
 
 def strip_mine_reduction(op: kernel.ReduceOp, size: int, names: set[str]) -> list[kernel.ReduceOp]:

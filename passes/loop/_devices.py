@@ -12,7 +12,7 @@ from ...dialects import scalar
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp
 from ...dialects.machine import target_at
-from ...machines import Target
+from ...machines import GpuTarget, Target
 from ._accesses import loads_in
 from ._bodies import nest_of
 from ._splice import Site
@@ -39,6 +39,12 @@ def device_of(nest: Operation) -> str:
 def target_of(nest: Operation) -> Target:
     """The machine that a nest, or an ATen op between nests, will run on."""
     return target_at(nest, device_of(nest))
+
+
+def has_matrix_units(nest: Operation) -> bool:
+    """Whether the machine that a nest runs on computes reductions of products by tiles."""
+    target = target_of(nest)
+    return isinstance(target, GpuTarget) and bool(target.matrix_units)
 
 
 def objection_across_devices(producer: GenerateOp, site: Site) -> str | None:

