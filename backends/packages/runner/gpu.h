@@ -125,8 +125,8 @@ class Gpu {
  private:
   static c10::Device started(c10::Device wanted) {
     if (wanted.is_cpu()) return wanted;
-    require(dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) != nullptr,
-            "this libtorch is without GPUs: " + std::string(dlerror()));
+    if (!dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL))
+      throw std::runtime_error("this libtorch is without GPUs: " + std::string(dlerror()));
     at::globalContext().lazyInitDevice(wanted.type());
     const int count = c10::impl::VirtualGuardImpl(wanted.type()).deviceCount();
     require(wanted.index() < count, "this machine has " + std::to_string(count) + " GPUs, and no " + wanted.str());
