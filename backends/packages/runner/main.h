@@ -145,6 +145,9 @@ int run_command(int count, char** words) {
       if (k < outputs.size() && results[k].isTensor()) write_array(outputs[k], results[k].toTensor());
     }
     return 0;
+  } catch (const c10::Error& error) {
+    std::cerr << "error: " << error.what_without_backtrace() << "\n";
+    return 1;
   } catch (const std::exception& error) {
     std::cerr << "error: " << error.what() << "\n";
     return 1;
