@@ -18,7 +18,10 @@ Nothing is loaded before somebody asks for its group. Imports nothing of the pac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +42,36 @@ _plugin_files: dict[str, str] = {}
 
 @cache
 def _installed(group: str) -> dict[str, EntryPoint]:
+    if not adding(tuple(sys.path)) and not any(map(os.path.isfile, sys.path)):
+        return {}  # no package says so, and there is no archive that only importlib.metadata reads
     return {point.name: point for point in _all_entry_points().select(group=group)}
+
+
+_GROUP = re.compile(r"^\s*\[inductile\.", re.MULTILINE)
+_ABOUT = (".dist-info", ".egg-info")
+
+
+@cache
+def adding(path: tuple[str, ...]) -> tuple[str, ...]:
+    """The installed packages that add something, by what lies beside them in the folders of a path.
+
+    `importlib.metadata` takes ten times as long, for more.
+    """
+    return tuple(name for folder in dict.fromkeys(path) for name in _adding(folder or "."))
+
+
+def _adding(folder: str) -> Iterator[str]:
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in sorted(name for name in names if name.endswith(_ABOUT)):
+        try:
+            with open(os.path.join(folder, name, "entry_points.txt"), errors="replace") as file:
+                if _GROUP.search(file.read()):
+                    yield name.rpartition(".")[0]
+        except OSError:
+            continue
 
 
 @cache

@@ -15,7 +15,6 @@ from ..dialects import host, kernel
 from ..passes.analysis.functions import called, kernels_of
 from ..passes.analysis.launches import written_by
 from ..passes.printing import file_text
-from .report.data import argument_names, kernel_code
 
 if TYPE_CHECKING:
     from .trace import Trace
@@ -42,6 +41,8 @@ def write_output_code(trace: Trace, module: ModuleOp, sources: Mapping[str, str]
 
     Its inputs are those of the first call where they were saved, else random ones.
     """
+    from .report.data import kernel_code
+
     final = "program.mlir"
     trace.write(final, file_text(module, locations=True))
     kernels = [each.sym_name.data for each in module.ops if isinstance(each, kernel.FuncOp)]
@@ -69,6 +70,8 @@ def write_diagram(trace: Trace, module: ModuleOp) -> None:
 
 def dot_of(module: ModuleOp) -> str:
     """The final program as a graph for Graphviz: launches and calls are boxes, values between them arrows."""
+    from .report.data import argument_names
+
     kernels = kernels_of(module)
     lines = ["digraph {", "  node [shape=box, fontname=monospace]"]
     for function in [op for op in module.ops if isinstance(op, host.FuncOp)]:

@@ -16,7 +16,6 @@ from ..passes.remarks import Remark
 from . import torch_logs, torch_trace
 from .compiled import GraphReport
 from .debug_files import write_diagram, write_output_code
-from .report.data import kernel_code
 
 if TYPE_CHECKING:
     import torch
@@ -112,13 +111,19 @@ class Observer(Instrumentation):
         """Show what came of it: the final IR, and its code."""
         self.show(SCHEDULE, lambda: module_text(module))
         self.show(CODE, lambda: "\n\n".join(f"# {name}\n{text.rstrip()}" for name, text in sources.items()))
-        for each in module.ops if self.is_wanted(KERNELS) else ():
-            if isinstance(each, kernel.FuncOp) and (code := kernel_code(each.sym_name.data, sources)):
-                self.show(KERNELS, lambda code=code: code, each.sym_name.data)
+        if self.is_wanted(KERNELS):
+            self._show_kernels(module, sources)
         if self.trace is not None:
             write_output_code(self.trace, module, sources)
             if self.diagram:
                 write_diagram(self.trace, module)
+
+    def _show_kernels(self, module: ModuleOp, sources: Mapping[str, str]) -> None:
+        from .report.data import kernel_code  # a compile that nobody watches loads nothing of reports
+
+        for each in module.ops:
+            if isinstance(each, kernel.FuncOp) and (code := kernel_code(each.sym_name.data, sources)):
+                self.show(KERNELS, lambda code=code: code, each.sym_name.data)
 
     def show_remarks(self, remarks: Sequence[Remark]) -> None:
         """Show what passes say."""

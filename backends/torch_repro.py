@@ -25,7 +25,6 @@ from ..errors import replay_command
 from ..lowering.fx_import import ImportedGraph
 from ..lowering.reproducer import store_reproducer
 from ..passes.printing import module_text
-from .arrays import save_array
 from .config import Config
 
 log = logging.getLogger(__name__)
@@ -64,6 +63,8 @@ class Reproducer:
         if self.path:
             return self.path
         from torch._dynamo.debug_utils import minifier_dir
+
+        from .arrays import save_array
 
         imported = self.load()
         self.path = str(Path(minifier_dir()) / f"inductile-{self.kind}-{next(_numbers)}.mlir")

@@ -18,7 +18,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from xdsl.dialects.builtin import ModuleOp
@@ -32,9 +32,10 @@ from ..passes.manager import Instrumentation
 from ..passes.timing import Timing
 from . import torch_trace
 from .config import Config
-from .report import Report
-from .report.neighbours import introduce
 from .torch_debug import torch_debug_folder
+
+if TYPE_CHECKING:
+    from .report import Report
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +90,8 @@ class Trace(Instrumentation):
 
     def __post_init__(self) -> None:
         self.tree = PrintTree(self.folder)
+        from .report import Report  # of traces alone
+
         self.report = Report(self.folder / "index.html", self.folder.name)
 
     @staticmethod
@@ -145,6 +148,8 @@ class Trace(Instrumentation):
         for name, text in sources.items():
             self.write(name, text)
         self.report.add_program(module, sources)
+        from .report.neighbours import introduce
+
         introduce(self.report)
         if torch_trace.is_traced():
             torch_trace.record_link(f"{self.folder.name}_report", self.report.path)

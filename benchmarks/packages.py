@@ -1,16 +1,19 @@
 """Packages beside AOTInductor's: `python benchmarks/packages.py [--models gpt2 bert] [--device cuda]`.
 
 A model is exported once, with its batch or length as a symbol where `--dynamic` asks for it. Each compiler makes a
-package of it in a fresh process with empty caches; each package is loaded and called in fresh processes; latencies are
-taken in one process, in turns. Loading is timed from torch being there, with the imports that it needs: `inductile`, or
-`torch._inductor`. "Beside the weights" is the size of the file without the bytes of parameters and buffers.
+package of it in a fresh process with empty caches; each package is loaded and called in fresh processes; latencies
+are taken in one process, in turns; with `--runners` a runner in C++ is built too, and timed by itself. Loading is
+timed from torch being there, with the imports that it needs: `inductile`, or `torch._inductor`. "Beside the weights"
+is the size of the file without the bytes of parameters and buffers.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -153,6 +156,26 @@ def latency(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def runner(args: argparse.Namespace) -> dict[str, float]:
+    """Seconds of building a runner; milliseconds of its loading, its first call, and the least of 200."""
+    import numpy
+    import torch
+
+    from inductile.backends.packages.runner.build import build_runner
+
+    start = time.perf_counter()
+    command = [str(build_runner(Path(args.file), Path(f"{args.file}.runner"))), args.file, "--repeat", "200"]
+    built = time.perf_counter() - start
+    for number, value in enumerate(torch.load(args.inputs)):
+        numpy.save(f"{args.inputs}.{number}.npy", value.cpu().numpy())
+        command += ["--input", f"{args.inputs}.{number}.npy"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    load_first, least = re.search(r"load (\S+) ms, first call (\S+) ms", said), re.search(r"calls (\S+) ms", said)
+    assert load_first is not None and least is not None
+    names = ("runner_load", "runner_first", "runner_least")
+    return {"runner_build": built} | dict(zip(names, map(float, (*load_first.groups(), least[1])), strict=True))
+
+
 def measured(model: str, args: argparse.Namespace) -> list[dict[str, Any]]:
     """A row for each maker."""
     rows: list[dict[str, Any]] = []
@@ -169,6 +192,8 @@ def measured(model: str, args: argparse.Namespace) -> list[dict[str, Any]]:
                 # no cache: what a machine has that never compiled
                 runs = [in_fresh_process(__file__, ["load", *own], f"{folder}/none{n}") for n in range(args.repeat)]
                 row |= {name: median(run[name] for run in runs) for name in runs[0]}
+                if args.runners and maker == "inductile":
+                    row |= in_fresh_process(__file__, ["runner", *own], f"{folder}/none")
             except MeasurementError as error:
                 row["problem"] = str(error)
             rows.append(row)
@@ -216,7 +241,7 @@ def main() -> None:
     """Command line."""
     sys.path.insert(0, str(HERE))
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("what", nargs="?", choices=("make", "load", "latency"), help=argparse.SUPPRESS)
+    p.add_argument("what", nargs="?", choices=("make", "load", "latency", "runner"), help=argparse.SUPPRESS)
     p.add_argument("--models", nargs="*", default=list(MODELS))
     p.add_argument("--small", action="store_true", help="cut depth and width")
     p.add_argument("--dynamic", action="store_true", help="export with sizes that vary")
@@ -225,12 +250,13 @@ def main() -> None:
     p.add_argument("--timeout", type=float, default=900, help="seconds of making a package")
     p.add_argument("--json", type=Path, help="also add each row as a line of JSON to this file")
     p.add_argument("--device", default="cpu")
+    p.add_argument("--runners", action="store_true", help="build and time runners in C++; JSON has what they take")
     p.add_argument("--makers", nargs="*", default=list(MAKERS), help="whose packages are measured")
     for hidden in ("--case", "--maker", "--file", "--inputs"):
         p.add_argument(hidden, help=argparse.SUPPRESS)
     args = p.parse_args()
     if args.what:
-        print(json.dumps({"make": make, "load": load, "latency": latency}[args.what](args)))
+        print(json.dumps({"make": make, "load": load, "latency": latency, "runner": runner}[args.what](args)))
         return
     rows: list[dict[str, Any]] = []
     for model in args.models:

@@ -42,6 +42,9 @@ def build_parser() -> argparse.ArgumentParser:
     build = commands.add_parser("build-runner", help="compile a program that runs a package without Python")
     build.add_argument("file")
     build.add_argument("-o", "--output", required=True, metavar="RUNNER", help="where it goes")
+    build.add_argument(
+        "--target", metavar="TARGET", help="the machine that it is for (default: the first that has one)"
+    )
     build.add_argument("--library", action="store_true", help="a library with the class inductile::Model instead")
     build.add_argument("--source", action="store_true", help="write the C++ text instead of compiling it")
     run = commands.add_parser("run", help="run a package")
@@ -107,9 +110,9 @@ def _build_runner(args: argparse.Namespace) -> int:
 
     output = Path(args.output)
     if args.source:
-        output.write_text(runner_source(Path(args.file)))
+        output.write_text(runner_source(Path(args.file), args.target))
     else:
-        build_runner(Path(args.file), output, args.library)
+        build_runner(Path(args.file), output, args.library, args.target)
     print(f"{output}: {output.stat().st_size} bytes")
     return 0
 

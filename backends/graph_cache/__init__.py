@@ -9,6 +9,7 @@
 | `freeze.py`   | a compiled graph as data                                                                      |
 | `frozen.py`   | host programs as data, and back                                                               |
 | `thaw.py`     | and back, without the compiler                                                                |
+| `pickling.py` | entries as bytes                                                                              |
 | `store.py`    | files, each of which this user alone may have written                                         |
 | `private.py`  | what all that needs of torch                                                                  |
 

@@ -30,6 +30,7 @@ from .entry import StoredBackward, StoredForward
 from .identity import identity_lines
 from .key import NotCacheableError, key_lines, process_text
 from .overrides import changed_operator
+from .pickling import dumps
 from .store import Store, discard, is_own, own_store, read_bytes
 
 if TYPE_CHECKING:
@@ -341,7 +342,7 @@ class GraphSession:
             )
         for name in ("aot_joint_graph_str", "aot_forward_graph_str", "aot_backward_graph_str", "min_cut_info_str"):
             setattr(stored, name, None)
-        return pickle.dumps(stored), stored
+        return dumps(stored), stored
 
     def _data_of(self, half: Any) -> Any:
         return copy.copy(self._live[half.fx_graph_cache_info[0]])

@@ -9,18 +9,16 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 import torch
 
-from ...extensions import added_groups
+from ...extensions import added_groups, adding
 from .key import NotCacheableError
 from .store import Remembered
 
@@ -33,50 +31,29 @@ def identity_lines(devices: Iterable[str]) -> list[str]:
     """All lines, for graphs on these devices. Raises NotCacheableError with plugins, whose code nobody watches."""
     if added_groups():
         raise NotCacheableError(f"plugins are loaded: {', '.join(sorted(added_groups()))}")
-    installed = _distributions(tuple(sys.path))
-    if installed.plugins:
-        raise NotCacheableError(f"plugins are installed: {', '.join(installed.plugins)}")
+    path = tuple(sys.path)
+    if plugins := adding(path):
+        raise NotCacheableError(f"plugins are installed: {', '.join(plugins)}")
     gpus = sorted(device for device in devices if device not in ("cpu", "meta"))
-    return [*_versions(), *installed.versions, _machine(), compiler_line(), *map(_gpu, gpus)]
+    return [*_versions(), *_distributions(path), _machine(), compiler_line(), *map(_gpu, gpus)]
 
 
-@dataclass(frozen=True)
-class _Distributions:
-    """Installed packages: those of which the version counts, and those that add something to inductile."""
-
-    versions: tuple[str, ...]
-    plugins: tuple[str, ...]
-
-
-_GROUP = re.compile(r"^\[inductile\.", re.MULTILINE)
 _COUNTED = ("triton", "pytorch_triton", "xdsl", "sympy", "mpmath")
+"""Installed packages of which the version counts."""
 
 
 @cache
-def _distributions(path: tuple[str, ...]) -> _Distributions:
-    """What lies beside packages says that; `importlib.metadata` takes ten times as long, for more."""
-    versions: list[str] = []
-    plugins: list[str] = []
+def _distributions(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that are there, by what lies beside them."""
+    found: list[str] = []
     for folder in path:
         try:
-            names = sorted(name for name in os.listdir(folder or ".") if name.endswith((".dist-info", ".egg-info")))
+            names = sorted(os.listdir(folder or "."))
         except OSError:
             continue
-        for name in names:
-            if name.partition("-")[0].lower() in _COUNTED:
-                versions.append(name)
-            for text in _texts(Path(folder, name, "entry_points.txt")):
-                if _GROUP.search(text):
-                    plugins.append(name.rpartition(".")[0])
-    return _Distributions(tuple(versions), tuple(plugins))
-
-
-def _texts(path: Path) -> Iterator[str]:
-    """The text of a file, if it is there."""
-    try:
-        yield path.read_text(errors="replace")
-    except OSError:
-        return
+        about = (name for name in names if name.endswith((".dist-info", ".egg-info")))
+        found += [name for name in about if name.partition("-")[0].lower() in _COUNTED]
+    return tuple(found)
 
 
 @cache

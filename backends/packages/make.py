@@ -33,8 +33,8 @@ from .attention import attention_of_a_gpu
 from .moving import moved
 from .needs import needs_of_this
 from .plain import encode, encode_program
-from .runner.build import SOURCE
-from .runner.emit import emit_program
+from .runner.build import folder_of, runner_member
+from .runner.emit import Launched, emit_program
 from .sizes import Size, renamed, size_of, symbols_in, text_of
 from .weights import flatten, on_device
 
@@ -102,19 +102,24 @@ def _part(program: ExportedProgram, target: str, config: Config, members: dict[s
         modules: list[ModuleOp] = []
         compiled = compile_graph(graph, examples, config, "inference", target=target, take=modules.append)
     part = _described(lowered, _frozen(compiled), graph, written, target, members)
-    part.data["runner"] = _add_runner(compiled, modules, bool(part.data["written"]), members)
+    part.data["runner"] = _add_runner(compiled, modules, target, bool(part.data["written"]), members)
     return part
 
 
-def _add_runner(compiled: Any, modules: Sequence[ModuleOp], writes: bool, members: dict[str, bytes]) -> str:
-    """Add the program as C++, of the first target that has one; else why there is none."""
-    launcher = compiled.program.launchers.get("cpp")
-    errors = {name: each.source.errors for name, each in launcher.kernels.items()} if launcher is not None else {}
+def _add_runner(
+    compiled: Any, modules: Sequence[ModuleOp], target: str, writes: bool, members: dict[str, bytes]
+) -> str:
+    """Add the program as C++; else say why there is none."""
+    kernels: dict[str, Launched] = {}
+    for generator, launcher in compiled.program.launchers.items():
+        for name, each in launcher.kernels.items():
+            on_gpu = each.source if generator == "triton" else None
+            kernels[name] = Launched(each.source.errors, on_gpu)
     try:
-        text = emit_program(modules[-1], errors, not writes)
+        text = emit_program(modules[-1], kernels, not writes)
     except UnsupportedError as error:
         return str(error)
-    members.setdefault(SOURCE, text.encode())
+    members[runner_member(target)] = text.encode()
     return ""
 
 
@@ -237,7 +242,7 @@ def _described(
     bounds, relations = _conditions(program, inputs, list(nodes.values()))
     devices = {_name(spec): nodes[spec.arg.name].meta["val"].device for spec in own if spec.arg.name in nodes}
     devices |= {name: tensor.device for name, tensor in constants.items()}
-    folder = _folder(target)
+    folder = folder_of(target)
     data = {
         "target": target,
         "inputs": inputs,
@@ -259,11 +264,6 @@ def _described(
     members[f"sources/{folder}program.py"] = frozen.program.source.encode()
     members |= {f"sources/{folder}{name}": text.encode() for name, text in frozen.texts().items()}
     return _Part(data, program, constants)
-
-
-def _folder(target: str) -> str:
-    """Where the texts of a target lie below those of a processor."""
-    return "" if target_named(target).device == "cpu" else f"{target.replace(':', '-')}/"
 
 
 def _on_gpu(frozen: FrozenGraph, members: dict[str, bytes]) -> dict[str, Any]:

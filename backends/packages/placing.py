@@ -39,7 +39,7 @@ def placed(
 
     UserError for a program on several GPUs, and for one on a device that this machine has not.
     """
-    found = sorted(_devices_of(part))
+    found = sorted(devices_of(part))
     if device is None or not found:
         for name in found:
             _check_is_here(torch.device(name))
@@ -55,7 +55,7 @@ def placed(
     return {**part, "inputs": inputs, "devices": devices}, _on(program, torch.device(found[0]), device)
 
 
-def _devices_of(part: Mapping[str, Any]) -> set[str]:
+def devices_of(part: Mapping[str, Any]) -> set[str]:
     """The GPUs that inputs and weights of a program are on."""
     named = [*part["devices"].values(), *(each["device"] for each in part["inputs"] if "device" in each)]
     named += _devices_in(part["program"])

@@ -209,12 +209,13 @@ def from_json(data: Mapping[str, Any], read: Callable[[str], bytes]) -> FrozenTr
         **given,
     )  # fmt: skip
     binaries = [
-        FrozenBinary(_variant(variant), json.dumps(described), ending, read(member), signature)
+        FrozenBinary(variant_of_json(variant), json.dumps(described), ending, read(member), signature)
         for variant, described, ending, member, signature in data["binaries"]
     ]
     return FrozenTriton(kernel, data["target"], tuple(binaries))
 
 
-def _variant(data: Any) -> Variant:
+def variant_of_json(data: Any) -> Variant:
+    """The variant of what `to_json` made of one."""
     wide, unaligned, integers = data
     return Variant(wide, frozenset(unaligned), tuple((divisible, short) for divisible, short in integers))

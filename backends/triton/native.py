@@ -22,12 +22,12 @@ Run = Callable[..., None]
 #: Triton's type of an argument -> torch's letter for it; all else are addresses
 _LETTERS = {"i32": "i", "i64": "l", "u32": "I", "u64": "K", "fp32": "f", "fp64": "d"}
 #: threads of a warp of NVIDIA's
-_WARP = 32
+WARP = 32
 #: arguments that torch's launchers take
 _MOST_ARGUMENTS = 100
 _BINARIES = (".cubin", ".hsaco")
 #: buffers of its own that Triton may pass to a kernel behind its arguments
-_SCRATCH = ("global_scratch_size", "profile_scratch_size")
+SCRATCH = ("global_scratch_size", "profile_scratch_size")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def load(compiled: Any, device: int, kind: str | None = "Cuda") -> Loaded:
     fast = getattr(torch._C, f"_Fast{kind}Launcher", None)
     direct = None
     if _is_for_driver(types):
-        direct = Direct(function, _WARP * metadata.num_warps, metadata.shared, scratch)
+        direct = Direct(function, WARP * metadata.num_warps, metadata.shared, scratch)
     if fast is not None:
         return replace(_callable(fast(function, metadata.num_warps, metadata.shared, types, scratch)), direct=direct)
     names = {"launch_kernel": static._launch_kernel, "function": function, "types": types + "O" * scratch}
@@ -117,14 +117,19 @@ def _load(static: Any, compiled: Any, device: int) -> int:
 
 def argument_types(compiled: Any) -> str:
     """The types of the arguments that are no constants, a letter each; "O" is an address."""
-    types = [t for t in compiled.src.signature.values() if t != "constexpr"]
+    return letters_of(compiled.src.signature)
+
+
+def letters_of(signature: Mapping[str, str]) -> str:
+    """The same of a signature: argument -> type."""
+    types = [t for t in signature.values() if t != "constexpr"]
     return "".join("O" if t.startswith("*") else _LETTERS[t] for t in types)
 
 
 def _is_plain(compiled: Any) -> bool:
     """Whether torch's launchers can launch a kernel: nothing is asked for that they do not know of."""
     metadata = compiled.metadata
-    if any(getattr(metadata, name, 0) for name in (*_SCRATCH, "launch_cooperative_grid", "launch_pdl")):
+    if any(getattr(metadata, name, 0) for name in (*SCRATCH, "launch_cooperative_grid", "launch_pdl")):
         return False
     if getattr(metadata, "num_ctas", 1) != 1:
         return False
@@ -135,8 +140,8 @@ def _is_plain(compiled: Any) -> bool:
 def _scratch_arguments(compiled: Any) -> int:
     """Null addresses that a kernel takes behind its arguments; on AMD it always takes both."""
     if torch.version.hip is not None:
-        return len(_SCRATCH)
-    return sum(hasattr(compiled.metadata, name) for name in _SCRATCH)
+        return len(SCRATCH)
+    return sum(hasattr(compiled.metadata, name) for name in SCRATCH)
 
 
 def _triton(compiled: Any) -> Loaded:

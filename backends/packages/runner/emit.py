@@ -1,36 +1,31 @@
-"""A `host.func` of a program for the CPU as C++ over libtorch; see `runtime.h` for what it calls."""
+"""A `host.func` as C++ over libtorch; see `runtime.h`, and `gpu.h` for GPUs, for what it calls."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 from xdsl.dialects.builtin import Float64Type, IndexType, IntegerType, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects import host
-from ....dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, TensorType
-from ....dialects.aten.schema import Argument
+from ....dialects.aten import AtenOp, CallOp, TensorType
 from ....dialects.aten.types import torch_name
-from ....dialects.sym import Expr, Ranges
-from ....dialects.sym.expr import Atom
+from ....dialects.sym import Expr
 from ....errors import UnsupportedError
 from ....passes.analysis.functions import called
+from ...host.emit import main_device
+from ...host.gpu import is_gpu
 from ...host.products import implementation_of
-from ...host.walk import HostWalk, arguments_of, tensor_type
-from ...printing.code import ATOM, Code, call
-from ...printing.index import IndexPrinter, IndexSyntax
+from ...host.walk import arguments_of, tensor_type
+from .arguments import Arguments, scalar_type
 
-SCALAR_TYPES = {
-    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int",
-    "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble", "complex32": "ComplexHalf", "uint16": "UInt16", "uint32": "UInt32",
-    "uint64": "UInt64", "float8_e4m3fn": "Float8_e4m3fn", "float8_e5m2": "Float8_e5m2",
-}  # fmt: skip
-"""torch's name of a type -> that of libtorch's enumeration."""
+if TYPE_CHECKING:
+    from ...triton.kernel import TritonKernel
+
 _GETTERS: tuple[tuple[type[Attribute], str, str], ...] = (
     (TensorType, "at::Tensor", "toTensor"),
     (IndexType, "int64_t", "toInt"),
@@ -38,47 +33,28 @@ _GETTERS: tuple[tuple[type[Attribute], str, str], ...] = (
     (IntegerType, "bool", "toBool"),
 )
 """Type of a value, its type in C++, and what takes it out of a value of the dispatcher's."""
-_ITEMS = {"int": "int64_t", "float": "double", "bool": "bool", "tensor": "at::Tensor"}
 
 
-class _Syntax(IndexSyntax):
-    """Quotients and rests are functions of the runtime, which round to minus infinity."""
+@dataclass(frozen=True)
+class Launched:
+    """A kernel that a program launches: what its statuses mean, from 1, and its text where it is for a GPU."""
 
-    @override
-    def is_plain(self, atom: Atom, ranges: Ranges) -> bool:
-        return False
-
-    @override
-    def floored(self, divides: bool, dividend: Code, divisor: Code, constant: bool) -> Code:
-        return call("floordiv" if divides else "mod", dividend, divisor)
-
-    @override
-    def extremum(self, kind: str, arguments: list[Code]) -> Code:
-        return call(kind, *arguments)
+    errors: Sequence[str]
+    on_gpu: TritonKernel | None = None
 
 
-_SYNTAX, _NOTHING_KNOWN = _Syntax("*", " / ", " % "), Ranges()
-
-
-def scalar_type(name: str) -> str:
-    """A type as libtorch names it. UnsupportedError for one that it has not."""
-    if name not in SCALAR_TYPES:
-        raise UnsupportedError(f"a runner has no tensors of {name}")
-    return f"at::ScalarType::{SCALAR_TYPES[name]}"
-
-
-def emit_program(module: ModuleOp, errors: Mapping[str, Sequence[str]], keeps: bool) -> str:
+def emit_program(module: ModuleOp, kernels: Mapping[str, Launched], keeps: bool) -> str:
     """The struct `Program`, whose `run` takes and returns values as the module's outer host function does.
 
-    errors: for each kernel by name what its statuses mean, from 1
-    keeps:  whether results of weights alone are kept from call to call: nothing writes weights
+    keeps: whether results of weights alone are kept from call to call: nothing writes weights
 
     Raises UnsupportedError for what has no C++ here.
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, host.FuncOp)}
     inner = called(module)
     outer = next(name for name in functions if name not in inner)
-    shared = _Shared(errors, keeps)
+    devices = [main_device(function) for function in functions.values()]
+    shared = _Shared(kernels, keeps, next(filter(is_gpu, devices), "cpu"))
     names = {name: f"part{number}" for number, name in enumerate(each for each in functions if each != outer)}
     names[outer] = "run"
     bodies = [_Function(function, names, shared).text() for name, function in functions.items()]
@@ -86,21 +62,20 @@ def emit_program(module: ModuleOp, errors: Mapping[str, Sequence[str]], keeps: b
 
 
 class _Shared:
-    """Kernels, operators and memory that the functions of a program name."""
+    """Kernels, operators and memory that the functions of a program name; the GPU that they are on, or the CPU."""
 
-    def __init__(self, errors: Mapping[str, Sequence[str]], keeps: bool) -> None:
-        self._errors = errors
-        self.keeps = keeps
-        self._kernels: dict[str, None] = {}
+    def __init__(self, kernels: Mapping[str, Launched], keeps: bool, device: str) -> None:
+        self._known = kernels
+        self.keeps, self.device = keeps, device
+        self._kernels: dict[str, Launched] = {}
         self._operators: dict[tuple[str, str], str] = {}
         self._kept: list[str] = []
 
-    def kernel(self, name: str) -> str:
-        """The member that a kernel is."""
-        if name not in self._errors:
+    def kernel(self, name: str) -> Launched:
+        """A kernel, of which `k_` and its name are the member. UnsupportedError for one that is not there."""
+        if name not in self._known:
             raise UnsupportedError(f"a runner has no kernel {name}")
-        self._kernels[name] = None
-        return f"k_{name}"
+        return self._kernels.setdefault(name, self._known[name])
 
     def operator(self, name: str, overload: str) -> str:
         """The member that an operator is."""
@@ -113,29 +88,40 @@ class _Shared:
 
     def program(self, functions: Sequence[str]) -> str:
         """The text of the struct."""
-        members = [f"  const Kernel k_{name};\n" for name in self._kernels]
+        on_gpu = is_gpu(self.device)
+        members = ["  const Gpu& gpu;\n  const c10::Device device = gpu.device;\n"] if on_gpu else []
+        for name, each in self._kernels.items():
+            members.append(f"  const {'Kernel' if each.on_gpu is None else 'GpuKernel'} k_{name};\n")
         members += [
             f"  const Operator {member}{{{json.dumps(name)}, {json.dumps(overload)}}};\n"
             for (name, overload), member in self._operators.items()
         ]
         members += [f"  Kept {name};\n" for name in self._kept]
         members.append("  Arena arena;\n")
-        made = [
-            f"k_{name}(kernels({json.dumps(name)}, {{{', '.join(map(json.dumps, self._errors[name]))}}}))"
-            for name in self._kernels
-        ]
-        head = (
-            f"  explicit Program(const Kernels& kernels){' : ' if made else ''}{', '.join(made)} {{ (void)kernels; }}\n"
-        )
+        made = ", ".join((["gpu(on_gpu.gpu())"] if on_gpu else []) + list(self._made()))
+        parameters = "[[maybe_unused]] const Kernels& kernels"
+        parameters += ", [[maybe_unused]] const GpuKernels& on_gpu" if on_gpu else ""
+        head = f"  explicit Program({parameters}){' : ' if made else ''}{made} {{}}\n"
+        checks = [f"k_{name}.check();" for name, each in self._kernels.items() if each.on_gpu and each.errors]
+        head += f"  void check() const {{ {' '.join(checks)} }}\n" if on_gpu else ""
         return "struct Program {\n" + "".join(members) + "\n" + head + "\n" + "\n".join(functions) + "};\n"
 
+    def _made(self) -> Iterator[str]:
+        """How the members that are kernels are made."""
+        for name, each in self._kernels.items():
+            if each.on_gpu is not None:
+                yield f"k_{name}(on_gpu({json.dumps(name)}))"
+            else:
+                yield f"k_{name}(kernels({json.dumps(name)}, {{{', '.join(map(json.dumps, each.errors))}}}))"
 
-class _Function(HostWalk):
+
+class _Function(Arguments):
     """One function: a member of the struct."""
 
     def __init__(self, function: host.FuncOp, names: Mapping[str, str], shared: _Shared) -> None:
         super().__init__(function)
         self.names, self.shared = names, shared
+        self.device = shared.device
         self._results = 0
         self._lists: set[str] = set()
 
@@ -148,12 +134,15 @@ class _Function(HostWalk):
     @override
     def _take_arguments(self, names: Sequence[str]) -> None:
         for number, argument in enumerate(self.function.body.block.args):
+            self._check_device(argument)
             self._unpack(argument, names[number], f"args[{number}]")
         self._do("args.clear()")
 
     @override
     def _begin(self) -> None:
-        pass  # nothing is looked up
+        launches = (op for op in self.function.body.block.ops if isinstance(op, host.LaunchOp))
+        if any(self._kernel_of(op).on_gpu for op in launches):
+            self._do("void* const stream = gpu.stream()")
 
     @override
     def _allocates(self, op: Operation) -> None:
@@ -191,11 +180,6 @@ class _Function(HostWalk):
         return f"{{{', '.join(names)}}}"
 
     @override
-    def _spell(self, expr: Expr, more: Mapping[str, str] | None = None) -> str:
-        names = {**self.symbols, **(more or {})}
-        return IndexPrinter(lambda symbol: Code(names[symbol], ATOM), _NOTHING_KNOWN, _SYNTAX).print(expr).text
-
-    @override
     def _tuple(self, exprs: Sequence[Expr]) -> str:
         return f"{{{', '.join(map(self._spell, exprs))}}}"
 
@@ -218,13 +202,18 @@ class _Function(HostWalk):
     @override
     def _fresh_memory(self, op: host.EmptyOp) -> str:
         kind = tensor_type(op.out)
-        return f"empty({self._layout(kind)}, {self._dtype(kind)})"
+        device = ", device" if is_gpu(kind.device) else ""
+        return f"empty({self._layout(kind)}, {self._dtype(kind)}{device})"
 
     @override
     def _fresh(self, value: SSAValue) -> str:
-        if isinstance(value.type, TensorType) and value.type.device != "cpu":
-            raise UnsupportedError(f"a runner has no tensors on {value.type.device}")
+        self._check_device(value)
         return super()._fresh(value)
+
+    def _check_device(self, value: SSAValue) -> None:
+        """UnsupportedError for a tensor on a second GPU."""
+        if isinstance(value.type, TensorType) and value.type.device not in ("cpu", self.device):
+            raise UnsupportedError(f"a runner has tensors on one GPU, and this program also on {value.type.device}")
 
     def _unpack(self, value: SSAValue, name: str, made: str) -> None:
         """A variable for what a value of the dispatcher's holds, which has it no longer: it lives as long as that."""
@@ -236,10 +225,36 @@ class _Function(HostWalk):
 
     # launches
 
+    def _kernel_of(self, op: host.LaunchOp) -> Launched:
+        return self.shared.kernel(op.kernel.root_reference.data)
+
     @override
     def _launch(self, op: host.LaunchOp) -> None:
-        given = [*map(self._pointer, op.buffers), *map(self._spell, op.symbols.data)]
-        self._pending.append(f"{self.shared.kernel(op.kernel.root_reference.data)}({{{', '.join(given)}}})")
+        kernel, name = self._kernel_of(op), f"k_{op.kernel.root_reference.data}"
+        integers = list(map(self._spell, op.symbols.data))
+        if kernel.on_gpu is None:
+            given = [*map(self._pointer, op.buffers), *integers]
+            self._pending.append(f"{name}({{{', '.join(given)}}})")
+        else:
+            self._pending.append(self._launch_on_gpu(op, name, kernel.on_gpu, integers))
+
+    def _launch_on_gpu(self, op: host.LaunchOp, name: str, kernel: TritonKernel, integers: Sequence[str]) -> str:
+        """A launch with the number of programs, and the length of the longest buffer where offsets depend on it."""
+        given = dict(zip(kernel.symbols, (f"({each})" for each in integers), strict=True))
+        programs, longest = self._spell(kernel.grid, given), "0"
+        if kernel.chooses_index:
+            lengths = dict.fromkeys(self._spell(extent, given) for extent in kernel.extents)
+            longest = f"max({', '.join(['0', *lengths])})"
+        moved: list[str] = []
+        pointers: list[str] = []
+        for value in op.buffers:
+            if is_gpu(tensor_type(value).device):
+                pointers.append(self._pointer(value))
+            else:
+                moved.append(f"const at::Tensor moved{len(moved)} = to_device({self._variable(value)}, device);")
+                pointers.append(f"address(moved{len(moved) - 1})")
+        launch = f"{name}(stream, {programs}, {longest}, {{{', '.join([*pointers, *integers])}}})"
+        return f"{{ {' '.join(moved)} {launch}; }}" if moved else launch
 
     @override
     def _write_launches(self) -> None:
@@ -248,7 +263,7 @@ class _Function(HostWalk):
 
     @override
     def _takes_address(self, launch: host.LaunchOp, value: SSAValue) -> bool:
-        return True
+        return self._kernel_of(launch).on_gpu is None or is_gpu(tensor_type(value).device)  # else it is moved
 
     # calls
 
@@ -307,68 +322,3 @@ class _Function(HostWalk):
         self._do(f"Values {results} = {made}")
         for number, out in enumerate(op.results):
             self._unpack(out, self._fresh(out), f"{results}[{number}]")
-
-    def _argument(self, argument: Argument, value: Any) -> str:
-        if value is None:
-            return "none()"
-        if isinstance(value, tuple | list):
-            return self._argument_list(argument, value)
-        if argument.is_list and argument.kind == "int" and not isinstance(value, SSAValue):
-            return f"list(std::vector<int64_t>{{{self._item(argument, value)}}})"
-        return self._item(argument, value)
-
-    def _argument_list(self, argument: Argument, items: Sequence[Any]) -> str:
-        if argument.kind not in _ITEMS:
-            raise UnsupportedError(f"a runner has no list of {argument.kind}")
-        ctype = _ITEMS[argument.kind]
-        texts = [self._item(argument, item) for item in items]
-        if argument.optional_items:
-            ctype = f"std::optional<{ctype}>"
-            texts = ["std::nullopt" if item is None else text for item, text in zip(items, texts, strict=True)]
-        return f"list(std::vector<{ctype}>{{{', '.join(texts)}}})"
-
-    def _item(self, argument: Argument, value: Any) -> str:
-        if value is None:
-            return "none()"
-        if isinstance(value, SSAValue):
-            return self._variable(value)
-        if isinstance(value, Expr):
-            return f"int64_t({self._spell(value)})"
-        if isinstance(value, bool):
-            return str(value).lower()
-        if isinstance(value, int) and argument.kind != "float":
-            return f"int64_t({value})"
-        if isinstance(value, int | float):
-            return double(float(value))
-        if isinstance(value, complex):
-            return f"c10::complex<double>({double(value.real)}, {double(value.imag)})"
-        if isinstance(value, Device):
-            return f"c10::Device({json.dumps(str(value))})"
-        if isinstance(value, Layout):
-            return _enumerator("c10::Layout", {"strided": "Strided"}, str(value))
-        if isinstance(value, MemoryFormat):
-            known = {
-                "contiguous_format": "Contiguous", "preserve_format": "Preserve", "channels_last": "ChannelsLast",
-                "channels_last_3d": "ChannelsLast3d",
-            }  # fmt: skip
-            return _enumerator("c10::MemoryFormat", known, str(value))
-        if isinstance(value, Attribute):
-            return scalar_type(torch_name(value))
-        if isinstance(value, str):
-            return f"std::string({json.dumps(value)})"
-        raise UnsupportedError(f"a runner has no argument {value!r:.60}")
-
-
-def double(value: float) -> str:
-    """A number as C++. The very number, in hexadecimal digits."""
-    if math.isnan(value):
-        return "double(NAN)"
-    if math.isinf(value):
-        return "double(INFINITY)" if value > 0 else "-double(INFINITY)"
-    return value.hex()
-
-
-def _enumerator(enumeration: str, known: Mapping[str, str], name: str) -> str:
-    if name not in known:
-        raise UnsupportedError(f"a runner has no {enumeration} {name}")
-    return f"{enumeration}::{known[name]}"

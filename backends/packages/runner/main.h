@@ -1,9 +1,10 @@
-// The command line of a runner: model MODEL.pt2i --input X.npy|INTEGER ... [--output Y.npy ...] [--repeat N]
+// The command line of a runner: model MODEL.pt2i --input X.npy|INTEGER ... [--output Y.npy ...] [--repeat N] [--device D]
 #pragma once
 #include <chrono>
 #include <ctime>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <sstream>
 
 #include "runtime.h"
@@ -57,7 +58,7 @@ inline c10::IValue read_array(const std::string& path) {
 }
 
 inline void write_array(const std::string& path, const at::Tensor& tensor) {
-  const auto value = tensor.resolve_conj().resolve_neg().contiguous();
+  const auto value = tensor.cpu().resolve_conj().resolve_neg().contiguous();
   for (const auto& kind : kinds()) {
     if (value.scalar_type() != kind.dtype) continue;
     std::ostringstream text;
@@ -78,12 +79,23 @@ inline void write_array(const std::string& path, const at::Tensor& tensor) {
   throw std::runtime_error(path + ": NumPy has no type for " + c10::toString(value.scalar_type()));
 }
 
+// A model on a device that somebody names, or where its package was exported.
+template <typename Model>
+std::unique_ptr<Model> model_on(const std::string& path, const std::string& device) {
+  if (device.empty()) return std::make_unique<Model>(path);
+  if constexpr (std::is_constructible_v<Model, std::string, c10::Device>)
+    return std::make_unique<Model>(path, c10::Device(device));
+  else
+    throw std::runtime_error("this program runs on the processor, and not on " + device);
+}
+
 template <typename Model>
 int run_command(int count, char** words) {
   using Clock = std::chrono::steady_clock;
   const auto milliseconds = [](Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); };
   try {
-    require(count > 1, "usage: " + std::string(words[0]) + " MODEL.pt2i --input X.npy --output Y.npy [--repeat N]");
+    require(count > 1, "usage: " + std::string(words[0]) + " MODEL.pt2i --input X.npy --output Y.npy [--repeat N] [--device D]");
+    std::string device;
     std::vector<std::string> outputs;
     Values inputs;
     int repeat = 0;
@@ -95,13 +107,22 @@ int run_command(int count, char** words) {
         outputs.push_back(words[k + 1]);
       else if (flag == "--repeat")
         repeat = std::stoi(words[k + 1]);
+      else if (flag == "--device")
+        device = words[k + 1];
       else
         throw std::runtime_error("unknown flag " + flag);
     }
     const auto start = Clock::now();
-    Model model(words[1]);
+    const auto made = model_on<Model>(words[1], device);
+    auto& model = *made;
+    const auto wait = [&] {
+      if constexpr (requires { model.wait(); }) model.wait();
+    };
+    wait();
     const auto loaded = Clock::now();
+    if constexpr (requires { model.placed(inputs); }) inputs = model.placed(inputs);
     auto results = model.run(inputs);
+    wait();
     const auto first = Clock::now();
     std::cout << "load " << milliseconds(loaded - start) << " ms, first call " << milliseconds(first - loaded) << " ms\n";
     double least = 0, least_cpu = 0;
@@ -109,6 +130,7 @@ int run_command(int count, char** words) {
       const auto begin = Clock::now();
       const auto cpu = std::clock();
       model.run(inputs);
+      wait();
       const double used = 1e3 * double(std::clock() - cpu) / CLOCKS_PER_SEC;
       const double took = milliseconds(Clock::now() - begin);
       least = k && least < took ? least : took;
@@ -123,6 +145,9 @@ int run_command(int count, char** words) {
       if (k < outputs.size() && results[k].isTensor()) write_array(outputs[k], results[k].toTensor());
     }
     return 0;
+  } catch (const c10::Error& error) {
+    std::cerr << "error: " << error.what_without_backtrace() << "\n";
+    return 1;
   } catch (const std::exception& error) {
     std::cerr << "error: " << error.what() << "\n";
     return 1;

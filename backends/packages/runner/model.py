@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ....errors import UnsupportedError
+from ...host.gpu import is_gpu
 from ..inputs import ConstantInput, NumberInput, TensorInput, input_of
+from ..placing import devices_of
 from ..plain import decode
 from ..sizes import Size, text_of
-from .emit import double, scalar_type
+from .arguments import double, scalar_type
+from .gpu import kernels_text
 
 _FUNCTIONS = {"//": "floordiv", "%": "mod", "max": "max", "min": "min"}
 _OPERATORS = {"and": "&&", "or": "||"}
@@ -37,11 +40,16 @@ def model_text(index: Mapping[str, Any], part: Mapping[str, Any], program: str) 
     """A whole file: the program, the class, and a command line. UnsupportedError for what a runner does not have."""
     if index["apart"]:
         raise UnsupportedError("a runner takes weights from the package")
-    places = [f"{{{json.dumps(name)}, {', '.join(map(json.dumps, each))}}}" for name, each in part["kernels"].items()]
     names = list(dict.fromkeys([*part["weights"], *part["constants"]]))
-    weights = "".join(f"    weights_.push_back({_weight(index['tensors'][name])});  // {name}\n" for name in names)
+    weights = "".join(
+        f"    weights_.push_back({_weight(index['tensors'][name], name in part['devices'])});  // {name}\n"
+        for name in names
+    )
     lines = "".join(f"    {line}\n" for line in _run(part, {name: k for k, name in enumerate(names)}))
+    device = next(iter(devices_of(part)), "cpu")
+    head, members = _on_the_cpu(part) if device == "cpu" else _on_a_gpu(part, device)
     return f"""\
+{"" if device == "cpu" else '#include "gpu.h"'}
 #include "main.h"
 #include "products.h"
 
@@ -50,16 +58,13 @@ namespace inductile {{
 {program}
 class Model {{
  public:
-  explicit Model(const std::string& path)
-      : package_(path), program_(Kernels(package_, {{{", ".join(places)}}})) {{
+{head}
 {weights}  }}
 
   Values run(const Values& given) {{
 {lines}  }}
 
- private:
-  Package package_;
-  Program program_;
+{members}
   std::vector<at::Tensor> weights_;
 }};
 
@@ -71,10 +76,55 @@ int main(int count, char** words) {{ return inductile::run_command<inductile::Mo
 """
 
 
-def _weight(described: Mapping[str, Any]) -> str:
+def _on_the_cpu(part: Mapping[str, Any]) -> tuple[str, str]:
+    """How a model begins, and its members."""
+    head = "  explicit Model(const std::string& path) : package_(path), program_(" + _kernels(part) + ") {"
+    return head, " private:\n  Package package_;\n  Program program_;"
+
+
+def _kernels(part: Mapping[str, Any]) -> str:
+    """The kernels for a processor."""
+    places = [f"{{{json.dumps(name)}, {', '.join(map(json.dumps, each))}}}" for name, each in part["kernels"].items()]
+    return f"Kernels(package_, {{{', '.join(places)}}})"
+
+
+def _on_a_gpu(part: Mapping[str, Any], device: str) -> tuple[str, str]:
+    """The same for a model on a GPU, which may be another one of the machine."""
+    kernels = f"{_kernels(part)}, GpuKernels(package_, gpu_, {kernels_text(part['on_gpu'])})"
+    inputs = (each for each in map(input_of, part["inputs"]) if not isinstance(each, ConstantInput))
+    moved = "".join(
+        f"    given.at({number}) = given.at({number}).toTensor().to(gpu_.device);\n"
+        for number, each in enumerate(inputs)
+        if isinstance(each, TensorInput) and is_gpu(str(each.device))
+    )
+    head = f"""\
+  explicit Model(const std::string& path, c10::Device device = c10::Device({json.dumps(device)}))
+      : package_(path), gpu_(device), program_({kernels}) {{
+    const Upload there(package_, device);"""
+    members = f"""\
+  // Inputs on the devices that `run` takes them on.
+  Values placed(Values given) const {{
+{moved}    return given;
+  }}
+
+  // Waits for the GPU, and raises what kernels have reported.
+  void wait() const {{
+    gpu_.wait();
+    program_.check();
+  }}
+
+ private:
+  Package package_;
+  Gpu gpu_;
+  Program program_;"""
+    return head, members
+
+
+def _weight(described: Mapping[str, Any], on_gpu: bool) -> str:
     dtype = scalar_type(str(decode(described["dtype"])).removeprefix("torch."))
     shape, stride = (sizes_text(described[name]) for name in ("shape", "stride"))
-    return f"weight(package_, {dtype}, {shape}, {stride}, {described['start']})"
+    called = "there.weight(" if on_gpu else "weight(package_, "
+    return f"{called}{dtype}, {shape}, {stride}, {described['start']})"
 
 
 def _run(part: Mapping[str, Any], weights: Mapping[str, int]) -> Iterator[str]:
@@ -86,6 +136,8 @@ def _run(part: Mapping[str, Any], weights: Mapping[str, int]) -> Iterator[str]:
     yield f"require(given.size() == {len(passed)}, {problem});"
     yield "const c10::InferenceMode mode;"
     yield "at::internal::lazy_init_num_threads();"
+    if devices_of(part):
+        yield "const Gpu::Scope here(gpu_);"
     yield from _inputs(passed)
     for name, (low, high) in part["bounds"].items():
         most = "" if high is None else f" && n_{name} <= {high}"
@@ -95,7 +147,8 @@ def _run(part: Mapping[str, Any], weights: Mapping[str, int]) -> Iterator[str]:
         yield f"require({size_text(relation)}, {json.dumps(f'{text_of(relation)} does not hold')});"
     for number, each in enumerate(passed):
         if isinstance(each, TensorInput):
-            yield f"const at::Tensor y{number} = fit(x{number}, x{number}.sizes().vec(), {sizes_text(each.stride)});"
+            fitting = f"fit(x{number}, x{number}.sizes().vec(), {sizes_text(each.stride)})"
+            yield f"const at::Tensor y{number} = {f'aligned({fitting})' if is_gpu(str(each.device)) else fitting};"
     arguments = [f"weights_[{weights[name]}]" for name in part["weights"]]
     arguments += [f"{'y' if isinstance(each, TensorInput) else 'x'}{k}" for k, each in enumerate(passed)]
     arguments += [f"weights_[{weights[name]}]" for name in part["constants"]]
@@ -122,7 +175,8 @@ def _inputs(passed: Sequence[TensorInput | NumberInput]) -> Iterator[str]:
         shown = json.dumps(str(each))
         if isinstance(each, TensorInput):
             dtype = scalar_type(str(each.dtype).removeprefix("torch."))
-            yield f"const at::Tensor x{number} = taken(given[{number}], {dtype}, {len(each.shape)}, {shown});"
+            on = ", gpu_.device" if is_gpu(str(each.device)) else ""
+            yield f"const at::Tensor x{number} = taken(given[{number}]{on}, {dtype}, {len(each.shape)}, {shown});"
             found = [(size, f"x{number}.size({dim})") for dim, size in enumerate(each.shape)]
         else:
             yield f"const int64_t x{number} = number(given[{number}], {shown});"

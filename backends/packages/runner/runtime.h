@@ -118,14 +118,21 @@ class Package {
   std::map<std::string, std::pair<char*, size_t>> members_;
 };
 
-inline at::Tensor weight(const Package& package, at::ScalarType dtype, const Sizes& sizes, const Sizes& strides,
-                         int64_t start) {
-  auto [content, size] = package.member("weights.bin");
+inline bool is_empty(const Sizes& sizes) {
+  return std::any_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 0; });
+}
+
+inline void check_weight(at::ScalarType dtype, const Sizes& sizes, const Sizes& strides, int64_t start, int64_t bytes) {
   int64_t reach = int64_t(c10::elementSize(dtype));
   for (size_t d = 0; d < sizes.size(); ++d) reach += (sizes[d] - 1) * strides[d] * int64_t(c10::elementSize(dtype));
-  for (const auto n : sizes)
-    if (n == 0) return at::empty_strided(sizes, strides, dtype);
-  require(start >= 0 && start + reach <= int64_t(size), "a weight reaches beyond the file");
+  require(start >= 0 && start + reach <= bytes, "a weight reaches beyond the file");
+}
+
+inline at::Tensor weight(const Package& package, at::ScalarType dtype, const Sizes& sizes, const Sizes& strides,
+                         int64_t start) {
+  if (is_empty(sizes)) return at::empty_strided(sizes, strides, dtype);
+  auto [content, size] = package.member("weights.bin");
+  check_weight(dtype, sizes, strides, start, int64_t(size));
   return at::from_blob(content + start, sizes, strides, dtype);
 }
 
@@ -166,25 +173,28 @@ class Kernel {
 
 inline int64_t address(const at::Tensor& tensor) { return reinterpret_cast<int64_t>(tensor.data_ptr()); }
 
-// The kernels of a program by name: the file and the C name of each.
+// The kernels of a program by name: the file and the C name of each. A file is loaded when a kernel of it is asked for.
 class Kernels {
  public:
   struct Place {
     const char *name, *library, *symbol;
   };
-  Kernels(const Package& package, std::vector<Place> places) : places_(std::move(places)) {
-    for (const auto& each : places_)
-      if (!libraries_.count(each.library)) libraries_.emplace(each.library, Library(package, each.library));
-  }
+  Kernels(const Package& package, std::vector<Place> places) : package_(package), places_(std::move(places)) {}
   Kernel operator()(const std::string& name, std::vector<std::string> errors) const {
     for (const auto& each : places_)
-      if (name == each.name) return Kernel(libraries_.at(each.library), each.symbol, std::move(errors));
+      if (name == each.name) return Kernel(library(each.library), each.symbol, std::move(errors));
     throw std::runtime_error("the package has no kernel " + name);
   }
 
  private:
+  const Library& library(const std::string& name) const {
+    const auto found = libraries_.find(name);
+    return found != libraries_.end() ? found->second : libraries_.emplace(name, Library(package_, name)).first->second;
+  }
+
+  const Package& package_;
   std::vector<Place> places_;
-  std::map<std::string, Library> libraries_;
+  mutable std::map<std::string, Library> libraries_;
 };
 
 // ATen

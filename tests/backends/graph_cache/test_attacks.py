@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch._decomp import decomposition_table
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from inductile import extensions
 from inductile.backends.graph_cache import front, identity
 from inductile.backends.graph_cache.overrides import changed_operator
 from inductile.backends.graph_cache.store import Store
@@ -156,4 +157,4 @@ def test_any_group_is_a_plugin(tmp_path: Path, group: str) -> None:
     folder = tmp_path / "a_plugin-1.0.dist-info"
     folder.mkdir()
     (folder / "entry_points.txt").write_text(f"[console_scripts]{os.linesep}x = y:z\n[{group}]\nx = y:z\n")
-    assert identity._distributions((str(tmp_path),)).plugins == ("a_plugin-1.0",)
+    assert extensions.adding((str(tmp_path),)) == ("a_plugin-1.0",)

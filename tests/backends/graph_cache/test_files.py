@@ -23,7 +23,7 @@ from torch.compiler import config as compiler_config
 from inductile.backends import compile_graph
 from inductile.backends.c_like.cache import warn_of_refusal
 from inductile.backends.config import Config
-from inductile.backends.graph_cache import front, frozen, store, thaw
+from inductile.backends.graph_cache import front, frozen, pickling, store, thaw
 from inductile.backends.graph_cache.store import Store
 from inductile.backends.graph_report import REPORTS
 from inductile.backends.host.executable import HostProgram
@@ -256,3 +256,18 @@ def test_artifacts_and_compiled_functions_travel(folder: Path, tmp_path: Path) -
     files = [str(tmp_path / name) for name in names]
     done = subprocess.run([sys.executable, *files], env=os.environ | elsewhere, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_is_kept_names_no_module_of_users() -> None:
+    """Pickle looks for a memory format in the modules that are loaded, the first one first."""
+    users, loaded = type(sys)("module_of_a_user"), dict(sys.modules)
+    vars(users)["torch"] = torch
+    formats = [torch.contiguous_format, torch.channels_last, torch.preserve_format]
+    try:
+        sys.modules.clear()
+        sys.modules.update({"module_of_a_user": users} | loaded)
+        plain, content = pickle.dumps(formats), pickling.dumps(formats)
+    finally:
+        del sys.modules["module_of_a_user"]
+    assert b"module_of_a_user" in plain
+    assert b"module_of_a_user" not in content and pickle.loads(content) == formats
