@@ -47,12 +47,20 @@ def is_allowed(argument: Argument, attribute: Attribute) -> bool:
     """Whether an argument that is no tensor may hold `attribute`."""
     if isinstance(attribute, NoneAttr):
         return argument.optional
+    if argument.kind == "int":
+        return _is_allowed_int(argument, attribute)
     if not argument.is_list:
         return isinstance(attribute, ALLOWED[argument.kind])
-    if argument.kind == "int":
-        return isinstance(attribute, MapAttr)
     allowed = ALLOWED[argument.kind]
     return isinstance(attribute, ArrayAttr) and all(isinstance(item, allowed) for item in attribute.data)
+
+
+def _is_allowed_int(argument: Argument, attribute: Attribute) -> bool:
+    """Numbers of an `int` are known when torch captures a graph; those of a `SymInt` may hold symbols."""
+    if not isinstance(attribute, MapAttr if argument.is_list else SymAttr):
+        return False
+    exprs = attribute.data if isinstance(attribute, MapAttr) else (attribute.data,)
+    return argument.is_symbolic or all(expr.as_int() is not None for expr in exprs)
 
 
 def argument_attribute(argument: Argument, value: Value, dynamic: list[SSAValue]) -> Attribute:
@@ -99,7 +107,8 @@ def _canonical_list(argument: Argument, attribute: Attribute) -> Attribute:
 
 def describe(argument: Argument) -> str:
     """The argument's type for messages: `list of int or none`."""
-    kind = f"list of {argument.kind}" if argument.is_list else argument.kind
+    constant = "constant " if argument.kind == "int" and not argument.is_symbolic else ""
+    kind = f"list of {constant}{argument.kind}" if argument.is_list else constant + argument.kind
     return f"{kind} or none" if argument.optional else kind
 
 
