@@ -21,6 +21,7 @@ from ..errors import PassError, PassFailureWarning, UnsupportedError, UserError
 from ..lowering.fx_custom_passes import run_custom_passes
 from ..lowering.fx_import import ImportedGraph, ResultSlot, import_graph
 from ..lowering.fx_layouts import changed_strides, restrided
+from ..lowering.fx_packed_weights import packed_elements
 from ..lowering.fx_private import multiplies_in_tf32, report_output_strides, without_modes
 from ..lowering.pipeline import pipeline_string, pipelines
 from ..lowering.registry import parse_passes
@@ -225,6 +226,7 @@ def with_torch_flags(config: Config, graph: torch.fx.GraphModule | None = None) 
         deterministic=config.deterministic or torch.are_deterministic_algorithms_enabled(),
         allow_tf32=config.allow_tf32 or multiplies_in_tf32(),
         products=_library_for(config, graph),
+        packed_weights=_packed_weights(config),
         integer_products=way_to_multiply_integers() if config.integer_products == "auto" else config.integer_products,
     )
 
@@ -240,6 +242,13 @@ def _library_for(config: Config, graph: torch.fx.GraphModule | None) -> str:
     products = (node for each in targets for node in graph.graph.find_nodes(op="call_function", target=each))
     on_cpu = any(node.meta["val"].device.type == "cpu" for node in products if "val" in node.meta)
     return faster_library(config.cache) if on_cpu else BLAS
+
+
+def _packed_weights(config: Config) -> str:
+    """The elements of frozen weights that are packed on the CPU."""
+    if config.packed_weights != "auto" or not torch.backends.mkldnn.enabled:
+        return "never"
+    return ",".join(packed_elements())
 
 
 def choose_passes(config: Config) -> list[ModulePass]:
@@ -261,8 +270,8 @@ def is_joint(place: str) -> bool:
 
 _OF_PASSES = (
     "emulate_precision_casts", "deterministic", "memory_pool", "patterns", "products", "integer_products",
-    "pad_products", "allow_tf32", "row_products", "loop_products", "fallback_by_default", "cudagraphs",
-    "graph_partition",
+    "packed_weights", "pad_products", "allow_tf32", "row_products", "loop_products", "fallback_by_default",
+    "cudagraphs", "graph_partition",
 )  # fmt: skip
 """Options that passes have under the same name."""
 

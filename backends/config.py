@@ -83,6 +83,12 @@ class Config:
         "where the processor has instructions for integers (VNNI)",
         ("auto", "library", "floats"),
     )
+    packed_weights: str = _option(
+        "auto",
+        "with `freezing` on the CPU, keep weights as oneDNN arranges them, which it does in each call otherwise; takes "
+        "their memory once more: 'auto' for those elements that it can arrange here, or 'never'",
+        ("auto", "never"),
+    )
     pad_products: bool = _option(
         True,
         "on a GPU, let products whose rows begin at unaligned addresses read and write aligned ones, where measured "

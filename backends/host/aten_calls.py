@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from ...dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, Operator, Reference, TensorType, Tuple
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
+from ...lowering.fx_packed_weights import placed_function
 from ...lowering.fx_placed_products import placed
 from ...lowering.fx_targets import resolve
 from ...passes.analysis.region_calls import bodies_of
@@ -83,7 +84,7 @@ class ArgumentPrinter:
 
     def operator(self, name: str) -> Callable[..., Any]:
         """What runs an operator called by name, at one place of the program."""
-        return placed(name) or resolve(name)
+        return placed(name) or placed_function(name) or resolve(name)
 
     def function(self, op: AtenOp) -> Callable[..., Any]:
         """What runs an ATen op."""

@@ -83,7 +83,7 @@ class KeptResults:
     def bytes_kept(self) -> int:
         """Bytes of all results that are kept now."""
         entries = list(self._entries.values())
-        return sum(each.untyped_storage().nbytes() for entry in entries for each in entry.results)
+        return sum(_bytes(each) for entry in entries for each in entry.results)
 
     def _compute(self, args: list[Any], addresses: Key, old: _Entry | None) -> list[Any]:
         versions = _versions(args)  # before anything is read: a write meanwhile counts up from these
@@ -135,6 +135,12 @@ def _versions(args: Sequence[torch.Tensor]) -> Key | None:
         return tuple(map(_version, args))
     except RuntimeError:  # inference tensors have none
         return None
+
+
+def _bytes(tensor: torch.Tensor) -> int:
+    if tensor.is_mkldnn:  # a weight in oneDNN's layout, whose storage nobody sees
+        return tensor.numel() * tensor.element_size()
+    return tensor.untyped_storage().nbytes()
 
 
 def _is_capturing(device: torch.device) -> bool:

@@ -35,6 +35,7 @@ from ._image_layouts import (
     retype,
     view_of,
 )
+from ._kept_moves import is_packable
 from ._layout_groups import groups
 from .assign_layouts import unit_dimension, votes_for
 
@@ -82,6 +83,7 @@ class ChannelsLast(LoopPass):
                    stays as it is where that is more than what is saved. So do those of elements wider than 32 bits,
                    and on a GPU those of float32 for which side by side is less exact: see `_is_rounded`.
 
+    packed_weights:  elements of frozen weights that `loop-pack-weights` lets the library arrange once: none is copied
     training_on_cpu: on a CPU gradients and results of any strides are treated so too; that was not seen to pay there
 
         %x = loop.generate (...) { ... } : !aten.tensor<4x64x56x56xbf16, device = "cuda:0">
@@ -96,19 +98,21 @@ class ChannelsLast(LoopPass):
     name = "loop-channels-last"
 
     training_on_cpu: bool = False
+    packed_weights: str = ""
 
     def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
         convolutions = [o for o in block.ops if _qualifies(o) and self._may_change(o)]
         if convolutions:
             estimates = Sizes.of_function(function)
-            objections = {o: _objection(o, estimates) for o in convolutions}
+            packed = frozenset(o for o in convolutions if is_packable(_weight(o), self.packed_weights))
+            objections = {o: _objection(o, estimates, packed) for o in convolutions}
             for other, reason in objections.items():
                 if reason is not None:
                     remark("missed", self.name, other, f"not channels last: {reason}")
             paying = frozenset(o for o, reason in objections.items() if reason is None)
             free = results_of_any_strides(function) if any(map(self._trains, paying)) else frozenset[int]()
-            _Rewriter(block, paying, estimates, free).run()
+            _Rewriter(block, paying, estimates, free, packed).run()
             function.update_function_type()
 
     def _may_change(self, op: Operation) -> bool:
@@ -125,6 +129,10 @@ def _library(op: Operation) -> Library:
 
 def _roles(op: Operation) -> _Roles:
     return _ROLES[cast(AtenOp, op).packet]
+
+
+def _weight(op: Operation) -> SSAValue:
+    return op.operands[_roles(op).weight]
 
 
 def _image_results(op: Operation) -> list[SSAValue]:
@@ -145,11 +153,11 @@ def _qualifies(op: Operation) -> bool:
     return known and isinstance(types[0].element, AnyFloat) and types[0].element.bitwidth <= _BITS
 
 
-def _objection(op: Operation, estimates: Sizes) -> str | None:
+def _objection(op: Operation, estimates: Sizes, packed: Collection[Operation]) -> str | None:
     """Why a convolution stays as it is, whatever is around it."""
     if _is_rounded(op):
         return "its channels are few, and a library would round its elements then"
-    return None if _pays(op, estimates, 0) else "its weight is most of what would be copied"
+    return None if _pays(op, estimates, 0, packed) else "its weight is most of what would be copied"
 
 
 def _is_rounded(op: Operation) -> bool:
@@ -166,7 +174,7 @@ def _is_rounded(op: Operation) -> bool:
     return channels is not None and channels % _TENSOR_CHANNELS != 0
 
 
-def _pays(op: Operation, estimates: Sizes, copied: int) -> bool:
+def _pays(op: Operation, estimates: Sizes, copied: int, packed: Collection[Operation]) -> bool:
     """Whether channels side by side save more elements' copies than they cost; `copied` are those made around the call.
 
     The library saves a copy of each image; on the CPU ATen may copy the weight instead. Measured
@@ -174,7 +182,8 @@ def _pays(op: Operation, estimates: Sizes, copied: int) -> bool:
     channels to 512, windows of 3x3, 8.2 and 26.3; four images of 56x56 points, 64 channels to 64, 5.1 and 4.6.
     """
     saved = sum(_likely_elements(value, estimates) for value in _images(op))
-    return saved > copied + _weight_copied(op, op.operands[_roles(op).weight], estimates)
+    weight = 0 if op in packed else _weight_copied(op, _weight(op), estimates)
+    return saved > copied + weight
 
 
 def _likely_elements(value: SSAValue, estimates: Sizes) -> int:
@@ -212,13 +221,16 @@ class _Rewriter:
     """The state for one function. `free` are the numbers of its results that may have any strides."""
 
     def __init__(
-        self, block: Block, convolutions: frozenset[Operation], estimates: Sizes, free: frozenset[int]
-    ) -> None:
+        self, block: Block, convolutions: frozenset[Operation], estimates: Sizes, free: frozenset[int],
+        packed: frozenset[Operation],
+    ) -> None:  # fmt: skip
         self.block = block
         self.convolutions = set(convolutions)
         """Those that are converted or may still be."""
         self.estimates = estimates
         self.free = free
+        self.packed = packed
+        """Those whose weights the library arranges once."""
         self.mutations = Mutations(block)
         self.converted: list[Operation] = []
         self.copies: dict[SSAValue, SSAValue] = {}
@@ -317,7 +329,7 @@ class _Rewriter:
         crossed = [v for v in _image_results(op) if v not in fixed and self._is_read_across(v)]
         moved = (*dict.fromkeys(copied.values()), *fixed, *crossed)
         elements = sum(_likely_elements(value, self.estimates) for value in moved)
-        if not follows and not _pays(op, self.estimates, elements):
+        if not follows and not _pays(op, self.estimates, elements, self.packed):
             self.convolutions.discard(op)
             why = "its input and its result would both be copied"
             if len(copied) + len(fixed) + len(crossed) < len(_images(op)):

@@ -74,7 +74,7 @@ class SelectImplementation(LoopPass):
         estimates, ranges = Sizes.of_function(function), symbol_ranges(function)
         for product in products:
             chosen = product.attributes.get(IMPLEMENTATION)
-            if chosen == StringAttr(ONEDNN) and (reason := _illegal(product, ranges)) is not None:
+            if chosen == StringAttr(ONEDNN) and (reason := objection_to_onednn(product, ranges)) is not None:
                 del product.attributes[IMPLEMENTATION]
                 remark("missed", self.name, product, f"not by oneDNN, which was chosen: {reason}")
             elif chosen is None and self.products == ONEDNN:
@@ -104,7 +104,7 @@ def _is_product(op: Operation) -> TypeGuard[AtenOp]:
 
 def _objection(op: AtenOp, estimates: Sizes, ranges: Ranges) -> str | None:
     """Why a product is left to the BLAS; None when it is not."""
-    if (reason := _illegal(op, ranges)) is not None:
+    if (reason := objection_to_onednn(op, ranges)) is not None:
         return reason
     rows, (inner, columns) = cast(TensorType, op.results[0].type).shape[0], cast(TensorType, op.operands[-1].type).shape
     matrix = estimates.product((inner, columns))
@@ -113,8 +113,8 @@ def _objection(op: AtenOp, estimates: Sizes, ranges: Ranges) -> str | None:
     return None
 
 
-def _illegal(op: AtenOp, ranges: Ranges) -> str | None:
-    """Why oneDNN does not compute a product at all."""
+def objection_to_onednn(op: AtenOp, ranges: Ranges) -> str | None:
+    """Why oneDNN does not compute an `aten.mm` or `aten.addmm` at all; None where it may."""
     *bias, left, right = (cast(TensorType, value.type) for value in op.operands)
     (rows, inner), columns = left.shape, right.shape[1]
     if bias and not adds_columns(op):

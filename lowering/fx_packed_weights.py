@@ -1,0 +1,126 @@
+"""Weights that oneDNN arranges once, and the products that read them: `inductile::packed_product` and others.
+
+    packed_matrix(matrix, rows)     the right operand of a product, for about so many rows of the left one
+    packed_filter(weight, ...)      the weight of a convolution, for images of about a size
+    packed_product(x, matrix, bias)
+    packed_convolution(x, weight, bias, ..., activation, other)    other is added in front of the activation
+
+As operators they mean a copy, and what ATen computes of it: so the interpreter runs them. At their places in a program
+(`placed_function`) the copy is in oneDNN's own layout, a tensor without strides, which only the products there read; a
+kept function makes it once. Uses the private ops `mkldnn::*` of torch builds with oneDNN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+
+_NAMESPACE = "inductile"
+_LIBRARY = torch.library.Library(_NAMESPACE, "FRAGMENT")
+_WINDOW = "int[] stride, int[] padding, int[] dilation, int groups"
+_LIBRARY.define("packed_matrix(Tensor matrix, int rows) -> Tensor")
+_LIBRARY.define(f"packed_filter(Tensor weight, {_WINDOW}, int[] size) -> Tensor")
+_LIBRARY.define("packed_product(Tensor x, Tensor matrix, Tensor? bias) -> Tensor")
+_AND_THEN = "str activation, Tensor? other"
+_LIBRARY.define(f"packed_convolution(Tensor x, Tensor weight, Tensor? bias, {_WINDOW}, {_AND_THEN}) -> Tensor")
+
+
+@cache
+def packed_elements() -> tuple[str, ...]:
+    """The elements of weights that oneDNN can arrange on this machine, by their names in the IR."""
+    names = ("_linear_pointwise", "_reorder_linear_weight", "_convolution_pointwise", "_reorder_convolution_weight")
+    known = all(torch._C._jit_get_schemas_for_operator(f"mkldnn::{name}") for name in names)
+    if not known or not torch.backends.mkldnn.is_available():
+        return ()
+    ops = torch.ops.mkldnn
+    supported = {"f32": lambda: True, "bf16": ops._is_mkldnn_bf16_supported, "f16": ops._is_mkldnn_fp16_supported}
+    return tuple(name for name, ask in supported.items() if ask())
+
+
+_ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "none": lambda y: y,
+    "relu": torch.relu,
+    "hardswish": torch.nn.functional.hardswish,
+    "swish": torch.nn.functional.silu,
+}
+
+
+def _matrix(matrix: torch.Tensor, rows: int) -> torch.Tensor:
+    return matrix.clone()
+
+
+def _filter(weight: torch.Tensor, *window: Any) -> torch.Tensor:
+    return weight.clone()
+
+
+def _product(x: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    return torch.mm(x, matrix) if bias is None else torch.addmm(bias, x, matrix)
+
+
+def _convolution(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], groups: int, activation: str, other: torch.Tensor | None,
+) -> torch.Tensor:  # fmt: skip
+    none = [0] * len(stride)
+    made = torch.ops.aten.convolution(x, weight, bias, stride, padding, dilation, False, none, groups)
+    made = _ACTIVATIONS[activation](made if other is None else made + other)
+    return made.contiguous(memory_format=torch.channels_last)
+
+
+def pack_matrix(matrix: torch.Tensor, rows: int) -> torch.Tensor:
+    """The right operand of a product as oneDNN reads it."""
+    return torch.ops.mkldnn._reorder_linear_weight.default(matrix.t(), rows)
+
+
+def pack_filter(
+    weight: torch.Tensor, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int,
+    size: Sequence[int],
+) -> torch.Tensor:  # fmt: skip
+    """The weight of a convolution as oneDNN reads it."""
+    return torch.ops.mkldnn._reorder_convolution_weight.default(weight, padding, stride, dilation, groups, size)
+
+
+def multiply_packed(x: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """A product with what `pack_matrix` made."""
+    return torch.ops.mkldnn._linear_pointwise.default(x, matrix, bias, "none", [], "")
+
+
+def convolve_packed(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], groups: int, activation: str = "none", other: torch.Tensor | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """A convolution with what `pack_filter` made; channels last."""
+    window = (padding, stride, dilation, groups)
+    if other is None:
+        return torch.ops.mkldnn._convolution_pointwise.default(x, weight, bias, *window, activation, [], "")
+    unary = None if activation == "none" else activation
+    return torch.ops.mkldnn._convolution_pointwise.binary(x, other, weight, bias, *window, "add", 1.0, unary, [], "")
+
+
+def _fake_product(x: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    return x.new_empty((x.shape[0], matrix.shape[1]))
+
+
+for _name, _function, _fake in (
+    ("packed_matrix", _matrix, _matrix),
+    ("packed_filter", _filter, _filter),
+    ("packed_product", _product, _fake_product),
+    ("packed_convolution", _convolution, _convolution),
+):
+    _LIBRARY.impl(_name, _function, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"{_NAMESPACE}::{_name}", _fake, lib=_LIBRARY)
+
+_PLACED: dict[str, Callable[..., torch.Tensor]] = {
+    "inductile::packed_matrix": pack_matrix,
+    "inductile::packed_filter": pack_filter,
+    "inductile::packed_product": multiply_packed,
+    "inductile::packed_convolution": convolve_packed,
+}
+
+
+def placed_function(name: str) -> Callable[..., torch.Tensor] | None:
+    """What runs one of the operators at a place of a program; None for other names."""
+    return _PLACED.get(name)

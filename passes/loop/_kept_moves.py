@@ -1,0 +1,79 @@
+"""Ops of a function that move to the one whose results are kept; weights that a library may arrange there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import FunctionType
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import SymbolTable
+
+from ...dialects.aten.types import torch_name, type_of
+from ...dialects.raw import operands_of
+from ...machines import HOST
+from ..analysis.kept import add_kept_function, insert_kept_call, is_frozen, is_kept_call, is_kept_value
+from ..analysis.slices import inputs_of
+from ..common.copies import copy_op
+
+#: names of elements, as the option `packed_weights` has them, by those of torch
+ELEMENTS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+
+
+def is_packable(weight: SSAValue, elements: str) -> bool:
+    """Whether a weight stays from call to call and is on a CPU, where a library can arrange such `elements`."""
+    type_ = type_of(weight)
+    stays = is_frozen(weight) or is_kept_value(weight)
+    return stays and type_.device == HOST and ELEMENTS.get(torch_name(type_.element)) in elements.split(",")
+
+
+def move_to_kept(function: FuncOp, block: Block, ops: Sequence[Operation]) -> None:
+    """Let the kept function do `ops`, in their order, and return what is still read of it.
+
+    They read frozen arguments, results of the kept call, and one another.
+    """
+    call = next((op for op in block.ops if is_kept_call(op)), None)
+    old = cast("CallOp | None", call)
+    callee = _callee_of(function, old)
+    inner = callee.body.block
+    last = cast(ReturnOp, inner.last_op)
+    given = [] if old is None else list(operands_of(old))
+    made: list[tuple[SSAValue, SSAValue]] = (
+        [] if old is None else list(zip(old.results, operands_of(last), strict=True))
+    )
+    values: dict[SSAValue, SSAValue] = {**dict(zip(given, inner.args, strict=True)), **dict(made)}
+    for op in ops:
+        for source in inputs_of(op):
+            if source not in values:
+                given.append(source)
+                values[source] = new = inner.insert_arg(source.type, len(inner.args))
+                new.name_hint = source.name_hint
+        clone = copy_op(op, values)
+        inner.insert_op_before(clone, last)
+        values.update(zip(op.results, clone.results, strict=True))
+        made += zip(op.results, clone.results, strict=True)
+    gone = {each for op in ops for each in op.walk()}
+    read = [(outer, new) for outer, new in made if any(use.operation not in gone for use in outer.uses)]
+    last.operands = [new for _, new in read]
+    callee.function_type = FunctionType.from_lists([a.type for a in inner.args], [new.type for _, new in read])
+    _replace(function, block, callee, given, [value for value, _ in read], [*ops, *([] if old is None else [old])])
+
+
+def _replace(
+    function: FuncOp, block: Block, callee: FuncOp, given: Sequence[SSAValue], read: Sequence[SSAValue],
+    removed: Sequence[Operation],
+) -> None:  # fmt: skip
+    """Put a call of the function as it is now in front, and take away what it stands for."""
+    call = insert_kept_call(function, callee, given, read)
+    for value, result in zip(read, call.results, strict=True):
+        value.replace_all_uses_with(result)
+    for op in reversed(removed):
+        block.erase_op(op, safe_erase=False)
+
+
+def _callee_of(function: FuncOp, call: CallOp | None) -> FuncOp:
+    """The kept function of a call; a new one, which returns nothing yet, where there is none."""
+    if call is not None:
+        return cast(FuncOp, SymbolTable.lookup_symbol(call, call.callee))
+    return add_kept_function(function, Block([ReturnOp.create()]))

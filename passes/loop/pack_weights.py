@@ -1,0 +1,285 @@
+"""`loop-pack-weights`: a library arranges frozen weights once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects.aten import AtenOp, CallOp
+from ...dialects.aten.types import TensorType, torch_name, type_of
+from ...dialects.loop import LoadOp, ViewOp
+from ...dialects.machine import target_at
+from ...dialects.sym import ONE
+from ..analysis.aliasing import stands_before
+from ..analysis.functions import symbol_ranges
+from ..analysis.kept import frozen_arguments, is_kept_value
+from ..analysis.memory import Mutations
+from ..analysis.sizes import Sizes
+from ..common.copies import copy_op
+from ..common.implementations import BLAS, ONEDNN
+from ..counters import counter
+from ..function_pass import LoopPass
+from ..remarks import remark
+from ._bodies import outermost
+from ._image_layouts import channels_last, is_channels_last
+from ._kept_moves import ELEMENTS, move_to_kept
+from ._post_ops import NONE, RELU, PostOp, post_op
+from .select_implementation import objection_to_onednn
+
+#: weights of 16 bits with fewer elements are not packed: the product takes as long as the call
+_LEAST = 1 << 14
+#: float32, where ATen does not call oneDNN for what is small: multiplications that make up for its longer call, 15 us
+_LEAST_WORK = 1 << 22
+_LEAST_WORK_OF_POINTS = 1 << 23
+_LARGE_MATRIX = 1 << 20
+
+
+@dataclass(frozen=True)
+class PackWeights(LoopPass):
+    """Let oneDNN arrange the frozen weights of products and convolutions on the CPU once, in its own layout.
+
+    level:         loop
+    precondition:  layouts are assigned; behind `loop-hoist-weights`, in front of `loop-inline`
+    guarantee:     the same values, but for the order of sums. An `aten.mm`, `aten.addmm` or `aten.convolution` (two
+                   dimensions, images with channels last) on the CPU whose weight is a frozen argument, a kept value, or
+                   a view of one becomes a call that reads what the kept function packs.
+
+    packed_weights: the elements of weights that the library can arrange on this machine, such as "f32,bf16"
+    products:       who multiplies float32 matrices; these stay as they are where it is not oneDNN
+    patterns:       "all" lets the library apply relu, too, which makes 0 of NaN
+
+    A convolution that one nest alone reads takes along what this does to it, if the library has that as a post-op:
+    hardswish, silu, or another image that is added, unless that sum is rectified in the same kernel.
+
+    Without it the library arranges a weight in each call. Time of a call with a packed weight over that without, one
+    core of an AMD EPYC, rows x inner x columns: float32 128x768x3072 0.94, 4x650x2600 0.49; bfloat16 1x1024x32000 0.6,
+    128x768x3072 0.88. Convolutions of one image of 7x7 points, 512 to 512 channels, windows of 3x3: 0.42 and 0.51;
+    in groups of one 0.6.
+
+        %y = aten.convolution(%x, %w, ...) : T
+    becomes
+        %p = func.call @f_weights(%w) {kept} : (U) -> U
+        %y = aten.call pure "inductile::packed_convolution"(%x, %p, ...) : T
+    where @f_weights has
+        %p = aten.call pure "inductile::packed_filter"(%w, ...) : U
+    """
+
+    name = "loop-pack-weights"
+
+    packed_weights: str = ""
+    products: str = BLAS
+    patterns: str = "exact"
+    emulate_precision_casts: bool = False
+
+    def on_function(self, function: FuncOp, block: Block) -> None:
+        """Run on every function with frozen arguments."""
+        elements = set(self.packed_weights.split(","))
+        frozen = frozen_arguments(function)
+        if not frozen or not elements & set(ELEMENTS.values()):
+            return
+        mutations = Mutations(block)
+        fixed: set[SSAValue] = {each for each in frozen if not mutations.writes_to(each)}
+        sizes, ranges = Sizes.of_function(function), symbol_ranges(function)
+        moved: list[Operation] = []
+        packed: list[CallOp] = []
+        known: dict[Any, SSAValue] = {}
+        for op in list(block.ops):
+            if not isinstance(op, AtenOp) or op.packet not in _WEIGHTS:
+                continue
+            reason = _objection(op, fixed, elements, sizes)
+            if reason is None and op.packet != "convolution":
+                reason = objection_to_onednn(op, ranges)
+                element = cast(TensorType, op.results[0].type).element
+                if reason is None and _name(element) == "f32" and self.products != ONEDNN:
+                    reason = "the BLAS multiplies float32 here"
+            if reason is not None:
+                remark("missed", self.name, op, f"its weight is not packed: {reason}")
+            elif counter(self.name):
+                remark("passed", self.name, op, "the library arranges its weight once")
+                moved += _pack(op, block, sizes, packed, known)
+        for call in packed:
+            self._take_along(call, block)
+        if moved:
+            move_to_kept(function, block, moved)
+
+    def _take_along(self, call: CallOp, block: Block) -> None:
+        """Let the library do what the only reader of an image does to it, and the reader of that."""
+        if call.callee.data != _CONVOLUTION:
+            return
+        is_wide = _name(type_of(call.results[0]).element) == "f32"
+        while is_wide or not self.emulate_precision_casts:
+            nest = _only_reader(call.results[0], block)
+            found = None if nest is None else post_op(nest, call.results[0])
+            if nest is None or found is None or not self._pays(call, nest, found, block) or not counter(self.name):
+                return
+            remark("passed", self.name, nest, "the library does it to what it has in registers")
+            call = _with_post_op(call, nest, found)
+
+    def _pays(self, call: CallOp, nest: Operation, found: PostOp, block: Block) -> bool:
+        """Whether a post-op can follow those that the call has, and spares a kernel; relu has to be asked for."""
+        *_, activation, other = call.args()
+        may_rectify = self.patterns == "all"
+        if activation != NONE or (found.activation == RELU and not may_rectify):
+            return False
+        if not _may_be_strided(nest.results[0]):
+            return False
+        if found.other is None:
+            return other is None or found.activation == RELU
+        if other is not None or not _is_there(found.other, call):
+            return False
+        behind = _only_reader(nest.results[0], block)
+        then = None if behind is None else post_op(behind, nest.results[0])
+        return then is None or then.activation != RELU or may_rectify
+
+
+_NAMESPACE = "inductile::"
+_CONVOLUTION = f"{_NAMESPACE}packed_convolution"
+#: packet -> position of the weight among the operands, from the end where there may be a bias in front
+_WEIGHTS = {"mm": -1, "addmm": -1, "convolution": 1}
+
+
+def _weight(op: AtenOp) -> SSAValue:
+    return op.operands[_WEIGHTS[op.packet]]
+
+
+def _name(element: Any) -> str:
+    return ELEMENTS.get(torch_name(element), "")
+
+
+def _objection(op: AtenOp, fixed: set[SSAValue], elements: set[str], sizes: Sizes) -> str | None:
+    """Why the weight of an op is not packed."""
+    result, weight = (cast(TensorType, value.type) for value in (op.results[0], _weight(op)))
+    target = target_at(op, result.device)
+    if not target.family.library.has_onednn:
+        return "it is not on a CPU with oneDNN"
+    if _name(result.element) not in elements:
+        return f"the library does not pack {result.element}"
+    root, _ = _views_of(_weight(op))
+    if root not in fixed and not is_kept_value(root):
+        return "its weight is not frozen"
+    if any(size.as_int() is None for size in weight.shape):
+        return "sizes of its weight are not known"
+    if op.packet == "convolution" and (reason := _of_images(op)) is not None:
+        return reason
+    return "it is too small" if _is_small(op, sizes) else None
+
+
+def _is_small(op: AtenOp, sizes: Sizes) -> bool:
+    """Whether ATen's product takes less than a call of oneDNN."""
+    result, weight = (cast(TensorType, value.type) for value in (op.results[0], _weight(op)))
+    elements, is_wide = sizes.product(weight.shape), _name(result.element) == "f32"
+    if op.packet != "convolution":
+        work = sizes.of(result.shape[0]) * elements
+        return (work < _LEAST_WORK and elements < _LARGE_MATRIX) if is_wide else elements < _LEAST
+    if not is_wide or op.arg("groups") != 1 or any(size is not ONE for size in weight.shape[2:]):
+        return False
+    n, _, h, w = result.shape
+    return sizes.product((n, h, w)) * elements < _LEAST_WORK_OF_POINTS
+
+
+def _of_images(op: AtenOp) -> str | None:
+    """Why a convolution is not one of the library's."""
+    types = [cast(TensorType, value.type) for value in (op.operands[0], op.results[0])]
+    if op.arg("transposed"):
+        return "it is transposed"
+    if any(len(type_.shape) != 4 for type_ in types):
+        return "its images do not have two dimensions"
+    if not all(is_channels_last(value) for value in (op.operands[0], op.results[0])):
+        return "its images do not have channels last"
+    if any(size.as_int() == 0 for type_ in types for size in type_.shape):
+        return "it is empty"
+    if not _may_be_strided(op.results[0]):
+        return "others than nests read strides of one element that the library may give otherwise"
+    return None
+
+
+def _may_be_strided(image: SSAValue) -> bool:
+    """Whether nobody minds if the library gives dimensions of one element the strides that it likes."""
+    type_ = type_of(image)
+    return type_ == channels_last(type_) or all(type(use.operation) is LoadOp for use in image.uses)
+
+
+def _views_of(value: SSAValue) -> tuple[SSAValue, list[ViewOp]]:
+    """What a value is a view of, and the views, from the outermost one."""
+    views: list[ViewOp] = []
+    while isinstance(view := value.owner, ViewOp):
+        views.append(view)
+        value = view.operands[0]
+    return value, views[::-1]
+
+
+def _only_reader(value: SSAValue, block: Block) -> Operation | None:
+    """The nest that alone reads a value; None where there is none."""
+    nests = {outermost(use.operation, block): type(use.operation) is LoadOp for use in value.uses}
+    return next(iter(nests)) if len(nests) == 1 and all(nests.values()) else None
+
+
+def _is_there(value: SSAValue, op: Operation) -> bool:
+    """Whether a value is made before an op runs."""
+    return isinstance(value.owner, Block) or stands_before(value.owner, op)
+
+
+def _with_post_op(call: CallOp, nest: Operation, found: PostOp) -> CallOp:
+    """The call that also does what a nest does, in place of both."""
+    *args, activation, other = call.args()
+    args += [activation if found.activation == NONE else found.activation, found.other or other]
+    made = CallOp.of(call.target, args, {}, [nest.results[0].type], call.location, pure=True)
+    made.results[0].name_hint = nest.results[0].name_hint
+    block = cast(Block, call.parent)
+    block.insert_op_before(made, call)
+    nest.results[0].replace_all_uses_with(made.results[0])
+    block.erase_op(nest)
+    block.erase_op(call)
+    return made
+
+
+def _pack(op: AtenOp, block: Block, sizes: Sizes, packed: list[CallOp], known: dict[Any, SSAValue]) -> list[Operation]:
+    """Replace an op by a call with a packed weight; what packs it, views of the weight included."""
+    weight = _weight(op)
+    _, views = _views_of(weight)
+    values: dict[SSAValue, SSAValue] = {}
+    made: list[Operation] = [copy_op(view, values) for view in views]
+    source = values.get(weight, weight)
+    pack, call = _convolution(op, source, sizes) if op.packet == "convolution" else _product(op, source, sizes)
+    pack.results[0].name_hint = weight.name_hint
+    call.results[0].name_hint = op.results[0].name_hint
+    made.append(pack)
+    same = (weight, pack.callee, pack.positional)
+    if same in known:  # equal layers, or one that runs twice
+        call.operands = [known[same] if value is pack.results[0] else value for value in call.operands]
+        made = []
+    else:
+        known[same] = pack.results[0]
+    for each in (*made, call):
+        block.insert_op_before(each, op)
+    op.results[0].replace_all_uses_with(call.results[0])
+    block.erase_op(op)
+    packed.append(call)
+    for view in reversed(views):
+        if view.results[0].first_use is None:
+            block.erase_op(view)
+    return made
+
+
+def _product(op: AtenOp, weight: SSAValue, sizes: Sizes) -> tuple[CallOp, CallOp]:
+    *bias, left, _ = op.operands
+    rows = sizes.of(cast(TensorType, left.type).shape[0])
+    pack = _call(op, "packed_matrix", [weight, rows], weight.type)
+    args = [left, pack.results[0], bias[0] if bias else None]
+    return pack, _call(op, "packed_product", args, op.results[0].type)
+
+
+def _convolution(op: AtenOp, weight: SSAValue, sizes: Sizes) -> tuple[CallOp, CallOp]:
+    window = [op.arg(name) for name in ("stride", "padding", "dilation", "groups")]
+    image = [sizes.of(size) for size in cast(TensorType, op.operands[0].type).shape]
+    pack = _call(op, "packed_filter", [weight, *window, image], weight.type)
+    args = [op.operands[0], pack.results[0], op.arg("bias"), *window, NONE, None]
+    return pack, _call(op, _CONVOLUTION.removeprefix(_NAMESPACE), args, op.results[0].type)
+
+
+def _call(op: AtenOp, name: str, args: Sequence[Any], type_: Any) -> CallOp:
+    return CallOp.of(f"{_NAMESPACE}{name}", args, {}, [type_], op.location, pure=True)

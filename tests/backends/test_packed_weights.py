@@ -1,0 +1,124 @@
+"""Weights that oneDNN arranges once, with `freezing`: right values, NaN, changes, sizes that vary, memory."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import inductile
+from inductile.backends.host.kept import KeptResults
+from inductile.lowering.fx_packed_weights import packed_elements
+
+OPTIONS: dict[str, Any] = {"freezing": True, "products": "onednn"}
+DTYPES = [
+    pytest.param(dtype, marks=pytest.mark.skipif(name not in packed_elements(), reason="oneDNN does not pack it here"))
+    for name, dtype in (("f32", torch.float32), ("bf16", torch.bfloat16))
+]
+
+
+class Block(nn.Module):
+    """Convolutions with what stands behind them in published models."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(8, 32, 3, padding=1, bias=False)
+        self.deep = nn.Conv2d(32, 32, 3, padding=1, groups=32)
+        self.norm = nn.BatchNorm2d(32)
+        self.last = nn.Conv2d(32, 32, 3, padding=2, dilation=2)
+        self.norm.get_buffer("running_var").uniform_(0.5, 1.5)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        x = nn.functional.hardswish(self.first(x))
+        y = nn.functional.silu(self.norm(self.deep(x)))
+        y = self.last(y) + x
+        return torch.relu(self.last(y)), y
+
+
+def _exact(model: nn.Module, x: torch.Tensor) -> Any:
+    dtype = x.dtype
+    found = model.double()(x.double())
+    model.to(dtype)
+    return found
+
+
+def _compare(found: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor) -> None:
+    """Not more than twice as far from float64 as eager is, and some roundings."""
+    least = 4 * torch.finfo(eager.dtype).eps * float(exact.abs().max())
+    assert float((found - exact).abs().max()) <= 2 * float((eager - exact).abs().max()) + least
+    assert found.stride() == eager.stride()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("options", [{}, {"patterns": "all"}, {"emulate_precision_casts": True}])
+def test_convolutions(dtype: torch.dtype, options: dict[str, Any]) -> None:
+    torch.manual_seed(0)
+    torch.compiler.reset()
+    model = Block().eval().to(dtype)
+    compiled = torch.compile(model, backend="inductile", options=OPTIONS | options)
+    with torch.no_grad():
+        for shape in ((1, 8, 17, 13), (3, 8, 9, 9)):
+            x = torch.randn(shape).to(dtype)
+            for found, eager, exact in zip(compiled(x), model(x), _exact(model, x), strict=True):
+                _compare(found, eager, exact)
+        (report,) = inductile.explain(model, options=OPTIONS | options)(x).reports
+    assert report.aten_calls["inductile::packed_convolution"] == 3
+    assert report.once["inductile::packed_filter"] == 3
+
+
+def test_nan_stays_behind_relu() -> None:
+    model = nn.Sequential(nn.Conv2d(8, 32, 3), nn.ReLU()).eval()
+    x = torch.randn(2, 8, 9, 9)
+    x[0, 0, 4, 4] = torch.nan
+    with torch.no_grad():
+        eager = model(x)
+        assert eager.isnan().any()
+        torch.testing.assert_close(_compiled(model)(x), eager, equal_nan=True)
+
+
+def _compiled(model: nn.Module) -> Any:
+    torch.compiler.reset()
+    return torch.compile(model, backend="inductile", options=OPTIONS)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_products_of_any_rows_and_of_weights_that_change(dtype: torch.dtype) -> None:
+    model = nn.Sequential(nn.Linear(256, 1024), nn.GELU(), nn.Linear(1024, 256, bias=False)).eval().to(dtype)
+    compiled = torch.compile(model, backend="inductile", options=OPTIONS, dynamic=True)
+    with torch.no_grad():
+        for rows in (64, 33, 2, 64):
+            x = torch.randn(rows, 256).to(dtype)
+            _compare(compiled(x), model(x), _exact(model, x))
+        before = compiled(x)
+        model.get_parameter("0.weight").mul_(2)
+        assert not torch.equal(compiled(x), before)
+        _compare(compiled(x), model(x), _exact(model, x))
+
+
+def test_what_is_kept_is_the_packed_weight_alone() -> None:
+    class Normalised(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(1024, 1024))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x @ (self.weight / self.weight.norm(dim=1, keepdim=True)).t()
+
+    model, x = Normalised().eval(), torch.randn(64, 1024)
+    gc.collect()
+    others = {id(each) for each in gc.get_objects() if type(each) is KeptResults}
+    compiled = _compiled(model)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x), model(x))
+    (kept,) = (each for each in gc.get_objects() if type(each) is KeptResults and id(each) not in others)
+    assert kept.bytes_kept == 4 << 20
+
+
+def test_it_is_an_option() -> None:
+    model, x = nn.Linear(1024, 1024).eval(), torch.randn(64, 1024)
+    with torch.no_grad():
+        (report,) = inductile.explain(model, options=OPTIONS | {"packed_weights": "never"})(x).reports
+    assert "inductile::packed_product" not in report.aten_calls
