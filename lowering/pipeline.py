@@ -90,7 +90,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-read-back,kernel-write-ahead,"
         "kernel-share-softmax-sums,kernel-map-softmax-sums,kernel-bound-softmax-sums,"
         "kernel-map-chained-products,kernel-bound-chained-products,"
-        "kernel-skip-hidden-steps,kernel-fold-exponents,"
+        "kernel-skip-hidden-steps,kernel-fold-exponents,kernel-factor-sums,kernel-peel-masked-steps,"
         "kernel-map-products,kernel-jam-rows,kernel-stage-rows,kernel-map,"
         "kernel-fold-rows,kernel-join-axes,"
         "kernel-vectorize,kernel-relax-atomics,kernel-tile,"

@@ -195,6 +195,8 @@ class ReduceOp(LoopBase):
     Monoids, `custom`, `init` and the combine region are those of `loop.reduce`. A tile at least as long as the axis
     is a persistent reduction; a shorter one carries an accumulator of that many lanes.
 
+    `sum init(%a)` with a named monoid, on matrix units alone: what the reduction goes on from, as another one left it.
+
     `block 2048` behind the mapping: sums of floats begin anew after so many elements, and those of the blocks are added
     in float64. It only says how a sum is rounded; the interpreter adds in float64 throughout.
 
@@ -260,10 +262,21 @@ class ReduceOp(LoopBase):
         self.operands = [*self.init, first, last]
         self.properties["operandSegmentSizes"] = segments(len(self.init), 2)
 
+    def go_on_from(self, values: Sequence[SSAValue]) -> None:
+        """Let a reduction by named monoids add to what another one left."""
+        self.operands = [*values, *self.within]
+        self.properties["operandSegmentSizes"] = segments(len(values), len(self.within))
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a reduction by named monoids adds to what another one left."""
+        return bool(self.init) and [c.data for c in self.combiners] != ["custom"]
+
     def verify_(self) -> None:
         """Check mapping, combiners and the types of the results."""
         _verify_range(self)
-        verify_combiners(self, self.combiners, yielded(self.body), self.combine, self.init)
+        is_matrix = self.mapping.data == "matrix"
+        verify_combiners(self, self.combiners, yielded(self.body), self.combine, self.init, goes_on=is_matrix)
         if tuple(v.type for v in yielded(self.body)) != self.result_types:
             raise VerifyException("results must have the types that the body yields")
         if self.block is not None:
