@@ -145,6 +145,8 @@ class ForOp(LoopBase):
     `map grid tile 128 swizzle 8`: programs take 8 tiles of this axis for each tile of the grid axis inside of it, so
     that those that run at once read fewer rows and columns of memory (thread block swizzling). It means the same.
 
+    `map grid tile 128 descending`: the first programs take the last tiles, which have most to do. It means the same.
+
     `map vector tile 1024 unroll 4` tells the compiler to write out so many steps of a vector or serial loop, so that
     their loads are on their way together; it means the same. So does `intrinsic transpose`, which says that the loop
     with all inside is what an intrinsic of the target does as a whole.
@@ -156,8 +158,11 @@ class ForOp(LoopBase):
     name = "kernel.for"
     intrinsic = opt_prop_def(StringAttr)
     swizzle = opt_prop_def(IntegerAttr)
+    descending = opt_prop_def(UnitAttr)
     body = region_def("single_block")
-    SYNTAX: ClassVar = (*_RANGE, clause("swizzle", NUMBER), clause("intrinsic", NAME), region())
+    SYNTAX: ClassVar = (
+        *_RANGE, clause("swizzle", NUMBER), flag("descending"), clause("intrinsic", NAME), region()
+    )  # fmt: skip
 
     @staticmethod
     def of(
@@ -183,6 +188,8 @@ class ForOp(LoopBase):
             raise VerifyException(f"has the intrinsic {self.intrinsic.data}; known: {', '.join(INTRINSICS)}")
         if self.swizzle is not None and (self.swizzle.value.data < 2 or self.mapping.data != "grid"):
             raise VerifyException(f"axis {self.axis.data} is swizzled: by 2 tiles or more of a grid axis")
+        if self.descending is not None and self.mapping.data != "grid":
+            raise VerifyException(f"axis {self.axis.data} is descending, and on no grid")
 
 
 @op_definition
