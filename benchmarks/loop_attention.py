@@ -103,7 +103,10 @@ def _flex(name: str, q: Any, extra: Sequence[Any], flex: Any, groups: int, who: 
 
 
 def options_of(who: str) -> dict[str, Any]:
-    """Options of inductile; `who` is its name or tile sizes, "128x64x4x3", those of backward as "chain64x64x8x2"."""
+    """Options of inductile; `who` is its name or tile sizes, "128x64x4x3", those of backward as "chain64x64x8x2".
+
+    "without-kernel-peel-masked-steps" leaves out a pass.
+    """
     if who == "inductile":
         return {}
     if who == "library":
@@ -118,6 +121,8 @@ def options_of(who: str) -> dict[str, Any]:
         return {"loop_products": True}
     from inductile.lowering.pipeline import pipeline_string
 
+    if who.startswith("without-"):
+        return {**ours, "pipeline": pipeline_string().replace(f"{who.removeprefix('without-')},", "")}
     name, prefix = "kernel-map-softmax-sums", "softmax"
     if who.startswith("chain"):
         name, prefix = "kernel-map-chained-products", "chain"
@@ -320,7 +325,10 @@ def main() -> None:
     parser.add_argument("--variants", nargs="+", choices=(*NAMES, *KINDS), default=list(NAMES))
     parser.add_argument("--sizes", nargs="+", choices=SHAPES, default=["64", "128"])
     parser.add_argument(
-        "--who", nargs="+", default=list(WHO), help="of these, or tiles as rows x step x warps x stages, chain in front"
+        "--who",
+        nargs="+",
+        default=list(WHO),
+        help="of these, or tiles as rows x step x warps x stages, chain in front; or without-PASS",
     )
     parser.add_argument("--backward", action="store_true", help="forward and backward, in rows of their own")
     parser.add_argument("--tune", action="store_true", help="try the tiles of TILES too")

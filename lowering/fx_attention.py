@@ -28,7 +28,7 @@ from .fx_attention_parts import (
     tensor_of,
     transposed_of,
 )
-from .fx_either import WRITTEN, leave_open, may_be_nest
+from .fx_either import WRITTEN, asks_gradient, leave_open, mark_reads, may_be_nest, next_number, read_on_way
 from .fx_pre_grad import pre_grad_pass, random_as_eager
 from .fx_private import known_true
 from .fx_writes import Writes, use_results
@@ -43,7 +43,8 @@ def recognise_attention(graph: GraphModule, inputs: Sequence[Any]) -> None:
     """softmax(q @ k^T * scale + mask) @ v == scaled_dot_product_attention(q, k, v, mask, scale=scale) but for rounding.
 
     On a GPU, of 16 bits. A mask that hides nothing goes away, the causal one becomes `is_causal`, and any other, and a
-    bias, is an operand, where no gradient is asked as one of two ways (`fx_either.py`), the other being what was there.
+    bias, is an operand, as one of two ways (`fx_either.py`) where similar ones were measured, the other being what was
+    there. Of a bias of which a gradient is asked the call is the only one.
     In the operand rows that see nothing get what they get written out (`fx_attention_bias.py`). NaN stays NaN, but for
     one in a key or a value that a row does not see: written out it reaches the row by a weight of 0, or where a mask is
     added to it; a fused kernel need not read it. Dropout of the weights draws other numbers, as all of ours do without
@@ -120,9 +121,13 @@ def _check_training(found: Attention) -> None:
 def _replace(graph: GraphModule, found: Attention, biases: Biases) -> None:
     node = found.result
     is_flat = tensor_of(found.query).dim() == 3
+    is_open = _may_stay_written_out(found)
+    number = next_number(graph) if is_open and _is_trained(found) else None
     with graph.graph.inserting_before(node):
         key = found.source or call_method(graph, found.keys, "transpose", -2, -1)
         operands = [found.query, key, found.value]
+        if number is not None:
+            operands = [read_on_way(graph, each, number, 0) for each in operands]
         if is_flat and found.heads is not None:
             operands = [call_method(graph, each, "unflatten", 0, (-1, found.heads)) for each in operands]
         elif is_flat:
@@ -140,23 +145,32 @@ def _replace(graph: GraphModule, found: Attention, biases: Biases) -> None:
         for key in ("stack_trace", "nn_module_stack", "source_fn_stack"):
             if key in node.meta:
                 each.meta[key] = node.meta[key]
-    if _may_stay_written_out(found, operands[1]):
+    if is_open:
         fused.meta[WRITTEN] = True
-        leave_open(graph, result, node)
+        if number is not None:
+            mark_reads(graph, found.calls, number, 1)
+        leave_open(graph, result, node, number)
         return
     node.replace_all_uses_with(result)
     drop(graph, node, lambda each: each in found.calls)
 
 
-def _may_stay_written_out(found: Attention, keys: Node) -> bool:
-    """Whether kernels of our own may be faster: under a mask, where no gradient is asked and nothing is dropped.
+def _may_stay_written_out(found: Attention) -> bool:
+    """Whether kernels of our own may be faster: under a mask of which no gradient is asked, and nothing is dropped.
 
     A library's kernel reads the mask from memory, where a nest computes it.
     """
     if not found.steps or found.is_causal or found.dropout:
         return False
-    read = (found.value, *(step.operand for step in found.steps if step.operand is not None))
-    return may_be_nest(found.query, keys, read)
+    read = [step.operand for step in found.steps if step.operand is not None]
+    if asks_gradient(read):
+        remark("missed", _NAME, None, f"{found.result.name} is the library's: a gradient is asked of its bias")
+        return False
+    return may_be_nest(tensor_of(found.query), tensor_of(found.keys).mT, _is_trained(found))
+
+
+def _is_trained(found: Attention) -> bool:
+    return asks_gradient((found.query, found.keys, found.value))
 
 
 def _fake(operands: Sequence[Node]) -> torch.Tensor:

@@ -13,7 +13,7 @@ from ..machines import library_of
 from ..passes.counters import counter
 from ..passes.remarks import remark
 from .fx_attention_parts import Unlike, tensor_of
-from .fx_either import EITHER, WRITTEN, may_be_nest
+from .fx_either import EITHER, WRITTEN, asks_gradient, either_way, may_be_nest, next_number, read_on_way
 
 _NARROW = (torch.float16, torch.bfloat16)
 
@@ -35,12 +35,27 @@ def offer_written_out(graph: GraphModule, node: Node, arguments: dict[str, Any],
     except Unlike:
         return
     mask, operands = arguments["attn_mask"], [arguments[each] for each in ("query", "key", "value")]
-    if not may or not may_be_nest(operands[0], operands[1], (operands[2], mask)) or not counter("write-out-attention"):
+    if not may:
         return
+    is_training = asks_gradient((*operands, mask))
+    if asks_gradient((mask,)):
+        remark("missed", name, None, f"{node.name} is the library's: a gradient is asked of its mask")
+        return
+    query, key = map(tensor_of, operands[:2])
+    if not may_be_nest(query, key, is_training) or not counter("write-out-attention"):
+        return
+    number = next_number(graph) if is_training else None
+    if number is not None:
+        with graph.graph.inserting_before(node):
+            read = {each: read_on_way(graph, each, number, 0) for each in operands}
+            operands = [read_on_way(graph, each, number, 1) for each in operands]
+        node.args = tuple(read.get(each, each) for each in node.args)
+        node.kwargs = {key: read.get(each, each) if key != "attn_mask" else each for key, each in node.kwargs.items()}
     with graph.graph.inserting_after(node):
         written = graph.graph.call_function(written_out, (*operands, mask, arguments.get("scale")))
     with graph.graph.inserting_after(written):
-        either = graph.graph.call_function(EITHER, (node, written))
+        ways = (node, written)
+        either = graph.graph.call_function(*((EITHER, ways) if number is None else (either_way, (*ways, number))))
     for each in (written, either):
         each.meta = {key: value for key, value in node.meta.items() if key != "from_node"}
     node.replace_all_uses_with(either, delete_user_cb=lambda user: user is not either)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch.fx import GraphModule, Node
 from ..passes.counters import counter
 from ..passes.remarks import remark
 from .fx_attention_parts import tensor_of
+from .fx_either import asks_gradient, either_way, may_be_nest, next_number, read_on_way
 from .fx_pre_grad import pre_grad_pass
 from .fx_private import indexing_by_tensors
 
@@ -28,7 +30,11 @@ _DEFAULT_OPTIONS = {
 
 @pre_grad_pass(_NAME)
 def write_out_flex_attention(graph: GraphModule, inputs: Sequence[Any]) -> None:
-    """A call of `flex_attention` that no gradient is asked of is the ops that it stands for, which autograd sees.
+    """A call of `flex_attention` is the ops that it stands for, which autograd sees.
+
+    Where a gradient is asked of queries, keys or values it is one of two ways (`fx_either.py`), if training of
+    attention of about these sizes was measured: where scores would be kept in memory, the call stays. So it does where
+    a gradient is asked of what its functions read, or somebody reads more than the result.
 
     `score_mod` and `mask_mod` are mapped over batches, heads, queries and keys. The tables of the BlockMask are not
     read: `mask_mod` says the same, and what it hides is left out by proof, or is not. A row that sees nothing is 0.
@@ -43,6 +49,9 @@ def write_out_flex_attention(graph: GraphModule, inputs: Sequence[Any]) -> None:
         if (objection := _objection(node)) is not None:
             remark("missed", _NAME, None, f"{node.name} stays a call: {objection}")
         elif counter("write-out-flex-attention"):
+            if asks_gradient(node.args[:3]):  # pyright: ignore[reportArgumentType]
+                _leave_open(graph, node)
+                continue
             options = {name: value for name, value in node.args[6].items() if _DEFAULT_OPTIONS.get(name) != value}
             options = {name: value for name, value in options.items() if not name.startswith("OUTPUT_")}
             ignored = f"; its kernel_options {options} are not looked at" if options else ""
@@ -56,12 +65,38 @@ def _objection(node: Node) -> str | None:
         return "its arguments are not those that torch gives it"
     given = [*node.args[:3], *(each for k in _BUFFERS for each in node.args[k])]  # pyright: ignore
     tensors = [tensor_of(each) for each in given if isinstance(each, Node) and _is_tensor(each)]
-    if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
-        return "a gradient is asked of it, for which scores would be kept in memory"
     options: Any = node.args[6]
+    if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
+        if any(each.requires_grad for each in tensors[3:]):
+            return "a gradient is asked of what its functions read"
+        if not may_be_nest(tensors[0], tensors[1], is_training=True):
+            return "a gradient is asked of it, for which scores would be kept in memory"
+        if any(user.target is not operator.getitem or (user.args[1] and user.users) for user in node.users):
+            return "a gradient is asked of it, and somebody reads more than its result"
     if options.get("BACKEND", "AUTO") == "FLASH":
         return "its kernel_options ask for a library's kernel"
     return None
+
+
+def _leave_open(graph: GraphModule, node: Node) -> None:
+    """Let a call, or products and a softmax compute an attention and its gradients."""
+    results = [user for user in node.users if user.args[1] == 0]
+    if not results:
+        return
+    number = next_number(graph)
+    with graph.graph.inserting_before(node):
+        ways = [[read_on_way(graph, each, number, way) for each in node.args[:3]] for way in (0, 1)]
+    rest = node.args[3:]
+    node.args = (*ways[0], *rest)
+    with graph.graph.inserting_after(node):
+        written = graph.graph.call_function(result_of_functions, (*ways[1], *rest))
+    written.meta = {key: value for key, value in node.meta.items() if key not in ("from_node", "example_value")}
+    with graph.graph.inserting_after(results[0]):
+        either = graph.graph.call_function(either_way, (results[0], written, number))
+    either.meta = {key: value for key, value in results[0].meta.items() if key != "from_node"}
+    for each in results:
+        each.replace_all_uses_with(either, delete_user_cb=lambda user: user is not either)
+    remark("passed", _NAME, None, f"{node.name} may be a nest that computes its scores")
 
 
 def _is_tensor(node: Node) -> bool:
@@ -100,6 +135,11 @@ def attention_of_functions(
         return result, *_statistics(scores, kernel_options)
 
 
+def result_of_functions(*args: Any) -> torch.Tensor:
+    """The first of what `attention_of_functions` returns."""
+    return attention_of_functions(*args)[0]
+
+
 def _scores(
     query: torch.Tensor,
     key: torch.Tensor,
@@ -111,11 +151,26 @@ def _scores(
 ) -> torch.Tensor:
     """Scores behind both functions: -inf where a key is hidden."""
     wide = torch.float64 if query.dtype == torch.float64 else torch.float32
-    scores = (query.to(wide) @ key.to(wide).transpose(-2, -1)) * scale
+    scores = _Product.apply(query, key, wide) * scale  # pyright: ignore[reportOperatorIssue]
     places = [torch.arange(size, device=query.device) for size in scores.shape]
     seen = _mapped(mask_mod, (), len(mask_buffers))(*places, *mask_buffers)
     scores = _mapped(score_mod, (0,), len(score_buffers))(scores, *places, *score_buffers)
     return torch.where(seen, scores.to(wide), -math.inf)
+
+
+class _Product(torch.autograd.Function):
+    """queries @ keys^T in a wide type. Its gradient is rounded to the type of the queries, as flex_attention's is."""
+
+    @staticmethod
+    def forward(ctx: Any, query: torch.Tensor, key: torch.Tensor, wide: torch.dtype) -> torch.Tensor:
+        ctx.save_for_backward(query, key)
+        return query.to(wide) @ key.to(wide).transpose(-2, -1)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        query, key = ctx.saved_tensors
+        narrow = gradient.to(query.dtype)
+        return narrow @ key, narrow.transpose(-2, -1) @ query, None
 
 
 def _statistics(scores: torch.Tensor, options: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:

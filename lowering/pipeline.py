@@ -40,8 +40,8 @@ DEFAULT: tuple[Phase, ...] = (
     Phase(
         "joint",
         "aten: no duplicates in forward and backward together; what backward gets and what it computes again",
-        "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce,graph-choose-scores,graph-split-softmax,"
-        "graph-reassociate-row-sums,graph-narrow-indices,graph-partition,graph-round-decisions",
+        "graph-canonicalize,graph-cse,graph-match-patterns,graph-merge-seeds,graph-dce,graph-choose-scores,graph-reassociate-row-sums,"
+        "graph-split-softmax,graph-narrow-indices,graph-partition,graph-round-decisions",
         graph="joint",
     ),
     Phase(
@@ -90,7 +90,8 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-read-back,kernel-write-ahead,"
         "kernel-map-softmax-sums,kernel-bound-softmax-sums,"
         "kernel-map-chained-products,kernel-bound-chained-products,"
-        "kernel-skip-hidden-steps,kernel-fold-exponents,"
+        "kernel-skip-hidden-steps,kernel-fold-exponents,kernel-factor-sums,kernel-peel-masked-steps,"
+        "kernel-order-programs,"
         "kernel-map-products,kernel-jam-rows,kernel-stage-rows,kernel-map,"
         "kernel-fold-rows,kernel-join-axes,"
         "kernel-vectorize,kernel-relax-atomics,kernel-tile,"

@@ -37,16 +37,18 @@ PRE_GRAD: dict[str, PreGradPass] = {
         PreGradPass("remove-identities", "Calls that return their argument itself go away: dropout in evaluation."),
         PreGradPass(
             "write-out-flex-attention",
-            "`flex_attention` that no gradient is asked of is the products, the functions of scores and the softmax "
-            "that it stands for, which fuse as others do. Tables of a BlockMask and `kernel_options` are not read.",
+            "`flex_attention` is the products, the functions of scores and the softmax that it stands for, which fuse "
+            "as others do; where a gradient is asked, if training of such sizes was measured. Tables of a BlockMask "
+            "and `kernel_options` are not read.",
             "lowering.fx_flex_attention",
         ),
         PreGradPass(
             "recognise-attention",
             "On a GPU, attention of 16 bits that is written out is `scaled_dot_product_attention`, with its mask, bias "
-            "and dropout; where a mask or bias stays and no gradient is asked, `graph-choose-products` chooses between "
-            "that and what was written. Rounds differently: scores stay in float32. A row that is hidden entirely gets "
-            "what it gets in eager; NaN or infinity in a key or value that a row does not see no longer reaches it. A "
+            "and dropout; where a mask or bias stays of which no gradient is asked, `graph-choose-products`, in "
+            "training `graph-choose-scores`, chooses between that and what was written. Rounds differently: scores "
+            "stay in float32. A row that is hidden entirely gets what it gets in eager; NaN or infinity in a key or "
+            "value that a row does not see no longer reaches it. A "
             "bias of float32, as MPT has it, stays as it is: no fused kernel adds one to scores of 16 bits, which "
             "would lose its digits.",
             "lowering.fx_attention",
@@ -55,8 +57,9 @@ PRE_GRAD: dict[str, PreGradPass] = {
             "prove-attention-masks",
             "Masks of attention that no input decides are evaluated: one that hides nothing goes away, the causal one "
             "becomes `is_causal`, also where sizes are symbols, and of padding by length the keys are not read. Others "
-            "get rows that lie side by side on a GPU, as fused kernels want them; where no gradient is asked "
-            "`graph-choose-products` may take products and a softmax instead, which compute the mask.",
+            "get rows that lie side by side on a GPU, as fused kernels want them; where no gradient is asked of them "
+            "`graph-choose-products`, in training `graph-choose-scores`, may take products and a softmax instead, "
+            "which compute the mask.",
             "lowering.fx_attention_masks",
         ),
         PreGradPass(

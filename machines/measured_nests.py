@@ -109,9 +109,14 @@ ATTENTION_OF_HOPPER = (
     _attention("_softmax _softmax sub", 64, 2048, 64, 885.7, 308.4, "64x64x4x3"),
     _attention("_softmax _softmax sub", 64, 4096, 128, 3630, 1995),
     # forward with backward, `benchmarks/loop_attention.py --backward --who ours inductile`, where the library's way is
-    # scores in memory
-    _attention("_softmax added:places hidden:places training", 64, 2048, 64, 1641, 590),
-    _attention("_softmax hidden:places tanh training", 64, 2048, 64, 1781, 942),
+    # a kernel with a mask, or scores in memory; by places a window took 216 and a prefix 662
+    _attention("_softmax call hidden:places training", 64, 2048, 64, 935, 662),
+    _attention("_softmax call hidden:places+vectors training", 64, 2048, 64, 939, 252),
+    _attention("_softmax added:matrix call:rows training", 64, 2048, 64, 2813, 942),
+    _attention("_softmax added:table call:rows training", 64, 2048, 64, 2821, 1230),
+    _attention("_softmax _softmax sub training", 64, 2048, 64, 2533, 2054),
+    _attention("_softmax added:places hidden:places training", 64, 2048, 64, 1641, 552),
+    _attention("_softmax hidden:places tanh training", 64, 2048, 64, 1781, 903),
     # beside scores in memory, as flex_attention has them: times of the library of the day before
     _attention("_softmax", 64, 2048, 64, 583, 191.3),
     _attention("_softmax hidden:places", 64, 2048, 64, 580, 195.7),

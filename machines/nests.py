@@ -24,6 +24,9 @@ MANY_ROWS = 1 << 16
 
 PRODUCT, ATTENTION = "product", "attention"
 
+#: the word of a record for forward with backward
+TRAINING = "training"
+
 
 @dataclass(frozen=True)
 class NestShape:
@@ -84,10 +87,13 @@ class MeasuredNest:
         return self.nest * MARGIN <= self.library
 
 
-def any_near(element: str, sizes: tuple[int, int, int, int], measured: Sequence[MeasuredNest]) -> bool:
-    """Whether attention of about these sizes was measured, whatever is done with its scores."""
+def any_near(
+    element: str, sizes: tuple[int, int, int, int], measured: Sequence[MeasuredNest], is_training: bool = False
+) -> bool:
+    """Whether attention of about these sizes was measured, or its training, whatever is done with its scores."""
     shape = NestShape(ATTENTION, element, sizes)
     kinds = {m.shape.ops for m in measured if (m.shape.kind, m.shape.element) == (ATTENTION, element)}
+    kinds = {ops for ops in kinds if (TRAINING in ops) == is_training}
     return any(nearest(replace(shape, ops=ops), measured) is not None for ops in kinds)
 
 

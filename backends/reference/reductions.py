@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from xdsl.ir import Operation
 
+from ...dialects import kernel
 from .errors import InterpretationError, describe
 from .frame import Frame, combine_region
 from .monoids import Combiner, Values, combined, fold, running, start
@@ -37,7 +38,8 @@ class Accumulator:
         self.op: Operation = op
         self.combiner = combiner_of(frame, op)
         self.shape = frame.domain.shape
-        self.total: Values | None = None
+        goes_on = isinstance(op, kernel.ReduceOp) and op.goes_on
+        self.total: Values | None = tuple(frame.scalar(v) for v in op.init) if goes_on else None
         precision = frame.machine.precision
         self.empty: Values = tuple(
             torch.empty(0, dtype=precision.scalar(r.type), device=frame.domain.device) for r in op.results

@@ -86,6 +86,11 @@ class Axes:
         for outer, inner in pairwise(grid):
             if outer.swizzle is not None:
                 self._swizzle(outer, inner, outer.swizzle.value.data)
+        for op in grid:
+            if op.descending is not None and (count := self._count(op)).text != "1":
+                last = str(int(count.text) - 1) if count.text.isdigit() else f"{count.closed} - 1"
+                number = self._ids[op.axis.data]
+                self._ids[op.axis.data] = f"{last} - {number if number.isidentifier() else f'({number})'}"
 
     def _swizzle(self, outer: kernel.ForOp, inner: kernel.ForOp, size: int) -> None:
         """Number programs of two axes down so many tiles of the outer one before the next tile of the inner one."""

@@ -41,12 +41,7 @@ class Contractions:
         if self._is_one_step(op):
             self._at_once(op, products, rows, columns, depth)
             return
-        totals: list[Value] = []
-        for result in op.results:
-            dtype = dtype_name(result.type)
-            name = context.names.fresh(f"{result.name_hint or 'product'}_acc")
-            context.out.line(f"{name} = tl.zeros({context.shape((rows, columns))}, tl.{dtype})")
-            totals.append(Value(name, dtype, (rows, columns)))
+        totals = [self._total(op, k, (rows, columns)) for k in range(len(op.results))]
         self.ahead(op, (rows, depth))
         with self.axes.stepped(op) as step:
             for product, total in zip(products, totals, strict=True):
@@ -55,9 +50,24 @@ class Contractions:
                 context.out.line(f"{total} = tl.dot({left}, {right}, {total}{_arguments(product)})")
         context.values.update(zip(op.results, totals, strict=True))
 
+    def _total(self, op: kernel.ReduceOp, number: int, dims: tuple[int, int]) -> Value:
+        """Emit the accumulator of a result: 0, or what the reduction goes on from, which nothing else reads then."""
+        context, result = self.context, op.results[number]
+        dtype = dtype_name(result.type)
+        if op.goes_on and op.init[number].has_one_use():
+            before = context.values[op.init[number]]
+            if before.dims == dims and before.text.isidentifier():
+                return before
+        name = context.names.fresh(f"{result.name_hint or 'product'}_acc")
+        start = f"tl.zeros({context.shape(dims)}, tl.{dtype})"
+        if op.goes_on:
+            start = f"tl.broadcast_to({context.tensor(context.value(op.init[number]))}, {context.shape(dims)})"
+        context.out.line(f"{name} = {start}")
+        return Value(name, dtype, dims)
+
     def _is_one_step(self, op: kernel.ReduceOp) -> bool:
         """Whether one tile covers the depth, from its first element."""
-        return op.lo.data is ZERO and is_persistent(op, self.context.ranges)
+        return op.lo.data is ZERO and not op.goes_on and is_persistent(op, self.context.ranges)
 
     def _at_once(
         self, op: kernel.ReduceOp, products: list[kernel.Product], rows: int, columns: int, depth: int
@@ -107,7 +117,10 @@ class Contractions:
             context.narrow.add(value)
             key = None if zeroed else self._key(value, frame)
             turned = None if key is None else context.tile(key[::-1])
-            if turned is not None:  # the same elements stand in shared memory, where units read them either way
+            kept = None if key is None or turned is not None else context.tile(key)
+            if kept is not None:  # the same tile, in front of the loop before this one
+                context.values[value] = kept
+            elif turned is not None:  # the same elements stand in shared memory, where units read them either way
                 context.values[value] = context.define(
                     f"tl.trans({turned})", turned.dtype, tuple(sorted(frame)), "turned"
                 )

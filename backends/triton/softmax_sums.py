@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, SSAValue, Use
 
 from ...dialects import kernel
 from ...errors import UnsupportedError
@@ -39,6 +39,8 @@ class SoftmaxSums:
         self.axes = axes
         self.contractions = contractions
         self.ops = ops
+        #: results of loops, and the names of what the loops carried for them
+        self._variables: dict[SSAValue, str] = {}
 
     def emit(self, op: kernel.ReduceOp) -> None:
         """Emit a loop along the axis, and bind the maximum, a number a row, and the two sums, of each monoid."""
@@ -48,12 +50,7 @@ class SoftmaxSums:
         rows, columns = (self._dim(axis) for axis in (parts[0].rows, parts[0].columns))
         along, dtype = len(context.lanes), dtype_name(parts[0].x.type)
         dims = tuple(sorted((rows, columns)))
-        sums = [_Sum(part, *self._names(op.results[3 * k : 3 * k + 3])) for k, part in enumerate(parts)]
-        size, shape = context.block_of(rows), context.shape(dims)
-        for each in sums:
-            context.out.line(f'{each.highest} = tl.full([{size}], -float("inf"), tl.{dtype})')
-            context.out.line(f"{each.total} = tl.zeros([{size}], tl.{dtype})")
-            context.out.line(f"{each.weighted} = tl.zeros({shape}, tl.{dtype})")
+        sums = [self._sum(op, k, part, (rows, columns), dtype) for k, part in enumerate(parts)]
         self.contractions.ahead(op, (rows, along))
         with self.axes.stepped(op) as step:
             with context.framed((rows, along)), self.axes.lanes(op, step):
@@ -65,10 +62,41 @@ class SoftmaxSums:
                 rescaled = f"{each.weighted} * {scale}[:, None]"
                 context.out.line(f"{each.weighted} = tl.dot({weights}, {right}, {rescaled}{arguments})")
         for k, each in enumerate(sums):
-            for result, name in zip(op.results[3 * k :], (each.highest, each.total), strict=False):
-                text = context.along(name, rows)
-                context.values[result] = context.define(text, dtype, (rows,), f"{name}_rows", pure=False)
+            names = each.highest, each.total, each.weighted
+            self._variables.update(zip(op.results[3 * k : 3 * k + 3], names, strict=True))
+            for result, name in zip(op.results[3 * k :], names[:2], strict=False):
+                if not all(_goes_on_from(use) for use in result.uses):
+                    text = context.along(name, rows)
+                    context.values[result] = context.define(text, dtype, (rows,), f"{name}_rows", pure=False)
             context.values[op.results[3 * k + 2]] = Value(each.weighted, dtype, dims)
+
+    def _sum(
+        self, op: kernel.ReduceOp, number: int, part: kernel.WeightedSum, dims: tuple[int, int], dtype: str
+    ) -> _Sum:
+        """Emit where a sum starts: that of nothing, or the variables of the loop that it goes on from."""
+        context, values = self.context, slice(3 * number, 3 * number + 3)
+        size, shape = context.block_of(dims[0]), context.shape(tuple(sorted(dims)))
+        starts = [f'tl.full([{size}], -float("inf"), tl.{dtype})', f"tl.zeros([{size}], tl.{dtype})"]
+        starts.append(f"tl.zeros({shape}, tl.{dtype})")
+        if op.goes_on:
+            init = op.init[values]
+            known = [self._variables.get(value) for value in init]
+            if None not in known and all(value.has_one_use() for value in init):
+                return _Sum(part, *map(str, known))
+            starts = [self._start(value, size, shape, k == 2) for k, value in enumerate(init)]
+        found = _Sum(part, *self._names(op.results[values]))
+        for name, start in zip((found.highest, found.total, found.weighted), starts, strict=True):
+            context.out.line(f"{name} = {start}")
+        return found
+
+    def _start(self, value: SSAValue, size: str, shape: str, is_tile: bool) -> str:
+        """What a variable of a loop starts from, as the block that it is."""
+        text = self.context.tensor(self.context.value(value))
+        return (
+            f"tl.broadcast_to({text}, {shape})"
+            if is_tile
+            else f"tl.reshape(tl.broadcast_to({text}, [{size}, 1]), [{size}])"
+        )
 
     def _dim(self, axis: str) -> int:
         return next(lanes.dim for lanes in self.context.lanes if lanes.axis == axis)
@@ -117,3 +145,9 @@ class SoftmaxSums:
         if element != x.dtype:
             weights = context.define(f"{weights}.to(tl.{element})", element, x.dims, f"{weights}_{element}")
         return weights, scale
+
+
+def _goes_on_from(use: Use) -> bool:
+    """Whether what uses a value is a reduction that goes on from it."""
+    op = use.operation
+    return isinstance(op, kernel.ReduceOp) and op.goes_on and use.index < len(op.init)

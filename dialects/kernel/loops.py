@@ -145,6 +145,8 @@ class ForOp(LoopBase):
     `map grid tile 128 swizzle 8`: programs take 8 tiles of this axis for each tile of the grid axis inside of it, so
     that those that run at once read fewer rows and columns of memory (thread block swizzling). It means the same.
 
+    `map grid tile 128 descending`: the first programs take the last tiles, which have most to do. It means the same.
+
     `map vector tile 1024 unroll 4` tells the compiler to write out so many steps of a vector or serial loop, so that
     their loads are on their way together; it means the same. So does `intrinsic transpose`, which says that the loop
     with all inside is what an intrinsic of the target does as a whole.
@@ -156,8 +158,11 @@ class ForOp(LoopBase):
     name = "kernel.for"
     intrinsic = opt_prop_def(StringAttr)
     swizzle = opt_prop_def(IntegerAttr)
+    descending = opt_prop_def(UnitAttr)
     body = region_def("single_block")
-    SYNTAX: ClassVar = (*_RANGE, clause("swizzle", NUMBER), clause("intrinsic", NAME), region())
+    SYNTAX: ClassVar = (
+        *_RANGE, clause("swizzle", NUMBER), flag("descending"), clause("intrinsic", NAME), region()
+    )  # fmt: skip
 
     @staticmethod
     def of(
@@ -183,6 +188,8 @@ class ForOp(LoopBase):
             raise VerifyException(f"has the intrinsic {self.intrinsic.data}; known: {', '.join(INTRINSICS)}")
         if self.swizzle is not None and (self.swizzle.value.data < 2 or self.mapping.data != "grid"):
             raise VerifyException(f"axis {self.axis.data} is swizzled: by 2 tiles or more of a grid axis")
+        if self.descending is not None and self.mapping.data != "grid":
+            raise VerifyException(f"axis {self.axis.data} is descending, and on no grid")
 
 
 @op_definition
@@ -194,6 +201,8 @@ class ReduceOp(LoopBase):
 
     Monoids, `custom`, `init` and the combine region are those of `loop.reduce`. A tile at least as long as the axis
     is a persistent reduction; a shorter one carries an accumulator of that many lanes.
+
+    `sum init(%a)` with a named monoid, on matrix units alone: what the reduction goes on from, as another one left it.
 
     `block 2048` behind the mapping: sums of floats begin anew after so many elements, and those of the blocks are added
     in float64. It only says how a sum is rounded; the interpreter adds in float64 throughout.
@@ -260,10 +269,21 @@ class ReduceOp(LoopBase):
         self.operands = [*self.init, first, last]
         self.properties["operandSegmentSizes"] = segments(len(self.init), 2)
 
+    def go_on_from(self, values: Sequence[SSAValue]) -> None:
+        """Let a reduction by named monoids add to what another one left."""
+        self.operands = [*values, *self.within]
+        self.properties["operandSegmentSizes"] = segments(len(values), len(self.within))
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a reduction by named monoids adds to what another one left."""
+        return bool(self.init) and [c.data for c in self.combiners] != ["custom"]
+
     def verify_(self) -> None:
         """Check mapping, combiners and the types of the results."""
         _verify_range(self)
-        verify_combiners(self, self.combiners, yielded(self.body), self.combine, self.init)
+        is_matrix = self.mapping.data == "matrix"
+        verify_combiners(self, self.combiners, yielded(self.body), self.combine, self.init, goes_on=is_matrix)
         if tuple(v.type for v in yielded(self.body)) != self.result_types:
             raise VerifyException("results must have the types that the body yields")
         if self.block is not None:

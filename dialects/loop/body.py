@@ -225,9 +225,13 @@ def verify_combiners(
     values: Sequence[SSAValue],
     combine: Region | None,
     init: Sequence[SSAValue],
+    goes_on: bool = False,
 ) -> None:
     """Check that named monoids exist and take all values and their types, or that a custom one has its region and
-    identity."""
+    identity.
+
+    goes_on: whether named monoids may have `init`, what they go on from
+    """
     names = [c.data for c in combiners]
     if names == ["custom"]:
         if combine is None or len(init) != len(values):
@@ -242,6 +246,8 @@ def verify_combiners(
     unknown = [n for n in names if n not in MONOIDS]
     if unknown:
         raise VerifyException(f"unknown monoid {unknown[0]}; known: custom, {', '.join(MONOIDS)}")
+    if init and not (goes_on and [v.type for v in init] == [v.type for v in values]):
+        raise VerifyException(f"{op.name} {', '.join(names)} has init, which is for custom monoids, or of another type")
     kinds: list[Kind] = [kind for n in names for kind in MONOIDS[n].takes]
     if len(kinds) != len(values):
         raise VerifyException(f"{', '.join(names)} take {len(kinds)} values, the body yields {len(values)}")

@@ -85,6 +85,17 @@ def known_divisor(monomial: Monomial, coefficient: int, ranges: Ranges) -> int:
     return divisor
 
 
+def is_multiple(expr: Expr, k: int, ranges: Ranges) -> bool:
+    """Whether a number is known to divide an expression: each of its terms, or all that a minimum or maximum is of."""
+    return all(c % k == 0 or _divides(k, m, c, ranges) for m, c in expr.terms)
+
+
+def _divides(k: int, monomial: Monomial, coefficient: int, ranges: Ranges) -> bool:
+    left = k // gcd(k, known_divisor(monomial, coefficient, ranges))
+    extrema = (atom for atom in monomial if atom.kind in ("min", "max"))
+    return left == 1 or any(all(is_multiple(arg, left, ranges) for arg in atom.args) for atom in extrema)
+
+
 def _leading(expr: Expr) -> Factor:
     """The term that polynomial division eliminates: first of those with the most factors."""
     monomial, coefficient = expr.terms[0]

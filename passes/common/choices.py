@@ -28,6 +28,11 @@ EITHER = "inductile::either"
 What asks about the products of the second one decides which of both stays.
 """
 
+EITHER_WAY, OF_WAY = "inductile::either_way", "inductile::of_way"
+"""The same in a joint graph of forward and backward, with the number of the choice, and what one of the ways, the first
+or the second (0, 1), adds to the gradient of what it reads: (gradient, number of the choice, way).
+"""
+
 TILE = "tile"
 """The attribute of a product, and of the multiplication of its nest, with the sizes that were chosen for its kernel.
 

@@ -17,6 +17,9 @@ from ._questions import MOST_OPS, Group, is_between
 from ._segments import is_view
 
 _FUSED = "_scaled_dot_product"
+#: attention whose functions are graphs: pure ones
+_OF_FUNCTIONS = ("higher_order::flex_attention", "higher_order::flex_attention_backward")
+_MASKS = ("attn_bias", "attn_mask")
 CALLS, CALLS_BEHIND_ROWS = "call", "call:rows"
 
 
@@ -49,10 +52,10 @@ def take(either: Operation, second: bool) -> None:
     first, other = operands_of(either)
     either.results[0].replace_all_uses_with(other if second else first)
     block.erase_op(either)
-    _drop(block, [first if second else other])
+    drop(block, [first if second else other])
 
 
-def _drop(block: Block, values: Iterable[SSAValue]) -> None:
+def drop(block: Block, values: Iterable[SSAValue]) -> None:
     waiting = [value.owner for value in values]
     while waiting:
         op = waiting.pop()
@@ -67,19 +70,23 @@ def _may_go(op: Operation) -> bool:
     """Whether an op does nothing but compute. The library's attention draws numbers only for what it drops."""
     if isinstance(op, AtenOp) and op.packet.startswith(_FUSED):
         return op.arg("dropout_p") == 0.0
-    return not has_side_effect(op)
+    return (isinstance(op, CallOp) and op.target in _OF_FUNCTIONS) or not has_side_effect(op)
 
 
 def alternative_of(either: CallOp, groups: Sequence[Group], order: Mapping[Operation, int]) -> Alternative | None:
     """The two ways of a choice; None where they are not an attention each."""
     first, second = operands_of(either)
-    last, fused = _behind_views(second), _behind_views(first)
+    last, fused = behind_views(second), behind_views(first)
     group = next((each for each in groups if each.is_attention and each.products[-1] is last), None)
     if group is None or not isinstance(fused, AtenOp) or not fused.packet.startswith(_FUSED):
         return None
-    bias = fused.arg("attn_bias") if "attn_bias" in fused.schema.by_name else None
-    library = _way_to_mask(bias) if isinstance(bias, SSAValue) else ""
-    return Alternative(either, group, library, _whole(either, group, fused, order))
+    return Alternative(either, group, way_of_library(fused), _whole(either, group, fused, order))
+
+
+def way_of_library(fused: AtenOp) -> str:
+    """What a library's attention does for its mask, as `Alternative` has it."""
+    bias = next((fused.arg(name) for name in _MASKS if name in fused.schema.by_name), None)
+    return _way_to_mask(bias) if isinstance(bias, SSAValue) else ""
 
 
 def _way_to_mask(bias: SSAValue) -> str:
@@ -97,7 +104,7 @@ def _shape(value: SSAValue) -> tuple[Expr, ...]:
     return value.type.shape
 
 
-def _behind_views(value: SSAValue) -> Operation | Block:
+def behind_views(value: SSAValue) -> Operation | Block:
     """What a value is made by, in front of views, and of copies."""
     op = value.owner
     while isinstance(op, AtenOp) and is_pure(op) and (is_view(op) or op.packet == "clone"):

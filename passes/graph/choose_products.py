@@ -25,7 +25,9 @@ from ..common.implementations import BLAS, LEAST_OF_UNITS, NEST, ONEDNN
 from ..counters import counter
 from ..remarks import remark
 from ._alternatives import Alternative, alternative_of, is_either, take
+from ._joint import forward_results
 from ._questions import Group, groups_of, text_of
+from ._ways import settle
 
 NONE, RECORDED, MEASURED = "none", "recorded", "measured"
 #: types that nests of products multiply
@@ -77,6 +79,7 @@ class ChooseProducts(ModulePass):
         """Run on every function of the module. UserError for an unknown kind of choice."""
         if self.choices not in (NONE, RECORDED, MEASURED):
             raise UserError(f"unknown choices {self.choices!r}", f"they are {NONE}, {RECORDED} or {MEASURED}")
+        settle([block for function, block in functions(op) if forward_results(function) is None])
         targets = targets_of(op)
         asks = self.choices == MEASURED and timer() is not None
         by_records = self.choices != NONE and not self.loop_products

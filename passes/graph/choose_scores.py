@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import type_of
-from ...dialects.machine import targets_of
+from ...dialects.machine import TargetsAttr, targets_of
+from ...dialects.raw import operands_of
 from ...machines import GpuTarget
-from ...machines.nests import nearest
+from ...machines.nests import TRAINING, NestShape, nearest
 from ..analysis.sizes import Sizes
 from ..analysis.slices import backward_slice
 from ..common.choices import Candidate, mark
@@ -20,13 +21,13 @@ from ..common.implementations import MOST_OF_CHAIN, NEST
 from ..counters import counter
 from ..function_pass import AtenPass
 from ..remarks import remark
+from ._alternatives import behind_views, way_of_library
 from ._joint import forward_results, late_values
 from ._questions import Group
 from ._scores import Scores, gradient_product, scores_among
-from .choose_products import RECORDED
+from ._ways import number_of_way, take_way, ways_of
+from .choose_products import NONE, RECORDED
 
-#: the word of a record for forward with backward
-TRAINING = "training"
 #: rows, step, warps and stages are left to the passes that map kernels
 _ANY_TILE = (0, 0, 0, 0)
 
@@ -42,6 +43,9 @@ class ChooseScores(AtenPass):
                    the word "training", and loops took 3 % less for both together, the products of scores, those that
                    read what is computed of them, and those that the gradient of the softmax is made of are marked as
                    nests; `lower-aten-to-loop` makes them. With the option `loop_products` all products are nests.
+                   Not where something else reads what gradients of scores are made of, as the gradient of a bias does.
+                   Of a choice between a library's call and what it stands for (`inductile::either_way`) the second
+                   way stays where it is marked so, the first one else, in forward and backward.
 
         %s = aten.bmm(%q, %k) : !aten.tensor<64x2048x2048xbf16, device = "cuda:0">
     becomes
@@ -56,37 +60,94 @@ class ChooseScores(AtenPass):
     def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every joint function of the module."""
         module = function.parent_op()
-        if self.loop_products or self.choices != RECORDED or forward_results(function) is None or module is None:
+        if forward_results(function) is None or module is None:
+            return
+        if self.loop_products or self.choices == NONE:
+            for number in map(number_of_way, ways_of(block.ops)):
+                take_way(block, number, second=self.loop_products)
             return
         targets, ops = targets_of(module), list(block.ops)
-        scores = scores_among(ops, targets, every=True)
-        late, sizes = late_values(function, block), Sizes.of_function(function)
-        for reader in scores.readers:
-            if isinstance(reader, AtenOp) and late.isdisjoint(reader.results):
-                target = targets.target(type_of(reader.results[0]).device)
-                if isinstance(target, GpuTarget):
-                    self._choose(reader, scores, ops, target, sizes)
+        late = late_values(function, block)
+        chooser = _Chooser(self, targets, ops, Sizes.of_function(function), late)
+        for each in ways_of(ops):
+            reader = behind_views(operands_of(each)[1])
+            fused = behind_views(operands_of(each)[0])
+            library = way_of_library(fused) if isinstance(fused, AtenOp) else ""
+            second = isinstance(reader, AtenOp) and chooser.choose(reader, library)
+            take_way(block, number_of_way(each), second)
+        for reader in chooser.scores.readers if self.choices == RECORDED else ():
+            if isinstance(reader, AtenOp) and reader.parent is block and late.isdisjoint(reader.results):
+                chooser.choose(reader)
 
-    def _choose(
-        self, reader: AtenOp, scores: Scores, ops: Sequence[Operation], target: GpuTarget, sizes: Sizes
+
+class _Chooser:
+    """Decides about the attention of one joint graph."""
+
+    def __init__(
+        self,
+        owner: ChooseScores,
+        targets: TargetsAttr,
+        ops: Sequence[Operation],
+        sizes: Sizes,
+        late: set[SSAValue],
     ) -> None:
-        products = [op for op in ops if isinstance(op, AtenOp) and op in scores.read_by[reader]]
+        self.owner = owner
+        self.targets = targets
+        self.ops = ops
+        self.sizes = sizes
+        self.late = late
+        self.scores = scores_among(ops, targets, every=True)
+        self.chosen: set[AtenOp] = set()
+
+    def choose(self, reader: AtenOp, library: str | None = None) -> bool:
+        """Whether an attention becomes loops; then it is marked so.
+
+        reader:  its last product
+        library: what the library does for a mask, where its way is a call
+        """
+        name, target = self.owner.name, self.targets.target(type_of(reader.results[0]).device)
+        products = [op for op in self.ops if isinstance(op, AtenOp) and op in self.scores.read_by.get(reader, ())]
         columns = type_of(reader.results[0]).shape[-1].as_int()
-        if not products or columns is None or columns > MOST_OF_CHAIN:
-            return
-        inside = ops[ops.index(products[0]) : ops.index(reader) + 1]
-        front = _sources_of(inside, ops)
-        shape = Group((*front, *inside), (*products, reader), is_attention=True).shape(sizes).beside(TRAINING)
+        if reader in self.chosen or not isinstance(target, GpuTarget) or not products:
+            return reader in self.chosen
+        if columns is None or columns > MOST_OF_CHAIN:
+            return False
+        shape = self._shape(products, reader, library)
         found = nearest(shape, target.nests)
+        told = "nothing like it was measured" if found is None else "it was faster"
+        if self._reads_gradient(products):
+            found, told = None, "something else, as the gradient of a bias, is made of its gradient"
         if found is None or not found.is_ahead:
-            told = "nothing like it was measured" if found is None else "it was faster"
-            remark("missed", self.name, reader, f"the library for {shape}: {told}")
-            return
-        if not counter(self.name):
-            return
-        for op in {*products, *_with_gradients(products, scores, ops)}:
-            mark(op, Candidate(NEST, _ANY_TILE), self.allow_tf32)
-        remark("passed", self.name, reader, f"loops for {shape}", library=found.library, nest=found.nest)
+            remark("missed", name, reader, f"the library for {shape}: {told}")
+            return False
+        if not counter(name):
+            return False
+        for op in {*products, *_with_gradients(products, self.scores, self.ops)}:
+            mark(op, Candidate(NEST, _ANY_TILE), self.owner.allow_tf32)
+        self.chosen.add(reader)
+        remark("passed", name, reader, f"loops for {shape}", library=found.library, nest=found.nest)
+        return True
+
+    def _reads_gradient(self, products: Sequence[AtenOp]) -> bool:
+        """Whether an op of backward that no loop of products is reads what is made of scores."""
+        own, scores = set(products), self.scores
+        for op in self.ops:
+            made = frozenset[Operation]().union(*(scores.origins.get(value, frozenset()) for value in op.operands))
+            if not own & made or op in scores.readers or not self.late.intersection(op.operands):
+                continue
+            if not any(result in scores.origins for result in op.results):
+                return True
+        return False
+
+    def _shape(self, products: Sequence[AtenOp], reader: AtenOp, library: str | None) -> NestShape:
+        """What records are asked about."""
+        first, last = self.ops.index(products[0]), self.ops.index(reader)
+        between = set(self.ops[first:last])
+        needed = set(backward_slice([reader.operands[0]], lambda op: op in between))
+        inside = [op for op in self.ops[first : last + 1] if op in needed or op in products or op is reader]
+        group = Group((*_sources_of(inside, self.ops), *inside), (*products, reader), is_attention=True)
+        shape = group.shape(self.sizes).beside(TRAINING)
+        return shape.beside(library) if library else shape
 
 
 def _sources_of(inside: Sequence[Operation], ops: Sequence[Operation]) -> list[Operation]:

@@ -29,8 +29,8 @@ class ReassociateRowSums(AtenPass):
     """Take the row sums that the gradient of a softmax subtracts from the product that the softmax is multiplied in.
 
     level:         aten, functions with `forward_results` (see `passes/graph/_joint.py`)
-    precondition:  `graph-split-softmax`; before `graph-partition`. Only with the option `loop_products`, where scores
-                   are loops that compute their products again (`_scores.py`).
+    precondition:  before `graph-split-softmax` and `graph-partition`. Only with the option `loop_products`, or where
+                   scores were chosen to be loops that compute their products again (`_scores.py`).
     guarantee:     `aten._softmax_backward_data(%g, %p)` is p*(g - s), with the sums s of the rows of g*p. Where g is
                    the product of %t and the transpose of %v, and forward multiplies p with %v to %o, the sums are those
                    of the rows of t*o, which have as many elements as heads are wide: sum_k p_k sum_d t_d v_kd is

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, i1
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -23,7 +24,7 @@ from ._recompute import RecomputeClass, recompute_class
 from ._scores import scores_among
 from ._segments import readers
 
-_TARGETS = frozenset({"aten._softmax", "aten._log_softmax"})
+_TARGETS = frozenset({"aten._softmax", "aten._log_softmax", "aten._safe_softmax"})
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,9 @@ class SplitSoftmax(AtenPass):
 
     level:         aten, functions with `forward_results` (see `passes/graph/_joint.py`)
     precondition:  stands before `graph-partition`
-    guarantee:     the same values, computed in the same steps as those of the one op. `aten._softmax` and
-                   `aten._log_softmax` whose result an op of the backward graph reads are split where both are
+    guarantee:     the same values, computed in the same steps as those of the one op. `aten._softmax`,
+                   `aten._safe_softmax` and `aten._log_softmax` are split whose result an op of the backward graph
+                   reads, where both are
                    contiguous and the rows are known not to be empty; not what is in memory, because the forward graph
                    returns it or an op that fuses with nothing reads it: with the option `loop_products` products of
                    the softmax of scores fuse (`_scores.py`).
@@ -52,6 +54,8 @@ class SplitSoftmax(AtenPass):
     and of `aten._softmax` the last two are
         %r = aten.reciprocal(%s) : !aten.tensor<4x1xf32>
         %y = aten.mul.Tensor(%e, %r) : !aten.tensor<4x10xf32>
+    Of `aten._safe_softmax`, which is 0 in a row of -inf, forward reads this with a 0 in such rows. What backward reads
+    has a maximum of 0 and a reciprocal of 0 for them, so that it needs no choice for each element.
     """
 
     name = "graph-split-softmax"
@@ -74,7 +78,7 @@ class SplitSoftmax(AtenPass):
             if reason is not None:
                 remark("missed", self.name, each, reason)
             elif counter(self.name):
-                _split(each)
+                _split(each, late)
                 remark("passed", self.name, each, "split into statistics of rows and an elementwise step")
 
 
@@ -100,7 +104,7 @@ def _fuses_with_nothing(op: Operation) -> bool:
     return not isinstance(op, ReturnOp) and recompute_class(op) in (RecomputeClass.HEAVY, RecomputeClass.NEVER)
 
 
-def _split(op: AtenOp) -> None:
+def _split(op: AtenOp, late: set[SSAValue]) -> None:
     """Rows are computed in float32 at least, as the one op does."""
     source, result = op.operands[0], op.results[0]
     dim, element = op.arg("dim"), type_of(source).element
@@ -110,31 +114,58 @@ def _split(op: AtenOp) -> None:
     kept = list(whole.shape)
     kept[dim] = ONE
     row = whole.with_(shape=tuple(kept))
-
-    def make(target: str, args: Mapping[str, Any], type_: TensorType, hint: str) -> SSAValue:
-        new = AtenOp.of(target, args, (type_,), op.location)
-        new.attributes.update(op.attributes)
-        new.results[0].name_hint = hint
-        assert op.parent is not None
-        op.parent.insert_op_before(new, op)
-        return new.results[0]
-
-    def cast(value: SSAValue, type_: TensorType) -> SSAValue:
-        same = type_of(value).element == type_.element
-        return value if same else make("aten._to_copy", {"self": value, "dtype": type_.element}, type_, "cast")
-
-    x = cast(source, whole)
+    make = _Maker(op)
+    x = make.cast(source, whole)
     along = {"dim": (dim,), "keepdim": True}
     highest = make("aten.amax", {"self": x, **along}, row, "amax")
     centered = make("aten.sub.Tensor", {"self": x, "other": highest}, whole, "sub")
     powers = make("aten.exp", {"self": centered}, whole, "exp")
     total = make("aten.sum.dim_IntList", {"self": powers, **along}, row, "sum")
-    if op.target == "aten._softmax":
-        inverse = make("aten.reciprocal", {"self": total}, row, "reciprocal")
-        value = make("aten.mul.Tensor", {"self": powers, "other": inverse}, whole, "mul")
-    else:
+    if op.target == "aten._log_softmax":
         logarithm = make("aten.log", {"self": total}, row, "log")
         value = make("aten.sub.Tensor", {"self": centered, "other": logarithm}, whole, "sub")
-    result.replace_all_uses_with(cast(value, type_of(result)))
+    else:
+        inverse = make("aten.reciprocal", {"self": total}, row, "reciprocal")
+        value = make("aten.mul.Tensor", {"self": powers, "other": inverse}, whole, "mul")
+    if op.target == "aten._safe_softmax":
+        hidden = make("aten.eq.Scalar", {"self": highest, "other": -inf}, row.with_(element=i1), "hidden")
+        again = _seen_again(make, x, highest, inverse, hidden)
+        behind = make.cast(again, type_of(result))
+        result.replace_uses_with_if(behind, lambda use: not late.isdisjoint(use.operation.results))
+        value = make("aten.masked_fill.Scalar", {"self": value, "mask": hidden, "value": 0.0}, whole, "seen")
+    result.replace_all_uses_with(make.cast(value, type_of(result)))
     assert op.parent is not None
     op.parent.erase_op(op)
+
+
+def _seen_again(make: _Maker, x: SSAValue, highest: SSAValue, inverse: SSAValue, hidden: SSAValue) -> SSAValue:
+    """The same softmax for backward, of numbers of rows that make 0 of a hidden one."""
+    row, whole = type_of(highest), type_of(x)
+    finite, share = (
+        make("aten.masked_fill.Scalar", {"self": each, "mask": hidden, "value": 0.0}, row, hint)
+        for each, hint in ((highest, "finite"), (inverse, "share"))
+    )
+    centered = make("aten.sub.Tensor", {"self": x, "other": finite}, whole, "sub")
+    powers = make("aten.exp", {"self": centered}, whole, "exp")
+    return make("aten.mul.Tensor", {"self": powers, "other": share}, whole, "mul")
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes ops in front of one, with its attributes."""
+
+    before: AtenOp
+
+    def __call__(self, target: str, args: Mapping[str, Any], type_: TensorType, hint: str) -> SSAValue:
+        """Insert an op; its result."""
+        new = AtenOp.of(target, args, (type_,), self.before.location)
+        new.attributes.update(self.before.attributes)
+        new.results[0].name_hint = hint
+        assert self.before.parent is not None
+        self.before.parent.insert_op_before(new, self.before)
+        return new.results[0]
+
+    def cast(self, value: SSAValue, type_: TensorType) -> SSAValue:
+        """A value of the element type of another one."""
+        same = type_of(value).element == type_.element
+        return value if same else self("aten._to_copy", {"self": value, "dtype": type_.element}, type_, "cast")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
+from typing_extensions import override
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
@@ -194,6 +195,51 @@ class Places:
             None if lo is None else self.widest(lo, False),
             None if hi is None else self.widest(hi, True),
         )
+
+
+@dataclass(frozen=True)
+class Certainly:
+    """Places `lo <= axis < hi` where something is certain; None: up to the end. Nowhere, if it is not known where."""
+
+    lo: Expr | None = None
+    hi: Expr | None = None
+    is_nowhere: bool = False
+
+    def common(self, other: Certainly) -> Certainly:
+        """The places of both."""
+        if self.is_nowhere or other.is_nowhere:
+            return NOWHERE
+        return Certainly(_both(smax, self.lo, other.lo), _both(smin, self.hi, other.hi))
+
+    def hull(self, other: Certainly) -> Certainly:
+        """Places of either: all of them where both reach to the same end, else those of one."""
+        if self.is_nowhere or other.is_nowhere:
+            return other if self.is_nowhere else self
+        if self.lo is None and other.lo is None:
+            return Certainly(None, _either(smax, self.hi, other.hi))
+        if self.hi is None and other.hi is None:
+            return Certainly(_either(smin, self.lo, other.lo), None)
+        return self
+
+
+NOWHERE = Certainly(is_nowhere=True)
+
+
+@dataclass(frozen=True)
+class CertainPlaces(Places):
+    """Looks for places along one axis where a condition holds for all rows of a tile.
+
+    widest: a bound as one beyond which none of the rows' bounds is
+    """
+
+    anywhere: ClassVar[Any] = NOWHERE
+
+    @override
+    def compared(self, op: arith.CmpiOp, holds: bool) -> Any:
+        """Where a comparison of index expressions holds, or fails to."""
+        found = super().compared(op, holds)
+        known = [bound for bound in (found.lo, found.hi) if bound is not None]
+        return Certainly(found.lo, found.hi) if len(known) == 1 else NOWHERE
 
 
 def is_lowest(value: SSAValue) -> bool:

@@ -73,7 +73,7 @@ def _eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str
             counts[op.buffer] += 1
         repeats = any(keeps_numbers or not is_persistent(loop, ranges) for loop in path)
         if isinstance(op, kernel.LoadOp) and repeats and own <= op.map.data[0].free_symbols:
-            reads.setdefault(op.buffer, []).append((op, path[0]))
+            reads.setdefault(op.buffer, []).append((op, _first_part(path[0])))
     found: dict[Operation, str] = {}
     streamed: dict[Operation, str] = {}
     for buffer, all_reads in reads.items():
@@ -87,7 +87,7 @@ def _eviction(function: kernel.FuncOp, ranges: Ranges) -> Mapping[Operation, str
     if found:
         found |= {op: DROP for op, path in loops.items() if isinstance(op, kernel.StoreOp) and path}
     if function.streams is not None and not keeps_numbers:
-        once = (op for op, path in loops.items() if all(is_persistent(loop, ranges) for loop in path))
+        once = (op for op, path in loops.items() if all(_is_whole(loop, ranges) for loop in path))
         found = {op: KEEP for op in once if _reads_neighbours(op) and op.operands[0] not in written} | found
     return streamed | found
 
@@ -98,6 +98,20 @@ def _reads_neighbours(op: Operation) -> bool:
         return False
     index = op.map.data[0]
     return any(is_tiled(loop) and loop.axis.data in index.free_symbols for loop in loops_around(op))
+
+
+def _is_whole(loop: Loop, ranges: Ranges) -> bool:
+    """Whether one step covers an axis, all of it: not a part that another loop goes on from."""
+    uses = (use.operation for result in loop.results for use in result.uses)
+    goes_on = any(isinstance(op, kernel.ReduceOp) and op.goes_on for op in (loop, *uses))
+    return not goes_on and is_persistent(loop, ranges)
+
+
+def _first_part(loop: Loop) -> Loop:
+    """The loop that others go on from: what a peeled loop reads, its parts read between them, each its own."""
+    while isinstance(loop, kernel.ReduceOp) and loop.goes_on and isinstance(loop.init[0].owner, kernel.ReduceOp):
+        loop = loop.init[0].owner
+    return loop
 
 
 def _loops_of(op: Operation) -> list[Loop]:

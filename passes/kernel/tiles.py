@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...dialects.sym import ZERO, Expr, Ranges, bounds, ceildiv, simplify
+from ...dialects.sym import ZERO, Expr, Ranges, bounds, ceildiv, is_multiple, simplify
 from ..analysis.loops import Loop
 
 
@@ -42,7 +42,9 @@ def all_full(op: Loop, ranges: Ranges) -> bool:
     if is_persistent(op, ranges):  # its one tile is there even if the axis is empty
         least, _ = bounds(extent_of(op), ranges)
         return least is not None and least >= tile_of(op)
-    return simplify(extent_of(op) % tile_of(op), ranges) is ZERO
+    if simplify(extent_of(op) % tile_of(op), ranges) is ZERO:
+        return True
+    return all(is_multiple(bound, tile_of(op), ranges) for bound in (op.lo.data, op.hi.data))
 
 
 def steps(op: Loop) -> Expr:

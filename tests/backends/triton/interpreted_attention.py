@@ -23,9 +23,9 @@ HIDDEN = -float("inf")
 OPTIONS: dict[str, Any] = {
     "loop_products": True,
     "pre_grad": "remove-identities,write-out-flex-attention",
-    "pipeline": pipeline_string().replace(
-        "kernel-map-softmax-sums", "kernel-map-softmax-sums{softmax-rows=16 softmax-step=16}"
-    ),
+    "pipeline": pipeline_string()
+    .replace("kernel-map-softmax-sums", "kernel-map-softmax-sums{softmax-rows=16 softmax-step=16}")
+    .replace("kernel-peel-masked-steps", "kernel-peel-masked-steps{peel-least=1}"),
 }
 
 
@@ -57,13 +57,14 @@ def test_variants(name: str, dtype: torch.dtype) -> None:
     inputs += VARIANTS.extra_of(name, inputs[0])
     # the interpreter of the IR computes all points of the nests at once: one type will do
     source = _check(VARIANTS.VARIANTS[name], inputs, reference=dtype == torch.bfloat16)
-    assert source.count("tl.dot(") == (4 if name == "differential" else 2) and source.count("tl.store(") == 1
+    loops = 2 if name in ("causal", "alibi", "softcap", "prefix", "grouped") else 1  # with the mask, and without it
+    assert source.count("tl.dot(") == (4 if name == "differential" else 2 * loops) and source.count("tl.store(") == 1
 
 
 @pytest.mark.parametrize(
     ("name", "steps"),
     [
-        ("causal", "range(0, tl.minimum(16 * i1_tile + 16, 40), BLOCK_I"),
+        ("causal", "range(16 * i1_tile, tl.minimum(16 * i1_tile + 16, 40), BLOCK_I"),
         ("window", "range(16 * (tl.maximum(16 * i1_tile - 8, 0) // 16), tl.minimum(16 * i1_tile + 16, 40), BLOCK_I"),
         ("full", "range(0, 40, BLOCK_I"),
     ],
@@ -110,6 +111,21 @@ def _residual(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 @pytest.mark.parametrize("function", [_hidden_rows, _lowest_rows, _cross, _in_place_of_heads, _residual])
 def test_others(function: Callable[..., Tensor]) -> None:
     _check(function, _inputs(torch.bfloat16, 1, 2, 40, 16))
+
+
+def _wide_window(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    rows, columns = torch.arange(q.shape[-2])[:, None], torch.arange(k.shape[-2])[None, :]
+    hidden = (columns > rows) | (rows - columns >= 56)
+    return torch.softmax((q @ k.mT).float().masked_fill(hidden, HIDDEN), -1).to(v.dtype) @ v
+
+
+@pytest.mark.parametrize("length", [96, 90])
+def test_steps_without_a_mask(length: int) -> None:
+    """The steps between both ends of a window have no mask; rows in front have no such steps."""
+    source = _check(_wide_window, _inputs(torch.bfloat16, 1, 2, length, 16))
+    assert source.count("tl.dot(") == 6
+    if length == 96:
+        assert source.count("tl.where(") == 2
 
 
 def test_infinite_scores() -> None:

@@ -8,15 +8,23 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from inductile.backends.compile_graph import report_layouts
 from inductile.backends.compiled import CompiledGraph, GraphReport
 from inductile.backends.host import build
 from inductile.backends.reference import run_module
 from inductile.backends.triton.offline import OfflineBackend
+from inductile.lowering import (
+    fx_attention,
+    fx_attention_heads,
+    fx_attention_masks,
+    fx_attention_written,
+    fx_either,
+)  # fmt: skip
 from inductile.lowering.fx_private import without_modes
 from inductile.lowering.pipeline import pipeline_string
-from inductile.machines import GpuTarget, target_named
+from inductile.machines import GpuTarget, Library, target_named
 from inductile.machines.nests import ATTENTION, MeasuredNest, NestShape
 from inductile.passes.graph import choose_scores, partition, reassociate_row_sums, split_softmax
 
@@ -34,7 +42,8 @@ OPTIONS: dict[str, Any] = {
     "pre_grad": "remove-identities",
     "pipeline": pipeline_string()
     .replace("kernel-map-chained-products", TILES)
-    .replace("kernel-map-softmax-sums", "kernel-map-softmax-sums{softmax-rows=16 softmax-step=16}"),
+    .replace("kernel-map-softmax-sums", "kernel-map-softmax-sums{softmax-rows=16 softmax-step=16}")
+    .replace("kernel-peel-masked-steps", "kernel-peel-masked-steps{peel-least=1}"),
 }
 
 
@@ -95,7 +104,8 @@ def test_gradients(modify: Callable[[Tensor], Tensor], dtype: torch.dtype) -> No
             allowed = 2 * (beside.double() - want).norm() + 1e-6 * want.norm()
             assert (got.double() - want).norm() <= allowed
     text = "\n".join(sources)
-    assert text.count("tl.dot(") == 2 + 3 + 4
+    peeled = modify is not _full  # steps without the mask by themselves
+    assert text.count("tl.dot(") == 2 + (3 + 4) * (1 + peeled)
 
 
 #: measurements of what the tests train, forward with backward
@@ -147,25 +157,157 @@ def test_training_by_records(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "softmax_sum" not in forward and "aten.bmm" in forward and "aten.bmm" in backward
 
 
+#: those of calls, whose library is that of the CPU here
+CALLS = tuple(
+    MeasuredNest(NestShape(ATTENTION, "bf16", (8, 40, 40, 16), tuple(sorted((*steps.split(), "training")))), 2.0, 1.0)
+    for steps in (
+        "_softmax call hidden:places", "_softmax call hidden:places+vectors", "_softmax call hidden:keys",
+        "_softmax call:rows hidden:places", "_softmax added:matrix call", "_softmax added:matrix call:rows",
+        "_softmax", "_softmax hidden:places", "_softmax hidden:places+vectors", "_softmax hidden:places tanh",
+        "_softmax added:places hidden:places", "_softmax hidden:table",
+    )
+)  # fmt: skip
+
+
+def _seen(name: str, length: int) -> Tensor:
+    rows, columns = torch.arange(length)[:, None], torch.arange(length)[None, :]
+    return {
+        "window": (columns <= rows) & (rows - columns < 9),
+        "prefix": (columns <= rows) | (columns < 20),
+        "a hidden row": (columns <= rows) & (columns > 5),
+    }[name]
+
+
+def _call(name: str, **options: Any) -> Callable[..., Tensor]:
+    def function(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        mask = _seen(name, q.shape[-2])
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, **options)
+
+    return function
+
+
+def _documents(q: Tensor, k: Tensor, v: Tensor, ids: Tensor) -> Tensor:
+    place = torch.arange(q.shape[-2])
+    mask = (place <= place[:, None]) & (ids == ids[:, None])
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+def _added(q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+
+
+def _residual(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Queries have another gradient, too, and keys are values."""
+    return _call("window")(q * 2, k, k) + q * v.sum()
+
+
+CALLED: dict[str, tuple[Callable[..., Tensor], bool]] = {
+    "window": (_call("window"), True),
+    "prefix": (_call("prefix"), True),
+    "scale": (_call("window", scale=0.7), True),
+    "groups": (lambda q, k, v: _call("window", enable_gqa=True)(q, k[:, ::2], v[:, ::2]), True),
+    "a hidden row": (_call("a hidden row"), True),
+    "documents": (lambda q, k, v: _documents(q, k, v, torch.arange(40) // 13), True),
+    "loaded documents": (_documents, True),
+    "residual": (_residual, True),
+    "bias": (_added, True),
+    "learned bias": (_added, False),
+    "dropout": (_call("window", dropout_p=0.0), True),
+}
+
+
+@pytest.fixture
+def on_an_h100(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What passes on Dynamo's graph ask about the machine is answered as for an H100 with these records."""
+    target = replace(_OneTarget().target(""), nests=CALLS)
+    monkeypatch.setattr(_OneTarget, "target", lambda self, device: target)
+    monkeypatch.setattr(fx_either, "target_named", lambda name: target)
+    library = Library(reads_mask_rows=True, keeps_nan=True, groups_heads=True)
+    for module in (fx_attention, fx_attention_heads, fx_attention_masks, fx_attention_written):
+        monkeypatch.setattr(module, "library_of", lambda device: library)
+
+
+@pytest.mark.parametrize("name", list(CALLED))
+def test_calls_by_records(name: str, on_an_h100: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call under a mask trains by the same loops, where records say so; what a bias learns is the library's."""
+    function, becomes_loops = CALLED[name]
+    generator = torch.Generator().manual_seed(1)
+    extra = {
+        "loaded documents": [torch.arange(40) // 13],
+        "bias": [torch.randn(40, 40, generator=generator).bfloat16()],
+        "learned bias": [torch.randn(40, 40, generator=generator).bfloat16().requires_grad_()],
+    }.get(name, [])
+    options = {key: value for key, value in OPTIONS.items() if key == "pipeline"}
+    forward, backward = _gradients_of(function, (2, 4, 40, 16), extra, options, monkeypatch)
+    assert ("softmax_sum" in forward) == becomes_loops
+    if becomes_loops:
+        assert "_scaled_dot_product" not in forward + backward
+    assert "inductile::" not in forward + backward
+    if becomes_loops:
+        assert not [line for line in (forward + backward).splitlines() if "host.empty" in line and "x40x40x" in line]
+
+
+FLEX = ("full", "causal", "window", "alibi", "softcap", "document", "prefix", "grouped")
+
+
+@pytest.mark.parametrize("name", FLEX)
+def test_flex_attention(name: str, on_an_h100: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`flex_attention` trains by the same loops; torch itself has no gradient on the CPU."""
+    monkeypatch.setattr("torch.nn.attention.flex_attention._validate_device", lambda *_: None)
+    shape = (2, 4, 40, 16)
+    extra = VARIANTS.extra_of(name, torch.empty(shape).bfloat16())
+    flex = VARIANTS.flex_of(name, torch.empty(shape), extra)
+    groups = VARIANTS.GROUPS
+    mask = flex.mask and create_block_mask(flex.mask, None, None, 40, 40, device="cpu")
+
+    def function(q: Tensor, k: Tensor, v: Tensor, *extra: Tensor) -> Any:
+        if q.dtype == torch.double or torch.compiler.is_compiling() is False:
+            return VARIANTS.VARIANTS[name](q, k, v, *extra)
+        k, v = (x[:, ::groups] if flex.grouped else x for x in (k, v))
+        return flex_attention(q, k, v, score_mod=flex.score, block_mask=mask, enable_gqa=flex.grouped)
+
+    options = {key: value for key, value in OPTIONS.items() if key == "pipeline"}
+    forward, backward = _gradients_of(function, shape, extra, options, monkeypatch)
+    assert "softmax_sum" in forward and "flex_attention" not in forward + backward
+    assert not [line for line in (forward + backward).splitlines() if "host.empty" in line and "x40x40x" in line]
+
+
 def _trained(name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     """Check the gradients of a variant; the kernels of forward and backward."""
+    # with several sequences the axes of both products are those of one fusion after a split
+    shape = (2 if name in ("causal", "softcap") else 1, 4, 40, 32 if name == "differential" else 16)
+    extra = VARIANTS.extra_of(name, torch.empty(shape).bfloat16())
+    return _gradients_of(VARIANTS.VARIANTS[name], shape, extra, options, monkeypatch)
+
+
+def _gradients_of(
+    function: Callable[..., Tensor],
+    shape: Sequence[int],
+    extra: Sequence[Tensor],
+    options: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> tuple[str, str]:
+    """Check the gradients of an attention against float64's; the kernels of forward and backward."""
     for module in (choose_scores, partition, reassociate_row_sums, split_softmax):
         monkeypatch.setattr(module, "targets_of", lambda _: _OneTarget())
     generator = torch.Generator().manual_seed(0)
-    # with several sequences the axes of both products are those of one fusion after a split
-    shape = (2 if name in ("causal", "softcap") else 1, 4, 40, 32 if name == "differential" else 16)
     inputs = [torch.randn(shape, generator=generator).bfloat16().requires_grad_() for _ in range(3)]
     given = torch.randn(shape, generator=generator).bfloat16()
-    extra = VARIANTS.extra_of(name, inputs[0].detach())
-    function = VARIANTS.VARIANTS[name]
-    wide = [x.detach().double().requires_grad_() for x in inputs]
-    beside = [x.double() if x.is_floating_point() else x for x in extra]
-    exact = torch.autograd.grad(function(*wide, *beside), wide, given.double())
-    eager = torch.autograd.grad(function(*inputs, *extra), inputs, given)
+    wide, beside = ([_wide(x) for x in each] for each in (inputs, extra))
+    asked = [x for x in (*inputs, *extra) if x.requires_grad]
+    exact = torch.autograd.grad(
+        function(*wide, *beside), [x for x in (*wide, *beside) if x.requires_grad], given.double()
+    )
+    eager = torch.autograd.grad(function(*inputs, *extra), asked, given)
     torch._dynamo.reset()
     backend = _Interpreted(["cuda:90"], "cuda:0", options)
-    found = torch.autograd.grad(torch.compile(function, backend=backend, dynamic=False)(*inputs, *extra), inputs, given)
+    result = torch.compile(function, backend=backend, dynamic=False)(*inputs, *extra)
+    found = torch.autograd.grad(result, asked, given)
     for got, want, other in zip(found, exact, eager, strict=True):
         assert (got.double() - want).norm() <= 2 * (other.double() - want).norm() + 1e-6 * want.norm()
     forward, backward = (str(module) for _, _, module in backend.modules)
     return forward, backward
+
+
+def _wide(x: Tensor) -> Tensor:
+    return x.detach().double().requires_grad_(x.requires_grad) if x.is_floating_point() else x
