@@ -62,7 +62,7 @@ DEFAULT: tuple[Phase, ...] = (
         "loop-expand-convolutions,loop-channels-last,loop-assign-layouts,loop-select-implementation,loop-hoist-weights,loop-pack-weights,"
         "loop-inline,loop-cse,loop-dce,loop-stream-reductions,loop-chain-products,loop-sum-one-hot,"
         "loop-unroll-pieces,loop-split-axes,loop-join-moments,"
-        "loop-split-reductions,loop-spread-copies,loop-fuse,loop-bufferize",
+        "loop-split-reductions,loop-spread-copies,loop-turn-readers,loop-fuse,loop-bufferize",
     ),
     Phase(
         "lower-to-kernel",
@@ -97,7 +97,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-vectorize,kernel-relax-atomics,kernel-tile,"
         "kernel-choose-threads,kernel-stage-blocks,"
         "kernel-privatize,kernel-rematerialize,kernel-spill,kernel-online-softmax,kernel-sink-stores,"
-        "kernel-hoist-loads,kernel-choose-steps,kernel-unroll,kernel-assign-registers,kernel-hint-cache,kernel-pair-accesses,"
+        "kernel-hoist-loads,kernel-choose-steps,kernel-unroll,kernel-block-rows,kernel-assign-registers,kernel-hint-cache,kernel-pair-accesses,"
         "kernel-group-elements,kernel-insert-barriers,kernel-choose-warps,"
         "kernel-split-lanes,kernel-hoist-rows,kernel-hoist-invariants,kernel-unmask-lanes,"
         "kernel-peel-lanes,kernel-peel-rows,kernel-unroll-quotients,kernel-tensorize,"

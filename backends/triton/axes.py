@@ -194,9 +194,15 @@ class Axes:
     @contextmanager
     def _lanes(self, op: Loop, start: str, wide: str) -> Iterator[None]:
         context = self.context
-        dim, block = len(context.lanes), self.block(op)
+        dim = len(context.lanes)
         if dim not in context.frame:
             raise UnsupportedError(f"axis {op.axis.data} is tiled deeper than the tile has dimensions")
+        if isinstance(op, kernel.ForOp) and extent_of(op).as_int() == 1:
+            self._bind(op, Value(self._from(op, "") or "0", self._dtype, (), True))
+            with context.lane(Lanes(op.axis.data, dim, "1", None)):
+                yield
+            return
+        block = self.block(op)
         lanes = context.along(f"tl.arange(0, {block}){wide}", dim)
         text = f"{start} + {lanes}" if start else lanes
         value = context.define(text, self._dtype, (dim,), op.axis.data)

@@ -191,9 +191,9 @@ def _combined_lanes(
         text = f"tl.where({inside}, {text}, {context.tensor(neutral)})"
         if union(value, inside) != dims:
             text = f"tl.broadcast_to({text}, {context.shape(dims)})"
-    else:
+    elif value.dims != dims:
         text = f"tl.broadcast_to({text}, {context.shape(dims)})"
-    block = context.define(text, value.dtype, dims, "part", pure=False)
+    block = value if text == value.text else context.define(text, value.dtype, dims, "part", pure=False)
     for dim in shared if place.dims else (None,):
         text = reduce_text(monoid, (block,), dim, keep=bool(place.dims))
         block = context.define(text, value.dtype, tuple(d for d in block.dims if d != dim), "combined", pure=False)
@@ -265,6 +265,9 @@ def _store_row(context: Context, op: kernel.StoreOp, value: Value) -> None:
         rows[_row_key(context, op)] = value
         return
     place = _index(context, op.map.data[0], op.dynamic)
+    if op.kind.data == "add":
+        _add_to_row(context, op, rows.get(place.text), value, place)
+        return
     dims = union(place.dims, value)
     text = f"tl.broadcast_to({context.tensor(value)}, {context.shape(dims)})" if value.dims != dims else value.text
     if value.literal:
@@ -273,6 +276,14 @@ def _store_row(context: Context, op: kernel.StoreOp, value: Value) -> None:
         context.out.line(f"{rows[place.text].text} = {text}")
     else:
         rows[place.text] = context.define(text, value.dtype, dims, op.buffer.name_hint or "row", pure=False)
+
+
+def _add_to_row(context: Context, op: kernel.StoreOp, row: Value | None, value: Value, place: Code) -> None:
+    """Add what the lanes of each element have to a variable of a loop."""
+    added, _, dims = _combined_lanes(context, "add", value, None, place)
+    if row is None or row.dims != dims:
+        raise UnsupportedError(f"lanes add to a local buffer at [{op.map.data[0]}], of which no such tile was stored")
+    context.out.line(f"{row} = {row} + {context.tensor(added)}")
 
 
 # checks

@@ -152,7 +152,8 @@ class LocalOp(AssemblyOp):
 
     `kernel.local columnwise` says that lanes of a GPU lie along the iterations: in memory equal elements of neighbours
     would have to be neighbours. `kernel.local tile` is one value of all lanes of a GPU's program, in registers: each
-    lane reads what it stored itself. `kernel.local carried` is such a tile that a loop carries to its next iteration.
+    lane reads what it stored itself. `kernel.local carried` is such a tile that a loop carries to its next iteration;
+    lanes along further axes may add to it (`kernel.store add atomic`).
 
     `kernel.local heap` is too large for the stack of a CPU's thread, or of a size that no compiler knows.
     """
@@ -185,8 +186,11 @@ class LocalOp(AssemblyOp):
             access = use.operation
             if not isinstance(access, LoadOp | StoreOp) or access.dynamic:
                 raise VerifyException("lies in registers, which have no places that a dynamic index finds")
-            if isinstance(access, StoreOp) and (access.mask is not None or access.kind.data != "set"):
-                raise VerifyException("lies in registers, which are stored as a whole")
+            if not isinstance(access, StoreOp):
+                continue
+            adds = access.kind.data == "add" and access.atomic is not None and self.registers.data == "carried"
+            if access.mask is not None or not (access.kind.data == "set" or adds):
+                raise VerifyException("lies in registers, which are stored as a whole, or added to by a loop's lanes")
 
 
 @op_definition

@@ -17,7 +17,14 @@ from ..analysis.sizes import Sizes
 from ..counters import counter
 from .gpu_blocks import GpuBlocks, fill_up, fit_cache, programs_in_cache
 from .gpu_rows import keeps_several
-from .gpu_steps import bytes_read_again, loops_over_columns, programs_of, tiles_of_steps, waits_for_rows
+from .gpu_steps import (
+    bytes_read_again,
+    loops_over_columns,
+    programs_of,
+    takes_rows_at_once,
+    tiles_of_steps,
+    waits_for_rows,
+)
 from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import tiled_for_gpu
 from .tiles import is_tiled
@@ -96,6 +103,7 @@ def _warps(
     scanned = least_scanned(function, blocks)
     warps = blocks.warps_for(program.elements, max(program.per_thread, scanned), target)
     least = blocks.per_thread if waits_for_rows(function) else blocks.least_per_thread
+    least = program.per_thread if takes_rows_at_once(function) else least  # lanes of a column are a thread's own
     most = blocks.warps_for(program.elements, max(least, scanned), target)
     moments = any(map(keeps_several, loops_over_columns(function, ranges)))
     room = target.room // (FILLED_BY_MOMENTS if moments else 1)
@@ -124,8 +132,13 @@ def least_scanned(function: kernel.FuncOp, blocks: GpuBlocks) -> int:
     does not where a scan carries pairs, such as a value with its place: twice as many would fill the registers.
     """
     scans = [op for op in loops_in(function.body.block) if isinstance(op, kernel.ScanOp) and is_tiled(op)]
-    twice = any(len(yielded(op.body)) == 1 and not any(map(is_unit, _strides(op))) for op in scans)
+    twice = any(len(yielded(op.body)) == 1 and not any(map(_are_neighbours, _strides(op))) for op in scans)
     return blocks.per_thread * (2 if twice else 1) if scans else 0
+
+
+def _are_neighbours(stride: Expr | None) -> bool:
+    """Whether neighbours along a scan lie side by side in memory, in its order or the other way round."""
+    return is_unit(stride) or (stride is not None and is_unit(-stride))
 
 
 def _strides(op: kernel.ScanOp) -> Iterator[Expr | None]:

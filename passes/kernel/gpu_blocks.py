@@ -16,6 +16,10 @@ COLUMN_BYTES = 8
 #: vectors of columns that a thread loads in a step, of all inputs: with more threads of fewer, more wait for each other
 #: at the end
 VECTORS = 2
+#: rows that a program takes at once at most, elements of them, and registers of a thread for what it loads of them
+MOST_ROWS = 8
+ROWS_ELEMENTS = 8192
+ROWS_REGISTERS = 128
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,18 @@ def programs_in_cache(again: int, target: GpuTarget) -> int:
     Half of the cache is for what programs read, the rest for what they write. Each processor gets equally many.
     """
     return target.cache_bytes // (2 * target.processors * again) * target.processors
+
+
+def rows_at_once(length: int, row: int, inputs: int) -> int:
+    """Rows of so many, each a tile of `row` elements of so many inputs, that a program takes at once.
+
+    As many as registers hold where a thread has one vector of each, in programs of few warps: the last ones to arrive
+    keep the others waiting. The backward pass of layer norm takes 10.6 us on an H200 for 2048 x 1024 in bfloat16 in 256
+    programs with eight rows at once, 12.0 in 512 with one. Of 8192 x 4096 one row at once takes 76 us, two take 84.
+    """
+    elements = ROWS_ELEMENTS if row <= ROWS_ELEMENTS // MOST_ROWS else ROWS_ELEMENTS // 2
+    fitting = min(MOST_ROWS, ROWS_REGISTERS // max(GpuBlocks.least_per_thread * inputs, 1), elements // row)
+    return tile_along(length, power_below(fitting), 1)
 
 
 def power_above(count: int) -> int:

@@ -38,6 +38,13 @@ def waits_for_rows(function: kernel.FuncOp) -> bool:
     return any(isinstance(around := op.parent_op(), kernel.ForOp) and not is_grid(around) for op in reductions)
 
 
+def takes_rows_at_once(function: kernel.FuncOp) -> bool:
+    """Whether a program reduces several rows at once, one block of them after the other (`kernel-block-rows`)."""
+    reductions = (op for op in loops_in(function.body.block) if isinstance(op, kernel.ReduceOp) and is_tiled(op))
+    arounds = (op.parent_op() for op in reductions)
+    return any(isinstance(op, kernel.ForOp) and is_tiled(op) and not is_grid(op) for op in arounds)
+
+
 def loops_over_columns(function: kernel.FuncOp, ranges: Ranges) -> list[Loop]:
     """Loops that run tile by tile, of lanes of which each has a column of its own."""
     return [

@@ -7,7 +7,7 @@ from xdsl.ir import Block, Operation
 from ...dialects import kernel
 from ...dialects.sym import Expr, Ranges, symbol
 from ..analysis.loops import Loop, loops_around, ops_in
-from .tiles import is_persistent
+from .tiles import extent_of, is_persistent
 
 
 def locals_of(function: kernel.FuncOp) -> list[kernel.LocalOp]:
@@ -25,7 +25,7 @@ def fits_registers(op: kernel.LocalOp, ranges: Ranges) -> bool:
     assert block is not None
     stores = users_of(op, kernel.StoreOp)
     for store in stores:
-        if store.mask is not None or store.kind.data != "set":
+        if store.mask is not None or not (store.kind.data == "set" or adds_lanes(store)):
             return False
     carrying = carrying_loops(op)
     loops = {user: loops_around(user, block) for user in (*stores, *users_of(op, kernel.LoadOp))}
@@ -34,6 +34,11 @@ def fits_registers(op: kernel.LocalOp, ranges: Ranges) -> bool:
     return len(stores) == 1 and all(
         _same_step(stores[0], load) and load.map == stores[0].map for load in users_of(op, kernel.LoadOp)
     )
+
+
+def adds_lanes(store: kernel.StoreOp) -> bool:
+    """Whether lanes add to what they share in registers."""
+    return store.kind.data == "add" and store.atomic is not None
 
 
 def _same_step(store: kernel.StoreOp, load: kernel.LoadOp) -> bool:
@@ -53,7 +58,8 @@ def carrying_loops(op: kernel.LocalOp) -> set[Loop]:
     assert block is not None
     stores, loads = users_of(op, kernel.StoreOp), users_of(op, kernel.LoadOp)
     axes = frozenset[str]().union(*(user.map.data[0].free_symbols for user in (*stores, *loads)))
-    read = {loop for load in loads for loop in loops_around(load, block)}
+    readers = (*loads, *filter(adds_lanes, stores))
+    read = {loop for reader in readers for loop in loops_around(reader, block)}
     return {
         loop
         for store in stores
@@ -79,15 +85,18 @@ def users_of(op: kernel.LocalOp, kind: type) -> list:  # pyright: ignore[reportM
 
 
 def _aligned(stores: list[kernel.StoreOp], load: kernel.LoadOp, carrying: set[Loop]) -> bool:
-    """Whether lanes read what the same lanes stored: equal indices, but for the names of axes over one range."""
+    """Whether lanes read what the same lanes stored: equal indices, but for the names of axes over one range.
+
+    Lanes that add to what they share, and axes of one element, tell no elements apart.
+    """
     local = load.buffer.owner
     assert isinstance(local, kernel.LocalOp) and local.parent is not None
     block = local.parent
-    axes = [loop for loop in loops_around(load, block) if loop not in carrying]
+    axes = [loop for loop in _telling_apart(load, block) if loop not in carrying]
     if load.dynamic:
         return False
     for store in stores:
-        own = [loop for loop in loops_around(store, block) if loop not in carrying]
+        own = [loop for loop in _telling_apart(store, block) if loop not in carrying]
         if store.dynamic or len(own) != len(axes):
             return False
         if any(bounds_of(a) != bounds_of(b) or a.tile != b.tile for a, b in zip(own, axes, strict=True)):
@@ -96,6 +105,17 @@ def _aligned(stores: list[kernel.StoreOp], load: kernel.LoadOp, carrying: set[Lo
         if store.map.data[0].subs(names) is not load.map.data[0]:
             return False
     return True
+
+
+def _telling_apart(access: kernel.LoadOp | kernel.StoreOp, block: Block) -> list[Loop]:
+    """The loops in a block around an access whose iterations may access elements of their own."""
+    own = access.map.data[0].free_symbols
+    shares = isinstance(access, kernel.StoreOp) and adds_lanes(access)
+    return [
+        loop
+        for loop in loops_around(access, block)
+        if loop.axis.data in own or not (shares or extent_of(loop).as_int() == 1)
+    ]
 
 
 def bounds_of(op: Loop) -> tuple[Expr, Expr]:

@@ -188,9 +188,9 @@ def rows_of_programs(nest: GenerateOp, reduce: ReduceOp, estimates: Sizes) -> in
 
 #: parts of sums of columns beside rows of `JOINED_COLUMNS` elements: programs of whole rows for a GPU to be busy with
 JOINED_PARTS = 256
-JOINED_COLUMNS = 4096
+JOINED_COLUMNS = 1024
 #: rows of a part, for which the partial sums are little beside what is read
-MIN_ROWS = 16
+MIN_ROWS = 8
 #: fewest columns, so that a row is enough for a program
 MIN_COLUMNS = 512
 #: values that are looked at for one that is reduced by rows

@@ -172,13 +172,13 @@ func.func @columns(%x: !aten.tensor<16384x2048xf32, device = "cuda:0">) -> !aten
 // CHECK-NEXT:     func.return %s : !aten.tensor<f32>
 // CHECK-NEXT:   }
 // CHECK-NEXT:   func.func @gpu(%x: !aten.tensor<2048x512xf32, device = "cuda:0">) -> (!aten.tensor<512xf32, device = "cuda:0">, !aten.tensor<2048xf32, device = "cuda:0">) {
-// CHECK-NEXT:     %0 = loop.empty : !aten.tensor<128x512xf32, device = "cuda:0">
-// CHECK-NEXT:     %1 = loop.scatter add (r0 in 2048, i0 in 512) into %0[r0 floordiv 16, i0] from_zero {
+// CHECK-NEXT:     %0 = loop.empty : !aten.tensor<256x512xf32, device = "cuda:0">
+// CHECK-NEXT:     %1 = loop.scatter add (r0 in 2048, i0 in 512) into %0[r0 floordiv 8, i0] from_zero {
 // CHECK-NEXT:       %v = loop.load %x[r0, i0]
 // CHECK-NEXT:       loop.yield %v
-// CHECK-NEXT:     } : !aten.tensor<128x512xf32, device = "cuda:0">
+// CHECK-NEXT:     } : !aten.tensor<256x512xf32, device = "cuda:0">
 // CHECK-NEXT:     %s = loop.generate (i0 in 512) {
-// CHECK-NEXT:       %r = loop.reduce sum (r0 in 128) {
+// CHECK-NEXT:       %r = loop.reduce sum (r0 in 256) {
 // CHECK-NEXT:         %2 = loop.load %1[r0, i0]
 // CHECK-NEXT:         loop.yield %2
 // CHECK-NEXT:       }
