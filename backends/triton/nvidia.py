@@ -85,6 +85,21 @@ def float_of_uint8(x):
     )
 
 
+# launches that overlap (programmatic dependent launch): nothing without the attribute of the launch that allows it
+
+
+@triton.jit
+def let_next_begin():
+    """Once all programs have come here, the next launch may begin."""
+    tl.inline_asm_elementwise("griddepcontrol.launch_dependents; // $0", "=r", [], tl.int32, is_pure=False, pack=1)
+
+
+@triton.jit
+def await_launches():
+    """Wait until the launch in front has ended and what it wrote is there."""
+    tl.inline_asm_elementwise("griddepcontrol.wait; // $0", "=r", [], tl.int32, is_pure=False, pack=1)
+
+
 # functions
 
 
