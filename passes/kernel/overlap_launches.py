@@ -34,7 +34,7 @@ class KernelOverlapLaunches(ModulePass):
     all that it reads and writes, but for loads of inputs of the host program that nothing in it writes, such as
     weights. Where a nest begins with a loop in lanes that loads such a buffer, these loads stand in front of the await,
     in the loop, and what the loop does not need moves behind it. Whoever launches decides whether a launch may begin
-    early: it has to follow one of the same program (`backends/triton/runs.py`).
+    early: it has to follow one of the same program (`backends/triton/runs.py`). Without the option nothing changes.
 
         kernel.for i0 in 0 to 2048 map grid {
           %r = kernel.load %residual[i0]
@@ -51,7 +51,7 @@ class KernelOverlapLaunches(ModulePass):
     level: ClassVar[str] = "kernel"
     optional: ClassVar[bool] = True
 
-    overlap_launches: bool = True
+    overlap_launches: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every kernel that is launched on a GPU."""
