@@ -104,6 +104,11 @@ class Config:
         "on a GPU, compute products of a matrix and few vectors by kernels that fuse with what is around them, where "
         "that was measured to be faster than the library",
     )
+    overlap_launches: bool = _option(
+        False,
+        "on NVIDIA GPUs from Hopper on, let a kernel begin before the one in front of it ends, and read what no kernel "
+        "writes, such as weights, meanwhile",
+    )
     loop_products: str = _option(
         "auto",
         "compute matrix products, and attention written op by op, by kernels of ours, which fuse with what is around "

@@ -176,12 +176,16 @@ def main() -> None:
     parser.add_argument("--out", required=True, type=Path)
     parser.add_argument("--prepare", type=float, default=60, help="seconds for compiling beforehand")
     parser.add_argument("--seconds", type=float, default=60, help="seconds for measuring")
+    parser.add_argument(
+        "--who", nargs="+", help="what to measure: inductile, library, int4pack, or a schedule; else all"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
     lines = args.out.read_text().splitlines() if args.out.exists() else []
     keys = ("columns", "depth", "rows", "kind", "who")
     done = {tuple(json.loads(line)[key] for key in keys) for line in lines}
     wanted = [case for case in cases() if tuple(case[key] for key in keys) not in done]
+    wanted = [case for case in wanted if not args.who or case["who"] in args.who]
     begun = time.time()
     with multiprocessing.get_context("spawn").Pool(args.jobs) as pool:
         results = pool.imap_unordered(prepare, wanted)

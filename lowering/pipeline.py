@@ -101,7 +101,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-group-elements,kernel-insert-barriers,kernel-choose-warps,"
         "kernel-split-lanes,kernel-hoist-rows,kernel-hoist-invariants,kernel-unmask-lanes,"
         "kernel-peel-lanes,kernel-peel-rows,kernel-unroll-quotients,kernel-tensorize,"
-        "kernel-assign-accumulators,kernel-place-locals",
+        "kernel-assign-accumulators,kernel-place-locals,kernel-overlap-launches",
     ),
     Phase(
         "host",

@@ -160,6 +160,7 @@ KNOWN: tuple[Target, ...] = (
         nests=NESTS_OF_HOPPER,
         shared_bytes=227 << 10,
         matrix_units=_OF_AMPERE,
+        overlaps=True,
     ),
     GpuTarget(
         "cuda:100",
@@ -171,6 +172,7 @@ KNOWN: tuple[Target, ...] = (
         cache_bytes=126 << 20,
         shared_bytes=227 << 10,
         matrix_units=_OF_AMPERE,
+        overlaps=True,
     ),
     GpuTarget(
         "cuda:120",
@@ -183,6 +185,7 @@ KNOWN: tuple[Target, ...] = (
         cache_bytes=96 << 20,
         shared_bytes=99 << 10,
         matrix_units=_OF_AMPERE,
+        overlaps=True,
     ),
     GpuTarget(
         "hip:gfx90a",

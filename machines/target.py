@@ -121,6 +121,7 @@ class GpuTarget(Description):
     row_sums:      bits of an element -> which products are faster as sums over rows than by the library, measured
     dequantised:   bits of an element -> which products with a matrix that is made of less memory are, measured
     nests:         products and attention on matrix units beside the library, measured
+    overlaps:      whether a launch may begin before the one in front has ended, and wait in the kernel
     """
 
     warp: int = 32
@@ -140,6 +141,7 @@ class GpuTarget(Description):
     row_sums: Mapping[int, RowSums] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     dequantised: Mapping[int, FewRows] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     nests: tuple[MeasuredNest, ...] = field(default=(), repr=False)
+    overlaps: bool = field(default=False, repr=False)
 
     @property
     def needs_many_rows(self) -> bool:

@@ -44,6 +44,9 @@ class Statements(Walk):
     def barrier(self, op: kernel.BarrierOp) -> None:
         """One thread waits for nobody."""
 
+    def wait(self, op: kernel.AwaitOp) -> None:
+        """What the program calls one after the other ends one after the other."""
+
     @override
     def scalar(self, op: Operation) -> None:
         """Write an op that computes one value."""

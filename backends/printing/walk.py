@@ -23,6 +23,7 @@ class Walk:
         kernel.IndexOp: "index",
         kernel.AssertOp: "check",
         kernel.BarrierOp: "barrier",
+        kernel.AwaitOp: "wait",
         kernel.YieldOp: "end",
     }
 

@@ -219,6 +219,9 @@ class KernelFrame(Frame):
         if self.launch.pending is not None:
             self.launch.pending.clear()
 
+    def wait(self, op: kernel.AwaitOp) -> None:
+        """Launches run one after the other here."""
+
     def local(self, op: kernel.LocalOp) -> None:
         """A buffer of canaries for each lane."""
         kind = op.buffer.type
@@ -281,6 +284,7 @@ class KernelFrame(Frame):
         kernel.IndexOp: evaluate_index,
         kernel.AssertOp: check,
         kernel.BarrierOp: barrier,
+        kernel.AwaitOp: wait,
         kernel.ForOp: loop,
         kernel.ReduceOp: reduce,
         kernel.ScanOp: scan,

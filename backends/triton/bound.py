@@ -168,7 +168,7 @@ class DeviceKernel:
         self._others: dict[Variant, Run] = {}
         """Variants for buffers without alignment."""
         self._entry: Run | None = None
-        self.name = kernel.source.name
+        self.name, self.overlaps = kernel.source.name, kernel.source.overlaps
         self.directs: dict[int, Direct] = {}
         """For the driver: variants for aligned buffers that are loaded, by their traits."""
         self.status_pointer = kernel.status_pointer

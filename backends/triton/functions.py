@@ -91,6 +91,9 @@ APPROXIMATE: dict[type[Operation], str] = {
     arith.DivfOp: "nvidia.ratio_to_at_least_one({0t}, {1t})",
 }
 
+#: conversions of blocks to float32, by the type of the source, that NVIDIA's GPUs have better ones for
+TO_FLOAT = {"int8": "nvidia.float_of_int8({0t})", "uint8": "nvidia.float_of_uint8({0t})"}
+
 #: an approximate exponential that may be 0 where it is below the normal numbers
 EXP_OR_ZERO = "nvidia.exp_or_zero({0t})"
 

@@ -27,6 +27,7 @@ class TritonKernel:
     errors:     what the codes in `status` mean, from 1
     extents:    lengths of the buffers, in elements; where one exceeds MAX_INDEX at a launch, INDEX must be int64
     divisors:   argument -> a number that is known to divide it
+    overlaps:   whether it waits for the launch in front by itself, and so may begin before that has ended
     hints:      argument -> a value that is likely at a launch
     """
 
@@ -43,6 +44,7 @@ class TritonKernel:
     num_stages: int = 3
     divisors: Mapping[str, int] = field(default_factory=dict)
     hints: Mapping[str, int] = field(default_factory=dict)
+    overlaps: bool = False
 
     @property
     def chooses_index(self) -> bool:

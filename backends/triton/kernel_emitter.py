@@ -78,6 +78,9 @@ class _KernelEmitter(Walk):
         if errors:
             context.status = context.names.fresh("status")
             signature[context.status] = "*i32"
+        overlaps = context.nvidia and any(isinstance(op, kernel.AwaitOp) for op in function.walk())
+        if overlaps:
+            context.out.line("nvidia.let_next_begin()")
         self._widen_symbols()
         programs = programs_of(function.body.block)
         self._programs(programs)
@@ -98,6 +101,7 @@ class _KernelEmitter(Walk):
             symbols=tuple(s.data for s in function.symbols),
             buffers=len(function.body.block.args),
             errors=errors,
+            overlaps=overlaps,
             extents=self.extents if context.width == "INDEX" else (),
             num_warps=warps,
             num_stages=_STAGES if function.num_stages is None else function.num_stages.value.data,
@@ -201,6 +205,10 @@ class _KernelEmitter(Walk):
     def barrier(self, op: kernel.BarrierOp) -> None:
         """Emit a barrier."""
         memory.barrier(self.context, op)
+
+    def wait(self, op: kernel.AwaitOp) -> None:
+        """Emit a wait for the launches in front."""
+        memory.wait(self.context, op)
 
     def check(self, op: kernel.AssertOp) -> None:
         """Emit an assert."""

@@ -135,6 +135,12 @@ def barrier(context: Context, op: kernel.BarrierOp) -> None:
     context.out.line("tl.debug_barrier()")
 
 
+def wait(context: Context, op: kernel.AwaitOp) -> None:
+    """Emit that a program waits for the launches in front; other GPUs than NVIDIA's begin no launch before."""
+    if context.nvidia:
+        context.out.line("nvidia.await_launches()")
+
+
 def store(context: Context, op: kernel.StoreOp) -> None:
     """Emit a store, plain, combining or atomic."""
     value = context.value(op.value)

@@ -2,7 +2,7 @@
 
 They are as exact as those of libdevice, unless they say otherwise, but without branches, which the lanes of a warp take
 one after the other, and without care for denormal numbers where those cannot reach the result. All work on float32, on
-scalars and on blocks.
+scalars and on blocks, but for conversions, which work on blocks of bytes.
 """
 
 # Triton's language only looks like Python: constants are declared by annotation, branches are chosen by dtype.
@@ -33,6 +33,71 @@ def full_exp2(x):
 def reciprocal(x):
     """1 / x to 1 unit in the last place; operands and results below the normal numbers count as 0."""
     return tl.inline_asm_elementwise("rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+
+
+# conversions: a processor converts 16 numbers in a cycle, and permutes the bytes of 64 words, or adds 128 numbers
+
+
+@triton.jit
+def float_of_int8(x):
+    """x, exactly: 128 + x are the last digits of 2 ** 23 + 128 + x, from which the rest is taken off."""
+    return tl.inline_asm_elementwise(
+        """{
+        .reg .b32 bytes, a, b, c, d;
+        xor.b32 bytes, $4, 0x80808080;
+        prmt.b32 a, bytes, 0x4B000000, 0x7540;
+        prmt.b32 b, bytes, 0x4B000000, 0x7541;
+        prmt.b32 c, bytes, 0x4B000000, 0x7542;
+        prmt.b32 d, bytes, 0x4B000000, 0x7543;
+        add.rn.f32 $0, a, 0fCB000080;
+        add.rn.f32 $1, b, 0fCB000080;
+        add.rn.f32 $2, c, 0fCB000080;
+        add.rn.f32 $3, d, 0fCB000080;
+        }""",
+        "=f,=f,=f,=f,r",
+        [x],
+        tl.float32,
+        is_pure=True,
+        pack=4,
+    )
+
+
+@triton.jit
+def float_of_uint8(x):
+    """x, exactly: the last digits of 2 ** 23 + x."""
+    return tl.inline_asm_elementwise(
+        """{
+        .reg .b32 a, b, c, d;
+        prmt.b32 a, $4, 0x4B000000, 0x7540;
+        prmt.b32 b, $4, 0x4B000000, 0x7541;
+        prmt.b32 c, $4, 0x4B000000, 0x7542;
+        prmt.b32 d, $4, 0x4B000000, 0x7543;
+        add.rn.f32 $0, a, 0fCB000000;
+        add.rn.f32 $1, b, 0fCB000000;
+        add.rn.f32 $2, c, 0fCB000000;
+        add.rn.f32 $3, d, 0fCB000000;
+        }""",
+        "=f,=f,=f,=f,r",
+        [x],
+        tl.float32,
+        is_pure=True,
+        pack=4,
+    )
+
+
+# launches that overlap (programmatic dependent launch): nothing without the attribute of the launch that allows it
+
+
+@triton.jit
+def let_next_begin():
+    """Once all programs have come here, the next launch may begin."""
+    tl.inline_asm_elementwise("griddepcontrol.launch_dependents; // $0", "=r", [], tl.int32, is_pure=False, pack=1)
+
+
+@triton.jit
+def await_launches():
+    """Wait until the launch in front has ended and what it wrote is there."""
+    tl.inline_asm_elementwise("griddepcontrol.wait; // $0", "=r", [], tl.int32, is_pure=False, pack=1)
 
 
 # functions

@@ -25,7 +25,7 @@ UNUSUAL = CODES - 1
 #: errors of the driver that say that this thread has no context yet
 _NO_CONTEXT = frozenset({3, 201})
 #: 64-bit fields of a kernel in a table, up to its variants, and of a variant
-_FIELDS, _VARIANT_FIELDS = 9, 4
+_FIELDS, _VARIANT_FIELDS = 10, 4
 _RECORD = _FIELDS + VARIANTS * _VARIANT_FIELDS
 _LAUNCH_RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)
 
@@ -40,13 +40,22 @@ class Direct:
     scratch: int
 
 
-@cache
 def driver() -> int | None:
     """The address of the driver's function that launches; None without NVIDIA's driver, and on other GPUs."""
+    return _of_driver("cuLaunchKernel")
+
+
+def overlapping_driver() -> int | None:
+    """The same of the function that takes attributes, such as that a launch may begin before the one in front ends."""
+    return _of_driver("cuLaunchKernelEx")
+
+
+@cache
+def _of_driver(name: str) -> int | None:
     if torch.version.hip is not None:
         return None
     try:
-        return ctypes.cast(ctypes.CDLL("libcuda.so.1").cuLaunchKernel, ctypes.c_void_p).value
+        return ctypes.cast(getattr(ctypes.CDLL("libcuda.so.1"), name), ctypes.c_void_p).value
     except (OSError, AttributeError):
         return None
 
@@ -89,6 +98,7 @@ class Table:
             self._records[_RECORD * number : _RECORD * number + _FIELDS - 1] = [
                 row.kernel.status_pointer, row.programs, row.longest, row.buffers, row.integers,
                 len(row.places), ctypes.addressof(array), driver() or 0,
+                (overlapping_driver() or 0) if row.kernel.overlaps else 0,
             ]  # fmt: skip
             self.add_variants(number)
 

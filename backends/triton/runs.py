@@ -41,9 +41,22 @@ _LAUNCH_RUN = KernelSource(
 // Launches kernels one after the other. `values` has their arguments, of which the driver takes the places. Addresses
 // of buffers have to be aligned, and a variant be there for the integers: `traits` has a bit for 64-bit offsets, and
 // two for each integer: that it is a multiple of {ALIGNED}, and that 32 bits hold it. Returns 0, or
-// {{number of the launch}} * {CODES} + what is wrong, and stops there.
+// {{number of the launch}} * {CODES} + what is wrong, and stops there. A kernel that waits by itself for what is in
+// front may begin before that ends, where it is one of these launches: nobody knows what the first one follows.
 typedef unsigned int Size;
 typedef int (*Driver)(void*, Size, Size, Size, Size, Size, Size, Size, void*, void**, void**);
+struct Attribute {{
+  int id;
+  int padding, value, rest[15];
+}};
+struct Config {{
+  Size grid[3], threads[3], shared;
+  void* stream;
+  const Attribute* attributes;
+  Size count;
+}};
+typedef int (*OverlappingDriver)(const Config*, void*, void**, void**);
+const Attribute OVERLAPS = {{6, 0, 1, {{}}}};  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 struct Variant {{
   int64_t traits;
   void* function;
@@ -54,11 +67,13 @@ struct Kernel {{
   int64_t programs, longest, buffers, integers, count;
   const int64_t* places;
   Driver launch;
+  OverlappingDriver overlap;
   int64_t variants;
   Variant variant[{VARIANTS}];
 }};
 extern "C" int launch_run(const Kernel* kernels, int64_t count, void* stream, const int64_t* values) {{
   void* arguments[{MAX_ARGUMENTS}];
+  bool follows = false;
   for (int64_t k = 0; k < count; ++k) {{
     const Kernel& each = kernels[k];
     const int64_t programs = values[each.programs];
@@ -76,8 +91,12 @@ extern "C" int launch_run(const Kernel* kernels, int64_t count, void* stream, co
     if (bits % {ALIGNED} || v == each.variants || (each.status && *each.status)) return int(k) * {CODES} + {UNUSUAL};
     if (programs == 0) continue;
     const Variant& variant = each.variant[v];
-    const int status = each.launch(variant.function, Size(programs), 1, 1, Size(variant.threads), 1, 1,
-                                   Size(variant.shared), stream, arguments, nullptr);
+    const Size grid = Size(programs), threads = Size(variant.threads), shared = Size(variant.shared);
+    const Config config = {{{{grid, 1, 1}}, {{threads, 1, 1}}, shared, stream, &OVERLAPS, 1}};
+    const int status = follows && each.overlap
+        ? each.overlap(&config, variant.function, arguments, nullptr)
+        : each.launch(variant.function, grid, 1, 1, threads, 1, 1, shared, stream, arguments, nullptr);
+    follows = true;
     if (status != 0) return int(k) * {CODES} + status;
   }}
   return 0;

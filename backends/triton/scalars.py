@@ -25,6 +25,7 @@ from .functions import (
     INFIX,
     NVIDIA,
     SIGNED,
+    TO_FLOAT,
     UNSIGNED,
     Spelling,
 )
@@ -183,7 +184,9 @@ def _convert(context: Context, op: Operation) -> None:
     (value,) = _operands(context, op)
     if not is_float(source):
         value = as_dtype(context, value, source)
-    if target == "int1" and source != "int1":
+    if context.nvidia and target == "float32" and source in TO_FLOAT and value.dims:
+        text = spell(context, TO_FLOAT[source], (value,))
+    elif target == "int1" and source != "int1":
         text = f"{context.typed(value)} != 0"
     else:
         text = f"{context.typed(value)}.to(tl.{target})"

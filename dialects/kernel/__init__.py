@@ -17,18 +17,30 @@ from .contraction import (
 )
 from .func import FuncOp
 from .loops import MAPPINGS, ForOp, ReduceOp, ScanOp, YieldOp, float_sums, groupable
-from .memory import HALVES, AssertOp, BarrierOp, IndexOp, LoadOp, LocalOp, StoreOp, index_of, other_half, stored_between
+from .memory import (
+    HALVES,
+    AssertOp,
+    AwaitOp,
+    BarrierOp,
+    IndexOp,
+    LoadOp,
+    LocalOp,
+    StoreOp,
+    index_of,
+    other_half,
+    stored_between,
+)
 from .types import BufferType
 
 Kernel = Dialect(
     "kernel",
-    [AssertOp, BarrierOp, ForOp, FuncOp, IndexOp, LoadOp, LocalOp, ReduceOp, ScanOp, StoreOp, YieldOp],
+    [AssertOp, AwaitOp, BarrierOp, ForOp, FuncOp, IndexOp, LoadOp, LocalOp, ReduceOp, ScanOp, StoreOp, YieldOp],
     [BufferType],
 )
 
 __all__ = [
-    "HALVES", "MAPPINGS", "PRECISION", "PRECISIONS", "AssertOp", "BarrierOp", "BufferType", "ForOp", "FuncOp",
-    "IndexOp", "Kernel", "LoadOp", "LocalOp", "Product", "ReduceOp", "ScanOp", "StoreOp", "WeightedSum", "YieldOp",
-    "axes_of", "contraction_of", "element_of", "float_sums", "groupable", "index_of", "operand_of", "other_half",
-    "products_of", "stored_between", "weighted_parts", "weighted_sums_of",
+    "HALVES", "MAPPINGS", "PRECISION", "PRECISIONS", "AssertOp", "AwaitOp", "BarrierOp", "BufferType", "ForOp",
+    "FuncOp", "IndexOp", "Kernel", "LoadOp", "LocalOp", "Product", "ReduceOp", "ScanOp", "StoreOp", "WeightedSum",
+    "YieldOp", "axes_of", "contraction_of", "element_of", "float_sums", "groupable", "index_of", "operand_of",
+    "other_half", "products_of", "stored_between", "weighted_parts", "weighted_sums_of",
 ]  # fmt: skip

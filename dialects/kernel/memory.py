@@ -206,6 +206,19 @@ class BarrierOp(AssemblyOp):
 
 
 @op_definition
+class AwaitOp(AssemblyOp):
+    """The launches in front have ended, and all that they wrote is in memory: `kernel.await`.
+
+    A kernel that has one may begin while the launch in front of it still runs, on a GPU that can do so; each program
+    then waits here, before it reads what a launch of the same program wrote, and before it writes anything. To wait a
+    second time changes nothing.
+    """
+
+    name = "kernel.await"
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+
+@op_definition
 class IndexOp(IndexBase):
     """An index expression as an i64 value: `%i = kernel.index 4*i0 + d0 (d0 = %j)`."""
 

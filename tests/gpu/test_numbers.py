@@ -45,6 +45,15 @@ def test_rounding_like_eager(dtype: torch.dtype) -> None:
     assert torch.equal(got.nan_to_num(7.0), (torch.exp(x) * 2).nan_to_num(7.0))
 
 
+@pytest.mark.parametrize("source", [torch.int8, torch.uint8])
+@pytest.mark.parametrize("target", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("count", [256, 3])
+def test_every_byte(source: torch.dtype, target: torch.dtype, count: int) -> None:
+    """Bytes become floats by their bits, four at once, also where a thread has fewer."""
+    x = torch.arange(256, device="cuda").to(torch.uint8).view(source)[:count]
+    assert torch.equal(torch.compile(lambda x: x.to(target) * 2, backend="inductile")(x), x.to(target) * 2)
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_numbers_of_the_cpu_that_several_kernels_read(dynamic: bool) -> None:
     """They are computed on the CPU: what a kernel of the GPU wrote there would be a copy's, which nobody reads."""

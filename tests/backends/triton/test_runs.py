@@ -29,7 +29,7 @@ class Kernel:
     """Records launches that take their usual way. With `loads`, such a launch loads a variant for C."""
 
     def __init__(self, name: str, directs: dict[int, Direct], status: int = 0) -> None:
-        self.name, self.directs, self.status_pointer = name, directs, status
+        self.name, self.directs, self.status_pointer, self.overlaps = name, directs, status, False
         self.calls: list[tuple[Any, ...]] = []
         self.loads: dict[int, Direct] = {}
 
@@ -72,6 +72,46 @@ def program(monkeypatch: pytest.MonkeyPatch, driver: Driver) -> tuple[Any, list[
     two.calls = one.calls
     launches = [RunLaunch(one, "5", ("a", "b")), RunLaunch(two, "7", ("b", "a + 64"))]
     return written(launches, "a, b"), one.calls
+
+
+class Config(ctypes.Structure):
+    """What the driver is given with attributes, of which each has a number, 4 bytes of nothing, and 64 of its value."""
+
+    _fields_ = (
+        ("sizes", ctypes.c_uint * 7), ("stream", ctypes.c_void_p), ("attributes", ctypes.POINTER(ctypes.c_int * 18)),
+        ("count", ctypes.c_uint),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("programs", ["5", "0"])
+def test_launches_that_follow_one_another_overlap(monkeypatch: pytest.MonkeyPatch, programs: str) -> None:
+    """All but the first, for nobody knows what is in front of that; and but those of kernels that do not wait."""
+    driver, early = Driver(), []
+    driver.counts = {1: 1, 2: 1, 3: 1}
+
+    def launch(config: Any, function: int, arguments: Any, _: Any) -> int:
+        given = config.contents
+        assert given.count == 1 and list(given.attributes.contents) == [6, 0, 1, *[0] * 15]
+        early.append((function, *given.sizes, given.stream, ctypes.c_int64.from_address(arguments[0]).value))
+        return 0
+
+    kind = ctypes.CFUNCTYPE(
+        ctypes.c_int, ctypes.POINTER(Config), ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p
+    )
+    function = kind(launch)
+    monkeypatch.setattr(run_table, "driver", lambda: driver.address)
+    monkeypatch.setattr(run_table, "overlapping_driver", lambda: ctypes.cast(function, ctypes.c_void_p).value)
+    kernels: list[Any] = [Kernel(str(k), {0: Direct(k, 32 * k, 0, 0)}) for k in (1, 2, 3)]
+    kernels[0].overlaps = kernels[1].overlaps = True
+    launches = [RunLaunch(each, programs if k == 0 else "7", ("a",)) for k, each in enumerate(kernels)]
+    written([*launches, launches[1]], "a")(9, 4096)
+    in_order = [(k, 5 if k == 1 else 7, 1, 1, 32 * k, 1, 1, 0, 9, 4096) for k in (1, 2, 3)]
+    if programs == "0":  # what launches nothing is nothing to follow
+        assert driver.calls == in_order[1:]
+        assert early == [in_order[1]]
+    else:
+        assert driver.calls == [in_order[0], in_order[2]]
+        assert early == [in_order[1], in_order[1]]
 
 
 def test_all_launches_are_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
