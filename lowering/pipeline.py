@@ -62,7 +62,7 @@ DEFAULT: tuple[Phase, ...] = (
         "loop-expand-convolutions,loop-channels-last,loop-assign-layouts,loop-select-implementation,loop-hoist-weights,"
         "loop-inline,loop-cse,loop-dce,loop-stream-reductions,loop-chain-products,loop-sum-one-hot,"
         "loop-unroll-pieces,loop-split-axes,loop-join-moments,"
-        "loop-split-reductions,loop-spread-copies,loop-fuse,loop-bufferize",
+        "loop-split-products,loop-split-reductions,loop-spread-copies,loop-fuse,loop-bufferize",
     ),
     Phase(
         "lower-to-kernel",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import prod
-from typing import Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 from xdsl.ir import Attribute
@@ -157,9 +157,21 @@ def rows_and_columns(
 class Tile:
     """What one program computes of a nest, and how. A number that is 0 is left to the pass that maps it."""
 
+    #: numbers of a tile that was chosen, which may end sooner
+    LEAST: ClassVar[int] = 0
+
+    @classmethod
+    def chosen(cls, numbers: Sequence[int]) -> Self:
+        """The tile that was chosen for a product; none of its numbers where the product is of another kind."""
+        return cls(*numbers) if cls.LEAST <= len(numbers) <= len(fields(cls)) else cls()
+
     def fitted(self, wanted: Self) -> Self:
         """The same with the numbers that are wanted."""
         return type(self)(*(getattr(wanted, name) or number for name, number in vars(self).items()))
+
+    def told(self) -> dict[str, int]:
+        """The numbers that there are, for remarks."""
+        return {name: number for name, number in vars(self).items() if number}
 
 
 @dataclass(frozen=True)
@@ -171,6 +183,8 @@ class StepTile(Tile):
     warps:  of a program
     stages: steps that are on their way at once
     """
+
+    LEAST: ClassVar[int] = 4
 
     rows: int = 0
     step: int = 0
@@ -186,13 +200,17 @@ class ProductTile(Tile):
     depth:  elements of the depth a step
     warps:  of a program
     stages: steps that are on their way at once
+    parts:  of the depth, which `loop-split-products` made a batch
     """
+
+    LEAST: ClassVar[int] = 5
 
     rows: int = 0
     columns: int = 0
     depth: int = 0
     warps: int = 0
     stages: int = 0
+    parts: int = 0
 
     def bytes(self, element: int, factors: tuple[int, int]) -> int:
         """Shared memory of all stages, for elements of so many bytes and so many factors of the longer side."""

@@ -67,6 +67,18 @@ def test_batched(dtype: torch.dtype, transposed: bool) -> None:
     _check(text, [left, right], left.double() @ right.double(), dtype)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_parts_of_the_depth(dtype: torch.dtype) -> None:
+    """They are summed beside each other, and then with the bias."""
+    bias, left = _matrix(40, dtype=dtype, seed=2), _matrix(9, 384, dtype=dtype, seed=0)
+    right = _matrix(384, 40, dtype=dtype, seed=1, transposed=True)
+    text = program("aten.addmm()", [bias, left, right], (9, 40))
+    first, second = emit(lowered(text, f"{TILES} depth-parts=3"))
+    assert "range(0, 128, " in first.source and "tl.dot(" not in second.source
+    exact = bias.double() + left.double() @ right.double()
+    _check(text, [bias, left, right], exact, dtype, f"{TILES} depth-parts=3")
+
+
 @pytest.mark.parametrize("depth", [0, 1, 16, 45])
 @pytest.mark.parametrize("rows", [0, 1, 21])
 def test_dynamic_sizes(rows: int, depth: int) -> None:
