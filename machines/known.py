@@ -160,6 +160,7 @@ KNOWN: tuple[Target, ...] = (
         nests=NESTS_OF_HOPPER,
         shared_bytes=227 << 10,
         matrix_units=_OF_AMPERE,
+        copies_boxes=True,
     ),
     GpuTarget(
         "cuda:100",

@@ -28,6 +28,7 @@ class TritonKernel:
     extents:    lengths of the buffers, in elements; where one exceeds MAX_INDEX at a launch, INDEX must be int64
     divisors:   argument -> a number that is known to divide it
     hints:      argument -> a value that is likely at a launch
+    boxes:      descriptors of boxes that each program makes in the last buffer; its address follows the arguments, too
     """
 
     name: str
@@ -43,6 +44,7 @@ class TritonKernel:
     num_stages: int = 3
     divisors: Mapping[str, int] = field(default_factory=dict)
     hints: Mapping[str, int] = field(default_factory=dict)
+    boxes: int = 0
 
     @property
     def chooses_index(self) -> bool:

@@ -66,7 +66,7 @@ class SplitProducts(LoopPass):
         if len(sums) != 1 or not _is_product(reduce := sums[0]):
             return
         assert isinstance(reduce, ReduceOp)
-        chosen = chosen_tile(nest) or ()
+        chosen: tuple[int, ...] = chosen_tile(nest) or ()
         depth = sizes.product(reduce.axes.sizes)
         parts = min(self.depth_parts or (chosen[_PARTS] if len(chosen) > _PARTS else 0), depth // _LEAST_PART)
         if parts < 2:
