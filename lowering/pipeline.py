@@ -62,7 +62,7 @@ DEFAULT: tuple[Phase, ...] = (
         "loop-expand-convolutions,loop-channels-last,loop-assign-layouts,loop-select-implementation,loop-hoist-weights,loop-pack-weights,"
         "loop-inline,loop-cse,loop-dce,loop-stream-reductions,loop-chain-products,loop-sum-one-hot,"
         "loop-unroll-pieces,loop-split-axes,loop-join-moments,"
-        "loop-split-reductions,loop-spread-copies,loop-turn-readers,loop-fuse,loop-bufferize",
+        "loop-split-products,loop-split-reductions,loop-spread-copies,loop-turn-readers,loop-fuse,loop-bufferize",
     ),
     Phase(
         "lower-to-kernel",
@@ -92,7 +92,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-map-chained-products,kernel-bound-chained-products,"
         "kernel-skip-hidden-steps,kernel-fold-exponents,kernel-factor-sums,kernel-peel-masked-steps,"
         "kernel-order-programs,"
-        "kernel-map-products,kernel-jam-rows,kernel-stage-rows,kernel-map,"
+        "kernel-map-products,kernel-load-boxes,kernel-jam-rows,kernel-stage-rows,kernel-map,"
         "kernel-fold-rows,kernel-join-axes,"
         "kernel-vectorize,kernel-relax-atomics,kernel-tile,"
         "kernel-choose-threads,kernel-stage-blocks,"

@@ -161,6 +161,7 @@ KNOWN: tuple[Target, ...] = (
         shared_bytes=227 << 10,
         matrix_units=_OF_AMPERE,
         overlaps=True,
+        copies_boxes=True,
     ),
     GpuTarget(
         "cuda:100",

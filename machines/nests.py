@@ -97,6 +97,17 @@ def any_near(
     return any(nearest(replace(shape, ops=ops), measured) is not None for ops in kinds)
 
 
+#: products no farther apart are as one, so that they have the same best tile
+SAME = 0.05
+
+
+def recorded_tile(shape: NestShape, measured: Sequence[MeasuredNest]) -> tuple[int, ...]:
+    """The best tile of what was measured of the same shape; none where nobody did."""
+    alike = [each for each in measured if each.tile and shape.is_like(each.shape)]
+    found = min(alike, key=lambda each: shape.distance(each.shape), default=None)
+    return found.tile if found is not None and shape.distance(found.shape) <= SAME else ()
+
+
 def nearest(shape: NestShape, measured: Sequence[MeasuredNest]) -> MeasuredNest | None:
     """What was measured of the most similar shape; None where no similar one was.
 

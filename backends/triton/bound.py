@@ -15,6 +15,8 @@ from typing import Any
 
 import torch
 
+from ...dialects.kernel import DESCRIPTOR
+from ...errors import UnsupportedError
 from ..c_like.calls import kernel_error
 from ..host.gpu import gpu
 from .compilers import SERVER
@@ -199,7 +201,10 @@ class DeviceKernel:
         key = variant if variant.unaligned else (variant.wide, *variant.integers) if variant.integers else variant.wide
         run = table.get(key)
         if run is None:
-            loaded = load(self.kernel.compiled(variant), self.device, self.kernel.target.needs.launcher)
+            compiled = self.kernel.compiled(variant)
+            if getattr(compiled.metadata, "global_scratch_size", 0) > DESCRIPTOR * self.kernel.source.boxes:
+                raise UnsupportedError(f"{self.name} wants more memory for descriptors than a launch has for it")
+            loaded = load(compiled, self.device, self.kernel.target.needs.launcher)
             run = table[key] = run_of(loaded)
             if not variant.unaligned:
                 if self.is_fixed:

@@ -14,6 +14,7 @@ from ...dialects.access import dynamic_name
 from ...dialects.sym import Expr, Ranges
 from ...errors import UnsupportedError
 from ..printing.writer import Writer
+from .boxes import Boxes
 from .dtypes import is_plain_literal, typed_constant
 from .index import Code, may_overflow, print_index, surely_overflows
 from .names import Names
@@ -74,6 +75,10 @@ class Context:
     """Loaded values that are 0 in lanes outside of their axes."""
     frame: Dims = ()
     """The dimensions of the tiles that are emitted, in the order in which they lie; see `framed`."""
+    takes_boxes: bool = False
+    """Whether the host passes memory for descriptors."""
+    boxes: Boxes = field(default_factory=Boxes)
+    """Descriptors of what a copy engine brings."""
     written: frozenset[SSAValue] = frozenset()
     """Buffers that the kernel stores to anywhere."""
     _known: list[dict[str, Value]] = field(default_factory=lambda: [{}])

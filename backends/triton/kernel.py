@@ -29,6 +29,7 @@ class TritonKernel:
     divisors:   argument -> a number that is known to divide it
     overlaps:   whether it waits for the launch in front by itself, and so may begin before that has ended
     hints:      argument -> a value that is likely at a launch
+    boxes:      descriptors of boxes that each program makes in the last buffer; its address follows the arguments, too
     """
 
     name: str
@@ -45,6 +46,7 @@ class TritonKernel:
     divisors: Mapping[str, int] = field(default_factory=dict)
     hints: Mapping[str, int] = field(default_factory=dict)
     overlaps: bool = False
+    boxes: int = 0
 
     @property
     def chooses_index(self) -> bool:

@@ -19,6 +19,7 @@ from ..printing.locations import source_lines
 from ..printing.walk import Walk
 from . import memory, scalars
 from .axes import Axes, tile_rank
+from .boxes import BOXES
 from .context import Context
 from .contractions import Contractions
 from .custom import combine_function
@@ -59,6 +60,7 @@ class _KernelEmitter(Walk):
             self.extents,
             nvidia=nvidia,
             written=frozenset(written_buffers(block)),
+            takes_boxes=function.boxes is not None,
         )
         self.axes = Axes(self.context)
         self.reductions = Reductions(self.context, self.axes, self.body, self.custom)
@@ -89,6 +91,8 @@ class _KernelEmitter(Walk):
         signature |= dict.fromkeys(constants, "constexpr")
         if context.width == "INDEX":
             signature["INDEX"] = "constexpr"
+        if len(context.boxes):
+            signature[BOXES] = "constexpr"
         warps = _WARPS if function.num_warps is None else function.num_warps.value.data
         stages = "" if function.num_stages is None else f", num_stages {function.num_stages.value.data}"
         head = comment(f"grid {count}, num_warps {warps}{stages}")
@@ -105,6 +109,7 @@ class _KernelEmitter(Walk):
             extents=self.extents if context.width == "INDEX" else (),
             num_warps=warps,
             num_stages=_STAGES if function.num_stages is None else function.num_stages.value.data,
+            boxes=len(context.boxes),
             divisors={n: d for n, d in context.ranges.divisors.items() if n in signature},
         )
 
@@ -136,7 +141,7 @@ class _KernelEmitter(Walk):
         lines = ["@triton.jit", head]
         if len(head) > 100:
             lines = ["@triton.jit", f"def {name}(", *(f"    {a}," for a in arguments), "):"]
-        return [*lines, *(without_unused(self.context.out.lines) or ["    pass"])]
+        return [*lines, *self.context.boxes.lines, *(without_unused(self.context.out.lines) or ["    pass"])]
 
     def _programs(self, programs: Programs) -> None:
         """Emit the top level: one piece of code for all programs, or a branch for each nest."""

@@ -14,6 +14,7 @@ from ...errors import UnsupportedError
 from ...passes.kernel.gpu_legality import has_atomic
 from ..printing.code import PRODUCT
 from ..printing.monoids import STORE_MONOIDS
+from .boxes import load_box
 from .context import Context
 from .dtypes import dtype_name, is_float, typed_constant
 from .index import Code
@@ -47,6 +48,8 @@ def load(context: Context, op: kernel.LoadOp) -> None:
     if op.cache is not None:
         arguments.append(f'eviction_policy="{op.cache.data}"')
     text = f"tl.load({', '.join(arguments)})"
+    if op.box is not None and context.takes_boxes:
+        text = load_box(context, op, text)
     _bind(context, op, text, dtype, dims)
 
 

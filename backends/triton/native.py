@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from .boxes import BOXES
 from .run_table import Direct
 
 Run = Callable[..., None]
@@ -77,13 +78,30 @@ def load(compiled: Any, device: int, kind: str | None = "Cuda") -> Loaded:
     direct = None
     if _is_for_driver(types):
         direct = Direct(function, WARP * metadata.num_warps, metadata.shared, scratch)
+    if makes_boxes(compiled):
+        types, scratch = types + "O", scratch - 1
     if fast is not None:
-        return replace(_callable(fast(function, metadata.num_warps, metadata.shared, types, scratch)), direct=direct)
-    names = {"launch_kernel": static._launch_kernel, "function": function, "types": types + "O" * scratch}
-    names |= {"warps": metadata.num_warps, "shared": metadata.shared}
-    arguments = f"(%s,{' None,' * scratch})"
-    call = f"launch_kernel(function, programs, 1, 1, warps, shared, types, {arguments}, stream)"
-    return Loaded(call, names, direct=direct)
+        made = _callable(fast(function, metadata.num_warps, metadata.shared, types, scratch))
+    else:
+        names = {"launch_kernel": static._launch_kernel, "function": function, "types": types + "O" * scratch}
+        names |= {"warps": metadata.num_warps, "shared": metadata.shared}
+        arguments = f"(%s,{' None,' * scratch})"
+        made = Loaded(f"launch_kernel(function, programs, 1, 1, warps, shared, types, {arguments}, stream)", names)
+    return replace(_callable(_last_twice(run_of(made))) if makes_boxes(compiled) else made, direct=direct)
+
+
+def makes_boxes(compiled: Any) -> bool:
+    """Whether the programs of a kernel make descriptors, in the last buffer, whose address follows the arguments."""
+    return getattr(compiled.metadata, SCRATCH[0], 0) > 0
+
+
+def _last_twice(run: Run) -> Run:
+    """A launch that passes the last argument once more."""
+
+    def launch(x: int, y: int, z: int, stream: int, *arguments: int) -> None:
+        run(x, y, z, stream, *arguments, arguments[-1])
+
+    return launch
 
 
 def _callable(run: Run) -> Loaded:
@@ -129,7 +147,9 @@ def letters_of(signature: Mapping[str, str]) -> str:
 def _is_plain(compiled: Any) -> bool:
     """Whether torch's launchers can launch a kernel: nothing is asked for that they do not know of."""
     metadata = compiled.metadata
-    if any(getattr(metadata, name, 0) for name in (*SCRATCH, "launch_cooperative_grid", "launch_pdl")):
+    if any(getattr(metadata, name, 0) for name in (*SCRATCH[1:], "launch_cooperative_grid", "launch_pdl")):
+        return False
+    if makes_boxes(compiled) and BOXES not in compiled.src.signature:
         return False
     if getattr(metadata, "num_ctas", 1) != 1:
         return False

@@ -116,6 +116,7 @@ class RunLaunch:
     programs: how many there are
     longest:  the length of its longest buffer, in elements; "0" where that says nothing about its code
     scratch:  null addresses that follow the arguments; None to ask the variants that are loaded
+    makes_boxes: whether the first of them is the last buffer, in which programs make descriptors
     """
 
     kernel: DeviceKernel
@@ -124,13 +125,15 @@ class RunLaunch:
     integers: tuple[str, ...] = ()
     longest: str = "0"
     scratch: int | None = None
+    makes_boxes: bool = False
 
     def arguments(self, constants: Constants) -> tuple[str, ...]:
         """What the driver is given."""
         scratch = next(iter(self.kernel.directs.values())).scratch if self.scratch is None else self.scratch
         status = self.kernel.status_pointer
         word = [constants.bind("status", status)] if status else []  # by name: another process has it elsewhere
-        return (*self.pointers, *self.integers, *word, *["0"] * scratch)
+        own = self.pointers[-1:] if self.makes_boxes else ()
+        return (*self.pointers, *self.integers, *word, *own, *["0"] * (scratch - len(own)))
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .boxes import BOXES
 from .kernel import TritonKernel
 from .loading import file_of
 from .request import ALIGNED, Request, index_constant
@@ -57,7 +58,12 @@ def short_variants(kernel: TritonKernel) -> list[Variant]:
 
 def constants_of(kernel: TritonKernel, wide: bool) -> dict[str, Any]:
     """The constant arguments of a kernel, in order."""
-    return {**kernel.constexprs, **index_constant(_index_bits(kernel, wide))}
+    return {**_constants(kernel, aligned=True), **index_constant(_index_bits(kernel, wide))}
+
+
+def _constants(kernel: TritonKernel, aligned: bool) -> dict[str, int]:
+    """All but the width of indices. A copy engine wants aligned buffers."""
+    return {**kernel.constexprs, **({BOXES: aligned} if kernel.boxes else {})}
 
 
 def _index_bits(kernel: TritonKernel, wide: bool) -> int:
@@ -90,7 +96,7 @@ def request_of(kernel: TritonKernel, target: TritonTarget, variant: Variant) -> 
         name=kernel.name,
         path=file_of(kernel),
         signature=signature_of(kernel, variant),
-        constants=dict(kernel.constexprs),
+        constants=_constants(kernel, not variant.unaligned),
         index_bits=_index_bits(kernel, variant.wide),
         divisible=tuple(divisible_arguments(kernel, variant)),
         options=compile_options(kernel, target),

@@ -2,6 +2,7 @@
 
 from xdsl.ir import Dialect
 
+from .boxes import Box, box_of
 from .contraction import (
     PRECISION,
     PRECISIONS,
@@ -12,10 +13,11 @@ from .contraction import (
     element_of,
     operand_of,
     products_of,
+    tiled_axes,
     weighted_parts,
     weighted_sums_of,
 )
-from .func import FuncOp
+from .func import DESCRIPTOR, FuncOp
 from .loops import MAPPINGS, ForOp, ReduceOp, ScanOp, YieldOp, float_sums, groupable
 from .memory import (
     HALVES,
@@ -39,8 +41,9 @@ Kernel = Dialect(
 )
 
 __all__ = [
-    "HALVES", "MAPPINGS", "PRECISION", "PRECISIONS", "AssertOp", "AwaitOp", "BarrierOp", "BufferType", "ForOp",
-    "FuncOp", "IndexOp", "Kernel", "LoadOp", "LocalOp", "Product", "ReduceOp", "ScanOp", "StoreOp", "WeightedSum",
-    "YieldOp", "axes_of", "contraction_of", "element_of", "float_sums", "groupable", "index_of", "operand_of",
-    "other_half", "products_of", "stored_between", "weighted_parts", "weighted_sums_of",
+    "DESCRIPTOR", "HALVES", "MAPPINGS", "PRECISION", "PRECISIONS", "AssertOp", "AwaitOp", "BarrierOp", "Box",
+    "BufferType", "ForOp", "FuncOp", "IndexOp", "Kernel", "LoadOp", "LocalOp", "Product", "ReduceOp", "ScanOp",
+    "StoreOp", "WeightedSum", "YieldOp", "axes_of", "box_of", "contraction_of", "element_of", "float_sums",
+    "groupable", "index_of", "operand_of", "other_half", "products_of", "stored_between", "tiled_axes",
+    "weighted_parts", "weighted_sums_of",
 ]  # fmt: skip

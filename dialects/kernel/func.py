@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, StringAttr, UnitAttr, i8
 from xdsl.ir import Attribute, Region
 from xdsl.irdl import opt_prop_def, prop_def, region_def, traits_def
 from xdsl.parser import Parser
@@ -20,7 +20,11 @@ from ..traits import Isolated
 from .types import BufferType
 
 #: numbers of the schedule, in the order of their text
-_NUMBERS = [clause(name, NUMBER) for name in ("per_thread", "num_warps", "num_stages", "programs")]
+_NUMBERS = [clause(name, NUMBER) for name in ("per_thread", "num_warps", "num_stages", "programs", "boxes")]
+
+
+#: bytes of a descriptor of boxes
+DESCRIPTOR = 128
 
 
 def _read_symbols(parser: Parser, read: Read) -> None:
@@ -49,9 +53,10 @@ class FuncOp(AssemblyOp):
     `target` names the machine that the mapping was chosen for ("cpp", "cuda:90", ...); absent before tiling. On a GPU
     `num_warps 8` behind it is a part of the schedule: the warps that run one program. So are `num_stages 3`, the steps
     of a loop over products that are on their way at once (software pipelining), and `programs 264`: as many
-    programs at most, which take the iterations of the grid in turns. Until there are warps, `per_thread 16` says how
-    many elements of a tile one thread works on. `streams` says that a launch touches more than a cache holds and nobody
-    reads its results soon.
+    programs at most, which take the iterations of the grid in turns, and `boxes 2`: descriptors of boxes (`boxes.py`)
+    that each program makes for its loads in the last buffer, which has `DESCRIPTOR` bytes for each of them. Until
+    there are warps, `per_thread 16` says how many elements of a tile one thread works on. `streams` says that a launch
+    touches more than a cache holds and nobody reads its results soon.
     Which buffers are written follows from the stores. Buffers do not overlap, except that one buffer may be both
     read and written.
     """
@@ -65,6 +70,7 @@ class FuncOp(AssemblyOp):
     num_warps = opt_prop_def(IntegerAttr)
     num_stages = opt_prop_def(IntegerAttr)
     programs = opt_prop_def(IntegerAttr)
+    boxes = opt_prop_def(IntegerAttr)
     streams = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     traits = traits_def(Isolated(), SymbolOpInterface())
@@ -103,6 +109,15 @@ class FuncOp(AssemblyOp):
             raise VerifyException(f"a kernel has 1 stage or more, not {self.num_stages.value.data}")
         if self.programs is not None and self.programs.value.data < 1:
             raise VerifyException(f"a kernel has 1 program or more, not {self.programs.value.data}")
+        if self.boxes is not None:
+            _verify_boxes(self, self.boxes.value.data)
         for argument in self.body.block.args:
             if not isinstance(argument.type, BufferType) or argument.type.local:
                 raise VerifyException(f"a kernel takes buffers, not {argument.type}")
+
+
+def _verify_boxes(function: FuncOp, count: int) -> None:
+    """Check that there is memory for descriptors."""
+    last = function.body.block.args[-1].type if function.body.block.args else None
+    if count < 1 or not isinstance(last, BufferType) or last.element != i8:
+        raise VerifyException(f"makes {count} descriptors of boxes, at least 1, and its last buffer has bytes for them")

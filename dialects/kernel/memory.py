@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerType, LocationAttr, StringAttr, UnitAttr, i1
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, StringAttr, UnitAttr, i1
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -28,7 +28,9 @@ from ..assembly import (
     INDICES,
     MASK,
     MASK_OTHER,
+    NUMBER,
     AssemblyOp,
+    clause,
     flag,
     mark,
     one_of,
@@ -50,6 +52,7 @@ CACHE_HINTS = ("evict_first", "evict_last")
 REGISTERS = ("tile", "carried")
 #: The halves of an access of two neighbours, the lower place first.
 HALVES = ("even", "odd")
+_BOX = clause("box", NUMBER)
 _WORDS = one_of("half", HALVES), one_of("cache", CACHE_HINTS)
 _BUFFER = operand("buffer", BufferType), INDICES, DYNAMIC
 
@@ -61,14 +64,18 @@ class LoadOp(LoadBase):
     Dynamic indices are written `%w[768*d0 + i1] (d0 = %token)`. A hint says which lines the cache gives up first:
     `kernel.load evict_last %x[i0]`; it changes no value. `kernel.load even %x[2*i0]` is half of one access of two
     neighbours, the other is `kernel.load odd %x[2*i0 + 1]` in the same block; they are read where the first one stands.
+
+    `kernel.load box 768 %x[768*i0 + i1]` says that the buffer is a matrix with rows of 768 elements, of which the tile
+    of a product's factor is a box (`boxes.py`): a copy engine brings it to the program. It changes no value.
     """
 
     name = "kernel.load"
     buffer = operand_def(base(BufferType))
     cache = opt_prop_def(StringAttr)
     half = opt_prop_def(StringAttr)
+    box = opt_prop_def(IntegerAttr)
     traits = traits_def(MemoryReadEffect())
-    SYNTAX: ClassVar = (*_WORDS, *_BUFFER, MASK_OTHER)
+    SYNTAX: ClassVar = (_BOX, *_WORDS, *_BUFFER, MASK_OTHER)
 
     def verify_(self) -> None:
         """Check the index and the types."""
@@ -77,6 +84,8 @@ class LoadOp(LoadBase):
         assert isinstance(self.buffer.type, BufferType)
         if self.value.type != scalar_type(self.buffer.type.element):
             raise VerifyException(f"loads {self.value.type} from a buffer of {self.buffer.type.element}")
+        if self.box is not None:
+            _verify_box(self, self.box.value.data)
         super().verify_()
 
 
@@ -286,6 +295,14 @@ def _verify_half(op: LoadOp | StoreOp) -> None:
         raise VerifyException("the block has no other half of this access of two places")
     if any(type(use.operation) is not type(op) for use in op.buffer.uses) or stored_between(op, other):
         raise VerifyException("halves of one access change places with an access between them that may meet them")
+
+
+def _verify_box(op: LoadOp, length: int) -> None:
+    from .boxes import box_of  # it is about loops, and these are about loads
+
+    found = box_of(op, length) if op.parent is not None and op.parent_op() is not None else ""
+    if isinstance(found, str) and found:
+        raise VerifyException(f"loads a box, but {found}")
 
 
 def _verify_cache(op: LoadOp | StoreOp) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ArrayAttr, FunctionType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import IsTerminator
 
 from ...dialects.aten import AtenOp, TensorType, torch_name
 from ...dialects.effects import is_pure
@@ -20,7 +21,7 @@ from ..common.choices import is_open
 from ..common.copies import copy_op
 from ..printing import module_text
 from ._score_steps import GATHERS, computes, depending, steps_of
-from ._segments import is_pointwise, is_view
+from ._segments import is_anchor, is_pointwise, is_view, readers
 
 _SOFTMAXES = ("_softmax", "_safe_softmax")
 #: a function of more ops is no question about a product
@@ -105,7 +106,10 @@ def is_between(op: Operation) -> bool:
 
 
 def _behind(op: AtenOp) -> list[Operation]:
-    """What is done with a product, op by op, as long as each result has one reader, which works element by element."""
+    """What is done with a product, op by op, as long as each result has one reader, which works element by element.
+
+    Nothing, where the kernel of what reads the last result would do that.
+    """
     found: list[Operation] = []
     while len(found) < MOST_OPS:
         uses = list(op.results[0].uses)
@@ -118,7 +122,16 @@ def _behind(op: AtenOp) -> list[Operation]:
         op = user
     while found and not computes(found[-1]):  # views behind the last op say nothing
         found.pop()
-    return found
+    return found if found and all(map(_reads_memory, readers(found[-1].results[0]))) else []
+
+
+def _reads_memory(op: Operation) -> bool:
+    """Whether what an op reads lies in memory.
+
+    What anything else reads would be computed in its kernel, which a library's product needs as much: a layer norm
+    reads the product and the residual, and nothing is saved by adding them in front of it.
+    """
+    return is_anchor(op) or op.has_trait(IsTerminator) or not is_pure(op) or getattr(op, "packet", "") == "convolution"
 
 
 def text_of(group: Group, function: FuncOp) -> str | None:

@@ -268,7 +268,7 @@ def _libraries(op: AtenOp, target: Target) -> list[Candidate]:
 
 def _fits(tile: tuple[int, ...], shape: NestShape, target: GpuTarget) -> bool:
     """Whether a tile is at most twice as large as the product, and its stages fit a processor's memory."""
-    (rows, columns, depth, _, stages), (_, high, wide, deep) = tile, shape.sizes
+    (rows, columns, depth, _, stages, *_), (_, high, wide, deep) = tile, shape.sizes
     size = 4 if shape.element == "f32" else 2
     small = rows < 2 * max(high, 16) and columns < 2 * max(wide, 16) and depth < 2 * max(deep, 32)
     return small and (rows + columns) * depth * size * stages <= target.shared_bytes

@@ -72,13 +72,13 @@ class MapToUnits(KernelPass):
             remark("missed", self.name, function, f"not on matrix units: {nests}")
         elif counter(self.name):
             wanted = self.wanted
-            if chosen is not None and len(chosen) == len(vars(wanted)):
-                wanted = type(wanted)(*chosen).fitted(wanted)
+            if chosen is not None:
+                wanted = wanted.chosen(chosen).fitted(wanted)
             tiles = [self.tile_of(nest, facts, wanted) for nest in nests]
             for nest, tile in zip(nests, tiles, strict=True):
                 rows, *columns = _put_on_grid(nest)[len(nest.batch) :]
                 self.map(nest, rows, columns[0] if columns else None, tile, facts)
-                remark("passed", self.name, function, "on matrix units", **vars(tile))
+                remark("passed", self.name, function, "on matrix units", **tile.told())
             function.properties["num_warps"] = IntegerAttr(max(tile.warps for tile in tiles), i64)
             function.properties["num_stages"] = IntegerAttr(min(tile.stages for tile in tiles), i64)
             function.properties["target"] = StringAttr(facts.target.name)

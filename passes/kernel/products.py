@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import prod
-from typing import Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 from xdsl.ir import Attribute
 
 from ...dialects import kernel
 from ...machines import GpuTarget
+from ...machines.nests import PRODUCT, NestShape, recorded_tile
+from ...machines.product_tiles import TILES
 from ..analysis.effects import independent_nests
 from ..analysis.loops import is_loop
 from ..analysis.sizes import Sizes
@@ -158,9 +160,21 @@ def rows_and_columns(
 class Tile:
     """What one program computes of a nest, and how. A number that is 0 is left to the pass that maps it."""
 
+    #: numbers of a tile that was chosen, which may end sooner
+    LEAST: ClassVar[int] = 0
+
+    @classmethod
+    def chosen(cls, numbers: Sequence[int]) -> Self:
+        """The tile that was chosen for a product; none of its numbers where the product is of another kind."""
+        return cls(*numbers) if cls.LEAST <= len(numbers) <= len(fields(cls)) else cls()
+
     def fitted(self, wanted: Self) -> Self:
         """The same with the numbers that are wanted."""
         return type(self)(*(getattr(wanted, name) or number for name, number in vars(self).items()))
+
+    def told(self) -> dict[str, int]:
+        """The numbers that there are, for remarks."""
+        return {name: number for name, number in vars(self).items() if number}
 
 
 @dataclass(frozen=True)
@@ -172,6 +186,8 @@ class StepTile(Tile):
     warps:  of a program
     stages: steps that are on their way at once
     """
+
+    LEAST: ClassVar[int] = 4
 
     rows: int = 0
     step: int = 0
@@ -193,13 +209,17 @@ class ProductTile(Tile):
     depth:  elements of the depth a step
     warps:  of a program
     stages: steps that are on their way at once
+    parts:  of the depth, which `loop-split-products` made a batch
     """
+
+    LEAST: ClassVar[int] = 5
 
     rows: int = 0
     columns: int = 0
     depth: int = 0
     warps: int = 0
     stages: int = 0
+    parts: int = 0
 
     def bytes(self, element: int, factors: tuple[int, int]) -> int:
         """Shared memory of all stages, for elements of so many bytes and so many factors of the longer side."""
@@ -214,38 +234,48 @@ class ProductTile(Tile):
 #: elements of results that a thread keeps at most: half of its registers
 MOST_SUMS = 128
 
-#: large ones first: each reads less memory for a product than those behind it, and there are fewer of them. On an H200
-#: they take 1.09 times the time of the best of 16 tiles for 20 products of bfloat16 (`loop_products.py --tune`)
-_TILES = (
-    ProductTile(128, 256, 64, 8, 3),
-    ProductTile(128, 128, 64, 8, 3),
-    ProductTile(128, 64, 64, 4, 4),
-    ProductTile(64, 64, 64, 4, 4),
-    ProductTile(64, 32, 64, 4, 4),
-    ProductTile(32, 32, 64, 4, 4),
-    ProductTile(16, 32, 128, 4, 4),
-    ProductTile(16, 16, 128, 4, 4),
-)
-
 
 def product_tile(nest: ProductNest, sizes: Sizes, target: GpuTarget, wanted: ProductTile) -> ProductTile:
-    """The largest tile that fits the memory of a processor and of which there is one for each processor at least.
-    Numbers of `wanted` that are not 0 are taken as they are.
+    """The tile of the same product that was recorded, else that of the least time by the paces that were measured.
+
+    Steps are shorter where longer ones would be padded more. Numbers of `wanted` that are not 0 are taken as they are.
     """
     size = 4 if isinstance(nest.element, Float32Type) else 2
-    batch = prod(map(sizes.trips, nest.batch))
     rows, columns = sizes.trips(nest.rows), sizes.trips(nest.columns)
-    depth = max(sizes.trips(op) for op in nest.sums)
-    found = _TILES[-1]
-    for tile in _TILES:
-        shape = tile if rows >= columns else ProductTile(tile.columns, tile.rows, tile.depth, tile.warps, tile.stages)
-        shape = _of_depth(shape, depth, size, target, nest.factors).fitted(wanted)
-        programs = batch * -(-rows // shape.rows) * -(-columns // shape.columns)
-        is_filled = 2 * max(rows, 16) > shape.rows and 2 * max(columns, 16) > shape.columns
-        found = shape
-        if is_filled and programs >= target.processors and _fits(shape, size, target, nest.factors):
-            break
-    return found
+    batch, depth = prod(map(sizes.trips, nest.batch)), max(sizes.trips(op) for op in nest.sums)
+    reads_behind = _reads_behind(nest)
+    shape = NestShape(PRODUCT, str(nest.element), (batch, rows, columns, depth), ("behind",) if reads_behind else ())
+    recorded = ProductTile.chosen(recorded_tile(shape, target.nests))
+    if recorded.rows and _fits(recorded, size, target, nest.factors):
+        return recorded.fitted(wanted)
+    best: tuple[float, ProductTile] | None = None
+    for pace in reversed(TILES):  # the first of these fits anything
+        tile = ProductTile(pace.rows, pace.columns, pace.depth, pace.warps, pace.stages)
+        tile = _of_depth(tile, depth, size, target, nest.factors).fitted(wanted)
+        programs = batch * -(-rows // tile.rows) * -(-columns // tile.columns)
+        is_filled = 2 * max(rows, 16) > tile.rows and 2 * max(columns, 16) > tile.columns
+        is_filled &= pace.depth >= _STEP or _padded(depth, pace.depth) < _padded(depth, _STEP)
+        found = pace.time(programs, target.processors, depth, reads_behind), tile
+        if best is None or (found[0] < best[0] and is_filled and _fits(tile, size, target, nest.factors)):
+            best = found
+    assert best is not None
+    return best[1]
+
+
+def _padded(depth: int, step: int) -> int:
+    return -(-depth // step) * step
+
+
+#: elements of the depth a step, of which no fewer are better unless the last step is padded
+_STEP = 64
+
+
+def _reads_behind(nest: ProductNest) -> bool:
+    """Whether what is done with the sums reads a matrix as large as the result."""
+    block = nest.sums[0].parent
+    loads = [op for op in block.ops if isinstance(op, kernel.LoadOp)] if block is not None else []
+    both = {nest.rows.axis.data, nest.columns.axis.data}
+    return any(both <= load.map.data[0].free_symbols for load in loads)
 
 
 def _fits(tile: ProductTile, element: int, target: GpuTarget, factors: tuple[int, int]) -> bool:

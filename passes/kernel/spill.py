@@ -72,7 +72,7 @@ def spill_local(function: kernel.FuncOp, op: kernel.LocalOp) -> None:
     parent = op.parent
     assert parent is not None
     parent.erase_op(op)
-    _pass_scratch(function, buffer)
+    pass_scratch(function, buffer)
 
 
 def _place_of_iteration(op: kernel.LocalOp) -> tuple[Expr, Expr]:
@@ -98,7 +98,8 @@ def _most_trips(loop: Loop, around: Sequence[Loop]) -> Expr:
     return most
 
 
-def _pass_scratch(function: kernel.FuncOp, buffer: BufferType) -> None:
+def pass_scratch(function: kernel.FuncOp, buffer: BufferType) -> None:
+    """Let each launch of a kernel pass fresh memory for its last buffer."""
     module = function.parent_op()
     if not isinstance(module, ModuleOp):
         return

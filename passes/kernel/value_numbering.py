@@ -24,7 +24,7 @@ def kernel_key(function: kernel.FuncOp) -> Key:
     numbering = _Numbering([s.data for s in function.symbols])
     buffers = tuple(numbering.buffer(argument) for argument in function.body.block.args)
     schedule = function.target, function.num_warps, function.num_stages, function.programs, function.streams
-    return *schedule, function.errors, buffers, numbering.block(function.body.block)
+    return *schedule, function.boxes, function.errors, buffers, numbering.block(function.body.block)
 
 
 def region_key(region: Region) -> Key:

@@ -90,7 +90,7 @@ class SplitReductions(LoopPass):
             if (split.bound is None or has_constants(reduce.results)) and counter("loop-split-reductions"):
                 remark("passed", "loop-split-reductions", nest, "two stages", length=length, parts=str(split.parts))
                 parts_first = beside > 0 or self.columns_are_neighbours(nest, reduce, estimates)
-                _Splitter(nest, reduce, split, parts_first).run(beside > 0)
+                Splitter(nest, reduce, split, parts_first).run(beside > 0)
 
     def has_columns(self, nest: GenerateOp, reduce: ReduceOp) -> bool:
         """Whether programs of a GPU reduce neighbouring columns."""
@@ -321,7 +321,7 @@ def _divisor(size: int | None, wanted: int, steps: int) -> int:
     return min(near, key=lambda d: (size // d % step != 0, abs(d - wanted)), default=wanted)
 
 
-class _Splitter:
+class Splitter:
     """Rewrites one reduction."""
 
     def __init__(self, nest: GenerateOp, reduce: ReduceOp, split: Split, parts_first: bool) -> None:
@@ -368,6 +368,7 @@ class _Splitter:
         return made
 
     def first_stage(self) -> GenerateOp:
+        """The partial results."""
         nest, reduce = self.nest, self.reduce
         ops: list[Operation] = []
         copies = copy_slice(inputs_of(reduce), nest.body.block, ops)
@@ -415,6 +416,7 @@ class _Splitter:
         last.operands = [select.results[0] for select in selects]
 
     def second_stage(self, first: Sequence[SSAValue]) -> ReduceOp:
+        """The reduction of partial results."""
         reduce = self.reduce
         names = fresh_names("r", len(self.split.parts), frozenset(self.nest.axes.names))
         index = MapAttr.of(*(symbol(n) for n in self.in_order(self.nest.axes.names, names)))

@@ -67,6 +67,36 @@ def test_batched(dtype: torch.dtype, transposed: bool) -> None:
     _check(text, [left, right], left.double() @ right.double(), dtype)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_parts_of_the_depth(dtype: torch.dtype) -> None:
+    """They are summed beside each other, and then with the bias."""
+    bias, left = _matrix(40, dtype=dtype, seed=2), _matrix(9, 384, dtype=dtype, seed=0)
+    right = _matrix(384, 40, dtype=dtype, seed=1, transposed=True)
+    text = program("aten.addmm()", [bias, left, right], (9, 40))
+    first, second = emit(lowered(text, f"{TILES} depth-parts=3"))
+    assert "range(0, 128, " in first.source and "tl.dot(" not in second.source
+    exact = bias.double() + left.double() @ right.double()
+    _check(text, [bias, left, right], exact, dtype, f"{TILES} depth-parts=3")
+
+
+@pytest.mark.parametrize("transposed", [(False, True), (True, False)])
+@pytest.mark.parametrize("depth", [64, 200])
+def test_boxes(transposed: tuple[bool, bool], depth: int) -> None:
+    """A copy engine brings factors that lie either way, zeros beyond the depth, and the matrices of a batch."""
+    left = _matrix(3, 40, depth, dtype=torch.float16, seed=0, transposed=transposed[0])
+    right = _matrix(3, depth, 48, dtype=torch.float16, seed=1, transposed=transposed[1])
+    options = f"{TILES} boxes=true"
+    for dims, sizes in ((1, (40, 48)), (3, (3, 40, 48))):
+        factors = [left, right] if dims == 3 else [left[1].clone(), right[1].clone()]
+        text = program("aten.bmm()" if dims == 3 else "aten.mm()", factors, sizes)
+        (kernel,) = emit(lowered(text, options))
+        # rows along the depth end with it, but behind columns along it lies the matrix of the next product
+        whole = depth == 64 or dims == 1 or transposed[1]
+        assert kernel.source.count("tl.make_tensor_descriptor(") == kernel.boxes
+        assert kernel.boxes == (2 if whole else 0)
+        _check(text, factors, factors[0].double() @ factors[1].double(), torch.float16, options)
+
+
 @pytest.mark.parametrize("depth", [0, 1, 16, 45])
 @pytest.mark.parametrize("rows", [0, 1, 21])
 def test_dynamic_sizes(rows: int, depth: int) -> None:

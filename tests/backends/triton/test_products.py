@@ -7,6 +7,9 @@ import torch
 
 from inductile.backends.triton import emit
 from inductile.backends.triton.compile_only import compile_kernel
+from inductile.backends.triton.targets import triton_target
+from inductile.backends.triton.variants import Variant, request_of
+from inductile.dialects.kernel import DESCRIPTOR
 
 from .products import lowered, program
 
@@ -33,6 +36,17 @@ def test_matrix_units(dtype: torch.dtype, target: str, instruction: str) -> None
     assert instruction in assembly
     if target.startswith("cuda"):  # steps are on their way while others are multiplied
         assert "cp.async.cg.shared.global" in assembly
+
+
+def test_a_copy_engine_brings_boxes() -> None:
+    """Tiles come as a whole, and not element by element; where an address is not aligned they come as before."""
+    left, right = torch.empty(256, 128, dtype=torch.bfloat16), torch.empty(200, 128, dtype=torch.bfloat16).T
+    (kernel,) = emit(lowered(program("aten.mm()", [left, right], (256, 200)), f"{TILES} boxes=true"))
+    compiled = compile_kernel(kernel, "cuda:90")
+    assert "cp.async.bulk.tensor" in compiled.asm["ptx"] and "cp.async.cg" not in compiled.asm["ptx"]
+    assert compiled.metadata.global_scratch_size == kernel.boxes * DESCRIPTOR == 2 * DESCRIPTOR
+    request = request_of(kernel, triton_target("cuda:90"), Variant(unaligned=frozenset((0,))))
+    assert request.constants["BOXES"] is False
 
 
 def test_float32_is_exact_unless_it_says_otherwise() -> None:

@@ -215,3 +215,10 @@ def test_without_a_compiler_a_remark_says_so(monkeypatch: pytest.MonkeyPatch) ->
         assert any("g++" in each.reason for each in remarks)
     finally:
         runs.run_kernel.cache_clear()
+
+
+def test_descriptors_are_made_in_the_last_buffer() -> None:
+    """Its address follows the arguments once more, where Triton expects memory of the kernel's own."""
+    kernel: Any = Kernel("boxes", {})
+    launch = RunLaunch(kernel, "5", ("a", "b"), scratch=2, makes_boxes=True)
+    assert launch.arguments(Constants()) == ("a", "b", "b", "0")

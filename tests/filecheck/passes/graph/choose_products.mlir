@@ -35,3 +35,14 @@ func.func @seen(%x: !aten.tensor<(s0)x960xbf16, device = "cuda:0">, %w: !aten.te
 // CHECK: %0 = aten.mm(%x, %w) {implementation = "nest", tile = array<i64: 64, 64, 64, 4, 6>, chosen_for = "{{.*}}", precision = "bf16"}
 // CHECK: %2 = aten.mm(%x, %v) :
 // REMARK: missed: aten.mm: the library: nothing like product 1x120x90x960 bf16 was measured
+
+// What a softmax reads would be computed in its kernel: the library's kernel is as good behind it, so nothing is behind
+// the product.
+func.func @read(%x: !aten.tensor<192x512x64xbf16, device = "cuda:0">, %w: !aten.tensor<192x64x512xbf16, strides = [32768, 1, 64], device = "cuda:0">, %b: !aten.tensor<512xbf16, device = "cuda:0">) -> !aten.tensor<192x512x512xbf16, device = "cuda:0"> {
+  %0 = aten.bmm(%x, %w) : !aten.tensor<192x512x512xbf16, device = "cuda:0">
+  %1 = aten.add.Tensor(%0, %b) : !aten.tensor<192x512x512xbf16, device = "cuda:0">
+  %2 = aten._softmax(%1, dim = -1, half_to_float = false) : !aten.tensor<192x512x512xbf16, device = "cuda:0">
+  func.return %2 : !aten.tensor<192x512x512xbf16, device = "cuda:0">
+}
+// CHECK-LABEL: @read
+// CHECK-NEXT: aten.bmm(%x, %w) :

@@ -32,7 +32,7 @@ kernel.func @linear(%x: !kernel.buffer<bf16, 2097152>, %w: !kernel.buffer<bf16, 
 // CHECK-LABEL: @linear
 // CHECK-SAME: target "cuda:90" num_warps 4 num_stages 4 {
 // CHECK-NEXT: kernel.for i0 in 0 to 2048 map grid tile 128 swizzle 8 {
-// CHECK-NEXT: kernel.for i1 in 0 to 1024 map grid tile 64 {
+// CHECK-NEXT: kernel.for i1 in 0 to 1024 map grid tile 128 {
 // CHECK-NEXT: kernel.reduce sum i2 in 0 to 1024 map matrix tile 64 {
 // ASKED-LABEL: @linear
 // ASKED-SAME: num_warps 2 num_stages 5
@@ -69,8 +69,8 @@ kernel.func @batched(%x: !kernel.buffer<f32, 65536>, %u: !kernel.buffer<f32, 655
 }
 // CHECK-LABEL: @batched
 // CHECK: kernel.for i1 in 0 to 16 map grid {
-// CHECK-NEXT: kernel.for i0 in 0 to 128 map grid tile 32 swizzle 8 {
-// CHECK-NEXT: kernel.for i2 in 0 to 128 map grid tile 32 {
+// CHECK-NEXT: kernel.for i0 in 0 to 128 map grid tile 64 swizzle 8 {
+// CHECK-NEXT: kernel.for i2 in 0 to 128 map grid tile 64 {
 // CHECK-NEXT: kernel.reduce [sum, sum] i3 in 0 to 32 map matrix tile 32 {
 // TURING: map matrix tile 32
 
@@ -110,7 +110,7 @@ kernel.func @distances(%x: !kernel.buffer<f32, 4096>, %w: !kernel.buffer<f32, 40
 }
 // CHECK-LABEL: @distances
 // CHECK-NOT: matrix
-// REMARK: remark: [kernel-map-products] passed: kernel.func: on matrix units rows=128 columns=64 depth=64 warps=4 stages=4
+// REMARK: remark: [kernel-map-products] passed: kernel.func: on matrix units rows=128 columns=128 depth=64 warps=4 stages=4
 // REMARK: remark: [kernel-map-products] missed: kernel.func: not on matrix units: one factor has no rows of its own: it is a product of a vector
 
 // A factor that was computed is rounded where its product says so, and what the sums do not need stands behind them.
@@ -184,6 +184,6 @@ kernel.func @two(%x: !kernel.buffer<bf16, 4096>, %w: !kernel.buffer<bf16, 104857
   kernel.yield
 }
 // CHECK-LABEL: @two
-// CHECK-SAME: num_warps 4 num_stages 4
+// CHECK-SAME: num_warps 4 num_stages 5
 // CHECK: kernel.for i1 in 0 to 16384 map grid tile 64 {
-// CHECK: kernel.for i4 in 0 to 64 map grid tile 16 {
+// CHECK: kernel.for i4 in 0 to 64 map grid tile 32 {

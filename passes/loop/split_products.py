@@ -1,0 +1,88 @@
+"""`loop-split-products`: products of few tiles sum parts of their depth beside each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import Float32Type
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block
+
+from ...dialects.loop import GenerateOp, ReduceOp, yielded
+from ...machines import GpuTarget
+from ..analysis.sizes import Sizes
+from ..common.choices import chosen_tile
+from ..counters import counter
+from ..function_pass import LoopPass
+from ..remarks import remark
+from ._devices import target_of
+from .split_reductions import Splitter, plan
+
+#: the place of the number of parts among the sizes of a chosen tile
+_PARTS = 5
+#: elements of the depth that a part has at least, a step of matrix units
+_LEAST_PART = 64
+
+
+@dataclass(frozen=True)
+class SplitProducts(LoopPass):
+    """Sum parts of the depth of a product beside each other, and then these (split-K).
+
+    level:         loop
+    precondition:  `loop-inline` before; no `loop.fusion` yet; in front of `loop-split-reductions`
+    guarantee:     the same values, the sums of float32 in another order, the same in each call. A sum of products on a
+                   GPU with matrix units, whose chosen tile says `parts`, or with the option `depth_parts` each one,
+                   becomes a generate of so many partial sums for each element, in float32, and a sum of these in the
+                   nest, in front of what was done with the sum. `kernel-map-products` has the parts as a batch, so
+                   that few rows with a long depth give programs to all of a GPU. The number of parts is one that
+                   divides the depth, near the one that was asked for; a depth that none divides stays whole.
+
+        %s = loop.generate (i0 in 16, i1 in 2048) {
+          %r = loop.reduce sum (r0 in 5632) { ... %x[i0, r0] * %w[r0, i1] ... } ... } : T
+    becomes
+        %p = loop.generate (i0 in 4, i1 in 16, i2 in 2048) {
+          %r = loop.reduce sum (r0 in 1408) { ... %x[i1, 1408*i0 + r0] * %w[1408*i0 + r0, i2] ... } ... }
+        %s = loop.generate (i0 in 16, i1 in 2048) {
+          %r = loop.reduce sum (r0 in 4) { ... %p[r0, i0, i1] ... } ... } : T
+    """
+
+    name = "loop-split-products"
+
+    depth_parts: int = 0
+    """Parts of every product, to try others than were chosen."""
+
+    def on_function(self, function: FuncOp, block: Block) -> None:
+        """Run on every function of the module."""
+        sizes = Sizes.of_function(function)
+        for nest in [op for op in block.ops if type(op) is GenerateOp]:
+            target = target_of(nest)
+            if isinstance(target, GpuTarget) and target.matrix_units:
+                self._visit(nest, sizes)
+
+    def _visit(self, nest: GenerateOp, sizes: Sizes) -> None:
+        """Split the one sum of a nest."""
+        sums = [op for op in nest.body.block.ops if op.regions]
+        if len(sums) != 1 or not _is_product(reduce := sums[0]):
+            return
+        assert isinstance(reduce, ReduceOp)
+        chosen: tuple[int, ...] = chosen_tile(nest) or ()
+        depth = sizes.product(reduce.axes.sizes)
+        parts = min(self.depth_parts or (chosen[_PARTS] if len(chosen) > _PARTS else 0), depth // _LEAST_PART)
+        if parts < 2:
+            return
+        split = plan(reduce.axes, parts, sizes, _LEAST_PART)
+        if split.bound is not None:
+            remark("missed", self.name, nest, f"no number of parts near {parts} divides the depth", depth=depth)
+        elif counter(self.name):
+            remark("passed", self.name, nest, "parts of the depth", depth=depth, parts=str(split.parts[0]))
+            Splitter(nest, reduce, split, parts_first=True).run(beside_rows=False)
+
+
+def _is_product(op: object) -> bool:
+    """Whether an op is one sum of float32 over products, of one axis, whose body has no loops."""
+    if type(op) is not ReduceOp or [c.data for c in op.combiners] != ["sum"] or len(op.axes.data) != 1:
+        return False
+    value = yielded(op.body)[0].owner
+    is_flat = not any(inner.regions for inner in op.body.block.ops)
+    return is_flat and type(value) is arith.MulfOp and isinstance(op.results[0].type, Float32Type)
