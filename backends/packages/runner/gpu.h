@@ -145,7 +145,8 @@ struct Variant {
   int64_t traits;
   const char *member, *function;
   unsigned threads, shared;
-  size_t scratch;  // null addresses behind the arguments
+  size_t scratch;  // addresses behind the arguments: null, but for the first where programs make descriptors
+  bool descriptors;  // which they do in the last buffer
 };
 
 class GpuKernel {
@@ -192,7 +193,7 @@ class GpuKernel {
       throw std::runtime_error(name_ + ": the package has no code for buffers that begin between multiples of 16 bytes");
     const auto& [code, function] = variant(traits);
     if (status_) values[count++] = reinterpret_cast<int64_t>(status_);
-    for (size_t k = 0; k < code.scratch; ++k) values[count++] = 0;
+    for (size_t k = 0; k < code.scratch; ++k) values[count++] = k || !code.descriptors ? 0 : values[buffers_ - 1];
     for (size_t k = 0; k < count; ++k) arguments[k] = values + k;
     const auto& driver = gpu_.driver();
     const int status = driver.launch(function, programs, code.threads, code.shared, stream, arguments);

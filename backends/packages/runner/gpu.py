@@ -19,15 +19,15 @@ def kernels_text(kernels: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _kernel(name: str, kernel: Mapping[str, Any]) -> str:
-    variants = ", ".join(_variants(kernel["binaries"]))
+    variants = ", ".join(_variants(kernel["binaries"], kernel["boxes"] > 0))
     if not variants:
         raise UnsupportedError(f"a runner launches kernels of NVIDIA's driver, and {name} is none")
     errors = ", ".join(map(json.dumps, kernel["errors"]))
     return f"{{{json.dumps(name)}, {kernel['buffers']}, {{{variants}}}, {{{errors}}}}}"
 
 
-def _variants(binaries: Sequence[Sequence[Any]]) -> Iterator[str]:
-    """Those for aligned buffers."""
+def _variants(binaries: Sequence[Sequence[Any]], descriptors: bool) -> Iterator[str]:
+    """Those for aligned buffers, and whether their programs make descriptors."""
     for data, described, ending, member, signature in binaries:
         variant = variant_of_json(data)
         if variant.unaligned or ending != _OF_NVIDIA or not set(letters_of(signature)) <= set("Oil"):
@@ -37,5 +37,6 @@ def _variants(binaries: Sequence[Sequence[Any]]) -> Iterator[str]:
             str(WARP * described["num_warps"]),
             str(described["shared"]),
             str(sum(each in described for each in SCRATCH)),
+            "true" if descriptors else "false",
         ]
         yield f"{{{', '.join(words)}}}"
