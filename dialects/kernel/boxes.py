@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import AnyFloat, IntegerType
 from xdsl.ir import Attribute
 
 from ..sym import ZERO, Expr, Ranges, bounds, const, symbol
 from ..sym.polynomial import from_terms
-from .contraction import loops_around
-from .loops import LoopBase, ReduceOp
-from .memory import LoadOp
+from .loops import LoopBase, ReduceOp, loops_around
 from .types import BufferType
+
+if TYPE_CHECKING:
+    from .memory import LoadOp
 
 #: bytes that rows begin at multiples of, and that a row of a box has at least
 ALIGNMENT = 16

@@ -5,7 +5,7 @@ What a reduction sums is read from its body and from nothing else, so a mapping 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ..effects import has_side_effect
 from ..loop.body import yielded
 from ..scalar import CastOp, WidenOp, number_of
-from .loops import ForOp, ReduceOp, ScanOp
+from .loops import ReduceOp, loops_around
 from .memory import IndexOp, LoadOp
 from .types import BufferType
 
@@ -126,14 +126,6 @@ def _is_local(op: LoadOp) -> bool:
 
 def _axes_around(op: Operation) -> frozenset[str]:
     return frozenset(loop.axis.data for loop in loops_around(op.parent_op()))
-
-
-def loops_around(op: Operation | None) -> Iterator[ForOp | ReduceOp | ScanOp]:
-    """An op and those around it that are loops, innermost first."""
-    while op is not None:
-        if isinstance(op, ForOp | ReduceOp | ScanOp):
-            yield op
-        op = op.parent_op()
 
 
 def tiled_axes(op: ReduceOp) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i64,
 )
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     opt_prop_def,
@@ -399,3 +399,11 @@ class YieldOp(YieldBase):
     """End a loop body, with the values that a reduce or scan combines."""
 
     name = "kernel.yield"
+
+
+def loops_around(op: Operation | None) -> Iterator[ForOp | ReduceOp | ScanOp]:
+    """An op and those around it that are loops, innermost first."""
+    while op is not None:
+        if isinstance(op, ForOp | ReduceOp | ScanOp):
+            yield op
+        op = op.parent_op()

@@ -44,6 +44,7 @@ from ..loop.nests import COMBINES
 from ..scalar import number_of
 from ..shared_ops import IndexBase, LoadBase
 from ..sym import Expr, MapAttr, SymAttr, as_expr
+from .boxes import box_of
 from .types import BufferType
 
 #: Which lines of a cache go first: those that nobody needs again, or all others.
@@ -298,8 +299,6 @@ def _verify_half(op: LoadOp | StoreOp) -> None:
 
 
 def _verify_box(op: LoadOp, length: int) -> None:
-    from .boxes import box_of  # it is about loops, and these are about loads
-
     found = box_of(op, length) if op.parent is not None and op.parent_op() is not None else ""
     if isinstance(found, str) and found:
         raise VerifyException(f"loads a box, but {found}")
