@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # graphs from the cache load nothing of the compiler
 
 ROOT = __name__.partition(".")[0]
 FUSION = {
-    "loop-fuse", "loop-inline", "loop-join-moments", "kernel-merge-loops", "kernel-merge-launches",
+    "loop-fuse", "loop-inline", "loop-expand-moments", "kernel-merge-loops", "kernel-merge-launches",
     "kernel-online-softmax",
 }  # fmt: skip
 """Passes that decide what runs together: their remarks are torch's artifact `fusion`."""

@@ -59,9 +59,10 @@ DEFAULT: tuple[Phase, ...] = (
         "loop",
         "loop: no views, simple indices, one fusion a kernel, in-place decisions",
         "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-merge-updates,loop-select-pieces,"
-        "loop-expand-convolutions,loop-channels-last,loop-assign-layouts,loop-select-implementation,loop-hoist-weights,loop-pack-weights,"
-        "loop-inline,loop-cse,loop-dce,loop-stream-reductions,loop-chain-products,loop-sum-one-hot,"
-        "loop-unroll-pieces,loop-split-axes,loop-join-moments,"
+        "loop-expand-convolutions,loop-channels-last,loop-assign-layouts,loop-select-implementation,loop-hoist-weights,"
+        "loop-pack-weights,"
+        "loop-expand-moments,loop-inline,loop-cse,loop-dce,loop-stream-reductions,loop-chain-products,loop-sum-one-hot,"
+        "loop-unroll-pieces,loop-split-axes,"
         "loop-split-products,loop-split-reductions,loop-spread-copies,loop-turn-readers,loop-fuse,loop-bufferize",
     ),
     Phase(

@@ -31,7 +31,9 @@ def _others() -> Iterator[Target]:
         made: Any = found() if callable(found) else found
         for target in (made,) if isinstance(made, Target) else tuple(made):
             if not isinstance(target, Target):
-                raise UserError(f"{GROUP} {name!r} gives {target!r}, which is no target", "make it a GpuTarget")
+                raise UserError(
+                    f"{GROUP} {name!r} gives {target!r}, which is no target", "make it a GpuTarget or a CpuTarget"
+                )
             yield target
 
 

@@ -31,6 +31,7 @@ from ..passes.manager import PassManager
 from .diagnostics import add_effects_flag, parse_file, read_input, run_tool, write_output
 from .memory_table import memory_as_dict, memory_table
 from .opt import add_target_flag
+from .plugins import load_plugin
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -123,6 +124,8 @@ def _values(given: Sequence[str]) -> dict[str, int]:
 
 def _run(argv: Sequence[str] | None) -> int:
     args = build_parser().parse_args(argv)
+    for plugin in args.load_pass_plugin:
+        load_plugin(plugin)
     values = _values(args.symbol)
     machine = roofline_named(args.machine) if args.machine else None
     text, name = read_input(args.file)

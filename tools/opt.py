@@ -68,8 +68,11 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def add_target_flag(p: argparse.ArgumentParser) -> None:
-    """Add the flag that says for which machine; without it that is what the file says, or the usual one."""
+    """Add the flag that says for which machine, else what the file says, or the usual one; and that of descriptions."""
     p.add_argument("--target", help="the machine: cpp, cuda:90, hip:gfx942, ... (docs/targets.md)")
+    p.add_argument(
+        "--load-pass-plugin", action="append", default=[], metavar="FILE.py", help="Python file with passes or targets"
+    )
 
 
 def add_pipeline_flags(p: argparse.ArgumentParser) -> None:
@@ -79,7 +82,6 @@ def add_pipeline_flags(p: argparse.ArgumentParser) -> None:
     p.add_argument("--start-at", metavar="PASS", help="begin at this pass")
     p.add_argument("--stop-after", metavar="PASS", help="end behind this pass")
     add_target_flag(p)
-    p.add_argument("--load-pass-plugin", action="append", default=[], metavar="FILE.py", help="Python file with passes")
 
 
 def _add_checking(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]

@@ -13,7 +13,7 @@ from ..errors import UserError
 from ..lowering.levels import check_level
 from ..lowering.pre_grad import PRE_GRAD
 from ..lowering.registry import register_pass
-from ..machines import GpuTarget
+from ..machines import Target
 from ..machines.lookup import GROUP
 from ..passes.graph.patterns import PATTERNS
 
@@ -36,7 +36,7 @@ def load_plugin(path: str) -> list[str]:
         spec.loader.exec_module(module)
     except Exception as error:
         raise UserError(f"the plugin {path} fails on import: {type(error).__name__}: {error}") from error
-    targets = [value for value in vars(module).values() if isinstance(value, GpuTarget)]
+    targets = [value for value in vars(module).values() if isinstance(value, Target)]
     for target in targets:
         extensions.add(GROUP, target.name, target)
     passes = [

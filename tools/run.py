@@ -30,6 +30,7 @@ from ..lowering.pipeline import attached
 from ..passes.manager import PassManager
 from .diagnostics import add_effects_flag, parse_file, read_input, run_tool
 from .opt import add_target_flag
+from .plugins import load_plugin
 
 if TYPE_CHECKING:
     import torch
@@ -150,6 +151,8 @@ def is_package(file: str) -> bool:
 
 def _run(argv: Sequence[str] | None) -> int:
     args = build_parser().parse_args(argv)
+    for plugin in args.load_pass_plugin:
+        load_plugin(plugin)
     if is_package(args.file):
         from .package import run_package
 

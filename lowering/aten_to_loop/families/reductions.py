@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from ....dialects.aten.types import ELEMENT_TYPES, TensorType
 from ....dialects.parametric import parametric
 from ....dialects.sym import ONE, ZERO, Expr, as_expr, prove_lt
-from ..dtypes import BOOL, I32, I64, accumulation_type, computation_type, is_float, kind, lowest
+from ..dtypes import BOOL, F32, I32, I64, accumulation_type, computation_type, is_float, kind, lowest
 from ..nests import LoopBuilder, Shape, normalize_dims, shape_of, type_of
 from ..pointwise import operand_as
 from ..reshape import linearize
@@ -197,12 +197,16 @@ def moments(
     element: Callable[[tuple[Expr, ...]], Scalar],
     type_: TensorType,
 ) -> list[SSAValue]:
-    """The mean and the sum of squared deviations from it, in two passes, as tensors of `type_`.
+    """The mean and the sum of squared deviations from it, as tensors of `type_`.
 
-    `element` gives the value at an index of the domain, in the element type of `type_`.
+    `element` gives the value at an index of the domain, in the element type of `type_`. On a GPU it is one reduction
+    until `loop-expand-moments` knows how rows lie in memory; elsewhere it is two passes, which are more exact.
     """
     s = b.s
     size = size_of(shape, dims)
+    on_gpu = type_.element == F32 and b.targets.target(type_.device).needs_many_rows
+    if on_gpu and dims and prove_lt(ZERO, size, b.ranges):
+        return _joint_moments(b, shape, dims, element, type_)
     keepdim = len(type_.shape) == len(shape)
     (mean,) = b.reduce(["sum"], shape, dims, element, type_, finish=lambda total: _mean(s, total, size))
 
@@ -212,6 +216,24 @@ def moments(
         return difference * difference
 
     return [mean, *b.reduce(["sum"], shape, dims, deviation, type_)]
+
+
+def _joint_moments(
+    b: LoopBuilder, shape: Shape, dims: list[int], element: Callable[[tuple[Expr, ...]], Scalar], type_: TensorType
+) -> list[SSAValue]:
+    """The same by one reduction. With an infinity, or a sum that overflows, the mean is what it is in two passes."""
+    s = b.s
+
+    def step(index: tuple[Expr, ...]) -> list[Scalar]:
+        value = element(index)
+        return [value, value, s.constant(0, value.element), s.constant(1, value.element)]
+
+    def finish(total: Scalar, mean: Scalar, squares: Scalar, count: Scalar) -> list[Scalar]:
+        exact = _mean(s, total, size_of(shape, dims))
+        difference = exact - mean
+        return [exact, squares + difference * difference * count]
+
+    return b.reduce(["sum", "welford"], shape, dims, step, type_, type_, finish=finish)
 
 
 def _correction(call: Call) -> float | int:

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from inductile.lowering.pipeline import phases
+
 from .conftest import Check
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "filecheck" / "passes" / "loop").glob("*.mlir"))
-WHOLE = ",".join(
-    (
-        "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-merge-updates,loop-select-pieces",
-        "loop-channels-last,loop-assign-layouts,loop-inline,loop-cse,loop-dce,loop-unroll-pieces,loop-split-axes",
-        "loop-join-moments,loop-split-reductions{min-length=16 parts=3},loop-fuse,loop-bufferize",
-    )
+#: the phase as it is, but for parts that are as small as the examples
+WHOLE = next(phase.passes for phase in phases() if phase.name == "loop").replace(
+    "loop-split-reductions", "loop-split-reductions{min-length=16 parts=3}"
 )
 _RUN = re.compile(
     r"// RUN: inductile-opt %s (?:--target (?P<target>\S+) )?-p (?P<quote>[\"']?)(?P<passes>.+?)(?P=quote)(?= )"
