@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 from xdsl.ir import SSAValues
-from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, irdl_op_definition
+from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, OpDef, irdl_op_definition
 from xdsl.irdl.operations import (
     BeforeVariadicSingleAccessor,
     OptionalAttrAccessor,
@@ -28,6 +28,8 @@ from xdsl.irdl.operations import (
     VariadicAttrAccessor,
     VarIRConstruct,
 )
+
+from .definitions import Holds, check_of
 
 OpT = TypeVar("OpT", bound=IRDLOperation)
 _item = tuple.__getitem__  # that of xDSL's tuples of values is a call of Python
@@ -45,7 +47,9 @@ class OpMeta(ABCMeta):
 
 def op_definition(cls: type[OpT]) -> type[OpT]:
     """`irdl_op_definition` with such accessors, and a plain `isinstance`."""
+    own_check = getattr(cls, "verify_", None)
     defined = irdl_op_definition(cls)
+    defined.verify_ = _verifier(defined.get_irdl_definition(), own_check)  # pyright: ignore[reportAttributeAccessIssue]
     if type(defined) is ABCMeta:
         defined.__class__ = OpMeta  # pyright: ignore[reportAttributeAccessIssue]
     for name, accessor in list(vars(defined).items()):
@@ -54,6 +58,22 @@ def op_definition(cls: type[OpT]) -> type[OpT]:
         if made is not None:
             setattr(defined, name, made)
     return defined
+
+
+def _verifier(definition: OpDef, own_check: Callable[[Any], None] | None) -> Callable[[Any], None]:
+    """What verifies an op: its definition, by a fast check where that holds, then what its class says."""
+    made: list[Holds | None] = []
+
+    def verify_(op: Any) -> None:
+        if not made:
+            made.append(check_of(definition))
+        holds = made[0]
+        if holds is None or not holds(op):
+            definition.verify(op)
+        if own_check is not None:
+            own_check(op)
+
+    return verify_
 
 
 def _single(accessor: BeforeVariadicSingleAccessor) -> property | None:

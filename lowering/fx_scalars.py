@@ -14,15 +14,6 @@ from ..dialects.aten.table import overload_names, schema_of
 
 
 @cache
-def _overloads() -> dict[str, list[str]]:
-    """Overloads by packet."""
-    found: dict[str, list[str]] = {}
-    for name in overload_names():
-        found.setdefault(name.partition(".")[0], []).append(name)
-    return found
-
-
-@cache
 def scalar_overload(name: str, numbers: frozenset[str]) -> type[AtenOp] | None:
     """The class of the overload that takes numbers for the tensor arguments `numbers` of `name` ("add.Tensor").
 
@@ -31,7 +22,8 @@ def scalar_overload(name: str, numbers: frozenset[str]) -> type[AtenOp] | None:
     schema = schema_of(name)
     if schema is None:
         return None
-    for other in _overloads()[schema.packet]:
+    others = (each for each in overload_names() if each.startswith(schema.packet))
+    for other in (each for each in others if each.partition(".")[0] == schema.packet):
         candidate = schema_of(other)
         if candidate is not None and _takes_numbers(schema, candidate, numbers):
             found = op_class(f"aten.{other}")

@@ -9,9 +9,9 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
-from xdsl.traits import SymbolTable
 
 from ...dialects import kernel
+from ...dialects.raw import ops_of
 from ...dialects.sym import Ranges, SymbolAttr
 from .region_calls import referenced
 
@@ -176,7 +176,15 @@ def header_problem(function: FuncOp) -> str | None:
 
 
 def _callee(call: CallOp) -> FuncOp:
-    return cast(FuncOp, SymbolTable.lookup_symbol(call, call.callee))
+    module = call.parent_op()
+    while module is not None and type(module) is not ModuleOp:
+        module = module.parent_op()
+    name = cast(SymbolRefAttr, call.properties["callee"]).root_reference.data
+    block = None if module is None else module.regions[0].first_block
+    for op in ops_of(block) if block is not None else ():  # xDSL's look-up asks each for its traits
+        if type(op) is FuncOp and cast(StringAttr, op.properties["sym_name"]).data == name:
+            return op
+    raise LookupError(f"there is no function @{name}")
 
 
 def symbol_ranges(function: FuncOp) -> Ranges:
