@@ -91,7 +91,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-share-softmax-sums,kernel-map-softmax-sums,kernel-bound-softmax-sums,"
         "kernel-map-chained-products,kernel-bound-chained-products,"
         "kernel-skip-hidden-steps,kernel-fold-exponents,"
-        "kernel-map-products,kernel-jam-rows,kernel-stage-rows,kernel-map,"
+        "kernel-map-products,kernel-jam-rows,kernel-join-runs,kernel-stage-rows,kernel-map,"
         "kernel-fold-rows,kernel-join-axes,"
         "kernel-vectorize,kernel-relax-atomics,kernel-tile,"
         "kernel-choose-threads,kernel-stage-blocks,"
