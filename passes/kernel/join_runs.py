@@ -261,13 +261,13 @@ class _Distribution:
         self.new = Block([])
         self.neighbour, self.element = fresh_axis(self.names), fresh_axis(self.names)
         self.shared: dict[SSAValue, SSAValue] = {}
-        parts = {part.op: part for part in self.parts}
+        parts: dict[Operation, _Part] = {part.op: part for part in self.parts}
         for op in self.block.ops:
             if isinstance(op, kernel.YieldOp):
                 continue
-            if op in parts:
+            if (part := parts.get(op)) is not None:
                 self._flush()
-                self._reduce(op, parts[op]) if isinstance(op, kernel.ReduceOp) else self._each(parts[op])
+                self._reduce(op, part) if isinstance(op, kernel.ReduceOp) else self._each(part)
             elif self._is_shared(op):
                 self.new.add_op(op.clone(self.shared))
             else:
