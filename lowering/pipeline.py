@@ -93,7 +93,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-map-chained-products,kernel-bound-chained-products,"
         "kernel-skip-hidden-steps,kernel-fold-exponents,kernel-factor-sums,kernel-peel-masked-steps,"
         "kernel-order-programs,"
-        "kernel-map-products,kernel-load-boxes,kernel-jam-rows,kernel-stage-rows,kernel-map,"
+        "kernel-map-products,kernel-load-boxes,kernel-jam-rows,kernel-join-runs,kernel-stage-rows,kernel-map,"
         "kernel-fold-rows,kernel-join-axes,"
         "kernel-vectorize,kernel-relax-atomics,kernel-tile,"
         "kernel-choose-threads,kernel-stage-blocks,"

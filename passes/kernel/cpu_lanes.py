@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from math import prod
+from typing import TypeGuard
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO
 from ...machines import CpuTarget
 from ..analysis.dependences import keeps_apart
-from ..analysis.effects import is_local
+from ..analysis.effects import is_local, meeting_stores
 from ..analysis.loops import Loop, is_loop, loops_in, named_in_bounds, ops_in
-from ..analysis.nests import Access, Nest, buffer_bytes, widest_scalar
+from ..analysis.nests import Access, Nest, buffer_bytes, is_unit, widest_scalar
 from ..analysis.sizes import Sizes
 from ..counters import counter
 from .lane_indices import divides_small
@@ -66,8 +67,11 @@ def map_inner(op: Loop, target: CpuTarget, sizes: Sizes, counted: str) -> None:
     """Map a loop that no thread or lane outside of it takes part in: the innermost loops become SIMD loops.
 
     So does the one around others of a reduction whose rows are short: its accumulators are combined once, not for each
-    row.
+    row. Of a loop around reductions and theirs, the one is chosen along which accesses lie side by side.
     """
+    if _is_around_sums(op):
+        _Lanes([op], target, sizes, counted).run()
+        return
     if isinstance(op, kernel.ReduceOp) and _combine_rows_at_last(op, target, sizes) and counter(counted):
         _set_lanes(op, target, sizes.trips(op))
         return
@@ -80,6 +84,14 @@ def map_inner(op: Loop, target: CpuTarget, sizes: Sizes, counted: str) -> None:
     if trips.as_int() in (0, 1) or not counter(counted):
         return
     _set_lanes(op, target, trips.as_int())
+
+
+def _is_around_sums(op: Loop) -> TypeGuard[kernel.ForOp]:
+    """Whether iterations of a loop reduce, and each stores what no other iteration does."""
+    if not isinstance(op, kernel.ForOp) or not any(isinstance(each, kernel.ReduceOp) for each in op.body.block.ops):
+        return False
+    stores = [each for each in ops_in(op) if isinstance(each, kernel.StoreOp)]
+    return all(is_unit(store.map.data[0].coefficient(op.axis.data)) for store in stores) and not meeting_stores(op)
 
 
 def _set_lanes(op: Loop, target: CpuTarget, trips: int | None) -> None:

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import Float32Type, Float64Type
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.dialects.builtin import Float32Type, Float64Type, i32, i64
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from ...dialects import kernel
-from ...dialects.sym import MapAttr, Ranges, SymAttr, as_expr, bounds, symbol
+from ...dialects.sym import Expr, MapAttr, Ranges, SymAttr, bounds, symbol
 from ..analysis.effects import is_invariant, written_buffers
 from ..analysis.loops import Loop, flat_vector_loops, fresh_axis, kernel_names, substitute_axes
-from ..analysis.nests import work_of_ops
+from ..analysis.nests import element_bytes, work_of_ops
 from ..analysis.sizes import Sizes
 from ..analysis.slices import backward_slice
 from ..counters import counter
@@ -35,8 +35,9 @@ class KernelHoistRows(KernelPass, kernels=tiled_for_cpu):
     Level: kernel.
 
     Precondition: `kernel-choose-threads` for a CPU; other kernels stay as they are.
-    Guarantee: what vector loops compute alike in all of many rows, and that takes a division at least, is computed by
-    one more vector loop in front of the rows. The buffers take an eighth of the second cache at most.
+    Guarantee: what vector loops compute alike in all of many rows, numbers or places to read, and that takes a division
+    at least, is computed by one more vector loop in front of the rows. The buffers take an eighth of the second cache
+    at most, as far as sizes are known.
 
     Batch norm with channels side by side is such a row: its scale, 1 / sqrt(variance + eps) * weight, depends on the
     channel alone. The divider then decides how fast the rows are: at 12,544 rows of 64 channels a thread took 0.23 ms,
@@ -57,14 +58,15 @@ class KernelHoistRows(KernelPass, kernels=tiled_for_cpu):
         """Move what rows share in front of them, into buffers of at most `most_bytes` together."""
         most_bytes, sizes, ranges = facts.target.l2_bytes // 8, facts.sizes, facts.ranges
         names, written = kernel_names(function), written_buffers(function.body.block)
+        symbols = {each.data for each in function.symbols.data}
         left = most_bytes
         for loop in flat_vector_loops(function):
             around = _rows_around(loop, sizes, ranges)
-            extent = (loop.hi.data - loop.lo.data).as_int()
-            if not around or extent is None or extent < 1:
+            extent = loop.hi.data - loop.lo.data
+            if not around or not extent.free_symbols <= symbols or extent.as_int() == 0:
                 continue
             kept = _kept(loop, _invariant(loop, around, written), sizes)
-            width = sum(extent * (8 if isinstance(value.type, Float64Type) else 4) for value in kept)
+            width = sum(sizes.of(extent) * element_bytes(value.type) for value in kept)
             if kept and width <= left and counter(KernelHoistRows.name):
                 left -= width
                 _keep(loop, around[-1], kept, extent, names)
@@ -106,15 +108,21 @@ def _inputs(op: Operation) -> Iterable[SSAValue]:
 
 
 def _kept(loop: kernel.ForOp, invariant: dict[Operation, None], sizes: Sizes) -> list[SSAValue]:
-    """Results of invariant ops that others read and that are dear to compute."""
+    """Results of invariant ops that others read, that differ from lane to lane, and that are dear to compute."""
     return [
         result
         for op in invariant
         for result in op.results
         if any(use.operation not in invariant for use in result.uses)
-        and isinstance(result.type, Float32Type | Float64Type)
+        and _is_kept_as(result.type)
+        and loop.axis.data in kernel.axes_of(result)
         and _work(slice_of(result, loop), sizes) >= DEAR
     ]
+
+
+def _is_kept_as(type_: Attribute) -> bool:
+    """Whether values of a type fill elements of a buffer as wide as they are computed."""
+    return type_ in (Float32Type(), Float64Type(), i32, i64)
 
 
 def _work(ops: Iterable[Operation], sizes: Sizes) -> float:
@@ -126,7 +134,7 @@ def slice_of(value: SSAValue, loop: kernel.ForOp) -> set[Operation]:
     return set(backward_slice([value], lambda op: op.parent_op() is loop))
 
 
-def _keep(loop: kernel.ForOp, outermost: kernel.ForOp, kept: list[SSAValue], extent: int, names: set[str]) -> None:
+def _keep(loop: kernel.ForOp, outermost: kernel.ForOp, kept: list[SSAValue], extent: Expr, names: set[str]) -> None:
     """Fill a buffer for each value in front of all rows, and read it in them."""
     needed = set().union(*(slice_of(value, loop) for value in kept))
     copies: dict[SSAValue, SSAValue] = {}
@@ -138,7 +146,7 @@ def _keep(loop: kernel.ForOp, outermost: kernel.ForOp, kept: list[SSAValue], ext
     place = symbol(loop.axis.data) - loop.lo.data
     before: list[Operation] = []
     for value in kept:
-        local = kernel.LocalOp.of(value.type, SymAttr.of(as_expr(extent)))
+        local = kernel.LocalOp.of(value.type, SymAttr.of(extent))
         local.buffer.name_hint = value.name_hint or "row"
         location = value.owner.location if isinstance(value.owner, Operation) else loop.location
         body.append(kernel.StoreOp.of(copies[value], local.buffer, MapAttr.of(place), location=location))
