@@ -43,11 +43,15 @@ def built(name: str, dtype: torch.dtype) -> tuple[Callable[..., Any], tuple[torc
 
 def compiled(function: Callable[..., Any], inputs: tuple[torch.Tensor, ...], way: str) -> Run:
     """The model compiled in a way, and warm."""
+    from torch._inductor import config
+
     backend, options = WAYS[way]
     started = time.perf_counter()
-    call = torch.compile(function, backend=backend, options=options or None)
-    call(*inputs)
-    call(*inputs)
+    settings = options if backend == "inductor" else {}  # as an option alone it does not freeze
+    with config.patch(settings):
+        call = torch.compile(function, backend=backend, options=options or None)
+        call(*inputs)
+        call(*inputs)
     print(f"  {way}: {time.perf_counter() - started:.1f} s to compile", file=sys.stderr, flush=True)
     return lambda: call(*inputs)
 

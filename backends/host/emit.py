@@ -18,6 +18,7 @@ from ...dialects.sym import Expr
 from ...errors import UnsupportedError
 from ...machines import HOST, in_host_memory
 from ...passes.analysis.tensor_bytes import bytes_of
+from ...passes.common.own_products import is_own_product
 from ..generators import generator_of, runs_on_host
 from . import runtime
 from .allocations import allocating
@@ -289,7 +290,7 @@ class HostEmitter(HostWalk):
         runs_functions = self._printer.runs_functions(op)
         for name, out in zip(names, op.results, strict=True):
             # ATen ops and our own programs get no input with a bit, and set none themselves
-            if isinstance(op, CallOp) and may_carry(out) and not runs_functions:
+            if isinstance(op, CallOp) and may_carry(out) and not (runs_functions or is_own_product(op)):
                 self._let(name, f"{self._function_named('plain')}({name})")
         self._look_at_results(op, always=runs_functions)
 
@@ -313,7 +314,7 @@ def main_device(function: host.FuncOp) -> str:
 def _returns_one(op: AtenOp | CallOp) -> bool:
     """Whether the Python call returns the one result itself instead of a list or tuple."""
     if len(op.results) != 1 or isinstance(op, CallOp):
-        return False
+        return is_own_product(op)
     returns = op.schema.returns
     return len(returns) == 1 and not returns[0].is_list
 

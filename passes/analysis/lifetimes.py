@@ -10,6 +10,7 @@ from ...dialects.aten.types import TensorType
 from ...dialects.raw import operands_of, ops_of
 from ...dialects.sym import ZERO, Expr, Ranges, const, prove_le, prove_nonneg
 from ...errors import InductileError
+from ..common.own_products import is_own_product
 from .memory import may_return_alias
 from .tensor_bytes import bytes_of
 
@@ -21,11 +22,13 @@ class LifetimeError(InductileError):
 def is_used_by_call(value: SSAValue) -> bool:
     """Whether an op sees the storage of a value or a view of it, which then has to be the value's own.
 
-    An operator that is not ATen's may: nobody knows what it keeps. ATen's `as_strided` family counts places from where
-    the storage starts.
+    An operator that is neither ATen's nor ours may: nobody knows what it keeps. ATen's `as_strided` family counts
+    places from where the storage starts.
     """
     for use in value.uses:
         user = use.operation
+        if is_own_product(user):
+            continue
         if isinstance(user, CallOp) or (isinstance(user, AtenOp) and "storage_offset" in user.schema.by_name):
             return True
         if any(value in sources(result) and is_used_by_call(result) for result in user.results):

@@ -15,6 +15,7 @@ from ...dialects.sym import ZERO, SymAttr
 from ..analysis.aliasing import may_overwrite, merge_arguments
 from ..analysis.lifetimes import Lifetimes, is_used_by_call
 from ..analysis.tensor_bytes import bytes_of, is_dense
+from ..common.own_products import is_own_product
 from ..counters import counter
 from ..remarks import remark
 from ._take_over import take_over
@@ -71,7 +72,7 @@ def reusable(value: SSAValue) -> bool:
         return False
     if isinstance(owner, host.EmptyOp):
         return not owner.pool
-    return owner.name in FRESH and is_dense(value.type)
+    return (owner.name in FRESH or is_own_product(owner)) and is_dense(value.type)
 
 
 def _whole(value: SSAValue) -> SSAValue | None:

@@ -406,3 +406,29 @@ host.func @early(%x: !aten.tensor<2048xf32>, %y: !aten.tensor<1024xf32>, %z: !at
 // CHECK-NEXT:     host.return %c, %d
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
+
+// -----
+
+// What a product of ours makes is written over like ATen's, though another such product reads it; it keeps nothing.
+
+kernel.func @root(%x: !kernel.buffer<f32, 64>, %y: !kernel.buffer<f32, 64>) {
+  kernel.for i0 in 0 to 64 {
+    %0 = kernel.load %x[i0]
+    %1 = math.sqrt %0 : f32
+    kernel.store %1, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+host.func @packed(%x: !aten.tensor<8x8xf32>, %w: !aten.tensor<8x8xf32>) -> (!aten.tensor<8x8xf32>) symbols [] {
+  %p = aten.call pure "inductile::packed_product"(%x, %w, none) : !aten.tensor<8x8xf32>
+  %r = host.empty : !aten.tensor<8x8xf32>
+  host.launch @root(%p, %r)
+  %q = aten.call pure "inductile::packed_product"(%r, %w, none) : !aten.tensor<8x8xf32>
+  host.return %q
+}
+
+// CHECK-LABEL: host.func @packed(
+// CHECK-NEXT: %p = aten.call pure "inductile::packed_product"
+// CHECK-NEXT: host.launch @root(%p)
+// CHECK-NEXT: aten.call pure "inductile::packed_product"(%p

@@ -1,0 +1,14 @@
+"""Operators of ours that multiply by a library: what is known of them, where nothing is of other people's."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from ...dialects.aten import CallOp
+
+_NAMES = ("inductile::packed_", "inductile::quantised_", "inductile::requantised_")
+
+
+def is_own_product(op: Operation) -> bool:
+    """Whether an op calls one whose one result is memory of its own, and which keeps nothing that it was given."""
+    return isinstance(op, CallOp) and op.target.startswith(_NAMES) and op.writes is None
