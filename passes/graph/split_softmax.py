@@ -131,7 +131,7 @@ def _split(op: AtenOp, late: set[SSAValue], is_fused: bool) -> None:
         value = make("aten.mul.Tensor", {"self": powers, "other": inverse}, whole, "mul")
     hidden: SSAValue | None = None
     if op.target == "aten._safe_softmax":
-        hidden = make("aten.eq.Scalar", {"self": highest, "other": -inf}, row.with_(element=i1), "hidden")
+        hidden = make("aten.isneginf", {"self": highest}, row.with_(element=i1), "hidden")
         value = make("aten.masked_fill.Scalar", {"self": value, "mask": hidden, "value": 0.0}, whole, "seen")
     if op.target != "aten._log_softmax" and (is_fused or hidden is not None):
         again = make.cast(_again(make, x, highest, total, hidden), type_of(result))

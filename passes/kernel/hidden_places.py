@@ -135,9 +135,9 @@ class Places:
         if not isinstance(op, arith.SelectOp):
             return self.anywhere
         condition, yes, no = op.operands
-        if number_of(yes) == 0:
+        if is_zero(yes):
             return self.where(condition, False).common(self.counts(no))
-        if number_of(no) == 0:
+        if is_zero(no):
             return self.where(condition, True).common(self.counts(yes))
         return self.counts(yes).hull(self.counts(no))
 
@@ -256,6 +256,15 @@ class CertainPlaces(Places):
         found = super().compared(op, holds)
         known = [bound for bound in (found.lo, found.hi) if bound is not None]
         return Certainly(found.lo, found.hi) if len(known) == 1 else NOWHERE
+
+
+def is_zero(value: SSAValue) -> bool:
+    """Whether a value is the constant 0."""
+    op = value.owner
+    while isinstance(op, CONVERSIONS):
+        value = cast(Operation, op).operands[0]
+        op = value.owner
+    return number_of(value) == 0
 
 
 def is_lowest(value: SSAValue) -> bool:

@@ -20,7 +20,9 @@ func.func @attention(%q: !aten.tensor<64x2048x64xf16, device = "cuda:0">, %k: !a
 // CHECK: %o = aten.bmm(%{{.*}}, %v)
 // CHECK-NEXT: [[KEPT:%[a-z0-9_]+]] = aten.clone(%o) {placement = "forward"}
 // CHECK: %g = aten.bmm(%t, %vt)
-// CHECK: [[TERMS:%[a-z0-9_]+]] = aten.mul.Tensor(%t, [[KEPT]])
+// CHECK: [[WIDE:%[a-z0-9_]+]] = aten._to_copy(%t, dtype = torch.float32)
+// CHECK-NEXT: [[WIDER:%[a-z0-9_]+]] = aten._to_copy([[KEPT]], dtype = torch.float32)
+// CHECK-NEXT: [[TERMS:%[a-z0-9_]+]] = aten.mul.Tensor([[WIDE]], [[WIDER]])
 // CHECK-NEXT: [[SUMS:%[a-z0-9_]+]] = aten.sum.dim_IntList([[TERMS]], dim = [-1], keepdim = true)
 // CHECK-NEXT: [[APART:%[a-z0-9_]+]] = aten.sub.Tensor(%g, [[SUMS]])
 // CHECK-NEXT: aten.mul.Tensor(%{{.*}}, [[APART]])
