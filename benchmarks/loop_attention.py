@@ -2,12 +2,12 @@
 
 The eleven variants of `attention_variants.py`, forward, in bfloat16, at the sizes of `SHAPES`: `eager`; `inductor`;
 `inductile` as it is by default, with what it said of its choice; `library`, with the library's kernel for masks, where
-it has one; `autotune`, with `max_autotune`; `ours`, with `loop_products` of what is written out, `nest` of calls, too;
-`flex`, flex_attention compiled by Inductor with a block mask, where it can say the variant; `ours_flex`, the same call
-compiled by inductile with `loop_products`; `sdpa`, scaled_dot_product_attention, where one is the same. Device
-milliseconds: the median of calls between events, the cache flushed before each for as long as the host needs to
-enqueue it. `error` is the norm relative to float64's, on a part of the heads. `--tune` tries the tiles of `TILES` on
-each, in `ours`; flex_attention's own rows are never among these.
+it has one; `scores`, with those in memory; `autotune`, with `max_autotune`; `ours`, with `loop_products` of what is
+written out, `nest` of calls, too; `flex`, flex_attention compiled by Inductor with a block mask, where it can say the
+variant; `ours_flex`, the same call compiled by inductile with `loop_products`, `default_flex` without; `sdpa`,
+scaled_dot_product_attention, where one is the same. Device milliseconds: the median of calls between events, the cache
+flushed before each for as long as the host needs to enqueue it. `error` is the norm relative to float64's, on a part of
+the heads. `--tune` tries the tiles of `TILES` on each, in `ours`; flex_attention's own rows are never among these.
 
 `--backward` measures forward and backward of the gradients of q, k and v, in rows of their own (`"backward": true`);
 `error` is then that of the result. `--table --backward` prints these:
@@ -56,6 +56,8 @@ NAMES = (
 #: kinds of masks that are none of these
 KINDS = ("scattered", "distance", "blocks", "padded", "masked", "called", "called_distance")
 WHO = ("ours", "ours_flex", "flex", "sdpa", "inductor", "inductile", "autotune", "library", "nest", "eager")
+#: passes whose remarks are kept
+CHOOSERS = ("graph-choose-products", "graph-choose-scores")
 #: rows, step, warps, stages
 TILES = (
     (128, 64, 4, 3), (128, 64, 8, 3), (128, 128, 8, 2), (128, 128, 8, 3), (64, 64, 4, 3), (64, 128, 4, 3),
@@ -74,7 +76,7 @@ def program_of(who: str, name: str, q: Any, extra: Sequence[Any]) -> Callable[..
         if name not in ("full", "causal"):
             return None
         return lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=name == "causal")
-    if who in ("flex", "ours_flex"):
+    if who in ("flex", "ours_flex", "default_flex"):
         return _flex(name, q, extra, flex_of(name, q, extra), GROUPS, who)
     if who == "inductor":
         return torch.compile(VARIANTS[name], dynamic=False)
@@ -91,7 +93,7 @@ def _flex(name: str, q: Any, extra: Sequence[Any], flex: Any, groups: int, who: 
     mask = None
     if flex.mask is not None:
         mask = create_block_mask(flex.mask, None, None, length, length, device=str(q.device))
-    given = {} if who == "flex" else {"backend": "inductile", "options": options_of("ours")}
+    given = {} if who == "flex" else {"backend": "inductile", "options": options_of(who.replace("_flex", ""))}
     compiled = torch.compile(flex_attention, dynamic=False, **given)
 
     def run(q: Any, k: Any, v: Any, *extra: Any) -> Any:
@@ -107,7 +109,7 @@ def options_of(who: str) -> dict[str, Any]:
 
     "without-kernel-peel-masked-steps" leaves out a pass.
     """
-    if who == "inductile":
+    if who in ("inductile", "default"):
         return {}
     if who == "library":
         return {"loop_products": False}
@@ -115,8 +117,8 @@ def options_of(who: str) -> dict[str, Any]:
         return {"max_autotune": True}
     # what recognises attention would call the library's kernel for some of them
     ours = {"loop_products": True, "pre_grad": "settle-numbers,remove-identities,write-out-flex-attention"}
-    if who == "ours":
-        return ours
+    if who in ("ours", "scores"):
+        return {**ours, "loop_products": who == "ours"}
     if who == "nest":
         return {"loop_products": True}
     from inductile.lowering.pipeline import pipeline_string
@@ -212,7 +214,7 @@ def measure(who: str, name: str, inputs: Sequence[Any], lock: str, backward: boo
             took = microseconds({who: lambda: run(*inputs)}, "cuda")[who] / 1000
             with torch.no_grad():
                 error = error_of(name, inputs, result)
-    said = [f"{r.kind}: {r.reason} {r.figures}" for r in remarks if r.pass_name == "graph-choose-products"]
+    said = [f"{r.kind}: {r.reason} {r.figures}" for r in remarks if r.pass_name in CHOOSERS]
     return {"ms": took, "error": error, "peak": peak, "first": first, "said": said}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -34,7 +35,8 @@ class ReassociateRowSums(AtenPass):
     guarantee:     `aten._softmax_backward_data(%g, %p)` is p*(g - s), with the sums s of the rows of g*p. Where g is
                    the product of %t and the transpose of %v, and forward multiplies p with %v to %o, the sums are those
                    of the rows of t*o, which have as many elements as heads are wide: sum_k p_k sum_d t_d v_kd is
-                   sum_d t_d sum_k p_k v_kd. So nobody reads both matrices for the sums. They are as exact as %o is.
+                   sum_d t_d sum_k p_k v_kd. So nobody reads both matrices for the sums. They are as exact as %o is, in
+                   float32 at least.
                    Where forward returns %o, which the caller may overwrite, backward gets a copy of it. Products of
                    checkpointed regions stay as they are.
 
@@ -98,6 +100,8 @@ def _rewrite(op: AtenOp, product: AtenOp, gradient: AtenOp, is_returned: bool) -
     """Build the sums of rows, and the gradient with them."""
     block, whole = op.parent, type_of(op.results[0])
     assert block is not None
+    is_narrow = isinstance(whole.element, BFloat16Type | Float16Type)
+    exact = whole.with_(element=Float32Type()) if is_narrow else whole
 
     def make(target: str, args: Mapping[str, Any], type_: TensorType, hint: str, before: Operation = op) -> SSAValue:
         new = AtenOp.of(target, args, (type_,), op.location)
@@ -107,9 +111,9 @@ def _rewrite(op: AtenOp, product: AtenOp, gradient: AtenOp, is_returned: bool) -
         return new.results[0]
 
     def wide(value: SSAValue) -> SSAValue:
-        kind = type_of(value).with_(element=whole.element)
-        same = type_of(value).element == whole.element
-        return value if same else make("aten._to_copy", {"self": value, "dtype": whole.element}, kind, "cast")
+        kind = type_of(value).with_(element=exact.element)
+        same = type_of(value).element == exact.element
+        return value if same else make("aten._to_copy", {"self": value, "dtype": exact.element}, kind, "cast")
 
     result = product.results[0]
     flat = type_of(result)
@@ -129,9 +133,11 @@ def _rewrite(op: AtenOp, product: AtenOp, gradient: AtenOp, is_returned: bool) -
     sums = make("aten.sum.dim_IntList", {"self": terms, "dim": (-1,), "keepdim": True}, row, "sum")
     if len(whole.shape) != len(row.shape):
         shape = (*whole.shape[:-1], ONE)
-        sums = make("aten.view", {"self": sums, "size": _sizes(shape)}, whole.with_(shape=shape), "sums")
-    apart = make("aten.sub.Tensor", {"self": op.operands[0], "other": sums}, whole, "sub")
-    value = make("aten.mul.Tensor", {"self": op.operands[1], "other": apart}, whole, "mul")
+        sums = make("aten.view", {"self": sums, "size": _sizes(shape)}, exact.with_(shape=shape), "sums")
+    apart = make("aten.sub.Tensor", {"self": op.operands[0], "other": sums}, exact, "sub")
+    value = make("aten.mul.Tensor", {"self": op.operands[1], "other": apart}, exact, "mul")
+    if is_narrow:
+        value = make("aten._to_copy", {"self": value, "dtype": whole.element}, whole, "cast")
     op.results[0].replace_all_uses_with(value)
     block.erase_op(op)
 

@@ -23,8 +23,9 @@ _STEPS = frozenset({
     "ceil", "floor", "floor_divide", "fmod", "frac", "heaviside", "nextafter", "remainder", "round", "sgn", "sign",
     "trunc",
 })  # fmt: skip
-#: functions whose answer rounding does not change; which sign a NaN gets by rounding differs among eager's own kernels
-_INDIFFERENT = frozenset({"isnan", "signbit"})
+#: functions whose answer rounding does not change, but for what is near the largest number; which sign a NaN gets by
+#: rounding differs among eager's own kernels
+_INDIFFERENT = frozenset({"isnan", "isneginf", "isposinf", "signbit"})
 _16_BITS = (Float16Type, BFloat16Type)
 
 

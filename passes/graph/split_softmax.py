@@ -54,8 +54,9 @@ class SplitSoftmax(AtenPass):
     and of `aten._softmax` the last two are
         %r = aten.reciprocal(%s) : !aten.tensor<4x1xf32>
         %y = aten.mul.Tensor(%e, %r) : !aten.tensor<4x10xf32>
-    Of `aten._safe_softmax`, which is 0 in a row of -inf, forward reads this with a 0 in such rows. What backward reads
-    has a maximum of 0 and a reciprocal of 0 for them, so that it needs no choice for each element.
+    Where loops of products read the softmax of scores, backward has exp(x - l) with l = %m + log(%s), so that it gets
+    one number of each row. Of `aten._safe_softmax`, which is 0 in a row of -inf, forward reads %y with a 0 in such
+    rows, and backward has an infinite l for them.
     """
 
     name = "graph-split-softmax"
@@ -69,7 +70,8 @@ class SplitSoftmax(AtenPass):
             return
         module = function.parent_op()
         assert module is not None
-        fused = scores_among(block.ops, targets_of(module), every=self.loop_products).readers
+        scores = scores_among(block.ops, targets_of(module), every=self.loop_products)
+        fused = scores.readers
         ranges, late = symbol_ranges(function), late_values(function, block)
         assert isinstance(block.last_op, ReturnOp)
         returned = set(block.last_op.operands[:count])
@@ -78,7 +80,7 @@ class SplitSoftmax(AtenPass):
             if reason is not None:
                 remark("missed", self.name, each, reason)
             elif counter(self.name):
-                _split(each, late)
+                _split(each, late, each.results[0] in scores.origins)
                 remark("passed", self.name, each, "split into statistics of rows and an elementwise step")
 
 
@@ -104,8 +106,8 @@ def _fuses_with_nothing(op: Operation) -> bool:
     return not isinstance(op, ReturnOp) and recompute_class(op) in (RecomputeClass.HEAVY, RecomputeClass.NEVER)
 
 
-def _split(op: AtenOp, late: set[SSAValue]) -> None:
-    """Rows are computed in float32 at least, as the one op does."""
+def _split(op: AtenOp, late: set[SSAValue], is_fused: bool) -> None:
+    """Rows are computed in float32 at least, as the one op does. `is_fused`: loops of products read the result."""
     source, result = op.operands[0], op.results[0]
     dim, element = op.arg("dim"), type_of(source).element
     if isinstance(element, BFloat16Type | Float16Type):
@@ -127,27 +129,52 @@ def _split(op: AtenOp, late: set[SSAValue]) -> None:
     else:
         inverse = make("aten.reciprocal", {"self": total}, row, "reciprocal")
         value = make("aten.mul.Tensor", {"self": powers, "other": inverse}, whole, "mul")
+    hidden: SSAValue | None = None
     if op.target == "aten._safe_softmax":
-        hidden = make("aten.eq.Scalar", {"self": highest, "other": -inf}, row.with_(element=i1), "hidden")
-        again = _seen_again(make, x, highest, inverse, hidden)
-        behind = make.cast(again, type_of(result))
-        result.replace_uses_with_if(behind, lambda use: not late.isdisjoint(use.operation.results))
+        hidden = make("aten.isneginf", {"self": highest}, row.with_(element=i1), "hidden")
         value = make("aten.masked_fill.Scalar", {"self": value, "mask": hidden, "value": 0.0}, whole, "seen")
+    if op.target != "aten._log_softmax" and (is_fused or hidden is not None):
+        again = make.cast(_again(make, x, highest, total, hidden), type_of(result))
+        _read_again(result, again, late)
     result.replace_all_uses_with(make.cast(value, type_of(result)))
     assert op.parent is not None
     op.parent.erase_op(op)
 
 
-def _seen_again(make: _Maker, x: SSAValue, highest: SSAValue, inverse: SSAValue, hidden: SSAValue) -> SSAValue:
-    """The same softmax for backward, of numbers of rows that make 0 of a hidden one."""
+def _again(make: _Maker, x: SSAValue, highest: SSAValue, total: SSAValue, hidden: SSAValue | None) -> SSAValue:
+    """The same softmax for backward: exp(x - l), with one number of each row, infinite for a hidden one."""
     row, whole = type_of(highest), type_of(x)
-    finite, share = (
-        make("aten.masked_fill.Scalar", {"self": each, "mask": hidden, "value": 0.0}, row, hint)
-        for each, hint in ((highest, "finite"), (inverse, "share"))
-    )
-    centered = make("aten.sub.Tensor", {"self": x, "other": finite}, whole, "sub")
-    powers = make("aten.exp", {"self": centered}, whole, "exp")
-    return make("aten.mul.Tensor", {"self": powers, "other": share}, whole, "mul")
+    logarithm = make("aten.log", {"self": total}, row, "log")
+    behind = make("aten.add.Tensor", {"self": highest, "other": logarithm}, row, "logsumexp")
+    if hidden is not None:
+        behind = make("aten.masked_fill.Scalar", {"self": behind, "mask": hidden, "value": inf}, row, "logsumexp")
+    centered = make("aten.sub.Tensor", {"self": x, "other": behind}, whole, "sub")
+    return make("aten.exp", {"self": centered}, whole, "exp")
+
+
+def _read_again(value: SSAValue, again: SSAValue, late: set[SSAValue]) -> None:
+    """Let ops of backward read what is computed again, by way of views and elementwise ops of their own.
+
+    They are new ones: whoever writes a joint graph back takes the operands of others for what they were.
+    """
+    for op in dict.fromkeys(use.operation for use in value.uses):
+        is_late = not late.isdisjoint(op.results)
+        if not is_late and recompute_class(op) not in (RecomputeClass.FREE, RecomputeClass.CHEAP):
+            continue
+        copy = op.clone()
+        copy.operands = [again if each is value else each for each in op.operands]
+        assert op.parent is not None
+        op.parent.insert_op_after(copy, op)
+        for old, new in zip(op.results, copy.results, strict=True):
+            new.name_hint = old.name_hint
+            if is_late:
+                old.replace_all_uses_with(new)
+                late.add(new)
+            else:
+                _read_again(old, new, late)
+        for each in (op, copy):
+            if all(result.first_use is None for result in each.results):
+                op.parent.erase_op(each)
 
 
 @dataclass(frozen=True)

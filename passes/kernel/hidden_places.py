@@ -19,6 +19,8 @@ from .transforms import range_of, set_range
 
 #: by arith's predicate of signed integers: the one that holds where it does not
 _OPPOSITE = {0: 1, 1: 0, 2: 5, 3: 4, 4: 3, 5: 2}
+#: where hardly an axis reaches
+BEHIND_ALL = 1 << 24
 _EQUAL, _LESS, _AT_MOST, _MORE, _AT_LEAST = 0, 2, 3, 4, 5
 
 
@@ -133,9 +135,9 @@ class Places:
         if not isinstance(op, arith.SelectOp):
             return self.anywhere
         condition, yes, no = op.operands
-        if number_of(yes) == 0:
+        if is_zero(yes):
             return self.where(condition, False).common(self.counts(no))
-        if number_of(no) == 0:
+        if is_zero(no):
             return self.where(condition, True).common(self.counts(yes))
         return self.counts(yes).hull(self.counts(no))
 
@@ -171,6 +173,8 @@ class Places:
         if left is None or right is None or predicate not in _OPPOSITE:
             return Stretch()
         difference = left - right
+        if self.axis not in difference.free_symbols:
+            return self._of_rows(difference, predicate if holds else _OPPOSITE[predicate])
         factor = difference.coefficient(self.axis)
         if factor is None or factor not in (ONE, -ONE):
             return Stretch()
@@ -186,6 +190,18 @@ class Places:
                 {_LESS: _MORE, _AT_MOST: _AT_LEAST, _MORE: _LESS, _AT_LEAST: _AT_MOST}.get(predicate, predicate),
             )
         return self._beside(place, kind)
+
+    def _of_rows(self, difference: Expr, kind: int) -> Stretch:
+        """Everywhere or nowhere: where `difference ~ 0` can hold for some row, which is not asked about the axis."""
+        is_below = kind in (_LESS, _AT_MOST)
+        if not is_below and kind not in (_MORE, _AT_LEAST):
+            return Stretch()
+        extreme = self.widest(difference, not is_below)
+        if extreme is None:
+            return Stretch()
+        above = extreme if is_below else -extreme  # it holds for no row where this is above 0, or is 0
+        above = above + 1 if kind in (_LESS, _MORE) else above
+        return Stretch(smin(smax(above, ZERO), ONE) * BEHIND_ALL, None)
 
     def _beside(self, place: Expr, kind: int) -> Stretch:
         """Where `axis ~ place` holds."""
@@ -240,6 +256,15 @@ class CertainPlaces(Places):
         found = super().compared(op, holds)
         known = [bound for bound in (found.lo, found.hi) if bound is not None]
         return Certainly(found.lo, found.hi) if len(known) == 1 else NOWHERE
+
+
+def is_zero(value: SSAValue) -> bool:
+    """Whether a value is the constant 0."""
+    op = value.owner
+    while isinstance(op, CONVERSIONS):
+        value = cast(Operation, op).operands[0]
+        op = value.owner
+    return number_of(value) == 0
 
 
 def is_lowest(value: SSAValue) -> bool:

@@ -8,14 +8,13 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from ...dialects import kernel
-from ...dialects.scalar import number_of
 from ...dialects.sym import Expr, Ranges, as_expr, ceildiv, prove_le, simplify, smax, smin
 from ..analysis.loops import loops_around, loops_in
 from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..remarks import remark
 from .conditions import take_condition
-from .hidden_places import Certainly, CertainPlaces, TileOfRows, is_lowest
+from .hidden_places import Certainly, CertainPlaces, TileOfRows, is_lowest, is_zero
 from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import all_for_gpu
 from .simplify_block import remove_dead
@@ -127,7 +126,7 @@ def _clear_steps(op: kernel.ReduceOp, rows: kernel.ForOp) -> tuple[Certainly, li
 
 
 def _hides(value: SSAValue) -> bool:
-    return is_lowest(value) or number_of(value) == 0
+    return is_lowest(value) or is_zero(value)
 
 
 def _parts(op: kernel.ReduceOp, clear: Certainly, ranges: Ranges) -> _Parts:

@@ -140,7 +140,7 @@ class _Interpreted(OfflineBackend):
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS.VARIANTS if not name.startswith("called")])
 def test_training(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forward is one kernel, which stores two numbers of each row; the gradients are those of float64."""
+    """Forward is one kernel, which stores a number of each row; the gradients are those of float64."""
     forward, backward = _trained(name, OPTIONS, monkeypatch)
     on_units = [text for text in forward.split("kernel.func")[1:] if "map matrix" in text]
     assert len(on_units) == 1 and "softmax_sum" in on_units[0]

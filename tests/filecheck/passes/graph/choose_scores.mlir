@@ -1,6 +1,6 @@
 // RUN: inductile-opt %s --target cuda:90 -p graph-choose-scores | filecheck %s
 // RUN: inductile-opt %s --target cuda:90 -p graph-choose-scores --remarks 2>&1 | filecheck %s --check-prefix=REMARK
-// RUN: inductile-opt %s --target cuda:90 -p graph-choose-scores,graph-split-softmax,graph-reassociate-row-sums,graph-partition | filecheck %s --check-prefix=SAVED
+// RUN: inductile-opt %s --target cuda:90 -p graph-choose-scores,graph-reassociate-row-sums,graph-split-softmax,graph-partition | filecheck %s --check-prefix=SAVED
 // RUN: inductile-opt %s --target cuda:80 -p graph-choose-scores | filecheck %s --check-prefix=OTHER
 // OTHER-NOT: nest
 
