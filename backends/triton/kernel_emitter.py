@@ -28,7 +28,7 @@ from .kernel import MAX_INDEX, TritonKernel
 from .names import comment
 from .programs import Programs, programs_of
 from .reductions import Reductions
-from .scans import Scans
+from .scans import Scans, with_places_of_lanes
 from .softmax_sums import SoftmaxSums
 from .values import Value
 
@@ -41,7 +41,7 @@ def emit_kernel(function: kernel.FuncOp, ranges: Ranges) -> TritonKernel:
 
     UnsupportedError for what Triton cannot express, or for a schedule that does not suit it.
     """
-    return _KernelEmitter(function, ranges).run()
+    return _KernelEmitter(with_places_of_lanes(function), ranges).run()
 
 
 class _KernelEmitter(Walk):

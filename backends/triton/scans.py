@@ -5,10 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...dialects import kernel
+from ...dialects.sym import symbol
+from ...errors import UnsupportedError
+from ...passes.analysis.loops import substitute_axes
 from ...passes.kernel.tiles import is_persistent, is_tiled
 from .combining import Combining, Group
 from .monoids import TritonMonoid, monoid_named, reduce_text
 from .values import Dims, Value, union
+
+
+def with_places_of_lanes(function: kernel.FuncOp) -> kernel.FuncOp:
+    """A copy of a kernel in which the axis of a turned scan numbers its lanes; the kernel itself where none is."""
+    if not any(isinstance(op, kernel.ScanOp) and op.turned is not None for op in function.walk()):
+        return function
+    copy = function.clone()
+    for op in copy.walk():
+        if isinstance(op, kernel.ScanOp) and op.turned is not None:
+            axis = op.axis.data
+            for region in (op.body, op.then):
+                substitute_axes(region.block, {axis: op.lo.data + op.hi.data - 1 - symbol(axis)})
+    return copy
 
 
 class Scans(Combining):
@@ -21,10 +37,13 @@ class Scans(Combining):
             with self.axes.covered(op):
                 self.body(op.body.block)
                 for group in groups:
-                    # lanes outside of the axis come last and reach none inside
-                    self._bind(op, group, self._running(group[0], self.yields(op, group)))
+                    # lanes outside of the axis come last and reach none inside, unless lanes lie the other way round
+                    values = self.yields(op, group) if op.turned is None else self.masked(op, group)
+                    self._bind(op, group, self._running(group[0], values, op.turned is not None))
                 self.body(op.then.block)
             return
+        if op.turned is not None:
+            raise UnsupportedError(f"axis {op.axis.data} is turned, and has several tiles")
         starts: list[str] = []
         with context.out.apart() as lines, self.axes.looped(op):
             self.body(op.body.block)
@@ -35,15 +54,16 @@ class Scans(Combining):
             context.out.line(line)
         context.out.extend(lines)
 
-    def _running(self, monoid: TritonMonoid, values: Sequence[Value]) -> list[Value]:
-        """Running values along the innermost dimension of the tile."""
+    def _running(self, monoid: TritonMonoid, values: Sequence[Value], turned: bool = False) -> list[Value]:
+        """Running values along the innermost dimension of the tile, from its end if turned."""
         context = self.context
         dim = context.lanes[-1].dim
         dims = union((dim,), *values)
         blocks = [self.broadcast(v, dims).text for v in values]
         found = [Value(context.names.fresh("running"), v.dtype, dims) for v in values]
         block = blocks[0] if len(blocks) == 1 else f"({', '.join(blocks)})"
-        self.assign(found, [f"tl.associative_scan({block}, {dim}, {monoid.function})"])
+        order = ", reverse=True" if turned else ""
+        self.assign(found, [f"tl.associative_scan({block}, {dim}, {monoid.function}{order})"])
         return found
 
     def _carries(

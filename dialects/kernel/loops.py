@@ -302,15 +302,21 @@ class ScanOp(LoopBase):
     block arguments, and stores it.
 
         kernel.scan sum r0 in 0 to 10 { ... kernel.yield %v } then { ^bb0(%c: f32): kernel.store ... kernel.yield }
+
+    `map vector tile 1024 turned` lets the lanes of its one tile lie the other way round, the first element in the last
+    lane: neighbours in memory are neighbours in the tile where a scan runs backwards. It means the same.
     """
 
     name = "kernel.scan"
+    turned = opt_prop_def(UnitAttr)
     init = var_operand_def()
     combiners = prop_def(ArrayAttr[StringAttr])
     body = region_def("single_block")
     then = region_def("single_block")
     combine = opt_region_def("single_block")
-    SYNTAX: ClassVar = (COMBINERS, *_RANGE, region(), region(1, "then"), region(2, "combine", optional=True))
+    SYNTAX: ClassVar = (
+        COMBINERS, *_RANGE, flag("turned"), region(), region(1, "then"), region(2, "combine", optional=True),
+    )  # fmt: skip
 
     @staticmethod
     def of(
@@ -342,6 +348,8 @@ class ScanOp(LoopBase):
         verify_combiners(self, self.combiners, yielded(self.body), self.combine, self.init)
         if [a.type for a in self.then.block.args] != [v.type for v in yielded(self.body)]:
             raise VerifyException("`then` takes the yielded values")
+        if self.turned is not None and self.tile is None:
+            raise VerifyException("is turned, and has no lanes")
 
 
 def float_sums(op: ReduceOp | ScanOp, monoids: Collection[str] = ("sum",)) -> frozenset[int]:

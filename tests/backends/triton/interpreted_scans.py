@@ -90,3 +90,17 @@ def test_running_values_stay_in_registers() -> None:
         for size, dim in ((37, 5), 0), ((2, 37), 1):
             text = _check(lambda x, dim=dim: x.cumsum(dim).exp() + x, _input(size, torch.bfloat16) / 8)
             assert "scratch" not in text and text.count("host.empty") == 1
+
+
+@pytest.mark.parametrize("scan", ["sum", "product", "maximum and its place", "logarithm of a sum"])
+def test_backwards_in_one_tile(scan: str) -> None:
+    """Lanes lie the other way round, also those that a row does not fill."""
+    with torch.no_grad():
+        for size in ((3, 13), (4, 16)):
+            function = lambda x: [y.flip(-1) for y in _tuple(SCANS[scan](x.flip(-1), -1))]  # noqa: E731
+            text = _check(function, _input(size, torch.float32))
+            assert " turned {" in text
+
+
+def _tuple(found: object) -> tuple[torch.Tensor, ...]:
+    return found if isinstance(found, tuple) else (found,)  # pyright: ignore[reportReturnType]
