@@ -67,7 +67,7 @@ kernel.func @full(%x: !kernel.buffer<f32, 4096>, %w: !kernel.buffer<i8, 4096>, %
 // CHECK: for r0_start in range(0, 64, BLOCK_R0):
 // CHECK: x_value = tl.load(x + (64 * i0 + r0))
 // CHECK: w_value = tl.load(w + (64 * r0_1 + i1))
-// CHECK-NEXT: v = w_value.to(tl.float32)
+// CHECK-NEXT: v = nvidia.float_of_int8(w_value)
 // CHECK-NEXT: c_value = tl.load(c + i1)
 // CHECK-NEXT: v_1 = v * c_value
 // CHECK-NEXT: s_acc = tl.dot(x_value, v_1, s_acc, input_precision="tf32")
