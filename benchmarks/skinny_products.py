@@ -28,7 +28,10 @@ ROWS = (1, 2, 4, 8, 16)
 KINDS = {"bf16": 16, "int8": 8, "int8 scaled": 8, "int4 32": 4, "int4 128": 4, "int4 halves": 4}
 #: name -> rows, kinds, and options of passes
 CANDIDATES: dict[str, tuple[tuple[int, ...], tuple[str, ...], dict[str, str]]] = {
-    "steps 1024": ((1,), ("int8",), {"kernel-tile": "least-step=1024"}),
+    **{
+        f"{size} bytes": ((1,), ("bf16", "int8", "int8 scaled"), {"kernel-tile": f"program-bytes={size}"})
+        for size in (1024, 16384, 32768, 65536)
+    },
     "2 rows": ((1,), ("int8", "int4 128", "int4 halves"), {"kernel-tile": "elements=4096"}),
     "2 rows, 4 warps": (
         (1,), ("int8", "int4 128", "int4 halves"), {"kernel-tile": "elements=4096", "kernel-choose-warps": "warps=4"}
@@ -97,7 +100,7 @@ def cases() -> Iterator[dict[str, Any]]:
         if kind == "int4 128" and columns % 64 == 0 and depth % 1024 == 0:
             yield base | {"who": "int4pack"}
         for name, (of_rows, kinds, _) in CANDIDATES.items():
-            if rows in of_rows and kind in kinds and columns in (4096, 11008):
+            if rows in of_rows and kind in kinds and (columns != 2048 or "bytes" in name):
                 yield base | {"who": name}
 
 
@@ -179,6 +182,7 @@ def main() -> None:
     parser.add_argument(
         "--who", nargs="+", help="what to measure: inductile, library, int4pack, or a schedule; else all"
     )
+    parser.add_argument("--rows", nargs="+", type=int, help="of how many rows; else of all")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
     lines = args.out.read_text().splitlines() if args.out.exists() else []
@@ -186,6 +190,7 @@ def main() -> None:
     done = {tuple(json.loads(line)[key] for key in keys) for line in lines}
     wanted = [case for case in cases() if tuple(case[key] for key in keys) not in done]
     wanted = [case for case in wanted if not args.who or case["who"] in args.who]
+    wanted = [case for case in wanted if not args.rows or case["rows"] in args.rows]
     begun = time.time()
     with multiprocessing.get_context("spawn").Pool(args.jobs) as pool:
         results = pool.imap_unordered(prepare, wanted)

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, i1
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, f32, i1, i64
 from xdsl.ir import Attribute, Dialect, SSAValue
-from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .access import parse_ssa_list, print_ssa_list
-from .assembly import TYPE, AssemblyOp, Read, mark, operand, prop
+from .assembly import NUMBER, TYPE, AssemblyOp, Read, clause, mark, operand, prop
 from .aten.types import scalar_type
 from .fields import op_definition
 
@@ -224,6 +224,46 @@ class PhiloxOp(AssemblyOp):
         return PhiloxOp.create(operands=(seed, offset), result_types=(IntegerType(32),))
 
 
+class _DigitsOp(AssemblyOp):
+    """Base of the numbers of 4 bits that lie in a byte."""
+
+    value = operand_def(IntegerType(8))
+    less = opt_prop_def(IntegerAttr)
+    result = result_def(f32)
+    traits = traits_def(Pure())
+    SYNTAX: ClassVar = (operand("value"), clause("less", NUMBER))
+
+    @classmethod
+    def result_types_of(cls, read: Read) -> tuple[Attribute]:
+        """A float."""
+        return (f32,)
+
+    @classmethod
+    def of(cls, value: SSAValue, less: int = 0):
+        """Build from a byte and what is taken off."""
+        given = {"less": IntegerAttr(less, i64)} if less else {}
+        return cls.create(operands=(value,), result_types=(f32,), properties=given)
+
+    @property
+    def zero(self) -> int:
+        """What is taken off the number."""
+        return 0 if self.less is None else self.less.value.data
+
+
+@op_definition
+class LowDigitsOp(_DigitsOp):
+    """The number in the lower 4 bits of a byte, as an f32: `%n = scalar.low_digits %byte less 8` is -8 to 7."""
+
+    name = "scalar.low_digits"
+
+
+@op_definition
+class HighDigitsOp(_DigitsOp):
+    """The number in the upper 4 bits of a byte, as an f32: `%n = scalar.high_digits %byte less 8` is -8 to 7."""
+
+    name = "scalar.high_digits"
+
+
 #: conversions that the compiler inserts, and all of them
 INSERTED_CONVERSIONS = (WidenOp, NarrowOp)
 CONVERSIONS = (CastOp, *INSERTED_CONVERSIONS)
@@ -235,4 +275,4 @@ def number_of(value: SSAValue) -> int | float | None:
     return number.value.data if isinstance(number, FloatAttr | IntegerAttr) else None
 
 
-Scalar = Dialect("scalar", [*FUNCTION_OPS.values(), *CONVERSIONS, PhiloxOp])
+Scalar = Dialect("scalar", [*FUNCTION_OPS.values(), *CONVERSIONS, LowDigitsOp, HighDigitsOp, PhiloxOp])

@@ -307,6 +307,10 @@ def _evaluate(
         return torch.where(*args)
     if isinstance(op, math.FPowIOp):
         return torch.pow(args[0], args[1].to(args[0].dtype))
+    if isinstance(op, sc.LowDigitsOp):
+        return (args[0] & 15).float() - op.zero
+    if isinstance(op, sc.HighDigitsOp):
+        return ((args[0] >> 4) & 15).float() - op.zero
     if isinstance(op, sc.PhiloxOp):
         return it.philox(*args)
     added = extensions.table("inductile.reference").get(kind)

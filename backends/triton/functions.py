@@ -12,7 +12,7 @@ from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
 from xdsl.ir import Operation
 
-from ...dialects.scalar import FUNCTION_OPS
+from ...dialects.scalar import FUNCTION_OPS, HighDigitsOp, LowDigitsOp
 from ..printing.operators import BITWISE, CMPF, FLOAT_INFIX, LIBM, LIBM_OF_TWO
 
 Spelling = str | Mapping[str, str]
@@ -93,6 +93,12 @@ APPROXIMATE: dict[type[Operation], str] = {
 
 #: conversions of blocks to float32, by the type of the source, that NVIDIA's GPUs have better ones for
 TO_FLOAT = {"int8": "nvidia.float_of_int8({0t})", "uint8": "nvidia.float_of_uint8({0t})"}
+
+#: numbers of 4 bits in a byte, of a block on NVIDIA's GPUs, and else
+DIGITS: dict[type[Operation], tuple[str, str]] = {
+    LowDigitsOp: ("nvidia.low_digits({0t}, less)", "({0t} & 15).to(tl.float32) - less"),
+    HighDigitsOp: ("nvidia.high_digits({0t}, less)", "(({0t} >> 4) & 15).to(tl.float32) - less"),
+}
 
 #: an approximate exponential that may be 0 where it is below the normal numbers
 EXP_OR_ZERO = "nvidia.exp_or_zero({0t})"

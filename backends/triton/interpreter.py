@@ -35,9 +35,11 @@ _BINARY: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
 
 
 #: what is written in the GPU's own language
-_NVIDIA: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+_NVIDIA: dict[str, Callable[..., torch.Tensor]] = {
     "exp2": torch.exp2, "full_exp2": torch.exp2, "reciprocal": torch.reciprocal,
     "float_of_int8": torch.Tensor.float, "float_of_uint8": torch.Tensor.float,
+    "low_digits": lambda x, less: (x & 15).float() - less,
+    "high_digits": lambda x, less: ((x >> 4) & 15).float() - less,
 }  # fmt: skip
 
 

@@ -85,6 +85,49 @@ def float_of_uint8(x):
     )
 
 
+@triton.jit
+def low_digits(x, less: tl.constexpr):
+    """The number in the lower 4 bits, less another, exactly: the last digits of 2 ** 23 and the number."""
+    bits = tl.inline_asm_elementwise(
+        """{
+        .reg .b32 digits;
+        and.b32 digits, $4, 0x0F0F0F0F;
+        prmt.b32 $0, digits, 0x4B000000, 0x7540;
+        prmt.b32 $1, digits, 0x4B000000, 0x7541;
+        prmt.b32 $2, digits, 0x4B000000, 0x7542;
+        prmt.b32 $3, digits, 0x4B000000, 0x7543;
+        }""",
+        "=r,=r,=r,=r,r",
+        [x],
+        tl.int32,
+        is_pure=True,
+        pack=4,
+    )
+    return bits.to(tl.float32, bitcast=True) - (8388608.0 + less)
+
+
+@triton.jit
+def high_digits(x, less: tl.constexpr):
+    """The number in the upper 4 bits, less another, exactly."""
+    bits = tl.inline_asm_elementwise(
+        """{
+        .reg .b32 digits;
+        shr.u32 digits, $4, 4;
+        and.b32 digits, digits, 0x0F0F0F0F;
+        prmt.b32 $0, digits, 0x4B000000, 0x7540;
+        prmt.b32 $1, digits, 0x4B000000, 0x7541;
+        prmt.b32 $2, digits, 0x4B000000, 0x7542;
+        prmt.b32 $3, digits, 0x4B000000, 0x7543;
+        }""",
+        "=r,=r,=r,=r,r",
+        [x],
+        tl.int32,
+        is_pure=True,
+        pack=4,
+    )
+    return bits.to(tl.float32, bitcast=True) - (8388608.0 + less)
+
+
 # launches that overlap (programmatic dependent launch): nothing without the attribute of the launch that allows it
 
 

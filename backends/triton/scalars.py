@@ -18,6 +18,7 @@ from .context import Context
 from .dtypes import dtype_name, is_float, literal, signed, unsigned
 from .functions import (
     APPROXIMATE,
+    DIGITS,
     DIVIDE,
     EXP_OR_ZERO,
     FLOAT,
@@ -193,6 +194,14 @@ def _convert(context: Context, op: Operation) -> None:
     _bind(context, op, text, target, (value,))
 
 
+def _digits(context: Context, op: Operation) -> None:
+    assert isinstance(op, scalar.LowDigitsOp | scalar.HighDigitsOp)
+    (value,) = operands = _operands(context, op)
+    of_blocks, otherwise = DIGITS[type(op)]
+    text = spell(context, of_blocks if context.nvidia and value.dims else otherwise, operands)
+    _bind(context, op, text.replace("less", str(op.zero)), "float32", operands)
+
+
 def _index(context: Context, op: kernel.IndexOp) -> None:
     """An index as int64; it is computed in the kernel's index type where that has room for it."""
     code = context.index(op.expr.data, op.dynamic, is_offset=False)
@@ -224,6 +233,7 @@ HANDLERS: dict[type[Operation], Callable[..., None]] = {
     arith.CmpiOp: _compare_integers,
     arith.SelectOp: _select,
     **dict.fromkeys(scalar.CONVERSIONS, _convert),
+    **dict.fromkeys(DIGITS, _digits),
     scalar.PhiloxOp: _philox,
     kernel.IndexOp: _index,
 }

@@ -37,6 +37,7 @@ class GpuBlocks:
     per_thread:       elements that one thread works on at a time
     least_per_thread: and at least: as many as one instruction loads, of 16 bits
     bytes_per_thread: bytes of rows that one thread has on their way at a time
+    program_bytes:    bytes of rows of a matrix that one program multiplies with a vector
     edge_bytes:       edge of the tile of a transpose, unless an axis is shorter: a full cache line of the GPU
     warps:            warps of every program; 0: as many as suit its tile
     """
@@ -51,6 +52,7 @@ class GpuBlocks:
     per_thread: int = 16
     least_per_thread: int = 8
     bytes_per_thread: int = 64
+    program_bytes: int = 8192
     edge_bytes: int = 128
     warps: int = 0
 

@@ -61,6 +61,21 @@ def only_adds_up(nest: GpuNest) -> bool:
     return numbers and long and max((load.bytes for load in loads), default=0) == 2
 
 
+def multiplies_vector(nest: GpuNest) -> bool:
+    """Whether programs sum up products of rows of their own and one vector that all of them read."""
+    inner, own = nest.innermost(), [loop.axis.data for loop in nest.chain]
+    for op in inner:
+        if not isinstance(op, kernel.ReduceOp) or op.combine is not None or op.parent_op() is not nest.chain[-1]:
+            return False
+        if op.tile is not None or any(MONOIDS[name.data].arity > 1 for name in op.combiners):
+            return False
+    loads = [a for a in nest.accesses if isinstance(a.op, kernel.LoadOp) and a.loops[-1] in inner]
+    rows = [a for a in loads if any(a.stride(axis) is not ZERO for axis in own)]
+    shared = [a for a in loads if a not in rows]
+    along = all(is_unit(a.stride(a.loops[-1].axis.data)) for a in loads)
+    return len(inner) == 1 and bool(rows) and along and len(shared) == len({a.op.buffer for a in shared}) == 1
+
+
 def fills_one_program(nest: GpuNest) -> bool:
     """Whether what adds up several rows has a thread for each vector of them.
 

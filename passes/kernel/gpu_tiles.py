@@ -29,6 +29,7 @@ from .gpu_rows import (
     divides_often,
     fills_one_program,
     keeps_several,
+    multiplies_vector,
     only_adds_up,
     shared_by,
 )
@@ -43,6 +44,8 @@ ACCUMULATOR_BYTES = 2
 #: steps of columns at least, whose loads are then on their way together, where each processor has a program: with fewer
 #: steps more threads would wait for each other at the end
 LEAST_STEPS = 4
+#: programs that a processor has at least where several rows of a matrix share one, and are multiplied with a vector
+ROWS_OF_PROCESSOR = 8
 #: times that a loop over columns runs at least where its steps are quartered
 LONG = 8
 
@@ -170,6 +173,9 @@ class _Tiles:
 
     def _rows_of(self, nest: GpuNest) -> None:
         """Lanes along the inner axes; short rows share a program."""
+        if multiplies_vector(nest):
+            self._rows_by_vector(nest)
+            return
         step = 0
         if self.elements == 1:  # the first nest of a kernel decides
             adds_up = only_adds_up(nest)
@@ -187,6 +193,26 @@ class _Tiles:
         for op in nest.body.ops:
             if isinstance(op, Loop):
                 self.rows(op, prod(tiles.values()), step)
+        self._spread(nest, tiles)
+
+    def _rows_by_vector(self, nest: GpuNest) -> None:
+        """Rows of a matrix by one vector, which each thread reads once for all rows of its program.
+
+        Several short rows a program, as long as each processor has programs enough; rows are whole up to `step`. Of
+        2048 x 32000 weights of 8 bits four rows a program take 20.0 us on an H200, one 22.1; with 2048 rows, of which
+        four a program leave each processor four programs, they take 4.0 and 3.2.
+        """
+        (op,) = nest.innermost()
+        length, bytes_each = self.sizes.trips(op), bytes_of_rows(nest)
+        tile = power_above(length)
+        if tile > self.blocks.step or not covers(extent_of(op), self.blocks.step, self.ranges):
+            tile = tile_along(length, self.blocks.least_step)
+        rows = self.blocks.program_bytes // (power_above(length) * bytes_each)
+        rows = min(rows, nest.trips(nest.chain) // (ROWS_OF_PROCESSOR * nest.target.processors))
+        tiles: dict[kernel.ForOp, int] = {}
+        self._fill_rows(nest, tiles, power_below(rows))
+        self._set_lanes(op, tile, prod(tiles.values()))
+        self.per_thread = max(self.per_thread, self.blocks.bytes_per_thread // power_above(bytes_each))
         self._spread(nest, tiles)
 
     def _rows_per_thread(self, nest: GpuNest, step: int) -> int:

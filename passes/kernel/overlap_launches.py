@@ -52,6 +52,8 @@ class KernelOverlapLaunches(ModulePass):
     optional: ClassVar[bool] = True
 
     overlap_launches: bool = False
+    read_ahead: bool = True
+    """Read what no launch writes in front of the await; else all stands behind it."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run on every kernel that is launched on a GPU."""
@@ -62,6 +64,7 @@ class KernelOverlapLaunches(ModulePass):
         for name, constants in _constants(op).items():
             function = kernels[name]
             arguments = function.body.block.args
+            constants = constants if self.read_ahead else set()
             blocks = _blocks(function)
             if blocks and function.num_warps is not None and counter(self.name):
                 for block in blocks:

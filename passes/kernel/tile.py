@@ -53,6 +53,7 @@ class KernelTile(KernelPass, kernels=untiled):
     per_thread: int = GpuBlocks.per_thread
     least_per_thread: int = GpuBlocks.least_per_thread
     bytes_per_thread: int = GpuBlocks.bytes_per_thread
+    program_bytes: int = GpuBlocks.program_bytes
     edge_bytes: int = GpuBlocks.edge_bytes
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:

@@ -245,3 +245,31 @@ def test_it_runs_on_the_stream_of_the_caller(recorded: bool) -> None:
             x.copy_(torch.randn(256, 256, device="cuda") + step)
             got = run(x)
             torch.testing.assert_close(got.clone(), (x * 2).softmax(-1))
+
+
+@pytest.mark.parametrize("records", [False, True])
+def test_launches_that_overlap_read_what_was_written_in_front(records: bool) -> None:
+    """Weights that are written between calls, a state that each call writes, and what one kernel hands to the next."""
+    weights = [(torch.randn(n, k, device="cuda") / k**0.5).bfloat16() for n, k in ((3072, 1024), (1024, 3072)) * 3]
+    states = [torch.zeros(1, 1024, device="cuda", dtype=torch.bfloat16) for _ in range(2)]
+
+    def run(x: torch.Tensor, state: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+        for wide, back in zip(weights[::2], weights[1::2], strict=True):
+            y = torch.nn.functional.rms_norm(x + state, (1024,))
+            x = x + torch.nn.functional.linear(torch.nn.functional.silu(torch.nn.functional.linear(y, wide)), back)
+            state.copy_(x)
+        return x
+
+    calls = []
+    for overlap in (False, True):
+        options = {"overlap_launches": overlap, "triton.cudagraphs": records}
+        calls.append(torch.compile(run, backend="inductile", options=options))
+    with torch.no_grad():
+        for step in range(60):
+            x = torch.randn(1, 1024, device="cuda").bfloat16()
+            found = []
+            for call, state in zip(calls, states, strict=True):
+                found.append(call(x, state, *weights).clone())
+            assert torch.equal(*found), step
+            assert torch.equal(*states), step
+            weights[step % 6].mul_(-1)

@@ -54,6 +54,18 @@ def test_every_byte(source: torch.dtype, target: torch.dtype, count: int) -> Non
     assert torch.equal(torch.compile(lambda x: x.to(target) * 2, backend="inductile")(x), x.to(target) * 2)
 
 
+@pytest.mark.parametrize("count", [256, 3])
+def test_every_half_of_a_byte(count: int) -> None:
+    """Numbers of 4 bits become floats where they lie."""
+
+    def run(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return ((x & 15).float() - 8) * 3, (x >> 4).float() * 3
+
+    x = torch.arange(256, device="cuda").to(torch.uint8)[:count]
+    for got, want in zip(torch.compile(run, backend="inductile")(x), run(x), strict=True):
+        assert torch.equal(got, want)
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_numbers_of_the_cpu_that_several_kernels_read(dynamic: bool) -> None:
     """They are computed on the CPU: what a kernel of the GPU wrote there would be a copy's, which nobody reads."""

@@ -292,3 +292,30 @@ def test_three_dimensions_and_an_outer_axis() -> None:
     x, b = torch.randn(7, 6, 5, 4), torch.randn(7)
     got = check(text, [x, b, torch.zeros(840)])
     assert torch.equal(got[-1].view(4, 5, 6, 7), x.permute(3, 2, 1, 0) + b)
+
+
+def test_programs_that_wait_for_launches_in_front() -> None:
+    """The await stands in a loop, behind the loads of a weight and in front of what another launch wrote."""
+    text = """kernel.func @sum(%x: !kernel.buffer<f32, 96>, %w: !kernel.buffer<i8, 768>, %y: !kernel.buffer<f32, 8>)
+    target "cuda:90" num_warps 4 {
+  kernel.for i0 in 0 to 8 map grid tile 2 {
+    %s = kernel.reduce sum i1 in 0 to 96 map vector tile 64 {
+      %b = kernel.load %w[96*i0 + i1]
+      kernel.await
+      %a = kernel.load %x[i1]
+      %f = scalar.cast %b : i8 to f32
+      %p = arith.mulf %a, %f : f32
+      kernel.yield %p
+    }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}"""
+    kernel = kernel_of(text)
+    assert kernel.overlaps and "nvidia.let_next_begin()" in kernel.source
+    assert not kernel_of(text.replace("kernel.await", "")).overlaps
+    other = kernel_of(text.replace("cuda:90", "hip:gfx942"))
+    assert not other.overlaps and "nvidia." not in other.source
+    weight = torch.randint(-128, 128, (768,), dtype=torch.int8)
+    check(text, [torch.randn(96), weight, torch.zeros(8)], rtol=1e-4, atol=1e-3)

@@ -201,6 +201,14 @@ def test_philox() -> None:
     assert got.unique().numel() > 60
 
 
+@pytest.mark.parametrize("half", ["low", "high"])
+@pytest.mark.parametrize("less", ["", " less 8"])
+def test_halves_of_bytes(half: str, less: str) -> None:
+    values = (torch.arange(64) * 4 + torch.arange(64) % 4).to(torch.uint8)
+    got = _run(f"%r = scalar.{half}_digits %x0{less}", ["ui8"], "f32", [values])
+    assert torch.equal(got, (values & 15 if half == "low" else values >> 4).float() - (8 if less else 0))
+
+
 def test_every_handler_is_covered() -> None:
     """A new spelling needs a case above."""
     tested = {*UNARY, *BINARY, *(op.name for op in (*SIGNED, *UNSIGNED))}
@@ -208,7 +216,7 @@ def test_every_handler_is_covered() -> None:
         "scalar.isnan", "scalar.isinf", "scalar.isfinite", "scalar.signbit", "arith.addf", "arith.subf", "arith.mulf",
         "arith.addi", "arith.subi", "arith.muli", "arith.andi", "arith.ori", "arith.xori", "arith.shli",
         "arith.constant", "arith.cmpf", "arith.cmpi", "arith.select", "scalar.cast", "scalar.widen", "scalar.narrow",
-        "scalar.philox", "kernel.index", "math.fma", "math.absi",
+        "scalar.philox", "scalar.low_digits", "scalar.high_digits", "kernel.index", "math.fma", "math.absi",
     }  # fmt: skip
     assert {op.name for op in HANDLERS} <= tested | rest
 

@@ -528,3 +528,29 @@ kernel.func @short(%x: !kernel.buffer<f32, 32768>, %y: !kernel.buffer<f32, 2048>
 // CHECK: map grid tile 2 {
 // CHECK: map grid tile 64 {
 // CHECK: kernel.reduce sum i2 in 0 to 16 map serial unroll 8 {
+
+// -----
+
+// One vector times a matrix: programs read 8 KiB of its rows at least, and the vector once.
+
+kernel.func @vector(%x: !kernel.buffer<bf16, 2048>, %w: !kernel.buffer<i8, 67108864>, %y: !kernel.buffer<bf16, 32768>) {
+  kernel.for i0 in 0 to 32768 {
+    %s = kernel.reduce sum i1 in 0 to 2048 {
+      %v = kernel.load %x[i1]
+      %a = scalar.widen %v : bf16 to f32
+      %u = kernel.load %w[2048*i0 + i1]
+      %b = scalar.cast %u : i8 to f32
+      %p = arith.mulf %a, %b : f32
+      kernel.yield %p
+    }
+    %n = scalar.narrow %s : f32 to bf16
+    kernel.store %n, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @vector
+// CHECK-SAME: num_warps 4
+// CHECK: kernel.for i0 in 0 to 32768 map grid tile 4 {
+// CHECK-NEXT: kernel.reduce sum i1 in 0 to 2048 map vector tile 2048 {
