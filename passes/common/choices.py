@@ -31,8 +31,9 @@ What asks about the products of the second one decides which of both stays.
 TILE = "tile"
 """The attribute of a product, and of the multiplication of its nest, with the sizes that were chosen for its kernel.
 
-On a GPU rows, columns, depth, warps, stages, and parts of the depth (`loop-split-products`), of attention rows, step,
-warps and stages; on a CPU rows. What is 0 or is not there, the pass decides that maps the kernel.
+On a GPU rows, columns, depth, warps, stages, parts of the depth (`loop-split-products`), and programs of a processor
+that take tiles in turns; of attention rows, step, warps and stages; on a CPU rows. What is 0 or is not there, the pass
+decides that maps the kernel.
 """
 
 

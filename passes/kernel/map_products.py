@@ -47,12 +47,15 @@ class KernelMapProducts(MapToUnits, kernels=untiled_for_gpu):
     tile_depth: int = 0
     stages: int = 0
     warps: int = 0
+    resident: int = 0
     swizzle: int = 8
 
     @property
     def wanted(self) -> ProductTile:
         """The tile that the options ask for."""
-        return ProductTile(self.tile_rows, self.tile_columns, self.tile_depth, self.warps, self.stages)
+        return ProductTile(
+            self.tile_rows, self.tile_columns, self.tile_depth, self.warps, self.stages, 0, self.resident
+        )
 
     def nests_of(self, function: kernel.FuncOp, facts: KernelFacts) -> list[ProductNest] | str:
         """Products of types that the target has units for."""

@@ -203,6 +203,7 @@ class ProductTile(Tile):
     warps:  of a program
     stages: steps that are on their way at once
     parts:  of the depth, which `loop-split-products` made a batch
+    resident: programs of a processor that take the tiles in turns (persistent); 0: each tile has a program
     """
 
     LEAST: ClassVar[int] = 5
@@ -213,6 +214,7 @@ class ProductTile(Tile):
     warps: int = 0
     stages: int = 0
     parts: int = 0
+    resident: int = 0
 
     def bytes(self, element: int, factors: tuple[int, int]) -> int:
         """Shared memory of all stages, for elements of so many bytes and so many factors of the longer side."""

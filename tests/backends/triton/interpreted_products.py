@@ -97,6 +97,17 @@ def test_boxes(transposed: tuple[bool, bool], depth: int) -> None:
         _check(text, factors, factors[0].double() @ factors[1].double(), torch.float16, options)
 
 
+@pytest.mark.parametrize("boxes", ["true", "false"])
+def test_programs_take_tiles_in_turns(boxes: str) -> None:
+    """There are more tiles than programs, and a loop of a program runs through those that it has."""
+    left, right = (_matrix(*sizes, 32, dtype=torch.float16, seed=k) for k, sizes in enumerate(((200,), (400,))))
+    text = program("aten.mm()", [left, right.t()], (200, 400))
+    options = f"{TILES} resident=1 boxes={boxes}"
+    (kernel,) = emit(lowered(text, options))
+    assert kernel.programs({}) == 132 and "in tl.range(tl.program_id(0), 169, 132, flatten=True)" in kernel.source
+    _check(text, [left, right.t()], left.double() @ right.double().t(), torch.float16, options)
+
+
 @pytest.mark.parametrize("depth", [0, 1, 16, 45])
 @pytest.mark.parametrize("rows", [0, 1, 21])
 def test_dynamic_sizes(rows: int, depth: int) -> None:
