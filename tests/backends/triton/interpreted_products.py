@@ -198,6 +198,27 @@ def _check_function(function: Callable[..., Any], inputs: Sequence[Tensor]) -> N
             assert found.shape == wanted.shape and found.dtype == dtype and error < 2 * TOLERANCE[dtype]
 
 
+def test_integers_and_their_scales() -> None:
+    """Products of integers are exact, and scaled where they are summed."""
+    generator = torch.Generator().manual_seed(0)
+    left, right = (torch.randint(-128, 128, (rows, 200), dtype=torch.int8, generator=generator) for rows in (33, 40))
+    scales = _matrix(33, 1, dtype=torch.float32, seed=2), _matrix(40, dtype=torch.float32, seed=3)
+    t = 'device = "cuda:0"'
+    text = f"""func.func @f(%x: !aten.tensor<33x200xi8, {t}>, %w: !aten.tensor<40x200xi8, {t}>,
+        %r: !aten.tensor<33x1xf32, {t}>, %c: !aten.tensor<40xf32, {t}>) -> !aten.tensor<33x40xf32, {t}> {{
+      %0 = aten.t(%w) : !aten.tensor<200x40xi8, strides = [1, 200], {t}>
+      %1 = aten._int_mm(%x, %0) : !aten.tensor<33x40xi32, {t}>
+      %2 = aten._to_copy(%1, dtype = torch.float32) : !aten.tensor<33x40xf32, {t}>
+      %3 = aten.mul.Tensor(%2, %r) : !aten.tensor<33x40xf32, {t}>
+      %4 = aten.mul.Tensor(%3, %c) : !aten.tensor<33x40xf32, {t}>
+      func.return %4 : !aten.tensor<33x40xf32, {t}>
+    }}"""
+    (kernel,) = emit(lowered(text))
+    assert "out_dtype=tl.int32" in kernel.source
+    exact = left.double() @ right.double().t() * scales[0].double() * scales[1].double()
+    _check(text, [left, right, *scales], exact, torch.float32)
+
+
 @pytest.mark.parametrize("rows", [2, 7, 16])
 def test_few_rows_and_a_weight_of_8_bits(rows: int) -> None:
     """The numbers are scaled where they are read, as eager rounds them."""
