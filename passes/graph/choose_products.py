@@ -14,14 +14,16 @@ from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.machine import targets_of
+from ...dialects.sym import ONE
 from ...errors import UserError
 from ...machines import GpuTarget, Target
 from ...machines.measured_nests import ATTENTION_TILES, PRODUCT_TILES
 from ...machines.nests import MARGIN, MeasuredNest, NestShape, nearest
 from ..analysis.functions import functions
+from ..analysis.nests import element_bytes
 from ..analysis.sizes import Sizes
 from ..common.choices import Candidate, Question, mark, timer
-from ..common.implementations import BLAS, LEAST_OF_UNITS, NEST, ONEDNN
+from ..common.implementations import ALIGNMENT, BLAS, LEAST_OF_UNITS, NEST, ONEDNN, alignment
 from ..counters import counter
 from ..remarks import remark
 from ._alternatives import Alternative, alternative_of, is_either, take
@@ -149,6 +151,9 @@ class ChooseProducts(ModulePass):
         elif not found.is_ahead:
             told = f"the library, which was faster for {found.shape}"
             remark("missed", self.name, last, told, library=found.library, nest=found.nest)
+        elif found.takes_turns and not _may_take_turns(last):
+            told = f"the library: a copy engine, as for {found.shape}, wants constant sizes and aligned rows"
+            remark("missed", self.name, last, told)
         elif counter(self.name):
             self._mark(group, Candidate(NEST, found.tile), shape)
             told = f"a nest, which was faster for {found.shape}"
@@ -224,6 +229,19 @@ def _objection(alternative: Alternative, target: Target, sizes: Sizes) -> str | 
         return "what is written out is no nest for matrix units"
     elements = {value.type.element for op in alternative.written.products for value in op.results}  # pyright: ignore
     return None if len(elements) == 1 else "its scores are of another type"
+
+
+def _may_take_turns(product: AtenOp) -> bool:
+    """Whether a copy engine can bring tiles of the factors: constant sizes, rows that begin at aligned addresses."""
+    for value in product.operands[-2:]:
+        type_ = value.type
+        assert isinstance(type_, TensorType)
+        steps = [step for step in type_.strides if step is not ONE]
+        if any(size.as_int() is None for size in type_.shape) or any(step.as_int() is None for step in steps):
+            return False
+        if any(alignment(step, element_bytes(type_.element)) < ALIGNMENT for step in steps):
+            return False
+    return True
 
 
 def _may_be_nest(group: Group, target: Target, sizes: Sizes) -> bool:
