@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import ClassVar, Self, TypeVar
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
+from xdsl.dialects.builtin import BFloat16Type, Float16Type
 from xdsl.ir import Attribute
 
 from ...dialects import kernel
@@ -16,6 +16,7 @@ from ...machines.nests import PRODUCT, NestShape, recorded_tile
 from ...machines.product_tiles import TILES
 from ..analysis.effects import independent_nests
 from ..analysis.loops import is_loop
+from ..analysis.nests import element_bytes
 from ..analysis.sizes import Sizes
 from ..common.choices import chosen_tile
 from ..common.implementations import LEAST_OF_UNITS
@@ -233,19 +234,20 @@ MOST_SUMS = 128
 def product_tile(
     nest: ProductNest, sizes: Sizes, target: GpuTarget, wanted: ProductTile, may_take_turns: bool
 ) -> ProductTile:
-    """The tile of the same product that was recorded, else that of the least time by the paces that were measured.
+    """What is wanted, else the tile of the same product that was recorded, else that of the least time by its pace.
 
-    Steps are shorter where longer ones would be padded more. Numbers of `wanted` that are not 0 are taken as they are.
+    Steps are shorter where longer ones would be padded more. Numbers of `wanted` that are not 0 are taken as they are,
+    and where it has rows programs take turns only if it says so.
 
     may_take_turns: whether programs may take tiles in turns, which is measured with a copy engine alone
     """
-    size = 4 if isinstance(nest.element, Float32Type) else 2
+    size = element_bytes(nest.element)
     rows, columns = sizes.trips(nest.rows), sizes.trips(nest.columns)
     batch, depth = prod(map(sizes.trips, nest.batch)), max(sizes.trips(op) for op in nest.sums)
     reads_behind = _reads_behind(nest)
     shape = NestShape(PRODUCT, str(nest.element), (batch, rows, columns, depth), ("behind",) if reads_behind else ())
     recorded = ProductTile.chosen(recorded_tile(shape, target.nests))
-    if recorded.rows and _fits(recorded, size, target, nest.factors):
+    if recorded.rows and not wanted.rows and _fits(recorded, size, target, nest.factors):
         return (recorded if may_take_turns else replace(recorded, resident=0)).fitted(wanted)
     best: tuple[float, ProductTile] | None = None
     for pace in reversed(TILES):  # the first of these fits anything
@@ -255,7 +257,7 @@ def product_tile(
         is_filled = 2 * max(rows, 16) > tile.rows and 2 * max(columns, 16) > tile.columns
         is_filled &= pace.depth >= _STEP or _padded(depth, pace.depth) < _padded(depth, _STEP)
         has_turns = may_take_turns and programs > pace.resident * target.processors and depth >= _TURN * tile.depth
-        is_filled &= has_turns or not pace.resident
+        is_filled &= (has_turns and not wanted.rows) or not pace.resident
         found = pace.time(programs, target.processors, depth, reads_behind), tile
         if best is None or (found[0] < best[0] and is_filled and _fits(tile, size, target, nest.factors)):
             best = found
