@@ -32,6 +32,8 @@ from ._questions import Group, groups_of, text_of
 NONE, RECORDED, MEASURED = "none", "recorded", "measured"
 #: types that nests of products multiply
 _FACTORS = (BFloat16Type, Float16Type, Float32Type)
+#: elements of a step of the depth: fewer are no better where so many divide it
+_STEP = 64
 #: rows that one iteration of a nest on a CPU does
 _ROWS_OF_CPU = ((4,), (1,))
 
@@ -283,7 +285,13 @@ def _libraries(op: AtenOp, target: Target) -> list[Candidate]:
 
 def _fits(tile: tuple[int, ...], shape: NestShape, target: GpuTarget) -> bool:
     """Whether a tile is at most twice as large as the product, and its stages fit a processor's memory."""
-    (rows, columns, depth, _, stages, *_), (_, high, wide, deep) = tile, shape.sizes
+    (rows, columns, depth, _, stages, *more), (count, high, wide, deep) = tile, shape.sizes
+    parts, resident = (*more, 0, 0)[:2]
+    tiles = count * -(-high // rows) * -(-wide // columns)
+    if (parts and tiles > target.processors) or (resident and tiles <= resident * target.processors):
+        return False  # parts are for few tiles, and turns for many
+    if depth < _STEP and not deep % _STEP:
+        return False
     size = 4 if shape.element == "f32" else 2
     small = rows < 2 * max(high, 16) and columns < 2 * max(wide, 16) and depth < 2 * max(deep, 32)
     return small and (rows + columns) * depth * size * stages <= target.shared_bytes
