@@ -4,8 +4,9 @@ Twenty products of the models that `benchmarks/gpu_models.py` runs, at sizes tha
 relu and a residual behind them. `library` is cuBLAS, and with the epilogue cuBLAS and the kernel behind it that
 inductile makes by default; `ours` one kernel of `kernel-map-products`. Device microseconds: the sum of kernel times
 that the profiler saw, the cache flushed before each call. `rate` is in 10^12 operations a second, `error` relative to
-float64, or float32 for large ones. `--tune` tries the tiles of `TILES` on each product and names the best one; that
-is what the table of `passes/kernel/products.py` should be made of. What the file of results holds is not run again.
+float64, or float32 for large ones. `--tune` tries all tiles that are candidates on each product and names the best one;
+that is what `machines/measured_nests.py` and `machines/product_tiles.py` are made of. What the file of results holds is
+not run again.
 """
 
 from __future__ import annotations
@@ -56,13 +57,6 @@ SHAPES = (
     Shape("TinyLlama up, 16 tokens", 16, 5632, 2048),
     Shape("TinyLlama down, 16 tokens", 16, 2048, 5632),
 )
-#: rows, columns, depth, warps, stages
-TILES = (
-    (128, 256, 64, 8, 3), (256, 128, 64, 8, 3), (128, 128, 64, 4, 4), (128, 128, 64, 8, 4), (128, 128, 128, 8, 3),
-    (64, 256, 64, 4, 4), (64, 128, 64, 4, 4), (128, 64, 64, 4, 5), (64, 64, 64, 4, 6), (64, 64, 128, 4, 4),
-    (32, 128, 64, 4, 5), (32, 64, 128, 4, 5), (32, 32, 128, 4, 5), (16, 64, 128, 4, 6), (16, 128, 128, 4, 4),
-    (16, 32, 256, 4, 4),
-)  # fmt: skip
 NAMES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 
 
@@ -155,10 +149,10 @@ def rows_of(shape: Shape, dtype: str, epilogue: bool, tune: bool, profiler: Prof
     inputs, text = inputs_of(shape, dtype, epilogue), text_of(shape, dtype, epilogue)
     exact = exact_of(inputs)
     tf32 = " allow-tf32=true" if dtype == "float32" and is_tf32() else ""
-    candidates = {"library": "", "ours": f"loop-products=true{tf32}"}
-    for tile in TILES if tune else ():
-        names = ("tile-rows", "tile-columns", "tile-depth", "warps", "stages")
-        numbers = " ".join(f"{name}={number}" for name, number in zip(names, tile, strict=True))
+    candidates = {"library": "choices=none", "ours": f"loop-products=true{tf32}"}
+    names = ("tile-rows", "tile-columns", "tile-depth", "warps", "stages", "depth-parts", "resident")
+    for tile in tiles() if tune else ():
+        numbers = " ".join(f"{name}={number}" for name, number in zip(names, tile, strict=False))
         candidates["x".join(map(str, tile))] = f"loop-products=true{tf32} {numbers}"
     for name, options in candidates.items():
         begin = time.perf_counter()
@@ -171,6 +165,13 @@ def rows_of(shape: Shape, dtype: str, epilogue: bool, tune: bool, profiler: Prof
         operations = 2.0 * shape.batch * shape.rows * shape.columns * shape.depth
         rate = operations / took / 1e6
         yield {**row, "us": took, "rate": rate, "error": error, "seconds": time.perf_counter() - begin}
+
+
+def tiles() -> tuple[tuple[int, ...], ...]:
+    """The tiles that are candidates of `mode="max-autotune"`."""
+    from inductile.machines.measured_nests import PRODUCT_TILES
+
+    return PRODUCT_TILES
 
 
 def is_tf32() -> bool:

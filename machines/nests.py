@@ -72,6 +72,10 @@ class NestShape:
         return min(heads * rows, MANY_ROWS), rows, keys, width
 
 
+#: the place, among the sizes of a product's tile, of the programs of a processor that take tiles in turns
+RESIDENT = 6
+
+
 @dataclass(frozen=True)
 class MeasuredNest:
     """One measurement: device microseconds of the library, with the kernels around it, and of the best nest."""
@@ -80,6 +84,11 @@ class MeasuredNest:
     library: float
     nest: float
     tile: tuple[int, ...] = ()
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether programs of the nest take the tiles in turns, for which a copy engine brings them."""
+        return self.shape.kind == PRODUCT and len(self.tile) > RESIDENT and self.tile[RESIDENT] > 0
 
     @property
     def is_ahead(self) -> bool:

@@ -19,7 +19,7 @@ BUSIEST = 0.7
 class TilePace:
     """One tile and its times, in microseconds.
 
-    rows, columns, depth, warps, stages: as of `ProductTile`
+    rows, columns, depth, warps, stages, resident: as of `ProductTile`
     step:   a step of the depth of one program
     fill:   what a program takes beside its steps
     behind: what it takes to read a matrix as large as the result behind the sums
@@ -31,6 +31,7 @@ class TilePace:
     depth: int
     warps: int
     stages: int
+    resident: int
     step: float
     fill: float
     behind: float
@@ -45,18 +46,22 @@ class TilePace:
 
 
 TILES = (
-    TilePace(128, 256, 64, 8, 3, 0.741, 5.57, 0.79, 0.0),
-    TilePace(128, 128, 64, 8, 3, 0.349, 0.97, 1.56, 4.9),
-    TilePace(128, 128, 64, 4, 4, 0.435, 1.59, 2.23, 0.6),
-    TilePace(128, 64, 64, 4, 4, 0.248, 0.62, 0.78, 3.9),
-    TilePace(64, 128, 64, 4, 4, 0.235, 0.56, 0.84, 3.7),
-    TilePace(64, 128, 32, 4, 3, 0.120, 0.65, 0.72, 3.6),
-    TilePace(128, 64, 32, 4, 3, 0.120, 0.77, 0.49, 3.6),
-    TilePace(64, 64, 64, 4, 6, 0.178, 0.85, 0.55, 2.0),
-    TilePace(64, 32, 128, 4, 5, 0.240, 0.90, 1.00, 2.0),
-    TilePace(32, 32, 128, 4, 5, 0.270, 1.00, 1.00, 2.0),
-    TilePace(32, 16, 256, 4, 4, 0.500, 1.50, 1.00, 2.0),
-    TilePace(16, 32, 256, 4, 4, 0.500, 1.00, 0.50, 2.0),
-    TilePace(16, 16, 128, 4, 4, 0.270, 1.00, 0.50, 2.0),
+    TilePace(128, 256, 64, 8, 3, 1, 0.652, 2.23, 3.70, 3.2),
+    TilePace(128, 256, 64, 8, 3, 0, 0.691, 3.23, 3.77, 0.0),
+    TilePace(128, 128, 64, 4, 3, 2, 0.338, 0.27, 1.51, 7.8),
+    TilePace(128, 128, 32, 4, 3, 2, 0.170, 1.12, 1.33, 7.8),
+    TilePace(128, 128, 64, 8, 4, 1, 0.394, 0.31, 2.32, 4.8),
+    TilePace(128, 128, 64, 8, 3, 0, 0.332, 1.52, 1.58, 4.2),
+    TilePace(128, 128, 64, 4, 4, 0, 0.393, 2.05, 2.26, 1.0),
+    TilePace(128, 64, 64, 4, 4, 0, 0.238, 0.93, 0.73, 3.0),
+    TilePace(64, 128, 64, 4, 4, 0, 0.235, 0.56, 0.84, 3.7),
+    TilePace(64, 128, 32, 4, 3, 0, 0.120, 0.65, 0.75, 3.6),
+    TilePace(128, 64, 32, 4, 3, 0, 0.120, 0.75, 0.50, 3.6),
+    TilePace(64, 64, 64, 4, 6, 0, 0.178, 0.85, 0.55, 2.0),
+    TilePace(64, 32, 128, 4, 5, 0, 0.240, 0.90, 1.00, 2.0),
+    TilePace(32, 32, 128, 4, 5, 0, 0.270, 1.00, 1.00, 2.0),
+    TilePace(32, 16, 256, 4, 4, 0, 0.500, 1.50, 1.00, 2.0),
+    TilePace(16, 32, 256, 4, 4, 0, 0.500, 1.00, 0.50, 2.0),
+    TilePace(16, 16, 128, 4, 4, 0, 0.270, 1.00, 0.50, 2.0),
 )
 """Candidates, those with the most rows and columns first."""

@@ -175,7 +175,11 @@ class _KernelEmitter(Walk):
             raise UnsupportedError("`programs` needs one nest on the grid, and nothing beside it")
         context = self.context
         pid = context.names.fresh("pid")
-        context.out.line(f"for {pid} in range({self.axes.program_id}, {self.axes.count(nest).text}, {most}):")
+        # what is on its way for the next tile may be so while the last steps of this one are multiplied
+        walks = [op for op in self.function.walk() if isinstance(op, kernel.ReduceOp) and op.mapping.data == "matrix"]
+        name, flat = ("tl.range", ", flatten=True") if walks else ("range", "")
+        bounds = f"{self.axes.program_id}, {self.axes.count(nest).text}, {most}"
+        context.out.line(f"for {pid} in {name}({bounds}{flat}):")
         with context.scope():
             self.axes.decompose_program_id(nest, pid)
             self.ops(self.function.body.block.ops)

@@ -14,14 +14,16 @@ from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.machine import targets_of
+from ...dialects.sym import ONE
 from ...errors import UserError
 from ...machines import GpuTarget, Target
 from ...machines.measured_nests import ATTENTION_TILES, PRODUCT_TILES
 from ...machines.nests import MARGIN, MeasuredNest, NestShape, nearest
 from ..analysis.functions import functions
+from ..analysis.nests import element_bytes
 from ..analysis.sizes import Sizes
 from ..common.choices import Candidate, Question, mark, timer
-from ..common.implementations import BLAS, LEAST_OF_UNITS, NEST, ONEDNN
+from ..common.implementations import ALIGNMENT, BLAS, LEAST_OF_UNITS, NEST, ONEDNN, alignment
 from ..counters import counter
 from ..remarks import remark
 from ._alternatives import Alternative, alternative_of, is_either, take
@@ -32,6 +34,8 @@ from ._ways import settle
 NONE, RECORDED, MEASURED = "none", "recorded", "measured"
 #: types that nests of products multiply
 _FACTORS = (BFloat16Type, Float16Type, Float32Type)
+#: elements of a step of the depth: fewer are no better where so many divide it
+_STEP = 64
 #: rows that one iteration of a nest on a CPU does
 _ROWS_OF_CPU = ((4,), (1,))
 
@@ -152,6 +156,9 @@ class ChooseProducts(ModulePass):
         elif not found.is_ahead:
             told = f"the library, which was faster for {found.shape}"
             remark("missed", self.name, last, told, library=found.library, nest=found.nest)
+        elif found.takes_turns and not _may_take_turns(last):
+            told = f"the library: a copy engine, as for {found.shape}, wants constant sizes and aligned rows"
+            remark("missed", self.name, last, told)
         elif counter(self.name):
             self._mark(group, Candidate(NEST, found.tile), shape)
             told = f"a nest, which was faster for {found.shape}"
@@ -229,6 +236,19 @@ def _objection(alternative: Alternative, target: Target, sizes: Sizes) -> str | 
     return None if len(elements) == 1 else "its scores are of another type"
 
 
+def _may_take_turns(product: AtenOp) -> bool:
+    """Whether a copy engine can bring tiles of the factors: constant sizes, rows that begin at aligned addresses."""
+    for value in product.operands[-2:]:
+        type_ = value.type
+        assert isinstance(type_, TensorType)
+        steps = [step for step in type_.strides if step is not ONE]
+        if any(size.as_int() is None for size in type_.shape) or any(step.as_int() is None for step in steps):
+            return False
+        if any(alignment(step, element_bytes(type_.element)) < ALIGNMENT for step in steps):
+            return False
+    return True
+
+
 def _may_be_nest(group: Group, target: Target, sizes: Sizes) -> bool:
     """Whether there is more than one way: matrices of one type, of more than few rows and columns on a GPU."""
     shape = group.shape(sizes)
@@ -268,7 +288,13 @@ def _libraries(op: AtenOp, target: Target) -> list[Candidate]:
 
 def _fits(tile: tuple[int, ...], shape: NestShape, target: GpuTarget) -> bool:
     """Whether a tile is at most twice as large as the product, and its stages fit a processor's memory."""
-    (rows, columns, depth, _, stages, *_), (_, high, wide, deep) = tile, shape.sizes
+    (rows, columns, depth, _, stages, *more), (count, high, wide, deep) = tile, shape.sizes
+    parts, resident = (*more, 0, 0)[:2]
+    tiles = count * -(-high // rows) * -(-wide // columns)
+    if (parts and tiles > target.processors) or (resident and tiles <= resident * target.processors):
+        return False  # parts are for few tiles, and turns for many
+    if depth < _STEP and not deep % _STEP:
+        return False
     size = 4 if shape.element == "f32" else 2
     small = rows < 2 * max(high, 16) and columns < 2 * max(wide, 16) and depth < 2 * max(deep, 32)
     return small and (rows + columns) * depth * size * stages <= target.shared_bytes

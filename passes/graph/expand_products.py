@@ -25,6 +25,7 @@ _ATTENTION = frozenset({
     "aten._scaled_dot_product_flash_attention",
 })  # fmt: skip
 _PRODUCTS = frozenset({"aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm"})
+_INTEGERS = "aten._int_mm"
 #: types that matrix units multiply, float32 by ordinary instructions where it is read as it is
 _OF_UNITS = (BFloat16Type, Float16Type, Float32Type)
 _BITS = {BFloat16Type: 16, Float16Type: 16, Float32Type: 32, Float64Type: 64}
@@ -49,6 +50,7 @@ class ExpandProducts(ProductPass):
                    or columns: `kernel-map-products` and `kernel-jam-rows` schedule those nests. Such a product
                    says how exact its factors are read, `precision = "bf16"`, or "f16", or with `allow_tf32` and float32
                    "tf32", with 10 bits behind the point, as the library does: what is inlined into it is more exact.
+                   So is `aten._int_mm` then on a GPU, so that scales behind it are multiplied where it is summed.
 
         %y = aten.mm(%x, %w) : !aten.tensor<1x2048xbf16, device = "cuda:0">
     becomes
@@ -56,7 +58,7 @@ class ExpandProducts(ProductPass):
     """
 
     name = "graph-expand-products"
-    PRODUCTS: ClassVar[frozenset[str]] = _PRODUCTS | _ATTENTION
+    PRODUCTS: ClassVar[frozenset[str]] = _PRODUCTS | _ATTENTION | {_INTEGERS}
 
     row_products: bool = True
     loop_products: bool = False
@@ -66,6 +68,10 @@ class ExpandProducts(ProductPass):
 
     def on_product(self, op: AtenOp, target: Target, ranges: Ranges) -> None:
         """Mark a product as a nest where it is asked for, or faster."""
+        if op.target == _INTEGERS:
+            if self.loop_products and isinstance(target, GpuTarget) and "i8" in target.matrix_units:
+                self._mark_integers(op, ranges)
+            return
         if self.loop_products and self._mark_for_units(op, ranges):
             return
         known = target.row_sums if isinstance(target, GpuTarget) and self.row_products else {}
@@ -87,6 +93,16 @@ class ExpandProducts(ProductPass):
         if is_marked:
             mark_precision(op, self.allow_tf32)
         return is_marked
+
+    def _mark_integers(self, op: AtenOp, ranges: Ranges) -> None:
+        """Mark a product of integers of 8 bits, whose factors matrix units read along the depth alone."""
+        left, right = map(type_of, op.operands)
+        if any(at_most(size, LEAST_OF_UNITS - 1, ranges) for size in type_of(op.results[0]).shape):
+            remark("missed", self.name, op, f"not a nest: it has fewer than {LEAST_OF_UNITS} rows or columns")
+        elif _lies_along_depth(left, -1) and _lies_along_depth(right, -2):
+            self.mark(op, NEST, "a nest: sums of products of integers")
+        else:
+            remark("missed", self.name, op, "not a nest: a factor does not lie along the depth")
 
     def _mark_for_rows(self, op: AtenOp, limits: RowSums, ranges: Ranges) -> None:
         is_attention = op.target in _ATTENTION

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from ...dialects import kernel
 from .kernel_pass import KernelFacts
+from .load_boxes import may_be_box
 from .map_to_units import MapToUnits, has_units, round_factors, sink
 from .products import ProductNest, ProductTile, product_nests, product_tile
 from .scheduled import untiled_for_gpu
 from .transforms import set_mapping
+
+
+def _are_boxes(nest: ProductNest) -> bool:
+    """Whether a copy engine may bring all that factors are made of."""
+    axes = [nest.rows.axis.data, nest.columns.axis.data]
+    loads = [(each, op) for op in nest.sums for each in op.body.block.ops if isinstance(each, kernel.LoadOp)]
+    return all(may_be_box(load, op, axes) for load, op in loads)
 
 
 @dataclass(frozen=True)
@@ -47,12 +55,15 @@ class KernelMapProducts(MapToUnits, kernels=untiled_for_gpu):
     tile_depth: int = 0
     stages: int = 0
     warps: int = 0
+    resident: int = 0
     swizzle: int = 8
 
     @property
     def wanted(self) -> ProductTile:
         """The tile that the options ask for."""
-        return ProductTile(self.tile_rows, self.tile_columns, self.tile_depth, self.warps, self.stages)
+        return ProductTile(
+            self.tile_rows, self.tile_columns, self.tile_depth, self.warps, self.stages, 0, self.resident
+        )
 
     def nests_of(self, function: kernel.FuncOp, facts: KernelFacts) -> list[ProductNest] | str:
         """Products of types that the target has units for."""
@@ -64,7 +75,9 @@ class KernelMapProducts(MapToUnits, kernels=untiled_for_gpu):
 
     def tile_of(self, nest: ProductNest, facts: KernelFacts, wanted: ProductTile) -> ProductTile:
         """The largest tile of which there are enough."""
-        return product_tile(nest, facts.sizes, facts.target, wanted)
+        may_take_turns = facts.target.copies_boxes and not facts.function.symbols.data and _are_boxes(nest)
+        tile = product_tile(nest, facts.sizes, facts.target, wanted, may_take_turns)
+        return tile if may_take_turns or self.resident else replace(tile, resident=0)
 
     def map(
         self, nest: ProductNest, rows: kernel.ForOp, columns: kernel.ForOp, tile: ProductTile, facts: KernelFacts

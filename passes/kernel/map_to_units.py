@@ -82,6 +82,8 @@ class MapToUnits(KernelPass):
             function.properties["num_warps"] = IntegerAttr(max(tile.warps for tile in tiles), i64)
             function.properties["num_stages"] = IntegerAttr(min(tile.stages for tile in tiles), i64)
             function.properties["target"] = StringAttr(facts.target.name)
+            if len(nests) == 1 and (resident := getattr(tiles[0], "resident", 0)):
+                function.properties["programs"] = IntegerAttr(resident * facts.target.processors, i64)
 
 
 def _put_on_grid(nest: RowsNest) -> list[kernel.ForOp]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import ClassVar, Self, TypeVar
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
+from xdsl.dialects.builtin import BFloat16Type, Float16Type
 from xdsl.ir import Attribute
 
 from ...dialects import kernel
@@ -16,6 +16,7 @@ from ...machines.nests import PRODUCT, NestShape, recorded_tile
 from ...machines.product_tiles import TILES
 from ..analysis.effects import independent_nests
 from ..analysis.loops import is_loop
+from ..analysis.nests import element_bytes
 from ..analysis.sizes import Sizes
 from ..common.choices import chosen_tile
 from ..common.implementations import LEAST_OF_UNITS
@@ -210,6 +211,7 @@ class ProductTile(Tile):
     warps:  of a program
     stages: steps that are on their way at once
     parts:  of the depth, which `loop-split-products` made a batch
+    resident: programs of a processor that take the tiles in turns (persistent); 0: each tile has a program
     """
 
     LEAST: ClassVar[int] = 5
@@ -220,6 +222,7 @@ class ProductTile(Tile):
     warps: int = 0
     stages: int = 0
     parts: int = 0
+    resident: int = 0
 
     def bytes(self, element: int, factors: tuple[int, int]) -> int:
         """Shared memory of all stages, for elements of so many bytes and so many factors of the longer side."""
@@ -235,26 +238,33 @@ class ProductTile(Tile):
 MOST_SUMS = 128
 
 
-def product_tile(nest: ProductNest, sizes: Sizes, target: GpuTarget, wanted: ProductTile) -> ProductTile:
-    """The tile of the same product that was recorded, else that of the least time by the paces that were measured.
+def product_tile(
+    nest: ProductNest, sizes: Sizes, target: GpuTarget, wanted: ProductTile, may_take_turns: bool
+) -> ProductTile:
+    """What is wanted, else the tile of the same product that was recorded, else that of the least time by its pace.
 
-    Steps are shorter where longer ones would be padded more. Numbers of `wanted` that are not 0 are taken as they are.
+    Steps are shorter where longer ones would be padded more. Numbers of `wanted` that are not 0 are taken as they are,
+    and where it has rows programs take turns only if it says so.
+
+    may_take_turns: whether programs may take tiles in turns, which is measured with a copy engine alone
     """
-    size = 4 if isinstance(nest.element, Float32Type) else 2
+    size = element_bytes(nest.element)
     rows, columns = sizes.trips(nest.rows), sizes.trips(nest.columns)
     batch, depth = prod(map(sizes.trips, nest.batch)), max(sizes.trips(op) for op in nest.sums)
     reads_behind = _reads_behind(nest)
     shape = NestShape(PRODUCT, str(nest.element), (batch, rows, columns, depth), ("behind",) if reads_behind else ())
     recorded = ProductTile.chosen(recorded_tile(shape, target.nests))
-    if recorded.rows and _fits(recorded, size, target, nest.factors):
-        return recorded.fitted(wanted)
+    if recorded.rows and not wanted.rows and _fits(recorded, size, target, nest.factors):
+        return (recorded if may_take_turns else replace(recorded, resident=0)).fitted(wanted)
     best: tuple[float, ProductTile] | None = None
     for pace in reversed(TILES):  # the first of these fits anything
-        tile = ProductTile(pace.rows, pace.columns, pace.depth, pace.warps, pace.stages)
+        tile = ProductTile(pace.rows, pace.columns, pace.depth, pace.warps, pace.stages, 0, pace.resident)
         tile = _of_depth(tile, depth, size, target, nest.factors).fitted(wanted)
         programs = batch * -(-rows // tile.rows) * -(-columns // tile.columns)
         is_filled = 2 * max(rows, 16) > tile.rows and 2 * max(columns, 16) > tile.columns
         is_filled &= pace.depth >= _STEP or _padded(depth, pace.depth) < _padded(depth, _STEP)
+        has_turns = may_take_turns and programs > pace.resident * target.processors and depth >= _TURN * tile.depth
+        is_filled &= (has_turns and not wanted.rows) or not pace.resident
         found = pace.time(programs, target.processors, depth, reads_behind), tile
         if best is None or (found[0] < best[0] and is_filled and _fits(tile, size, target, nest.factors)):
             best = found
@@ -266,6 +276,8 @@ def _padded(depth: int, step: int) -> int:
     return -(-depth // step) * step
 
 
+#: steps of a tile, of which fewer are no time in which loads of the next tile could hide
+_TURN = 3
 #: elements of the depth a step, of which no fewer are better unless the last step is padded
 _STEP = 64
 
@@ -291,4 +303,4 @@ def _of_depth(tile: ProductTile, depth: int, element: int, target: GpuTarget, fa
         if ProductTile(tile.rows, tile.columns, step, 0, stages).bytes(element, factors) <= target.shared_bytes:
             break
         stages -= 1
-    return ProductTile(tile.rows, tile.columns, step, tile.warps, stages)
+    return ProductTile(tile.rows, tile.columns, step, tile.warps, stages, tile.parts, tile.resident)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inductile.machines.nests import ATTENTION, PRODUCT, MeasuredNest, NestShape, any_near, nearest
+from inductile.machines.nests import ATTENTION, PRODUCT, MeasuredNest, NestShape, any_near, nearest, recorded_tile
 
 Sizes = tuple[int, int, int, int]
 
@@ -51,3 +51,17 @@ def test_products_do_not_lie_between() -> None:
     measured = [MeasuredNest(NestShape(PRODUCT, "bf16", (1, n, n, n)), 2, 1) for n in (512, 4096)]
     assert nearest(NestShape(PRODUCT, "bf16", (1, 1500, 1500, 1500)), measured) is None
     assert nearest(NestShape(PRODUCT, "bf16", (1, 512, 500, 512)), measured) is measured[0]
+
+
+def test_the_same_product_has_the_tile_that_was_recorded() -> None:
+    """What stands behind it counts, and a product that is only like it has none."""
+    alone, behind = (16, 64, 128, 4, 4, 2), (64, 32, 128, 4, 5)
+    sizes = 1, 64, 1000, 2048
+    measured = (
+        MeasuredNest(NestShape(PRODUCT, "bf16", sizes), 6.3, 6.5, alone),
+        MeasuredNest(NestShape(PRODUCT, "bf16", sizes, ("add", "relu")), 8.4, 7.0, behind),
+    )
+    assert recorded_tile(NestShape(PRODUCT, "bf16", sizes), measured) == alone
+    assert recorded_tile(NestShape(PRODUCT, "bf16", sizes, ("behind",)), measured) == behind
+    assert recorded_tile(NestShape(PRODUCT, "bf16", (1, 72, 1000, 2048)), measured) == ()
+    assert recorded_tile(NestShape(PRODUCT, "f16", sizes), measured) == ()

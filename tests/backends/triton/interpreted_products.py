@@ -97,6 +97,17 @@ def test_boxes(transposed: tuple[bool, bool], depth: int) -> None:
         _check(text, factors, factors[0].double() @ factors[1].double(), torch.float16, options)
 
 
+@pytest.mark.parametrize("boxes", ["true", "false"])
+def test_programs_take_tiles_in_turns(boxes: str) -> None:
+    """There are more tiles than programs, and a loop of a program runs through those that it has."""
+    left, right = (_matrix(*sizes, 32, dtype=torch.float16, seed=k) for k, sizes in enumerate(((200,), (400,))))
+    text = program("aten.mm()", [left, right.t()], (200, 400))
+    options = f"{TILES} resident=1 boxes={boxes}"
+    (kernel,) = emit(lowered(text, options))
+    assert kernel.programs({}) == 132 and "in tl.range(tl.program_id(0), 169, 132, flatten=True)" in kernel.source
+    _check(text, [left, right.t()], left.double() @ right.double().t(), torch.float16, options)
+
+
 @pytest.mark.parametrize("depth", [0, 1, 16, 45])
 @pytest.mark.parametrize("rows", [0, 1, 21])
 def test_dynamic_sizes(rows: int, depth: int) -> None:
@@ -185,6 +196,27 @@ def _check_function(function: Callable[..., Any], inputs: Sequence[Tensor]) -> N
         for found, wanted in zip(results, exact, strict=True):
             error = (found.double() - wanted).norm() / wanted.norm()
             assert found.shape == wanted.shape and found.dtype == dtype and error < 2 * TOLERANCE[dtype]
+
+
+def test_integers_and_their_scales() -> None:
+    """Products of integers are exact, and scaled where they are summed."""
+    generator = torch.Generator().manual_seed(0)
+    left, right = (torch.randint(-128, 128, (rows, 200), dtype=torch.int8, generator=generator) for rows in (33, 40))
+    scales = _matrix(33, 1, dtype=torch.float32, seed=2), _matrix(40, dtype=torch.float32, seed=3)
+    t = 'device = "cuda:0"'
+    text = f"""func.func @f(%x: !aten.tensor<33x200xi8, {t}>, %w: !aten.tensor<40x200xi8, {t}>,
+        %r: !aten.tensor<33x1xf32, {t}>, %c: !aten.tensor<40xf32, {t}>) -> !aten.tensor<33x40xf32, {t}> {{
+      %0 = aten.t(%w) : !aten.tensor<200x40xi8, strides = [1, 200], {t}>
+      %1 = aten._int_mm(%x, %0) : !aten.tensor<33x40xi32, {t}>
+      %2 = aten._to_copy(%1, dtype = torch.float32) : !aten.tensor<33x40xf32, {t}>
+      %3 = aten.mul.Tensor(%2, %r) : !aten.tensor<33x40xf32, {t}>
+      %4 = aten.mul.Tensor(%3, %c) : !aten.tensor<33x40xf32, {t}>
+      func.return %4 : !aten.tensor<33x40xf32, {t}>
+    }}"""
+    (kernel,) = emit(lowered(text))
+    assert "out_dtype=tl.int32" in kernel.source
+    exact = left.double() @ right.double().t() * scales[0].double() * scales[1].double()
+    _check(text, [left, right, *scales], exact, torch.float32)
 
 
 @pytest.mark.parametrize("rows", [2, 7, 16])

@@ -63,3 +63,15 @@ func.func @matrices(%x: !aten.tensor<64x32xf32, device = "cuda:0">, %w: !aten.te
 // UNITS: aten.mm(%x, %w) {implementation = "nest", precision = "tf32"}
 // HIP-LABEL: @matrices
 // HIP: aten.mm(%x, %w) {implementation = "nest"} :
+
+// On request integers of 8 bits, where both factors lie along the depth.
+func.func @bytes(%x: !aten.tensor<64x96xi8, device = "cuda:0">, %w: !aten.tensor<96x48xi8, strides = [1, 96], device = "cuda:0">, %v: !aten.tensor<96x48xi8, device = "cuda:0">) -> (!aten.tensor<64x48xi32, device = "cuda:0">, !aten.tensor<64x48xi32, device = "cuda:0">) {
+  %0 = aten._int_mm(%x, %w) : !aten.tensor<64x48xi32, device = "cuda:0">
+  %1 = aten._int_mm(%x, %v) : !aten.tensor<64x48xi32, device = "cuda:0">
+  func.return %0, %1 : !aten.tensor<64x48xi32, device = "cuda:0">, !aten.tensor<64x48xi32, device = "cuda:0">
+}
+// CHECK-LABEL: @bytes
+// CHECK-NEXT: aten._int_mm(%x, %w) :
+// UNITS-LABEL: @bytes
+// UNITS-NEXT: aten._int_mm(%x, %w) {implementation = "nest"} :
+// UNITS-NEXT: aten._int_mm(%x, %v) :

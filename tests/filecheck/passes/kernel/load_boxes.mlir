@@ -1,5 +1,5 @@
 // RUN: inductile-opt %s --target cuda:90 -p "kernel-load-boxes{boxes=true}" | filecheck %s
-// RUN: inductile-opt %s --target cuda:90 -p "kernel-load-boxes{boxes=false}" | filecheck %s --check-prefix=NONE
+// RUN: inductile-opt %s --target cuda:90 -p kernel-load-boxes | filecheck %s --check-prefix=NONE
 // NONE-NOT: box
 
 // Both factors of a batch of products are boxes of matrices, and so is one whose rows run along the depth.

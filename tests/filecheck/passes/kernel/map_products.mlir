@@ -1,6 +1,6 @@
 // RUN: inductile-opt %s --target cuda:90 -p 'kernel-map-products{loop-products=true}' | filecheck %s
 // RUN: inductile-opt %s --target cuda:90 -p 'kernel-map-products{loop-products=true}' --remarks 2>&1 | filecheck %s --check-prefix=REMARK
-// RUN: inductile-opt %s --target cuda:90 -p 'kernel-map-products{loop-products=true tile-rows=64 tile-columns=32 tile-depth=128 warps=2 stages=5 swizzle=1}' | filecheck %s --check-prefix=ASKED
+// RUN: inductile-opt %s --target cuda:90 -p 'kernel-map-products{loop-products=true tile-rows=64 tile-columns=32 tile-depth=128 warps=2 stages=5 swizzle=1 resident=2}' | filecheck %s --check-prefix=ASKED
 // RUN: inductile-opt %s --target cuda:90 -p kernel-map-products | filecheck %s --check-prefix=OFF
 // RUN: inductile-opt %s --target cpp -p 'kernel-map-products{loop-products=true}' | filecheck %s --check-prefix=OFF
 // RUN: inductile-opt %s --target cuda:75 -p 'kernel-map-products{loop-products=true}' | filecheck %s --check-prefix=TURING
@@ -35,7 +35,7 @@ kernel.func @linear(%x: !kernel.buffer<bf16, 2097152>, %w: !kernel.buffer<bf16, 
 // CHECK-NEXT: kernel.for i1 in 0 to 1024 map grid tile 128 {
 // CHECK-NEXT: kernel.reduce sum i2 in 0 to 1024 map matrix tile 64 {
 // ASKED-LABEL: @linear
-// ASKED-SAME: num_warps 2 num_stages 5
+// ASKED-SAME: num_warps 2 num_stages 5 programs 264
 // ASKED-NEXT: map grid tile 64 {
 // ASKED-NEXT: map grid tile 32 {
 // ASKED-NEXT: map matrix tile 128
