@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 
-from ...dialects.kernel import DESCRIPTOR
 from ...errors import UnsupportedError
 from ..c_like.calls import kernel_error
 from ..host.gpu import gpu
@@ -202,7 +201,7 @@ class DeviceKernel:
         run = table.get(key)
         if run is None:
             compiled = self.kernel.compiled(variant)
-            if getattr(compiled.metadata, "global_scratch_size", 0) > DESCRIPTOR * self.kernel.source.boxes:
+            if getattr(compiled.metadata, "global_scratch_size", 0) > self.kernel.source.descriptor_bytes:
                 raise UnsupportedError(f"{self.name} wants more memory for descriptors than a launch has for it")
             loaded = load(compiled, self.device, self.kernel.target.needs.launcher)
             run = table[key] = run_of(loaded)

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING
 
 from ...dialects import kernel
 from ...dialects.sym import symbol
+from .kernel import BOXES
 from .values import Value
 
 if TYPE_CHECKING:
     from .context import Context, Lanes
-
-#: the constant argument that says whether the engine may be used
-BOXES = "BOXES"
 
 
 class Boxes:

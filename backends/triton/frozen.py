@@ -195,14 +195,15 @@ def to_json(frozen: FrozenTriton, members: dict[str, bytes]) -> dict[str, Any]:
         "constexprs": dict(kernel.constexprs), "grid": kernel.programs({}), "symbols": list(kernel.symbols),
         "buffers": kernel.buffers, "errors": list(kernel.errors), "num_warps": kernel.num_warps,
         "num_stages": kernel.num_stages, "divisors": dict(kernel.divisors), "hints": dict(kernel.hints),
-        "overlaps": kernel.overlaps, "boxes": kernel.boxes, "target": frozen.target, "binaries": binaries,
+        "overlaps": kernel.overlaps, "descriptor_bytes": kernel.descriptor_bytes, "target": frozen.target,
+        "binaries": binaries,
     }  # fmt: skip
 
 
 def from_json(data: Mapping[str, Any], read: Callable[[str], bytes]) -> FrozenTriton:
     """The kernel of what `to_json` made; `read` gives the bytes of a member."""
     names = ("name", "signature", "constexprs", "buffers", "num_warps", "num_stages", "divisors", "hints", "overlaps")
-    names += ("boxes",)
+    names += ("descriptor_bytes",)
     given = {name: data[name] for name in names}
     grid: Any = KnownGrid(data["grid"])
     kernel = TritonKernel(

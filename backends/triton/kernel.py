@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 MAX_INDEX = (1 << 31) - 1
 
 
+#: the constant argument that says whether the copy engine may be used (`boxes.py`)
+BOXES = "BOXES"
+
+
 @dataclass(frozen=True)
 class TritonKernel:
     """One `@triton.jit` function.
@@ -29,7 +33,7 @@ class TritonKernel:
     divisors:   argument -> a number that is known to divide it
     overlaps:   whether it waits for the launch in front by itself, and so may begin before that has ended
     hints:      argument -> a value that is likely at a launch
-    boxes:      descriptors of boxes that each program makes in the last buffer; its address follows the arguments, too
+    descriptor_bytes: of what each program makes in the last buffer, whose address follows the arguments, too
     """
 
     name: str
@@ -46,7 +50,7 @@ class TritonKernel:
     divisors: Mapping[str, int] = field(default_factory=dict)
     hints: Mapping[str, int] = field(default_factory=dict)
     overlaps: bool = False
-    boxes: int = 0
+    descriptor_bytes: int = 0
 
     @property
     def chooses_index(self) -> bool:

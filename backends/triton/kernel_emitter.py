@@ -19,12 +19,11 @@ from ..printing.locations import source_lines
 from ..printing.walk import Walk
 from . import memory, scalars
 from .axes import Axes, tile_rank
-from .boxes import BOXES
 from .context import Context
 from .contractions import Contractions
 from .custom import combine_function
 from .dtypes import pointer_name
-from .kernel import MAX_INDEX, TritonKernel
+from .kernel import BOXES, MAX_INDEX, TritonKernel
 from .names import comment
 from .programs import Programs, programs_of
 from .reductions import Reductions
@@ -109,7 +108,7 @@ class _KernelEmitter(Walk):
             extents=self.extents if context.width == "INDEX" else (),
             num_warps=warps,
             num_stages=_STAGES if function.num_stages is None else function.num_stages.value.data,
-            boxes=len(context.boxes),
+            descriptor_bytes=kernel.DESCRIPTOR * len(context.boxes),
             divisors={n: d for n, d in context.ranges.divisors.items() if n in signature},
         )
 

@@ -132,7 +132,9 @@ class TritonLauncher:
             return None
         programs, longest = map(launch.share, _grid_texts(bound.source, launch))
         integers = tuple(map(launch.share, launch.integers))
-        return RunLaunch(on_device, programs, launch.pointers, integers, longest, scratch, bound.source.boxes > 0)
+        return RunLaunch(
+            on_device, programs, launch.pointers, integers, longest, scratch, bound.source.descriptor_bytes > 0
+        )
 
     def _lines(self, launch: Launch, constants: Constants) -> list[str]:
         bound = self._kernels[launch.function.sym_name.data]

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from .boxes import BOXES
+from .kernel import BOXES
 from .run_table import Direct
 
 Run = Callable[..., None]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .boxes import BOXES
-from .kernel import TritonKernel
+from .kernel import BOXES, TritonKernel
 from .loading import file_of
 from .request import ALIGNED, Request, index_constant
 from .targets import TritonTarget
@@ -63,7 +62,7 @@ def constants_of(kernel: TritonKernel, wide: bool) -> dict[str, Any]:
 
 def _constants(kernel: TritonKernel, aligned: bool) -> dict[str, int]:
     """All but the width of indices. A copy engine wants aligned buffers."""
-    return {**kernel.constexprs, **({BOXES: aligned} if kernel.boxes else {})}
+    return {**kernel.constexprs, **({BOXES: aligned} if kernel.descriptor_bytes else {})}
 
 
 def _index_bits(kernel: TritonKernel, wide: bool) -> int:

@@ -19,7 +19,7 @@ def kernels_text(kernels: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _kernel(name: str, kernel: Mapping[str, Any]) -> str:
-    variants = ", ".join(_variants(kernel["binaries"], kernel["boxes"] > 0))
+    variants = ", ".join(_variants(kernel["binaries"], kernel["descriptor_bytes"] > 0))
     if not variants:
         raise UnsupportedError(f"a runner launches kernels of NVIDIA's driver, and {name} is none")
     errors = ", ".join(map(json.dumps, kernel["errors"]))

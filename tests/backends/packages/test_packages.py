@@ -124,11 +124,10 @@ torch.save(results, sys.argv[2])
 """
 
 
-def test_what_programs_call_loads_no_compiler() -> None:
+@pytest.mark.parametrize("module", ["host.products", "triton.frozen"])
+def test_what_programs_call_loads_no_compiler(module: str) -> None:
     """Loading it costs more than all else of a load."""
-    script = (
-        "import sys, inductile.backends.host.products as p; assert p and not {'xdsl', 'sympy'} & sys.modules.keys()"
-    )
+    script = f"import sys, inductile.backends.{module} as p; assert p and not {{'xdsl', 'sympy'}} & sys.modules.keys()"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 

@@ -14,6 +14,7 @@ from inductile.backends.host import build
 from inductile.backends.reference import run_module
 from inductile.backends.triton import emit
 from inductile.backends.triton.offline import OfflineBackend
+from inductile.dialects.kernel import DESCRIPTOR
 
 from ...passes.kernel.stages import on_gpu
 from .products import TILES, TOLERANCE, Tensor, for_cpu, lowered, program
@@ -92,8 +93,8 @@ def test_boxes(transposed: tuple[bool, bool], depth: int) -> None:
         (kernel,) = emit(lowered(text, options))
         # rows along the depth end with it, but behind columns along it lies the matrix of the next product
         whole = depth == 64 or dims == 1 or transposed[1]
-        assert kernel.source.count("tl.make_tensor_descriptor(") == kernel.boxes
-        assert kernel.boxes == (2 if whole else 0)
+        assert kernel.source.count("tl.make_tensor_descriptor(") * DESCRIPTOR == kernel.descriptor_bytes
+        assert kernel.descriptor_bytes == (2 * DESCRIPTOR if whole else 0)
         _check(text, factors, factors[0].double() @ factors[1].double(), torch.float16, options)
 
 

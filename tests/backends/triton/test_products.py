@@ -44,7 +44,7 @@ def test_a_copy_engine_brings_boxes() -> None:
     (kernel,) = emit(lowered(program("aten.mm()", [left, right], (256, 200)), f"{TILES} boxes=true"))
     compiled = compile_kernel(kernel, "cuda:90")
     assert "cp.async.bulk.tensor" in compiled.asm["ptx"] and "cp.async.cg" not in compiled.asm["ptx"]
-    assert compiled.metadata.global_scratch_size == kernel.boxes * DESCRIPTOR == 2 * DESCRIPTOR
+    assert compiled.metadata.global_scratch_size == kernel.descriptor_bytes == 2 * DESCRIPTOR
     request = request_of(kernel, triton_target("cuda:90"), Variant(unaligned=frozenset((0,))))
     assert request.constants["BOXES"] is False
 
