@@ -27,20 +27,21 @@ class Rows:
     total:   the reduction that is the sum over the softmax, in another nest
     index:   the element of one of its iterations
     highest: which of the reductions are maxima
+    infinite: behind the sum, 0, or NaN where the maximum is infinite, as exp(inf - inf) is
     """
 
     nest: GenerateOp
     total: ReduceOp
     index: tuple[Expr, ...]
     highest: frozenset[ReduceOp]
+    infinite: Operation
 
     def compute(self, known: dict[SSAValue, SSAValue]) -> list[Operation]:
         """The ops that are its elements in the body of the sum; `known` gets its results, and has those of others."""
         highest, count, _ = self.total.results
-        zero = arith.SubfOp(highest, highest)  # NaN where the maximum is infinite, as exp(inf - inf) is
-        counted = arith.AddfOp(count, zero.result)
+        counted = arith.AddfOp(count, self.infinite.results[0])
         values: dict[SSAValue, SSAValue] = {}
-        block = Block([zero, counted])
+        block = Block([counted])
         for op in list(self.nest.body.block.ops)[:-1]:
             if type(op) is ReduceOp:
                 values[op.results[0]] = highest if op in self.highest else counted.result
@@ -57,7 +58,7 @@ class Rows:
         return ops
 
 
-def rows_of(term: Term, axis: str, nest: GenerateOp, total: ReduceOp) -> Iterator[Rows]:
+def rows_of(term: Term, axis: str, nest: GenerateOp, total: ReduceOp, infinite: Operation) -> Iterator[Rows]:
     """The nests in front of another one whose reductions are those of a term's rows, along the axis of its sum."""
     load = cast(LoadOp, term.highest.owner)
     shape = cast(TensorType, load.operands[0].type).shape
@@ -74,7 +75,7 @@ def rows_of(term: Term, axis: str, nest: GenerateOp, total: ReduceOp) -> Iterato
         reduces = [each for each in op.body.block.ops if type(each) is ReduceOp]
         highest = frozenset(each for each in reduces if is_maximum(each, term, axis, names))
         if reduces and all(each in highest or is_sum_of_weights(each, term, axis, names) for each in reduces):
-            yield Rows(op, total, index, highest)
+            yield Rows(op, total, index, highest, infinite)
 
 
 def share_rows(nest: GenerateOp, found: Sequence[Rows], block: Block) -> bool:
@@ -84,7 +85,7 @@ def share_rows(nest: GenerateOp, found: Sequence[Rows], block: Block) -> bool:
     if not rows or not readers.may_wait():
         return False
     known: dict[SSAValue, SSAValue] = {}
-    behind = {each.total: each.total.next_op for each in rows}
+    behind = {each.total: each.infinite.next_op for each in rows}
     for each in rows:
         nest.body.block.insert_ops_before(each.compute(known), cast(Operation, behind[each.total]))
     for load in loads_in(nest):

@@ -182,8 +182,8 @@ class _Streamer:
 
     def reduction(self, total: ReduceOp, axis: str, term: Term) -> SSAValue:
         """The value of one term, by a reduction of its own."""
-        value, reduce = _Reduction(total, term).build()
-        self.rows += rows_of(term, axis, self.nest, reduce)
+        value, reduce, infinite = _Reduction(total, term).build()
+        self.rows += rows_of(term, axis, self.nest, reduce, infinite)
         return value
 
 
@@ -247,8 +247,8 @@ class _Reduction:
         self.total = total
         self.term = term
 
-    def build(self) -> tuple[SSAValue, ReduceOp]:
-        """Insert the reduction and what follows in front of the old sum; the value of the term, and the reduction."""
+    def build(self) -> tuple[SSAValue, ReduceOp, Operation]:
+        """Insert what a term is, in front of the old sum; its value, the reduction, and what is 0 or NaN."""
         reduce = self.reduce()
         block = self.total.parent
         assert block is not None
@@ -278,7 +278,7 @@ class _Reduction:
         for op in ops:
             op.location = self.total.location
         block.insert_ops_before(ops, self.total)
-        return value, reduce
+        return value, reduce, zero
 
     def reduce(self) -> ReduceOp:
         """The reduction: (x, 1, what else varies along the axis)."""

@@ -152,7 +152,7 @@ def run(line: str, tools: Mapping[str, Tool]) -> str:
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether a page shows what was printed, where `...` stands for any lines, or for the start of one.
+    """Whether a page shows what was printed, where `...` stands for any lines but errors, or for the start of one.
 
     Lines that a page leaves out may widen the columns of a table, so that in a line whose start it leaves out two
     spaces stand for two or more.
@@ -160,7 +160,7 @@ def matches(shown: str, printed: str) -> bool:
 
     def pattern_of(line: str) -> str:
         if line == "...":
-            return r"(?:.*\n)*"
+            return r"(?:(?!error: |.*: error: ).*\n)*"
         if not line.startswith("..."):
             return re.escape(line) + r"\n"
         return ".*" + re.sub(r"(\\ ){2,}", " {2,}", re.escape(line.removeprefix("..."))) + r"\n"

@@ -48,6 +48,12 @@ def test_blocks_say_what_they_are() -> None:
     assert [f"{page}:{block.line}" for page, block in BLOCKS if block.language not in RUN + READ + ("text",)] == []
 
 
+def test_an_error_is_no_line_that_a_page_leaves_out() -> None:
+    """A command whose file is missing printed what a page need not show."""
+    assert matches("...\n", "one\nerror of 1e-3\n") and matches("...\nerror: no file\n", "one\nerror: no file\n")
+    assert not matches("...\n", "error: no file\n") and not matches("...\n", "x.mlir: error: cannot read it\n")
+
+
 def test_a_block_that_fails_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     page = '```sh\ncd here\nA=1 python -c \'import os; open(os.environ["A"], "w")\'  # writes\n```\n'

@@ -14,10 +14,19 @@ from inductile.backends.reference import run_module
 from inductile.dialects.aten import AtenOp, TensorType, torch_name
 from inductile.dialects.context import new_context
 from inductile.dialects.sym import SymbolAttr
+from inductile.lowering.pipeline import phases
 from inductile.lowering.registry import parse_passes
 from inductile.passes.common.results import results_of_any_strides
 
 Check = Callable[..., ModuleOp]
+
+
+def loop_phase(*options: str) -> str:
+    """The passes of the level as the pipeline has them, some with the given options: `loop-fuse{min-parallel=1}`."""
+    passes = next(phase.passes for phase in phases() if phase.name == "loop")
+    for each in options:
+        passes = passes.replace(each.partition("{")[0], each)
+    return passes
 
 
 def parse(text: str) -> ModuleOp:

@@ -5,18 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ...rotation import part
-from .conftest import Check
+from .conftest import Check, loop_phase
 from .random_programs import Program
 
 #: Options that make small examples take the paths of large ones. Down to kernels: tensor by tensor, a kernel that
 #: overwrites what it still reads would not show.
-PASSES = ",".join(
-    (
-        "loop-eliminate-views,loop-simplify-indices,loop-cse,loop-dce,loop-merge-updates,loop-select-pieces",
-        "loop-channels-last,loop-assign-layouts,loop-inline,loop-cse,loop-dce,loop-unroll-pieces,loop-split-axes",
-        "loop-split-reductions{min-length=4 parts=2},loop-fuse{min-parallel=1},loop-bufferize",
-        "lower-loop-to-kernel",
-    )
+PASSES = (
+    loop_phase("loop-split-reductions{min-length=4 parts=2}", "loop-fuse{min-parallel=1}") + ",lower-loop-to-kernel"
 )
 
 

@@ -7,15 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from inductile.lowering.pipeline import phases
-
-from .conftest import Check
+from .conftest import Check, loop_phase
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "filecheck" / "passes" / "loop").glob("*.mlir"))
 #: the phase as it is, but for parts that are as small as the examples
-WHOLE = next(phase.passes for phase in phases() if phase.name == "loop").replace(
-    "loop-split-reductions", "loop-split-reductions{min-length=16 parts=3}"
-)
+WHOLE = loop_phase("loop-split-reductions{min-length=16 parts=3}")
 _RUN = re.compile(
     r"// RUN: inductile-opt %s (?:--target (?P<target>\S+) )?-p (?P<quote>[\"']?)(?P<passes>.+?)(?P=quote)(?= )"
 )
