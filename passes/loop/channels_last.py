@@ -18,6 +18,7 @@ from ...dialects.machine import target_at
 from ...dialects.sym import ONE
 from ...machines import CpuTarget, Library
 from ..analysis.memory import Mutations
+from ..analysis.packing import is_packable
 from ..analysis.sizes import Sizes
 from ..common.results import results_of_any_strides
 from ..counters import counter
@@ -35,7 +36,6 @@ from ._image_layouts import (
     retype,
     view_of,
 )
-from ._kept_moves import is_packable
 from ._layout_groups import groups
 from .assign_layouts import unit_dimension, votes_for
 

@@ -10,11 +10,11 @@ from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp
 from ..analysis.kept import frozen_arguments, is_kept_value
 from ..analysis.memory import Mutations
+from ..analysis.packing import move_to_kept
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
 from ._image_layouts import copied_value
-from ._kept_moves import move_to_kept
 
 
 class LoopHoistWeights(LoopPass):

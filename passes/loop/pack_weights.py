@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,6 +17,7 @@ from ..analysis.aliasing import stands_before
 from ..analysis.functions import symbol_ranges
 from ..analysis.kept import frozen_arguments, is_kept_value
 from ..analysis.memory import Mutations
+from ..analysis.packing import ELEMENTS, is_small_product, move_to_kept, own_call, packed_product
 from ..analysis.sizes import Sizes
 from ..common.copies import copy_op
 from ..common.implementations import BLAS, ONEDNN
@@ -26,16 +26,11 @@ from ..function_pass import LoopPass
 from ..remarks import remark
 from ._bodies import outermost
 from ._image_layouts import channels_last, is_channels_last
-from ._kept_moves import ELEMENTS, move_to_kept
 from ._post_ops import NONE, RELU, PostOp, post_op
 from .select_implementation import objection_to_onednn
 
-#: weights of 16 bits with fewer elements are not packed: the product takes as long as the call
-_LEAST = 1 << 14
-#: float32, where ATen does not call oneDNN for what is small: multiplications that make up for its longer call, 15 us
-_LEAST_WORK = 1 << 22
+#: float32 windows of one point, which ATen multiplies itself: multiplications that make up for the longer call, 15 us
 _LEAST_WORK_OF_POINTS = 1 << 23
-_LARGE_MATRIX = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -136,8 +131,7 @@ class PackWeights(LoopPass):
         return then is None or then.activation != RELU or may_rectify
 
 
-_NAMESPACE = "inductile::"
-_CONVOLUTION = f"{_NAMESPACE}packed_convolution"
+_CONVOLUTION = "inductile::packed_convolution"
 #: packet -> position of the weight among the operands, from the end where there may be a bias in front
 _WEIGHTS = {"mm": -1, "addmm": -1, "convolution": 1}
 
@@ -171,10 +165,9 @@ def _objection(op: AtenOp, fixed: set[SSAValue], elements: set[str], sizes: Size
 def _is_small(op: AtenOp, sizes: Sizes) -> bool:
     """Whether ATen's product takes less than a call of oneDNN."""
     result, weight = (cast(TensorType, value.type) for value in (op.results[0], _weight(op)))
-    elements, is_wide = sizes.product(weight.shape), _name(result.element) == "f32"
     if op.packet != "convolution":
-        work = sizes.of(result.shape[0]) * elements
-        return (work < _LEAST_WORK and elements < _LARGE_MATRIX) if is_wide else elements < _LEAST
+        return is_small_product(op, sizes)
+    elements, is_wide = sizes.product(weight.shape), _name(result.element) == "f32"
     if not is_wide or op.arg("groups") != 1 or any(size is not ONE for size in weight.shape[2:]):
         return False
     n, _, h, w = result.shape
@@ -244,7 +237,7 @@ def _pack(op: AtenOp, block: Block, sizes: Sizes, packed: list[CallOp], known: d
     values: dict[SSAValue, SSAValue] = {}
     made: list[Operation] = [copy_op(view, values) for view in views]
     source = values.get(weight, weight)
-    pack, call = _convolution(op, source, sizes) if op.packet == "convolution" else _product(op, source, sizes)
+    pack, call = _convolution(op, source, sizes) if op.packet == "convolution" else packed_product(op, source, sizes)
     pack.results[0].name_hint = weight.name_hint
     call.results[0].name_hint = op.results[0].name_hint
     made.append(pack)
@@ -265,21 +258,9 @@ def _pack(op: AtenOp, block: Block, sizes: Sizes, packed: list[CallOp], known: d
     return made
 
 
-def _product(op: AtenOp, weight: SSAValue, sizes: Sizes) -> tuple[CallOp, CallOp]:
-    *bias, left, _ = op.operands
-    rows = sizes.of(cast(TensorType, left.type).shape[0])
-    pack = _call(op, "packed_matrix", [weight, rows], weight.type)
-    args = [left, pack.results[0], bias[0] if bias else None]
-    return pack, _call(op, "packed_product", args, op.results[0].type)
-
-
 def _convolution(op: AtenOp, weight: SSAValue, sizes: Sizes) -> tuple[CallOp, CallOp]:
     window = [op.arg(name) for name in ("stride", "padding", "dilation", "groups")]
     image = [sizes.of(size) for size in cast(TensorType, op.operands[0].type).shape]
-    pack = _call(op, "packed_filter", [weight, *window, image], weight.type)
+    pack = own_call(op, "packed_filter", [weight, *window, image], weight.type)
     args = [op.operands[0], pack.results[0], op.arg("bias"), *window, NONE, None]
-    return pack, _call(op, _CONVOLUTION.removeprefix(_NAMESPACE), args, op.results[0].type)
-
-
-def _call(op: AtenOp, name: str, args: Sequence[Any], type_: Any) -> CallOp:
-    return CallOp.of(f"{_NAMESPACE}{name}", args, {}, [type_], op.location, pure=True)
+    return pack, own_call(op, "packed_convolution", args, op.results[0].type)

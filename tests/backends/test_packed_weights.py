@@ -122,3 +122,20 @@ def test_it_is_an_option() -> None:
     with torch.no_grad():
         (report,) = inductile.explain(model, options=OPTIONS | {"packed_weights": "never"})(x).reports
     assert "inductile::packed_product" not in report.aten_calls
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_equal_layers_are_compiled_once_with_packed_weights(dtype: torch.dtype) -> None:
+    layer = nn.TransformerEncoderLayer(256, 4, 1024, batch_first=True, activation="gelu")
+    model = nn.TransformerEncoder(layer, 4, enable_nested_tensor=False).eval().to(dtype)
+    for weight in model.parameters():
+        weight.data += 0.02 * torch.randn_like(weight)  # the layers are copies
+    x = torch.randn(2, 64, 256).to(dtype)
+    with torch.no_grad():
+        torch.backends.mha.set_fastpath_enabled(False)
+        try:
+            (report,) = inductile.explain(model, options=OPTIONS)(x).reports
+            _compare(_compiled(model)(x), model(x), _exact(model, x))
+        finally:
+            torch.backends.mha.set_fastpath_enabled(True)
+    assert report.aten_calls["inductile::packed_product"] == 16

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
-from xdsl.dialects.builtin import FunctionType
+from xdsl.dialects.builtin import Float32Type, FunctionType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
+from ...dialects import aten
+from ...dialects.aten import AtenOp
 from ...dialects.aten.types import torch_name, type_of
 from ...dialects.raw import operands_of
 from ...machines import HOST
-from ..analysis.kept import add_kept_function, insert_kept_call, is_frozen, is_kept_call, is_kept_value
-from ..analysis.slices import inputs_of
 from ..common.copies import copy_op
+from .kept import add_kept_function, insert_kept_call, is_frozen, is_kept_call, is_kept_value
+from .sizes import Sizes
+from .slices import inputs_of
 
 #: names of elements, as the option `packed_weights` has them, by those of torch
 ELEMENTS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
@@ -26,6 +29,36 @@ def is_packable(weight: SSAValue, elements: str) -> bool:
     type_ = type_of(weight)
     stays = is_frozen(weight) or is_kept_value(weight)
     return stays and type_.device == HOST and ELEMENTS.get(torch_name(type_.element)) in elements.split(",")
+
+
+#: weights of 16 bits with fewer elements are not packed: the product takes as long as the call
+_LEAST = 1 << 14
+#: float32, where ATen does not call oneDNN for what is small: multiplications that make up for its longer call, 15 us
+_LEAST_WORK = 1 << 22
+_LARGE_MATRIX = 1 << 20
+
+
+def is_small_product(op: AtenOp, sizes: Sizes) -> bool:
+    """Whether ATen's product of matrices takes less than a call of oneDNN with a packed one."""
+    matrix = type_of(op.operands[-1])
+    elements = sizes.product(matrix.shape)
+    if matrix.element != Float32Type():
+        return elements < _LEAST
+    return sizes.of(type_of(op.results[0]).shape[0]) * elements < _LEAST_WORK and elements < _LARGE_MATRIX
+
+
+def packed_product(op: AtenOp, weight: SSAValue, sizes: Sizes) -> tuple[aten.CallOp, aten.CallOp]:
+    """What packs the right operand of an `aten.mm` or `aten.addmm`, and the product with what it makes."""
+    *bias, left, _ = op.operands
+    rows = sizes.of(type_of(left).shape[0])
+    pack = own_call(op, "packed_matrix", [weight, rows], weight.type)
+    args = [left, pack.results[0], bias[0] if bias else None]
+    return pack, own_call(op, "packed_product", args, op.results[0].type)
+
+
+def own_call(op: Operation, name: str, args: Sequence[Any], type_: Attribute) -> aten.CallOp:
+    """A call of one of our operators where an op stands."""
+    return aten.CallOp.of(f"inductile::{name}", args, {}, [type_], op.location, pure=True)
 
 
 def move_to_kept(function: FuncOp, block: Block, ops: Sequence[Operation]) -> None:
