@@ -67,7 +67,7 @@ def _taken_out(product: kernel.Product) -> float | None:
         widen = factor.owner
         narrow = widen.operands[0].owner if isinstance(widen, WidenOp) else None
         scaled = narrow.operands[0].owner if isinstance(narrow, NarrowOp) else None
-        if narrow is None or widen is None or not isinstance(scaled, arith.MulfOp):
+        if not isinstance(narrow, NarrowOp) or not isinstance(scaled, arith.MulfOp):
             continue
         for x, other in (scaled.operands, reversed(scaled.operands)):
             number = number_of(other)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import TypeGuard
 
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import SSAValue
@@ -71,7 +72,7 @@ class KernelOrderPrograms(KernelPass, kernels=all_for_gpu):
                 remark("passed", self.name, function, f"programs with most steps come first{told}")
 
 
-def _is_sum(op: object) -> bool:
+def _is_sum(op: object) -> TypeGuard[kernel.ReduceOp]:
     return isinstance(op, kernel.ReduceOp) and op.mapping.data == "matrix" and isinstance(op.parent_op(), kernel.ForOp)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, Ranges, as_expr, ceildiv, prove_le, simplify, smax, smin
@@ -170,7 +170,7 @@ def _peel(op: kernel.ReduceOp, parts: _Parts, decided: list[Decided]) -> None:
         if is_clear:
             copies = list(part.body.block.ops)
             for condition, value in decided:
-                assert not isinstance(condition.owner, type(block))
+                assert isinstance(condition.owner, Operation)
                 copy = copies[ops.index(condition.owner)]
                 take_condition(copy.results[0], value)
             remove_dead(part.body.block)
