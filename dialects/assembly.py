@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar, Self
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, SymbolRefAttr, UnitAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, SymbolRefAttr, UnitAttr, f32, i64
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation
 from xdsl.parser import Parser
@@ -117,8 +117,18 @@ def _print_texts(printer: Printer, value: ArrayAttr) -> None:
         printer.print_list(value, lambda each: TEXT.print(printer, each))
 
 
+def _float(value: float) -> str:
+    """A number of float32 with all of its digits, as parsers read it."""
+    text = f"{value:.9g}"
+    return f"{value:.8e}" if "e" in text else text
+
+
 NUMBER = Kind(_number, lambda printer, value: printer.print_string(str(value.value.data)))
 NUMBERS = Kind(_numbers, lambda printer, value: printer.print_string(_integers(value)))
+FLOAT = Kind(
+    lambda parser: FloatAttr(float(parser.parse_number()), f32),
+    lambda printer, value: printer.print_string(_float(value.value.data)),
+)
 NAME = Kind(
     lambda parser: string_attr(parser.parse_identifier()), lambda printer, value: printer.print_string(value.data)
 )

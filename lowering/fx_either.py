@@ -67,7 +67,7 @@ class _EitherWay(torch.autograd.Function):
         return torch.ops.inductile.either_way(first, second, number)
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return gradient, gradient, None
 
 
@@ -80,7 +80,7 @@ class _OnWay(torch.autograd.Function):
         return x.view_as(x)
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return torch.ops.inductile.of_way(gradient, ctx.number, ctx.way), None, None
 
 

@@ -167,7 +167,7 @@ class _Product(torch.autograd.Function):
         return query.to(wide) @ key.to(wide).transpose(-2, -1)
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         query, key = ctx.saved_tensors
         narrow = gradient.to(query.dtype)
         return narrow @ key, narrow.transpose(-2, -1) @ query, None

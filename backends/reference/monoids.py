@@ -6,8 +6,8 @@ the end, so that a result carries one rounding whatever the order; everything el
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import torch
@@ -89,12 +89,12 @@ def _logsumexp(x: Values, y: Values) -> Values:
     return top, rescaled(*x) + rescaled(*y)
 
 
-def _softmax_sum(x: Values, y: Values) -> Values:
+def _softmax_sum(x: Values, y: Values, times: float = 1.0) -> Values:
     top = torch.maximum(x[0], y[0])
 
     def factor(m: Tensor) -> Tensor:
         # what is -inf weighs nothing, though nothing else is there; NaN beside it stays
-        return torch.where(m == float("-inf"), 0, torch.exp(m - top))
+        return torch.where(m == float("-inf"), 0, torch.exp((m - top) * times))
 
     left, right = factor(x[0]), factor(y[0])
     return top, *(a * left + b * right for a, b in zip(x[1:], y[1:], strict=True))
@@ -118,9 +118,14 @@ COMBINERS: dict[str, Combiner] = {
 }
 
 
-def combined(names: Sequence[str]) -> Combiner:
-    """The product of named monoids, each taking its arity of components in turn."""
-    parts = [COMBINERS[name] for name in names]
+def softmax_sums(times: float) -> Combiner:
+    """`softmax_sum` over exp(times*(x - m))."""
+    return replace(COMBINERS["softmax_sum"], combine=lambda x, y: _softmax_sum(x, y, times))
+
+
+def combined(names: Sequence[str], others: Mapping[str, Combiner] | None = None) -> Combiner:
+    """The product of named monoids, each taking its arity of components in turn; `others` in place of those known."""
+    parts = [(others or {}).get(name, COMBINERS[name]) for name in names]
     if len(parts) == 1:
         return parts[0]
     ends = [sum(p.arity for p in parts[: k + 1]) for k in range(len(parts))]

@@ -10,12 +10,14 @@ from xdsl.ir import Operation
 from ...dialects import kernel
 from .errors import InterpretationError, describe
 from .frame import Frame, combine_region
-from .monoids import Combiner, Values, combined, fold, running, start
+from .monoids import Combiner, Values, combined, fold, running, softmax_sums, start
 
 
 def combiner_of(frame: Frame, op: Any) -> Combiner:
     """The combiner of a reduce or scan; a custom one's identity is the op's `init`."""
     names = [name.data for name in op.combiners]
+    if isinstance(op, kernel.ReduceOp) and op.factor is not None:
+        return combined(names, {"softmax_sum": softmax_sums(op.factor.value.data)})
     if names != ["custom"]:
         return combined(names)
     init = tuple(frame.scalar(v) for v in op.init)

@@ -115,14 +115,14 @@ def softmax_weight(x, highest):
 
 
 @triton.jit
-def softmax_scale(highest):
-    """(f, c) with exp(x - highest) == 2 ** (f*x + c) for all x <= highest, if f*x + c is rounded once.
+def softmax_scale(highest, times: tl.constexpr = 1.0):
+    """(f, c) with exp(times*(x - highest)) == 2 ** (f*x + c) for all x <= highest, if f*x + c is rounded once.
 
     c is rounded: all weights of a row, and what rescales them, are wrong by one factor, below 2 ** 93. From 2 ** 31 on
     numbers lie 256 apart, so that a weight is 1 or 0, as it is with f = 0.5, where c is exact and nothing overflows.
     What is -inf weighs 0 beside anything, and beside nothing but -inf.
     """
-    factor = tl.where(tl.abs(highest) >= 2147483648.0, 0.5, 1.4426950408889634)
+    factor = tl.where(tl.abs(highest * times) >= 2147483648.0, 0.5 * times, 1.4426950408889634 * times)
     return factor, tl.where(highest == float("-inf"), 0.0, -highest) * factor
 
 

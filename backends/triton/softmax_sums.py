@@ -55,7 +55,8 @@ class SoftmaxSums:
         with self.axes.stepped(op) as step:
             with context.framed((rows, along)), self.axes.lanes(op, step):
                 scores = self._scores(op, parts, (rows, along))
-                shares = [self._shares(each, *score) for each, score in zip(sums, scores, strict=True)]
+                times = None if op.factor is None else op.factor.value.data
+                shares = [self._shares(each, *score, times) for each, score in zip(sums, scores, strict=True)]
             for each, (weights, scale) in zip(sums, shares, strict=True):
                 right = self.contractions.operand(op, step, each.part.right, (along, columns))
                 arguments = self.contractions.precision(each.part.element, None)
@@ -124,7 +125,7 @@ class SoftmaxSums:
             found.append((x, None if part.left is None else context.value(part.left)))
         return found
 
-    def _shares(self, each: _Sum, x: Value, left: Value | None) -> tuple[Value, str]:
+    def _shares(self, each: _Sum, x: Value, left: Value | None, times: float | None) -> tuple[Value, str]:
         """Emit the new maximum and sum of a part; its weights, and what the sums so far are multiplied with.
 
         What rows have in common is a block of one dimension: as a column it would take registers for every lane.
@@ -133,7 +134,7 @@ class SoftmaxSums:
         exp2 = "nvidia.exp2" if context.nvidia else "tl.exp2"
         grown, factor, shift, scale = map(context.names.fresh, (f"{highest}_grown", "factor", "shift", "scale"))
         context.out.line(f"{grown} = prelude.maximum({highest}, tl.reduce({x}, 1, prelude.maximum))")
-        context.out.line(f"{factor}, {shift} = prelude.softmax_scale({grown})")
+        context.out.line(f"{factor}, {shift} = prelude.softmax_scale({grown}{'' if times is None else f', {times!r}'})")
         context.out.line(f"{scale} = {exp2}({highest} * {factor} + {shift})")
         text = f"{exp2}(tl.fma({x}, {factor}[:, None], {shift}[:, None]))"
         weights = context.define(text, x.dtype, x.dims, "weights")

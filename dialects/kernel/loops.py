@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from math import inf
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     AnyFloat,
     ArrayAttr,
     Float64Type,
+    FloatAttr,
     IntegerAttr,
     LocationAttr,
     StringAttr,
@@ -32,7 +34,7 @@ from xdsl.traits import RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ..access import parse_ssa, print_ssa_list, segments, string_attr
-from ..assembly import NAME, NUMBER, AssemblyOp, Part, Read, clause, flag, region
+from ..assembly import FLOAT, NAME, NUMBER, AssemblyOp, Part, Read, clause, flag, region
 from ..fields import op_definition
 from ..loop.body import COMBINERS, combiner_attr, verify_combiners, yielded
 from ..loop.monoids import MONOIDS
@@ -213,6 +215,9 @@ class ReduceOp(LoopBase):
     `within %first, %last` behind the mapping: the iterations before the first place, and those from the last one on,
     yield what changes nothing, and are left out. The places are the same for all lanes of a program.
 
+    `factor 0.125` behind the mapping of a `softmax_sum` on matrix units: it sums over exp(0.125*(x - m)), with the
+    maximum m of x, so that nobody multiplies each x.
+
     `map matrix tile 64`: matrix units multiply and add, 64 elements of the axis a step. The reduction sums products,
     each of two factors: one varies along a tiled axis around it, the rows of the result, the other along another one,
     the columns, and both along the reduction's axis (`contraction.py`). A `softmax_sum` of (x, 1, v) is one as well:
@@ -225,12 +230,13 @@ class ReduceOp(LoopBase):
     combiners = prop_def(ArrayAttr[StringAttr])
     block = opt_prop_def(IntegerAttr)
     group = opt_prop_def(IntegerAttr)
+    factor = opt_prop_def(FloatAttr)
     body = region_def("single_block")
     combine = opt_region_def("single_block")
     outs = var_result_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     SYNTAX: ClassVar = (
-        COMBINERS, *_RANGE, clause("block", NUMBER), clause("group", NUMBER), _WITHIN,
+        COMBINERS, *_RANGE, clause("block", NUMBER), clause("group", NUMBER), clause("factor", FLOAT), _WITHIN,
         region(), region(1, "combine", optional=True),
     )  # fmt: skip
 
@@ -290,6 +296,10 @@ class ReduceOp(LoopBase):
             _verify_block(self, self.block.value.data)
         if self.group is not None:
             _verify_group(self, self.group.value.data)
+        if self.factor is not None and (not is_matrix or {c.data for c in self.combiners} != {"softmax_sum"}):
+            raise VerifyException(f"axis {self.axis.data} has a factor, and is no softmax_sum on matrix units")
+        if self.factor is not None and not 0 < self.factor.value.data < inf:
+            raise VerifyException(f"axis {self.axis.data} has the factor {self.factor.value.data}: it is above 0")
         if self.within and (len(self.within) != 2 or self.mapping.data not in ("matrix", "vector")):
             raise VerifyException(f"axis {self.axis.data} is within two places, and mapped by matrix or vector")
         if self.mapping.data == "matrix":

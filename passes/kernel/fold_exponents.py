@@ -33,6 +33,7 @@ class KernelFoldExponents(KernelPass, kernels=all_for_gpu):
     along the rows of a tile alone, or along its steps, is exp2(x*log2(e) - m*log2(e)): the second product is one for
     each row, the first one a part of a multiply-add. A factor of x, such as the scale of scores, is multiplied with
     log2(e), also where a choice of -inf stands between. It is 0 where it is below the normal numbers of float32.
+    The scale of the scores of a `softmax_sum` is a `factor` of it, and is multiplied with the maximum behind it.
 
         %y = arith.mulf %s, %scale   %x = arith.select %c, %lowest, %y   %d = arith.subf %x, %m
         %p = math.exp %d fastmath<afn>
@@ -50,8 +51,36 @@ class KernelFoldExponents(KernelPass, kernels=all_for_gpu):
             if isinstance(loop, kernel.ReduceOp) and any(isinstance(op, kernel.ReduceOp) for op in loop.body.block.ops):
                 for op in [each for each in loop.body.block.ops if isinstance(each, math.ExpOp)]:
                     changed |= self._fold(op, loop)
+                if {c.data for c in loop.combiners} == {"softmax_sum"} and loop.mapping.data == "matrix":
+                    changed |= self._take_factor(loop)
         if changed:
             remove_dead(function.body.block)
+
+    def _take_factor(self, loop: kernel.ReduceOp) -> bool:
+        """Let the exponents of a sum over a softmax have the scale of its scores."""
+        last = loop.body.block.last_op
+        if loop.factor is not None or loop.init or last is None:
+            return False
+
+        def add(new: Operation) -> SSAValue:
+            new.location = loop.location
+            loop.body.block.insert_op_before(new, last)
+            return new.results[0]
+
+        found = [_without_factor(x, add) for x in last.operands[::3]]
+        factor = found[0][1]
+        if factor == 1 or any(each != factor for _, each in found) or not counter(self.name):
+            return False
+        for k, (x, _) in enumerate(found):
+            last.operands[3 * k] = x
+            number = arith.ConstantOp(FloatAttr(factor, f32))
+            highest = arith.MulfOp(loop.results[3 * k], number.result)
+            number.location = highest.location = loop.location
+            loop.results[3 * k].replace_uses_with_if(highest.result, lambda use, own=highest: use.operation is not own)
+            assert loop.parent is not None
+            loop.parent.insert_ops_after([number, highest], loop)
+        loop.properties["factor"] = FloatAttr(factor, f32)
+        return True
 
     def _fold(self, op: math.ExpOp, loop: kernel.ReduceOp) -> bool:
         difference = op.operand.owner

@@ -11,7 +11,7 @@ from torch.fx import GraphModule
 
 import inductile.lowering.fx_attention as fx_attention
 from inductile.lowering.fx_attention import recognise_attention
-from inductile.lowering.fx_either import EITHER
+from inductile.lowering.fx_either import EITHER, either_way, on_way
 from inductile.machines import Library
 from inductile.passes.common.choices import Question, timed_by
 
@@ -137,3 +137,33 @@ def test_in_eager_the_first_one_counts() -> None:
     first, second = torch.zeros(2), torch.ones(2)
     found = EITHER(first, second)
     assert torch.equal(found, first) and found is not first
+
+
+def test_in_eager_gradients_are_those_of_the_first_way() -> None:
+    x = torch.linspace(-1, 1, 5, requires_grad=True)
+    found = either_way(on_way(x, 3, 0).sin(), on_way(x, 3, 1) * 7, 3)
+    (gradient,) = torch.autograd.grad((found * 2).sum(), x)
+    assert torch.equal(found, x.sin()) and torch.equal(gradient, 2 * x.cos())
+
+
+@pytest.mark.parametrize("function", [windowed, sloped, in_place])
+def test_both_ways_have_gradients_of_their_own(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where training of such sizes was measured: in the end those of one way count, in eager the library's."""
+    monkeypatch.setattr(fx_attention, "may_be_nest", lambda *_: True)
+    given = [x.requires_grad_() for x in _given()]
+    counts: list[int] = []
+
+    def backend(graph: GraphModule, inputs: list[Any]) -> Any:
+        recognise_attention(graph, inputs)
+        graph.graph.lint()
+        graph.recompile()
+        calls = [node.target for node in graph.graph.nodes]
+        counts.append(calls.count(on_way) if calls.count(either_way) == 1 else -1)
+        return graph
+
+    result = torch.compile(function, backend=backend)(*given)
+    found = torch.autograd.grad(result.float().sum(), given)
+    eager = torch.autograd.grad(function(*given).float().sum(), given)
+    assert counts == [6]
+    for got, want in zip(found, eager, strict=True):
+        torch.testing.assert_close(got, want, rtol=0.05, atol=0.05)

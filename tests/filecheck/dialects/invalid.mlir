@@ -412,6 +412,27 @@ kernel.func @swizzle(%x: !kernel.buffer<f32, 64>) {
   kernel.yield
 }
 // -----
+
+kernel.func @descending(%x: !kernel.buffer<f32, 64>) {
+  // expected-error @below {{axis i0 is descending, and on no grid}}
+  kernel.for i0 in 0 to 64 descending {
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// -----
+
+kernel.func @goes_on(%x: !kernel.buffer<f32, 64>) {
+  %zero = arith.constant 0.0 : f32
+  // expected-error @below {{kernel.reduce sum has init, which is for custom monoids, or of another type}}
+  %s = kernel.reduce sum init(%zero) i0 in 0 to 64 {
+    %a = kernel.load %x[i0]
+    kernel.yield %a
+  }
+  kernel.yield
+}
+// -----
 // expected-error @unknown {{place 0 is in two pools, at two offsets or of two types}}
 host.func @two_places(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) {
   %pool = host.empty : !aten.tensor<64xui8>

@@ -65,3 +65,44 @@ kernel.func @exact(%q: !kernel.buffer<f32, 8192>, %k: !kernel.buffer<f32, 8192>,
 }
 // CHECK-LABEL: kernel.func @exact
 // CHECK-NOT: math.exp2
+
+// The scale of scores is a factor of the sum over their softmax, and of its maximum.
+kernel.func @softmax(%q: !kernel.buffer<f32, 8192>, %k: !kernel.buffer<f32, 8192>, %v: !kernel.buffer<f32, 8192>, %o: !kernel.buffer<f32, 8192>, %h: !kernel.buffer<f32, 512>) target "cuda:90" num_warps 4 {
+  kernel.for i1 in 0 to 512 map grid tile 64 {
+    kernel.for i2 in 0 to 16 map vector tile 16 {
+      %m, %s, %t = kernel.reduce softmax_sum i3 in 0 to 512 map matrix tile 32 {
+        %p = kernel.reduce sum i4 in 0 to 16 map matrix tile 16 {
+          %a = kernel.load %q[16*i1 + i4]
+          %b = kernel.load %k[16*i3 + i4]
+          %c = arith.mulf %a, %b : f32
+          kernel.yield %c
+        }
+        %quarter = arith.constant 0.25 : f32
+        %scaled = arith.mulf %p, %quarter : f32
+        %row = kernel.index i1
+        %key = kernel.index i3
+        %hidden = arith.cmpi sgt, %key, %row : i64
+        %lowest = arith.constant 0xff800000 : f32
+        %x = arith.select %hidden, %lowest, %scaled : f32
+        %g = kernel.load %v[16*i3 + i2]
+        %one = arith.constant 1.0 : f32
+        kernel.yield %x, %one, %g
+      }
+      %r = arith.divf %t, %s : f32
+      kernel.store %r, %o[16*i1 + i2]
+      %u = arith.addf %m, %r : f32
+      kernel.store %u, %o[16*i1 + i2]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+// CHECK-LABEL: kernel.func @softmax
+// CHECK: %[[M:.*]], %{{.*}}, %{{.*}} = kernel.reduce softmax_sum i3 in 0 to 512 map matrix tile 32 factor 0.25 {
+// CHECK: %[[P:.*]] = kernel.reduce sum i4
+// CHECK-NOT: arith.mulf %[[P]]
+// CHECK: arith.select %{{.*}}, %{{.*}}, %[[P]]
+// CHECK: %[[Q:.*]] = arith.constant 2.500000e-01
+// CHECK-NEXT: %[[H:.*]] = arith.mulf %[[M]], %[[Q]]
+// CHECK: arith.addf %[[H]]
