@@ -104,7 +104,7 @@ def _warps(
     warps = blocks.warps_for(program.elements, max(program.per_thread, scanned), target)
     least = blocks.per_thread if waits_for_rows(function) else blocks.least_per_thread
     least = program.per_thread if takes_rows_at_once(function) else least  # lanes of a column are a thread's own
-    most = blocks.warps_for(program.elements, max(least, scanned), target)
+    most = blocks.warps_for(program.elements, max(least, scanned // 2), target)
     moments = any(map(keeps_several, loops_over_columns(function, ranges)))
     room = target.room // (FILLED_BY_MOMENTS if moments else 1)
     warps = fill_up(warps, most, program.programs, target, room)

@@ -88,7 +88,8 @@ class _Tiles:
         if self.elements == 1:
             least, most = self.blocks.least_per_thread, self.blocks.per_thread
             plain = across is None and nest.nest.shares_only_numbers([loop.axis.data for loop in nest.chain])
-            most = max(least, GpuTarget.vector_bytes // nest.widest()) if plain else most
+            least = min(least, GpuTarget.vector_bytes // nest.widest()) if plain else least
+            most = least if plain else most
             self.per_thread = self.blocks.elements_per_thread(_bytes_of_elements(nest), least, most)
         self._spread(nest, tiles)
 
@@ -182,7 +183,7 @@ class _Tiles:
         if (vectors := shared_by(nest, self.ranges)) is not None:
             tiles[vectors] = power_above(self.sizes.trips(vectors))
             self.per_thread *= tiles[vectors]
-        elif rows > 1:
+        elif rows > 1 and not _walks_rows(nest):
             self._fill_rows(nest, tiles, rows)
         for op in nest.body.ops:
             if isinstance(op, Loop):
@@ -226,6 +227,13 @@ class _Tiles:
             for nested in region.block.ops:
                 if isinstance(nested, Loop):
                     self.rows(nested, beside, step)
+
+
+def _walks_rows(nest: GpuNest) -> bool:
+    """Whether each program has several rows of its own already: `kernel-block-rows` takes some of them at once."""
+    return any(
+        type(op) is kernel.ForOp and op.mapping.data == "serial" and not is_innermost(op) for op in nest.body.ops
+    )
 
 
 def _lanes_in(block: Block) -> list[Loop]:
