@@ -6,7 +6,7 @@ looped over, and what a register tile cannot hold is computed again, or goes thr
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Attribute, Block
@@ -127,6 +127,9 @@ class _Tiles:
             self.per_thread = ROWS_IN_COLUMNS
         else:
             tile = min(most, power_above(length))
+            fitting = gcd(length, tile)
+            if keeps_several(op) and LEAST_STEPS * fitting >= tile:  # lanes that count alike are combined by sums
+                tile = fitting
         self._set_lanes(op, tile, width)
 
     def _column_elements(self, nest: GpuNest, op: Loop, width: int) -> int:
