@@ -88,7 +88,7 @@ class _Tiles:
         if self.elements == 1:
             least, most = self.blocks.least_per_thread, self.blocks.per_thread
             plain = across is None and nest.nest.shares_only_numbers([loop.axis.data for loop in nest.chain])
-            least = min(least, GpuTarget.vector_bytes // nest.widest()) if plain else least
+            least = min(least, GpuTarget.vector_bytes // _widest_of_elements(nest)) if plain else least
             most = least if plain else most
             self.per_thread = self.blocks.elements_per_thread(_bytes_of_elements(nest), least, most)
         self._spread(nest, tiles)
@@ -128,8 +128,8 @@ class _Tiles:
         else:
             tile = min(most, power_above(length))
             fitting = gcd(length, tile)
-            if keeps_several(op) and LEAST_STEPS * fitting >= tile:  # lanes that count alike are combined by sums
-                tile = fitting
+            if keeps_several(op) and length < LONG * tile <= LONG * LEAST_STEPS * fitting:
+                tile = fitting  # lanes that count alike are combined by sums, which is much of a short loop
         self._set_lanes(op, tile, width)
 
     def _column_elements(self, nest: GpuNest, op: Loop, width: int) -> int:
@@ -246,6 +246,12 @@ def _lanes_in(block: Block) -> list[Loop]:
         lanes = is_innermost(op) or op.mapping.data == "vector"
         found += [op] if lanes else [each for region in op.regions for each in _lanes_in(region.block)]
     return found
+
+
+def _widest_of_elements(nest: GpuNest) -> int:
+    """Bytes of the widest element of what each iteration has its own of: a number that all share is no vector."""
+    own = [loop.axis.data for loop in nest.chain]
+    return max((a.bytes for a in nest.accesses if any(a.stride(axis) is not ZERO for axis in own)), default=4)
 
 
 def _bytes_of_elements(nest: GpuNest) -> int:

@@ -343,8 +343,8 @@ def plan(axes: AxesAttr, wanted: int, estimates: Sizes, steps: int = 1) -> Split
 def _divisor(size: int | None, wanted: int, steps: int) -> int:
     """The divisor of a size that is nearest to `wanted`, if one is within a factor of two; else `wanted`.
 
-    Those come first that leave a multiple of a large power of two, up to `steps` and as large as is left about: then the
-    steps of a loop over it are full, and lanes count alike.
+    Those come first that leave a multiple of a large power of two, up to `steps` and as large as is left about: then
+    the steps of a loop over it are full, and lanes count alike.
     """
     if size is None:
         return wanted
