@@ -6,7 +6,7 @@ looped over, and what a register tile cannot hold is computed again, or goes thr
 
 from __future__ import annotations
 
-from math import gcd, prod
+from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Attribute, Block
@@ -88,8 +88,10 @@ class _Tiles:
         if self.elements == 1:
             least, most = self.blocks.least_per_thread, self.blocks.per_thread
             plain = across is None and nest.nest.shares_only_numbers([loop.axis.data for loop in nest.chain])
-            least = min(least, GpuTarget.vector_bytes // _widest_of_elements(nest)) if plain else least
-            most = least if plain else most
+            vector = max(GpuTarget.vector_bytes // _widest_of_elements(nest), 1)
+            most = max(least, vector) if plain else most
+            if plain and nest.trips(nest.chain) <= least * nest.target.room:  # with more threads, all still run at once
+                least = most = min(least, vector)
             self.per_thread = self.blocks.elements_per_thread(_bytes_of_elements(nest), least, most)
         self._spread(nest, tiles)
 
@@ -127,9 +129,6 @@ class _Tiles:
             self.per_thread = ROWS_IN_COLUMNS
         else:
             tile = min(most, power_above(length))
-            fitting = gcd(length, tile)
-            if keeps_several(op) and length < LONG * tile <= LONG * LEAST_STEPS * fitting:
-                tile = fitting  # lanes that count alike are combined by sums, which is much of a short loop
         self._set_lanes(op, tile, width)
 
     def _column_elements(self, nest: GpuNest, op: Loop, width: int) -> int:

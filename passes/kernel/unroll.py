@@ -135,8 +135,8 @@ def _unroll_in_lanes(function: kernel.FuncOp) -> None:
         trips = extent_of(op).as_int()
         if not isinstance(op, kernel.ReduceOp) or op.mapping.data != "serial" or "unroll" in op.properties:
             continue
-        if is_innermost(op) and trips is not None and trips > 1 and counter(KernelUnroll.name):
-            op.properties["unroll"] = IntegerAttr(min(trips, STEPS_IN_LANES), i64)
+        if is_innermost(op) and trips is not None and trips >= STEPS_IN_LANES and counter(KernelUnroll.name):
+            op.properties["unroll"] = IntegerAttr(STEPS_IN_LANES, i64)
 
 
 def _loops_over_rows(function: kernel.FuncOp, ranges: Ranges) -> Iterator[Loop]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import gcd
 from typing import TypeVar, cast
 
 from xdsl.dialects import arith
@@ -343,14 +342,13 @@ def plan(axes: AxesAttr, wanted: int, estimates: Sizes, steps: int = 1) -> Split
 def _divisor(size: int | None, wanted: int, steps: int) -> int:
     """The divisor of a size that is nearest to `wanted`, if one is within a factor of two; else `wanted`.
 
-    Those come first that leave a multiple of a large power of two, up to `steps` and as large as is left about: then
-    the steps of a loop over it are full, and lanes count alike.
+    Those come first that leave a multiple of as large a power of two, up to `steps`, as is left about.
     """
     if size is None:
         return wanted
     step = min(1 << max((size // wanted).bit_length() - 1, 0), steps)
     near = [d for d in range(max(wanted // 2, 2), 2 * wanted + 1) if size % d == 0]
-    return min(near, key=lambda d: (-gcd(size // d, step), abs(d - wanted)), default=wanted)
+    return min(near, key=lambda d: (size // d % step != 0, abs(d - wanted)), default=wanted)
 
 
 class _Splitter:
