@@ -104,7 +104,8 @@ def _warps(
     warps = blocks.warps_for(program.elements, max(program.per_thread, scanned), target)
     least = blocks.per_thread if waits_for_rows(function) else blocks.least_per_thread
     least = program.per_thread if takes_rows_at_once(function) else least  # lanes of a column are a thread's own
-    most = blocks.warps_for(program.elements, max(least, scanned), target)
+    along_rows = scanned == blocks.per_thread  # where all programs run at once, more threads wait for memory
+    most = blocks.warps_for(program.elements, max(least, scanned // 2 if along_rows else scanned), target)
     moments = any(map(keeps_several, loops_over_columns(function, ranges)))
     room = target.room // (FILLED_BY_MOMENTS if moments else 1)
     warps = fill_up(warps, most, program.programs, target, room)

@@ -91,7 +91,10 @@ class _Tiles:
         if self.elements == 1:
             least, most = self.blocks.least_per_thread, self.blocks.per_thread
             plain = across is None and nest.nest.shares_only_numbers([loop.axis.data for loop in nest.chain])
-            most = max(least, GpuTarget.vector_bytes // nest.widest()) if plain else most
+            vector = max(GpuTarget.vector_bytes // _widest_of_elements(nest), 1)
+            most = max(least, vector) if plain else most
+            if plain and nest.trips(nest.chain) <= least * nest.target.room:  # with more threads, all still run at once
+                least = most = min(least, vector)
             self.per_thread = self.blocks.elements_per_thread(_bytes_of_elements(nest), least, most)
         self._spread(nest, tiles)
 
@@ -188,7 +191,7 @@ class _Tiles:
         if (vectors := shared_by(nest, self.ranges)) is not None:
             tiles[vectors] = power_above(self.sizes.trips(vectors))
             self.per_thread *= tiles[vectors]
-        elif rows > 1:
+        elif rows > 1 and not _walks_rows(nest):
             self._fill_rows(nest, tiles, rows)
         for op in nest.body.ops:
             if isinstance(op, Loop):
@@ -254,6 +257,13 @@ class _Tiles:
                     self.rows(nested, beside, step)
 
 
+def _walks_rows(nest: GpuNest) -> bool:
+    """Whether each program has several rows of its own already: `kernel-block-rows` takes some of them at once."""
+    return any(
+        type(op) is kernel.ForOp and op.mapping.data == "serial" and not is_innermost(op) for op in nest.body.ops
+    )
+
+
 def _lanes_in(block: Block) -> list[Loop]:
     """The loops of a block whose axes run along lanes, or would if elements could be combined in any order."""
     found: list[Loop] = []
@@ -261,6 +271,12 @@ def _lanes_in(block: Block) -> list[Loop]:
         lanes = is_innermost(op) or op.mapping.data == "vector"
         found += [op] if lanes else [each for region in op.regions for each in _lanes_in(region.block)]
     return found
+
+
+def _widest_of_elements(nest: GpuNest) -> int:
+    """Bytes of the widest element of what each iteration has its own of: a number that all share is no vector."""
+    own = [loop.axis.data for loop in nest.chain]
+    return max((a.bytes for a in nest.accesses if any(a.stride(axis) is not ZERO for axis in own)), default=4)
 
 
 def _bytes_of_elements(nest: GpuNest) -> int:

@@ -69,8 +69,8 @@ kernel.func @norm(%x: !kernel.buffer<f32, 160000>, %w: !kernel.buffer<f32, 20000
 // Each program reads a part of %x of its own, once: that need not stay. All programs share %w, and what two loads read,
 // here of %o, may meet in the cache.
 
-kernel.func @dots(%x: !kernel.buffer<f32, 160000>, %w: !kernel.buffer<f32, 20000>, %o: !kernel.buffer<f32, 160008>, %y: !kernel.buffer<f32, 8>) target "cuda:90" {
-  kernel.for i0 in 0 to 8 map grid {
+kernel.func @dots(%x: !kernel.buffer<f32, 16000000>, %w: !kernel.buffer<f32, 20000>, %o: !kernel.buffer<f32, 16000008>, %y: !kernel.buffer<f32, 800>) target "cuda:90" {
+  kernel.for i0 in 0 to 800 map grid {
     %s = kernel.reduce sum r0 in 0 to 20000 map vector tile 4096 {
       %a = kernel.load %x[20000*i0 + r0]
       %b = kernel.load %w[r0]
@@ -92,7 +92,7 @@ kernel.func @dots(%x: !kernel.buffer<f32, 160000>, %w: !kernel.buffer<f32, 20000
 // CHECK-NEXT: import triton.language as tl
 // CHECK-EMPTY:
 // CHECK-EMPTY:
-// CHECK-NEXT: # grid 8, num_warps 4
+// CHECK-NEXT: # grid 800, num_warps 4
 // CHECK-NEXT: @triton.jit
 // CHECK-NEXT: def dots(x, w, o, y, BLOCK_R0: tl.constexpr):
 // CHECK-NEXT:     i0 = tl.program_id(0)

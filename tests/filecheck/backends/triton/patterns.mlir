@@ -213,7 +213,7 @@ kernel.func @layer_norm(%x: !kernel.buffer<f32, 768*s0>, %g: !kernel.buffer<f32,
 // CHECK-NEXT:         r0 = r0_start + tl.arange(0, BLOCK_R0).to(INDEX)[None, :]
 // CHECK-NEXT:         r0_mask = r0 < s0_wide
 // CHECK-NEXT:         mask = i0_mask & r0_mask
-// CHECK-NEXT:         v = tl.load(x + (100 * r0 + i0), mask=mask, eviction_policy="evict_first")
+// CHECK-NEXT:         v = tl.load(x + (100 * r0 + i0), mask=mask)
 // CHECK-NEXT:         t = nvidia.tanh(v)
 // CHECK-NEXT:         t_inside = tl.where(r0_mask, t, 0.0)
 // CHECK-NEXT:         s_acc = s_acc + t_inside

@@ -34,9 +34,21 @@ host.func @run(%x: !aten.tensor<2400xf32, device = "cuda:0">, %w: !aten.tensor<3
 
 // -----
 
-// Rows that lie in registers are read once by each program that nobody else reads. AMD's GPUs take no hints.
+// Rows that lie in registers are read once by each program that nobody else reads. What is small stays in the cache for
+// the next kernel. AMD's GPUs take no hints.
 
-kernel.func @rows(%x: !kernel.buffer<f32, 2048>, %y: !kernel.buffer<f32, 8>) target "cuda:90" {
+kernel.func @rows(%x: !kernel.buffer<f32, 2097152>, %y: !kernel.buffer<f32, 8192>) target "cuda:90" {
+  kernel.for i0 in 0 to 8192 map grid {
+    %m = kernel.reduce sum r0 in 0 to 256 map vector tile 256 {
+      %a = kernel.load %x[256*i0 + r0]
+      kernel.yield %a
+    }
+    kernel.store %m, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @small(%x: !kernel.buffer<f32, 2048>, %y: !kernel.buffer<f32, 8>) target "cuda:90" {
   kernel.for i0 in 0 to 8 map grid {
     %m = kernel.reduce sum r0 in 0 to 256 map vector tile 256 {
       %a = kernel.load %x[256*i0 + r0]
@@ -61,5 +73,7 @@ kernel.func @amd(%x: !kernel.buffer<f32, 2400>, %y: !kernel.buffer<f32, 8>) targ
 
 // CHECK-LABEL: @rows
 // CHECK: kernel.load evict_first %x[256*i0 + r0]
+// CHECK-LABEL: @small
+// CHECK-NOT: evict
 // CHECK-LABEL: @amd
 // CHECK-NOT: evict

@@ -12,7 +12,7 @@ kernel.func @add1d(%x: !kernel.buffer<f32, 1048576>, %y: !kernel.buffer<f32, 104
 }
 
 // CHECK-LABEL: @add1d
-// CHECK-SAME: target "cuda:90" num_warps 4
+// CHECK-SAME: target "cuda:90" num_warps 8
 // CHECK-NEXT: kernel.for i0 in 0 to 1048576 map grid tile 1024
 
 // -----

@@ -43,8 +43,35 @@ func.func @alone(%x: !aten.tensor<2048x1024xf32, device = "cuda:0">) -> !aten.te
 // CHECK: loop.generate (i0 in 256) {
 // CHECK-NEXT: loop.reduce sum (r0 in 8, r1 in 1024) {
 
-// Columns of few rows are parts of 32 rows, for 512 programs of 64 columns.
-func.func @few(%x: !aten.tensor<1024x1024xbf16, device = "cuda:0">) -> !aten.tensor<1024xf32, device = "cuda:0"> {
+// Columns of few rows are parts of 32 rows, for 512 programs of 64 columns. One number for each point is read fast enough
+// by programs of whole columns.
+func.func @few(%x: !aten.tensor<1024x1024xbf16, device = "cuda:0">, %y: !aten.tensor<1024x1024xbf16, device = "cuda:0">) -> (!aten.tensor<1024xf32, device = "cuda:0">, !aten.tensor<1024xf32, device = "cuda:0">) {
+  %s = loop.generate (i0 in 1024) {
+    %r = loop.reduce sum (r0 in 1024) {
+      %v = loop.load %x[r0, i0]
+      %w = loop.load %y[r0, i0]
+      %a = arith.mulf %v, %w : bf16
+      %b = scalar.widen %a : bf16 to f32
+      loop.yield %b
+    }
+    loop.yield %r
+  } : !aten.tensor<1024xf32, device = "cuda:0">
+  %t = loop.generate (i0 in 1024) {
+    %r = loop.reduce sum (r0 in 1024) {
+      %v = loop.load %s[i0]
+      %w = loop.load %x[r0, i0]
+      %a = scalar.widen %w : bf16 to f32
+      loop.yield %a
+    }
+    loop.yield %r
+  } : !aten.tensor<1024xf32, device = "cuda:0">
+  func.return %s, %t : !aten.tensor<1024xf32, device = "cuda:0">, !aten.tensor<1024xf32, device = "cuda:0">
+}
+// CHECK-LABEL: func.func @few
+// CHECK: loop.generate (
+// CHECK-NEXT: loop.reduce sum (r0 in 32) {
+
+func.func @whole(%x: !aten.tensor<1024x1024xbf16, device = "cuda:0">) -> !aten.tensor<1024xf32, device = "cuda:0"> {
   %s = loop.generate (i0 in 1024) {
     %r = loop.reduce sum (r0 in 1024) {
       %v = loop.load %x[r0, i0]
@@ -55,6 +82,23 @@ func.func @few(%x: !aten.tensor<1024x1024xbf16, device = "cuda:0">) -> !aten.ten
   } : !aten.tensor<1024xf32, device = "cuda:0">
   func.return %s : !aten.tensor<1024xf32, device = "cuda:0">
 }
-// CHECK-LABEL: func.func @few
-// CHECK: loop.generate (
-// CHECK-NEXT: loop.reduce sum (r0 in 32) {
+// CHECK-LABEL: func.func @whole
+// CHECK: loop.generate (i0 in 1024) {
+// CHECK-NEXT: loop.reduce sum (r0 in 1024) {
+
+// A number for each row, such as its mean, does not make sums of columns run along memory.
+func.func @centred(%x: !aten.tensor<16384x64xf32, device = "cuda:0">, %m: !aten.tensor<16384x1xf32, device = "cuda:0">) -> !aten.tensor<64xf32, device = "cuda:0"> {
+  %s = loop.generate (i0 in 64) {
+    %r = loop.reduce sum (r0 in 16384) {
+      %v = loop.load %x[r0, i0]
+      %w = loop.load %m[r0, 0]
+      %a = arith.mulf %v, %w : f32
+      loop.yield %a
+    }
+    loop.yield %r
+  } : !aten.tensor<64xf32, device = "cuda:0">
+  func.return %s : !aten.tensor<64xf32, device = "cuda:0">
+}
+// CHECK-LABEL: func.func @centred
+// CHECK: loop.generate (i0 in 64, i1 in 256) {
+// CHECK-NEXT: loop.reduce sum (r0 in 64) {
