@@ -106,8 +106,8 @@ class Config:
     )
     overlap_launches: bool = _option(
         False,
-        "on NVIDIA GPUs from Hopper on, let a kernel begin before the one in front of it ends, and read what no kernel "
-        "writes, such as weights, meanwhile",
+        "on NVIDIA GPUs from Hopper on, let a kernel begin before the one in front of it ends, and wait for that by "
+        "itself: 2 to 3 % of a token of a 1.1B Llama",
     )
     loop_products: str = _option(
         "auto",

@@ -1,0 +1,125 @@
+"""Milliseconds of a token of the 1.1B Llama of `decoding.py` on a GPU, recorded, compiled in several ways.
+
+`python benchmarks/decode_steps.py --out r.jsonl`: a process for each way compiles, and measures when no other does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import itertools
+import json
+import multiprocessing
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from decoding import KINDS, SHAPES, Llama, inputs
+from gpu import make_importable
+
+Options = dict[str, str]
+_OVERLAP = {"kernel-overlap-launches": "overlap-launches=true"}
+_ATTENTION = {"graph-expand-products": "vectors=1"}
+#: way -> options of passes
+WAYS: dict[str, Options] = {
+    "inductor": {},
+    "eager": {},
+    "default": {},
+    "overlap": _OVERLAP,
+    "attention": _ATTENTION,
+    "attention, overlap": _ATTENTION | _OVERLAP,
+}
+
+
+def pipeline(options: Options) -> str:
+    """The default pipeline with options of passes."""
+    from inductile.lowering.pipeline import pipeline_string
+
+    names = pipeline_string().split(",")
+    return ",".join(f"{name}{{{options[name]}}}" if name in options else name for name in names)
+
+
+def measure(kind: str, name: str, options: Options, size: str, device: str, out: str) -> None:
+    """Write a row."""
+    row: dict[str, Any] = {"decode": kind, "name": name}
+    try:
+        make_importable()
+        torch.manual_seed(0)
+        with torch.no_grad():
+            with torch.device(device):
+                model, given = Llama(SHAPES[size], KINDS[kind]).eval(), inputs(device)
+            exact = model(*given).float()
+            began = time.time()
+            mode: dict[str, Any] = {"pipeline": pipeline(options)}
+            if device == "cuda":
+                mode["triton.cudagraphs"] = True
+            if name == "eager":
+                run = model
+            elif name == "inductor":
+                run = torch.compile(model, mode="reduce-overhead", dynamic=False)
+            else:
+                run = torch.compile(model, backend="inductile", options=mode, dynamic=False)
+            for _ in range(5):
+                run(*given)
+            found = run(*given)
+            row |= {"first_s": time.time() - began, "error": float((found.float() - exact).norm() / exact.norm())}
+            with open("/tmp/decode_steps.lock", "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if device == "cuda":
+                    row |= timed(run, given, 4 if name == "eager" else 40)
+    except Exception as error:
+        row["failed"] = f"{type(error).__name__} {error}"[-600:]
+    with open(out, "a") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def timed(run: Any, given: Any, calls: int) -> dict[str, Any]:
+    """The least milliseconds of so many calls in a row, and what a profile says of one."""
+    least = float("inf")
+    for _ in range(6):
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        for _ in range(calls):
+            run(*given)
+        torch.cuda.synchronize()
+        least = min(least, (time.perf_counter() - began) / calls)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        run(*given)
+        torch.cuda.synchronize()
+    events = [e for e in profile.events() or () if str(e.device_type).endswith("CUDA")]
+    spans = sorted((e.time_range.start, e.time_range.end, e.name) for e in events)
+    first = spans[20][0]
+    some = [(round(begin - first, 2), round(end - begin, 2), name[:24]) for begin, end, name in spans[20:32]]
+    last = spans[-1]
+    return {"ms": 1e3 * least, "launches": len(spans), "last": [last[1] - last[0], last[2][:24]], "some": some}
+
+
+def main() -> None:
+    """Measure all schedules."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", required=True, type=Path)
+    parser.add_argument("--size", default="1.1b")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--kinds", nargs="+", default=["bf16", "int8", "int4"])
+    parser.add_argument("--ways", nargs="+", default=WAYS)
+    parser.add_argument("--only", nargs="+", default=[], help="KIND/WAY instead of all")
+    parser.add_argument("--seconds", type=float, default=90)
+    args = parser.parse_args()
+    processes = []
+    spawn = multiprocessing.get_context("spawn")
+    wanted = [pair.split("/") for pair in args.only] or itertools.product(args.kinds, args.ways)
+    for kind, name in wanted:
+        given = (kind, name, WAYS[name], args.size, args.device, str(args.out))
+        processes.append(spawn.Process(target=measure, args=given))
+    end = time.time() + args.seconds
+    for each in processes:
+        each.start()
+    for each in processes:
+        each.join(max(end - time.time(), 0.1))
+        if each.is_alive():
+            each.kill()
+
+
+if __name__ == "__main__":
+    main()
