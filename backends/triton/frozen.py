@@ -201,8 +201,8 @@ def to_json(frozen: FrozenTriton, members: dict[str, bytes]) -> dict[str, Any]:
 
 def from_json(data: Mapping[str, Any], read: Callable[[str], bytes]) -> FrozenTriton:
     """The kernel of what `to_json` made; `read` gives the bytes of a member."""
-    names = ("name", "signature", "constexprs", "buffers", "num_warps", "num_stages", "divisors", "hints", "boxes")
-    given = {name: data[name] for name in names}
+    names = ("name", "signature", "constexprs", "buffers", "num_warps", "num_stages", "divisors", "hints")
+    given = {name: data[name] for name in names} | {"boxes": data.get("boxes", 0)}  # older packages have none
     grid: Any = KnownGrid(data["grid"])
     kernel = TritonKernel(
         source=read(data["source"]).decode(), grid=grid, symbols=tuple(data["symbols"]), errors=tuple(data["errors"]),
