@@ -202,9 +202,9 @@ def to_json(frozen: FrozenTriton, members: dict[str, bytes]) -> dict[str, Any]:
 
 def from_json(data: Mapping[str, Any], read: Callable[[str], bytes]) -> FrozenTriton:
     """The kernel of what `to_json` made; `read` gives the bytes of a member."""
-    names = ("name", "signature", "constexprs", "buffers", "num_warps", "num_stages", "divisors", "hints", "overlaps")
-    names += ("descriptor_bytes",)
-    given = {name: data[name] for name in names}
+    names = ("name", "signature", "constexprs", "buffers", "num_warps", "num_stages", "divisors", "hints")
+    newer = {"overlaps": False, "descriptor_bytes": 0}  # older packages have none
+    given = {name: data[name] for name in names} | {name: data.get(name, value) for name, value in newer.items()}
     grid: Any = KnownGrid(data["grid"])
     kernel = TritonKernel(
         source=read(data["source"]).decode(), grid=grid, symbols=tuple(data["symbols"]), errors=tuple(data["errors"]),

@@ -401,7 +401,9 @@ def _verify_group(op: ReduceOp, group: int) -> None:
 
 
 def _verify_contraction(op: ReduceOp) -> None:
-    from .contraction import contraction_of, weighted_sums_of  # they are about reductions
+    from .boxes import box_of  # they are about reductions
+    from .contraction import contraction_of, weighted_sums_of
+    from .memory import LoadOp
 
     tile = 1 if op.tile is None else op.tile.value.data
     if tile < 16 or tile & (tile - 1):
@@ -410,6 +412,11 @@ def _verify_contraction(op: ReduceOp) -> None:
     objection = known(op) if op.parent is not None else ""
     if isinstance(objection, str) and objection:
         raise VerifyException(f"maps axis {op.axis.data} by matrix, but {objection}")
+    for load in op.body.block.ops if op.parent is not None else ():
+        if isinstance(load, LoadOp) and load.box is not None:
+            found = box_of(load, load.box.value.data)
+            if isinstance(found, str):
+                raise VerifyException(f"loads a box for axis {op.axis.data}, but {found}")
 
 
 @op_definition

@@ -44,7 +44,6 @@ from ..loop.nests import COMBINES
 from ..scalar import number_of
 from ..shared_ops import IndexBase, LoadBase
 from ..sym import Expr, MapAttr, SymAttr, as_expr
-from .boxes import box_of
 from .types import BufferType
 
 #: Which lines of a cache go first: those that nobody needs again, or all others.
@@ -85,8 +84,9 @@ class LoadOp(LoadBase):
         assert isinstance(self.buffer.type, BufferType)
         if self.value.type != scalar_type(self.buffer.type.element):
             raise VerifyException(f"loads {self.value.type} from a buffer of {self.buffer.type.element}")
-        if self.box is not None:
-            _verify_box(self, self.box.value.data)
+        loop = self.parent_op()  # which verifies what is a box
+        if self.box is not None and loop is not None and loop.properties.get("mapping") != string_attr("matrix"):
+            raise VerifyException("loads a box, but it is no factor of a product on matrix units")
         super().verify_()
 
 
@@ -296,12 +296,6 @@ def _verify_half(op: LoadOp | StoreOp) -> None:
         raise VerifyException("the block has no other half of this access of two places")
     if any(type(use.operation) is not type(op) for use in op.buffer.uses) or stored_between(op, other):
         raise VerifyException("halves of one access change places with an access between them that may meet them")
-
-
-def _verify_box(op: LoadOp, length: int) -> None:
-    found = box_of(op, length) if op.parent is not None and op.parent_op() is not None else ""
-    if isinstance(found, str) and found:
-        raise VerifyException(f"loads a box, but {found}")
 
 
 def _verify_cache(op: LoadOp | StoreOp) -> None:

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from ...dialects import kernel
 from ...dialects.access import string_attr
-from ...dialects.sym import Expr
+from ...dialects.sym import Expr, Ranges
 from ..analysis.effects import written_buffers
 from ..analysis.loops import Loop, loops_around, ops_in
 from ..analysis.nests import element_bytes, is_unit

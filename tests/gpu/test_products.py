@@ -80,3 +80,24 @@ def test_off_by_option() -> None:
     with torch.no_grad():
         run(torch.randn(ROWS, DEPTH, device="cuda", dtype=torch.bfloat16))
     assert not any("turns" in call for call in REPORTS[-1].aten_calls)
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+def test_a_copy_engine_brings_tiles_in_turns(offset: int) -> None:
+    """Where an address is no multiple of 16 bytes they are loaded; a recorded graph makes descriptors, too."""
+    rows, columns, depth = 4096, 2048, 512
+    stored = torch.randn(rows * depth + 1, device="cuda", dtype=torch.bfloat16) / 8
+    x = stored[offset : offset + rows * depth].view(rows, depth)
+    w = torch.randn(columns, depth, device="cuda", dtype=torch.bfloat16) / 8
+
+    def function(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x @ w.t())
+
+    exact, eager = function(x.double(), w.double()), function(x, w)
+    for mode in (None, "reduce-overhead"):
+        torch._dynamo.reset()
+        run = torch.compile(function, backend="inductile", mode=mode, dynamic=False, options=None)
+        with torch.no_grad():
+            for _ in range(3):
+                got = run(x, w).clone()
+        _check([got], [eager], [exact])

@@ -528,8 +528,8 @@ kernel.func @within(%x: !kernel.buffer<f32, 64>) {
 kernel.func @box(%x: !kernel.buffer<f16, 4096>, %w: !kernel.buffer<f16, 4096>, %y: !kernel.buffer<f32, 4096>) {
   kernel.for i0 in 0 to 64 map grid tile 16 {
     kernel.for i1 in 0 to 64 map grid tile 16 {
+      // expected-error @below {{loads a box for axis i2, but its elements do not lie side by side along one axis}}
       %s = kernel.reduce sum i2 in 0 to 64 map matrix tile 16 {
-        // expected-error @below {{loads a box, but its elements do not lie side by side along one axis}}
         %a = kernel.load box 32 %x[64*i0 + i2]
         %b = kernel.load %w[64*i1 + i2]
         %c = scalar.widen %a : f16 to f32
@@ -547,5 +547,15 @@ kernel.func @box(%x: !kernel.buffer<f16, 4096>, %w: !kernel.buffer<f16, 4096>, %
 // -----
 // expected-error @below {{makes 2 descriptors of boxes, at least 1, and its last buffer has bytes for them}}
 kernel.func @descriptors(%x: !kernel.buffer<f32, 64>) boxes 2 {
+  kernel.yield
+}
+// -----
+kernel.func @box_elsewhere(%x: !kernel.buffer<f32, 4096>, %y: !kernel.buffer<f32, 64>) {
+  kernel.for i0 in 0 to 64 map grid tile 16 {
+    // expected-error @below {{loads a box, but it is no factor of a product on matrix units}}
+    %a = kernel.load box 64 %x[64*i0]
+    kernel.store %a, %y[i0]
+    kernel.yield
+  }
   kernel.yield
 }
