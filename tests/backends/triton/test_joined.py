@@ -65,7 +65,7 @@ def test_reference(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "why"), [((512, 512), "few rows"), ((2064, 256), "short rows"), ((64, 20000), "long")]
+    ("shape", "why"), [((512, 512), "few rows"), ((2064, 100), "short rows"), ((64, 20000), "long")]
 )
 def test_left_apart(shape: tuple[int, int], why: str) -> None:
     backend, _ = captured("layer_norm", shape, torch.float32)
