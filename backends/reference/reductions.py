@@ -16,8 +16,9 @@ from .monoids import Combiner, Values, combined, fold, running, softmax_sums, st
 def combiner_of(frame: Frame, op: Any) -> Combiner:
     """The combiner of a reduce or scan; a custom one's identity is the op's `init`."""
     names = [name.data for name in op.combiners]
-    if isinstance(op, kernel.ReduceOp) and op.factor is not None:
-        return combined(names, {"softmax_sum": softmax_sums(op.factor.value.data)})
+    factor = getattr(op, "factor", None)  # reductions of kernels may have one
+    if factor is not None:
+        return combined(names, {"softmax_sum": softmax_sums(factor.value.data)})
     if names != ["custom"]:
         return combined(names)
     init = tuple(frame.scalar(v) for v in op.init)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, FunctionType
@@ -56,7 +56,11 @@ class Group:
 
 
 def groups_of(ops: Sequence[Operation]) -> list[Group]:
-    """Attention first, as it stands in a block, then the products that are none of it."""
+    """Attention first, as it stands in a block, then the products that are none of it.
+
+    What is done with two products, such as a gate with what it gates, is behind the first one: no question is about
+    both, whose sums would take twice the registers in one nest.
+    """
     taken: set[Operation] = set()
     found: list[Group] = []
     candidates = [op for op in ops if is_open(op)]
@@ -67,7 +71,9 @@ def groups_of(ops: Sequence[Operation]) -> list[Group]:
             taken.update(group.products)
     for op in candidates:
         if isinstance(op, AtenOp) and op not in taken:
-            found.append(Group((op, *_behind(op)), (op,)))
+            group = Group((op, *_behind(op, taken)), (op,))
+            taken.update(group.ops)
+            found.append(group)
     return found
 
 
@@ -105,10 +111,10 @@ def is_between(op: Operation) -> bool:
     return is_pointwise(op) or is_view(op) or op.packet in (*_SOFTMAXES, GATHERS) or not operands_of(op)
 
 
-def _behind(op: AtenOp) -> list[Operation]:
+def _behind(op: AtenOp, taken: Collection[Operation]) -> list[Operation]:
     """What is done with a product, op by op, as long as each result has one reader, which works element by element.
 
-    Nothing, where the kernel of what reads the last result would do that.
+    Nothing, where the kernel of what reads the last result would do that. What is taken by another group is not asked.
     """
     found: list[Operation] = []
     while len(found) < MOST_OPS:
@@ -116,7 +122,7 @@ def _behind(op: AtenOp) -> list[Operation]:
         user = uses[0].operation if len(uses) == 1 else None
         if not isinstance(user, AtenOp) or not (is_pointwise(user) or is_view(user)) or len(user.results) != 1:
             break
-        if not is_pure(user) or user.regions:
+        if not is_pure(user) or user.regions or user in taken:
             break
         found.append(user)
         op = user

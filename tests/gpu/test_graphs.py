@@ -262,7 +262,7 @@ def test_launches_that_overlap_read_what_was_written_in_front(records: bool) -> 
 
     calls = []
     for overlap in (False, True):
-        options = {"overlap_launches": overlap, "triton.cudagraphs": records}
+        options: dict[str, Any] = {"overlap_launches": overlap, "triton.cudagraphs": records}
         calls.append(torch.compile(run, backend="inductile", options=options))
     with torch.no_grad():
         for step in range(60):
