@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
@@ -86,9 +85,8 @@ class SplitProducts(LoopPass):
     def _chosen_parts(self, nest: GenerateOp, reduce: ReduceOp, sizes: Sizes) -> int:
         """The parts of the tile that was chosen, or recorded; then the nest of the parts has that tile."""
         chosen = chosen_tile(nest)
-        tile: Sequence[int] = chosen or ()
-        if chosen is None and self.loop_products:
-            tile = _recorded(nest, reduce, sizes)
+        recorded = _recorded(nest, reduce, sizes) if chosen is None and self.loop_products else ()
+        tile = [*(chosen or recorded)]
         parts = tile[_PARTS] if len(tile) > _PARTS else 0
         if parts and chosen is None:
             _product(reduce).attributes[TILE] = DenseArrayBase.from_list(i64, tile)
