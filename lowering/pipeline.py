@@ -46,11 +46,11 @@ DEFAULT: tuple[Phase, ...] = (
     ),
     Phase(
         "post-grad",
-        "aten: canonical form, no duplicates, maps of channels in frozen weights, known combinations of ops as one op, "
-        "nothing dead, products of one operand joined, each by the library or as a nest, of few vectors as nests, of "
-        "quantised numbers exactly, others in aligned rows, what frozen weights decide once, these packed, equal "
-        "layers once",
-        "graph-canonicalize,graph-cse,graph-fold-affine,graph-match-patterns,graph-merge-seeds,graph-dce,"
+        "aten: canonical form, no duplicates, a variance with its mean, maps of channels in frozen weights, known "
+        "combinations of ops as one op, nothing dead, products of one operand joined, each by the library or as a "
+        "nest, of few vectors as nests, of quantised numbers exactly, others in aligned rows, what frozen weights "
+        "decide once, these packed, equal layers once",
+        "graph-canonicalize,graph-cse,graph-join-moments,graph-fold-affine,graph-match-patterns,graph-merge-seeds,graph-dce,"
         "graph-join-products,graph-choose-products,graph-expand-products,graph-multiply-quantised,graph-pad-products,graph-round-decisions,"
         "graph-hoist-weights,graph-pack-products,"
         "graph-outline-repeats",
