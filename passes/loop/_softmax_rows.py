@@ -59,12 +59,16 @@ class Rows:
 
 
 def rows_of(term: Term, axis: str, nest: GenerateOp, total: ReduceOp, infinite: Operation) -> Iterator[Rows]:
-    """The nests in front of another one whose reductions are those of a term's rows, along the axis of its sum."""
+    """The nests in front of another one whose reductions are those of a term's rows, along the axis of its sum.
+
+    And those that are made of these alone, as the logarithm of a row's sum, to which its maximum is added.
+    """
     load = cast(LoadOp, term.highest.owner)
     shape = cast(TensorType, load.operands[0].type).shape
     block = cast(Block, load.parent)
     loads = [op for op in block.ops if type(op) is LoadOp and is_alike_along(op.results[0], axis, block)]
     read = {each.operands[0].owner: map_of(each).data for each in loads}
+    found: set[GenerateOp] = set()
     for op in cast(Block, nest.parent).ops:
         if op is nest:
             return
@@ -74,8 +78,16 @@ def rows_of(term: Term, axis: str, nest: GenerateOp, total: ReduceOp, infinite: 
         names = dict(zip(op.axes.names, index, strict=True))
         reduces = [each for each in op.body.block.ops if type(each) is ReduceOp]
         highest = frozenset(each for each in reduces if is_maximum(each, term, axis, names))
-        if reduces and all(each in highest or is_sum_of_weights(each, term, axis, names) for each in reduces):
+        is_reduced = all(each in highest or is_sum_of_weights(each, term, axis, names) for each in reduces)
+        if is_reduced if reduces else _reads_only(op, found):
+            found.add(op)
             yield Rows(op, total, index, highest, infinite)
+
+
+def _reads_only(nest: GenerateOp, rows: set[GenerateOp]) -> bool:
+    """Whether each element of a nest without reductions is made of the same elements of rows, and of nothing else."""
+    loads = loads_in(nest)
+    return bool(loads) and all(each.operands[0].owner in rows and _is_plain(each, _element(nest)) for each in loads)
 
 
 def share_rows(nest: GenerateOp, found: Sequence[Rows], block: Block) -> bool:
