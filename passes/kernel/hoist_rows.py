@@ -63,7 +63,8 @@ class KernelHoistRows(KernelPass, kernels=tiled_for_cpu):
         for loop in flat_vector_loops(function):
             around = _rows_around(loop, sizes, ranges)
             extent = loop.hi.data - loop.lo.data
-            if not around or not extent.free_symbols <= symbols or extent.as_int() == 0:
+            least, _ = bounds(extent, ranges)
+            if not around or not extent.free_symbols <= symbols or extent.as_int() == 0 or least is None or least < 0:
                 continue
             kept = _kept(loop, _invariant(loop, around, written), sizes)
             width = sum(sizes.of(extent) * element_bytes(value.type) for value in kept)

@@ -270,8 +270,9 @@ func.func @early(%x: !aten.tensor<50x40xf32, device = "cuda:0">, %v: !aten.tenso
   } : !aten.tensor<50xf32, device = "cuda:0">
   %n = loop.generate (i0 in 50) {
     %a = loop.load %m[i0]
-    %b = math.exp %a : f32
-    loop.yield %b
+    %b = loop.load %x[i0, 0]
+    %c = arith.subf %b, %a : f32
+    loop.yield %c
   } : !aten.tensor<50xf32, device = "cuda:0">
   %e = loop.generate (i0 in 50, i1 in 40) {
     %a = loop.load %x[i0, i1]
@@ -295,3 +296,39 @@ func.func @early(%x: !aten.tensor<50x40xf32, device = "cuda:0">, %v: !aten.tenso
 // CHECK: loop.reduce max
 // CHECK: loop.reduce softmax_sum
 // CHECK-NOT: loop.scatter
+
+// What is made of rows alone is computed behind the sum, too, although it stands in front of it.
+func.func @made(%x: !aten.tensor<50x40xf32, device = "cuda:0">, %v: !aten.tensor<40x8xf32, device = "cuda:0">)
+    -> (!aten.tensor<50x8xf32, device = "cuda:0">, !aten.tensor<50xf32, device = "cuda:0">) {
+  %m = loop.generate (i0 in 50) {
+    %r = loop.reduce max (r0 in 40) { %a = loop.load %x[i0, r0]  loop.yield %a }
+    loop.yield %r
+  } : !aten.tensor<50xf32, device = "cuda:0">
+  %n = loop.generate (i0 in 50) {
+    %a = loop.load %m[i0]
+    %b = math.exp %a : f32
+    loop.yield %b
+  } : !aten.tensor<50xf32, device = "cuda:0">
+  %e = loop.generate (i0 in 50, i1 in 40) {
+    %a = loop.load %x[i0, i1]
+    %b = loop.load %m[i0]
+    %c = arith.subf %a, %b : f32
+    %d = math.exp %c : f32
+    loop.yield %d
+  } : !aten.tensor<50x40xf32, device = "cuda:0">
+  %o = loop.generate (i0 in 50, i1 in 8) {
+    %r = loop.reduce sum (r0 in 40) {
+      %d = loop.load %e[i0, r0]
+      %j = loop.load %v[r0, i1]
+      %k = arith.mulf %d, %j : f32
+      loop.yield %k
+    }
+    loop.yield %r
+  } : !aten.tensor<50x8xf32, device = "cuda:0">
+  func.return %o, %n : !aten.tensor<50x8xf32, device = "cuda:0">, !aten.tensor<50xf32, device = "cuda:0">
+}
+// CHECK-LABEL: func.func @made
+// CHECK: loop.reduce softmax_sum
+// CHECK: %[[E:.*]] = math.exp %highest
+// CHECK: loop.yield %{{.*}}, %[[E]]
+// CHECK-NOT: loop.reduce max
