@@ -308,9 +308,9 @@ def _evaluate(
     if isinstance(op, math.FPowIOp):
         return torch.pow(args[0], args[1].to(args[0].dtype))
     if isinstance(op, sc.LowDigitsOp):
-        return (args[0] & 15).float() - op.zero
+        return (args[0] & 15).to(precision.scalar(op.results[0].type)) - op.zero
     if isinstance(op, sc.HighDigitsOp):
-        return ((args[0] >> 4) & 15).float() - op.zero
+        return ((args[0] >> 4) & 15).to(precision.scalar(op.results[0].type)) - op.zero
     if isinstance(op, sc.PhiloxOp):
         return it.philox(*args)
     added = extensions.table("inductile.reference").get(kind)
