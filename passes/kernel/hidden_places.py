@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from math import inf
 from typing import Any, ClassVar, cast
 
 from typing_extensions import override
@@ -11,10 +13,11 @@ from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
+from ...dialects.loop import yielded
 from ...dialects.scalar import CONVERSIONS, number_of
 from ...dialects.sym import ONE, ZERO, Expr, Ranges, as_expr, ceildiv, simplify, smax, smin, symbol
 from ..analysis.loops import loops_around
-from .tiles import tile_of
+from .tiles import is_grid, tile_of
 from .transforms import range_of, set_range
 
 #: by arith's predicate of signed integers: the one that holds where it does not
@@ -109,12 +112,7 @@ class Places:
             return self.seen(cast(Operation, op).operands[0])
         if not isinstance(op, arith.SelectOp):
             return self.anywhere
-        condition, yes, no = op.operands
-        if is_lowest(yes):
-            return self.where(condition, False).common(self.seen(no))
-        if is_lowest(no):
-            return self.where(condition, True).common(self.seen(yes))
-        return self.seen(yes).hull(self.seen(no))
+        return self._chosen(op, is_lowest, self.seen)
 
     def counts(self, x: SSAValue) -> Any:
         """Where a number that is summed can be other than 0, apart from NaN: a factor or a choice says so.
@@ -134,12 +132,14 @@ class Places:
             return self._seen_beside(op.operand)
         if not isinstance(op, arith.SelectOp):
             return self.anywhere
+        return self._chosen(op, is_zero, self.counts)
+
+    def _chosen(self, op: arith.SelectOp, hides: Callable[[SSAValue], bool], look: Callable[[SSAValue], Any]) -> Any:
+        """Where a choice is needed: not where it is the number that `hides`."""
         condition, yes, no = op.operands
-        if is_zero(yes):
-            return self.where(condition, False).common(self.counts(no))
-        if is_zero(no):
-            return self.where(condition, True).common(self.counts(yes))
-        return self.counts(yes).hull(self.counts(no))
+        if hides(yes) or hides(no):
+            return self.where(condition, hides(no)).common(look(yes if hides(no) else no))
+        return look(yes).hull(look(no))
 
     def _seen_beside(self, x: SSAValue) -> Any:
         """Where a number can be above -inf from which another one is subtracted."""
@@ -258,21 +258,43 @@ class CertainPlaces(Places):
         return Certainly(found.lo, found.hi) if len(known) == 1 else NOWHERE
 
 
+def needed_places(op: kernel.ReduceOp, places: Places) -> Any:
+    """The places that a reduction needs; None where its kind says nothing."""
+    kinds = {c.data for c in op.combiners}
+    looks = {"sum": places.counts, "max": places.seen, "softmax_sum": places.seen}
+    look = looks.get(kinds.pop()) if len(kinds) == 1 else None
+    if look is None:
+        return None
+    values = yielded(op.body)[:: 3 if op.combiners.data[0].data == "softmax_sum" else 1]
+    return reduce(lambda found, more: found.hull(more), map(look, values))
+
+
+def has_products(op: kernel.ReduceOp) -> bool:
+    """Whether the body of a reduction has products, and they run on matrix units."""
+    inner = [each for each in op.body.block.ops if each.regions]
+    return bool(inner) and all(isinstance(each, kernel.ReduceOp) and each.mapping.data == "matrix" for each in inner)
+
+
+def tiled_rows(op: kernel.ReduceOp) -> kernel.ForOp | None:
+    """The loop around a reduction whose tiles are programs; None where there are several, or none."""
+    rows = [each for each in loops_around(op) if isinstance(each, kernel.ForOp) and is_grid(each) and each.tile]
+    return rows[0] if len(rows) == 1 else None
+
+
 def is_zero(value: SSAValue) -> bool:
     """Whether a value is the constant 0."""
-    op = value.owner
-    while isinstance(op, CONVERSIONS):
-        value = cast(Operation, op).operands[0]
-        op = value.owner
-    return number_of(value) == 0
+    return number_of(_unconverted(value)) == 0
 
 
 def is_lowest(value: SSAValue) -> bool:
     """Whether a value is the constant -inf."""
-    op = value.owner
-    while isinstance(op, CONVERSIONS):
-        op = cast(Operation, op).operands[0].owner
-    return isinstance(op, arith.ConstantOp) and number_of(op.result) == float("-inf")
+    return number_of(_unconverted(value)) == -inf
+
+
+def _unconverted(value: SSAValue) -> SSAValue:
+    while isinstance(value.owner, CONVERSIONS):
+        value = cast(Operation, value.owner).operands[0]
+    return value
 
 
 def _expression(value: SSAValue) -> Expr | None:

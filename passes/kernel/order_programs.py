@@ -35,8 +35,7 @@ class KernelOrderPrograms(KernelPass, kernels=all_for_gpu):
 
     Level: kernel.
 
-    Precondition: `kernel-bound-softmax-sums` and `kernel-bound-chained-products`, which say how many steps a tile of
-    rows has, and `kernel-peel-masked-steps`.
+    Precondition: `kernel-bound-steps`, which says how many steps a tile of rows has, and `kernel-peel-masked-steps`.
     Guarantee: the same programs in another order. Where steps depend on the tile of rows, as under a causal mask, tiles
     with many steps come first, from the last to the first (`descending`) where these are the later ones, and the tiles
     of all other grid axes for each of them: what is left over at the end is short. Where what all of these read again

@@ -14,11 +14,11 @@ from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..remarks import remark
 from .conditions import take_condition
-from .hidden_places import Certainly, CertainPlaces, TileOfRows, is_lowest, is_zero
+from .hidden_places import Certainly, CertainPlaces, TileOfRows, is_lowest, is_zero, tiled_rows
 from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import all_for_gpu
 from .simplify_block import remove_dead
-from .tiles import is_grid, tile_of
+from .tiles import tile_of
 from .transforms import range_of, set_range
 
 #: steps without a mask that a tile in the middle of the rows has for each loop more, which fills its stages anew
@@ -34,8 +34,8 @@ class KernelPeelMaskedSteps(KernelPass, kernels=all_for_gpu):
 
     Level: kernel.
 
-    Precondition: `kernel-bound-softmax-sums` and `kernel-bound-chained-products`, which leave out steps that are hidden
-    entirely, and `kernel-skip-hidden-steps`: what runs within loaded places stays as it is.
+    Precondition: `kernel-bound-steps`, which leaves out steps that are hidden entirely, and
+    `kernel-skip-hidden-steps`: what runs within loaded places stays as it is.
     Guarantee: the same values, every step once, in the same order. Where choices of -inf or 0 in the body of a
     reduction on matrix units are decided for all rows of a tile, in a stretch of whole steps that is
     known from index expressions, the reduction is two or three: that of the stretch has no such choices, and each goes
@@ -60,14 +60,14 @@ class KernelPeelMaskedSteps(KernelPass, kernels=all_for_gpu):
         for op in list(loops_in(function.body.block)):
             if not isinstance(op, kernel.ReduceOp) or op.within or op.init or not _is_on_units(op):
                 continue
-            rows = [each for each in loops_around(op) if isinstance(each, kernel.ForOp) and is_grid(each) and each.tile]
-            if len(rows) != 1:
+            rows = tiled_rows(op)
+            if rows is None:
                 continue
-            clear, decided = _clear_steps(op, rows[0])
+            clear, decided = _clear_steps(op, rows)
             if not decided:
                 continue
             parts = _parts(op, clear, facts.ranges)
-            if not self._pays(parts, op, rows[0], facts.sizes) or not counter(self.name):
+            if not self._pays(parts, op, rows, facts.sizes) or not counter(self.name):
                 continue
             steps = f"steps from {parts.first} to {parts.last} of {op.axis.data} have no mask"
             _peel(op, parts, decided)

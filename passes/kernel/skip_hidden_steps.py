@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Region, SSAValue
 
 from ...dialects import kernel
-from ...dialects.loop import yielded
 from ...dialects.sym import as_expr, smin, symbol
-from ..analysis.loops import fresh_axis, kernel_names, loops_around, loops_in
+from ..analysis.loops import fresh_axis, kernel_names, loops_in
 from ..counters import counter
 from ..remarks import remark
 from .gpu_blocks import power_above
+from .hidden_places import has_products, needed_places, tiled_rows
 from .kernel_pass import KernelFacts, KernelPass
 from .loaded_places import Builder, Condition, LoadedPlaces, extrema, index
 from .scheduled import all_for_gpu
-from .tiles import is_grid, tile_of
+from .tiles import tile_of
 
 #: places that a program looks at together
 _LANES = 1024
@@ -33,7 +33,7 @@ class KernelSkipHiddenSteps(KernelPass, kernels=all_for_gpu):
 
     Level: kernel.
 
-    Precondition: `kernel-bound-softmax-sums` and `kernel-bound-chained-products`, which leave out what can be proved.
+    Precondition: `kernel-bound-steps`, which leaves out what can be proved.
     Guarantee: a reduction with products on matrix units whose elements are hidden by a comparison of a loaded number of
     the row with one of the place, or by a loaded truth of the place, runs only from the first step that some row of its
     tile may see to the last one. The program looks at these numbers once in front of the loop: where the place's number
@@ -59,37 +59,16 @@ class KernelSkipHiddenSteps(KernelPass, kernels=all_for_gpu):
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Bound the reductions of a kernel by what is loaded."""
         for op in list(loops_in(function.body.block)):
-            if not isinstance(op, kernel.ReduceOp) or op.within or not _has_products(op):
+            if not isinstance(op, kernel.ReduceOp) or op.within or not has_products(op):
                 continue
-            rows = [each for each in loops_around(op) if isinstance(each, kernel.ForOp) and is_grid(each) and each.tile]
-            if len(rows) != 1:
+            rows = tiled_rows(op)
+            if rows is None:
                 continue
-            condition = _condition(op, rows[0].axis.data)
+            found = needed_places(op, LoadedPlaces(op.axis.data, lambda *_: None, rows.axis.data))
+            condition = cast(Condition, found or Condition())
             if condition.kind != "anywhere" and counter(self.name):
-                _skip(op, rows[0], condition, kernel_names(function))
+                _skip(op, rows, condition, kernel_names(function))
                 remark("passed", self.name, function, f"steps of {op.axis.data} that loaded numbers hide are left out")
-
-
-def _has_products(op: kernel.ReduceOp) -> bool:
-    """Whether the body of a reduction has products, and they run on matrix units."""
-    inner = [each for each in op.body.block.ops if each.regions]
-    return bool(inner) and all(isinstance(each, kernel.ReduceOp) and each.mapping.data == "matrix" for each in inner)
-
-
-def _condition(op: kernel.ReduceOp, row: str) -> Condition:
-    """What the places have to meet that a reduction needs."""
-    places = LoadedPlaces(op.axis.data, lambda *_: None, row)
-    kinds = {c.data for c in op.combiners}
-    values, look = yielded(op.body), {"sum": places.counts, "max": places.seen}.get(op.combiners.data[0].data)
-    if kinds == {"softmax_sum"}:
-        values, look = values[::3], places.seen
-    if len(kinds) != 1 or look is None:
-        return Condition()
-    found: Any = None
-    for value in values:
-        part = look(value)
-        found = part if found is None else found.hull(part)
-    return found
 
 
 def _skip(op: kernel.ReduceOp, rows: kernel.ForOp, condition: Condition, names: set[str]) -> None:

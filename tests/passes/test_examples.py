@@ -29,7 +29,7 @@ _LEFT_OUT = ("--verify-each", "--remarks", "--split-input-file", "--print", "2>&
 #: examples that have another answer by right
 OTHERWISE = {
     "graph/fold_affine_narrow": "a weight of 16 bits is rounded once more when a channel's scale is folded into it",
-    "kernel/bound_chained_products": "steps whose weights are 0 are left out, where 0 times infinity was NaN",
+    "kernel/bound_steps": "steps whose weights are 0 are left out, where 0 times infinity was NaN",
 }
 
 
