@@ -30,6 +30,7 @@ from ..passes.common.implementations import BLAS
 from ..passes.graph.choose_products import MEASURED, NONE, RECORDED
 from ..passes.host.split_parts import HostSplitParts
 from ..passes.remarks import collecting, remark
+from . import host as host_program
 from .choice import timer_of
 from .choice.libraries import faster_library
 from .compiled import CompiledGraph, GraphReport, keep_report
@@ -43,7 +44,6 @@ from .host.regions import graph_region
 from .insertion import insert_passes
 from .observer import Observer
 from .run_passes import run_passes
-from .targets import build
 from .torch_bisector import bisected
 from .torch_compile import no_garbage_collection
 from .torch_repro import Reproducer, repro_level
@@ -157,7 +157,9 @@ def _compile(
         started = time.perf_counter()
         with without_modes():  # programs own real tensors: constants, status words
             carriers = watched_inputs([*inputs, *imported.constants], kind)
-            program = build(imported.module, config, imported.references, carriers, False, target is not None)
+            program = host_program.build(
+                imported.module, config, imported.references, carriers, False, target is not None
+            )
         report.seconds["emit and compile"] = time.perf_counter() - started
     report.describe(imported.module, program)
     if take is not None:

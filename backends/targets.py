@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
@@ -15,9 +15,6 @@ from ..lowering.registry import nearest
 from ..passes.analysis.functions import reached
 from ..passes.kernel.scheduled import family_of
 from .generators import check_generator, generator_named
-
-if TYPE_CHECKING:
-    from .config import Config
 
 
 class Program(Protocol):
@@ -57,26 +54,6 @@ def emit_source(generator: str, module: ModuleOp) -> str:
     return generator_named(generator).emit_source(module)
 
 
-def build(
-    module: ModuleOp,
-    config: Config | None = None,
-    references: Mapping[str, Any] | None = None,
-    carriers: Collection[int] | None = None,
-    checked: bool = False,
-    ahead: bool = False,
-) -> Program:
-    """Emit, compile and link a module at kernel + host level into an executable program.
-
-    `references` are the graphs and objects that its calls name; `carriers` the positions of the inputs that may carry
-    the negative or conjugate bit, None where nobody watches over that. A `checked` program checks its launches and
-    every access of its C++ kernels, so that no IR that verifies can crash the process. One that is made `ahead` is for
-    other processes, and relies on no GPU of this one.
-    """
-    from .host import build as build_program
-
-    return build_program(module, config, references, carriers, checked, ahead)
-
-
 def run_compiled(
     module: ModuleOp, inputs: Sequence[Any], function: str | None = None, checked: bool = True
 ) -> list[Any]:
@@ -94,6 +71,7 @@ def compiled_run(
     from ..dialects.context import new_context
     from ..lowering.pipeline import remaining_passes
     from ..passes.manager import PassManager
+    from .host import build
 
     keep_function(module, function)
     if checked:

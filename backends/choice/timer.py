@@ -131,7 +131,7 @@ class MeasuringTimer:
 
     def _built(self, question: Question, candidate: Candidate) -> Callable[[list[Any]], list[Any]]:
         """The program of a candidate."""
-        from ..targets import build
+        from ..host import build
 
         made = self._modules.pop((question, candidate))
         if isinstance(made, Exception):

@@ -84,11 +84,8 @@ def map_rows(
     layouts: Sequence[Layout],
     most: int | None = None,
 ) -> list[Any]:
-    """What a body returns for each row."""
-    stacked, targets = _stacked(layouts, _length(xs, most))
-    for row, target in zip(_rows(xs), targets, strict=True):
-        _fill(target, body([*row, *additional]))
-    return stacked
+    """What a body returns for each row: a scan that carries nothing."""
+    return scan(body, (), xs, additional, layouts=layouts, most=most)
 
 
 def associative_scan(

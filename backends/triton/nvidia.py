@@ -87,32 +87,23 @@ def float_of_uint8(x):
 
 @triton.jit
 def low_digits(x, less: tl.constexpr):
-    """The number in the lower 4 bits, less another, exactly: the last digits of 2 ** 23 and the number."""
-    bits = tl.inline_asm_elementwise(
-        """{
-        .reg .b32 digits;
-        and.b32 digits, $4, 0x0F0F0F0F;
-        prmt.b32 $0, digits, 0x4B000000, 0x7540;
-        prmt.b32 $1, digits, 0x4B000000, 0x7541;
-        prmt.b32 $2, digits, 0x4B000000, 0x7542;
-        prmt.b32 $3, digits, 0x4B000000, 0x7543;
-        }""",
-        "=r,=r,=r,=r,r",
-        [x],
-        tl.int32,
-        is_pure=True,
-        pack=4,
-    )
-    return bits.to(tl.float32, bitcast=True) - (8388608.0 + less)
+    """The number in the lower 4 bits, less another, exactly."""
+    return _digits(x, "0", less)
 
 
 @triton.jit
 def high_digits(x, less: tl.constexpr):
     """The number in the upper 4 bits, less another, exactly."""
+    return _digits(x, "4", less)
+
+
+@triton.jit
+def _digits(x, shift: tl.constexpr, less: tl.constexpr):
+    """4 bits of each byte from `shift` on, less a number: the last digits of 2 ** 23 and what the bits are."""
     bits = tl.inline_asm_elementwise(
-        """{
-        .reg .b32 digits;
-        shr.u32 digits, $4, 4;
+        "{.reg .b32 digits; shr.u32 digits, $4, "
+        + shift
+        + """;
         and.b32 digits, digits, 0x0F0F0F0F;
         prmt.b32 $0, digits, 0x4B000000, 0x7540;
         prmt.b32 $1, digits, 0x4B000000, 0x7541;

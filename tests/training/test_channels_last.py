@@ -19,7 +19,7 @@ from torch.utils.checkpoint import checkpoint
 from xdsl.dialects.builtin import ModuleOp
 
 from inductile.backends import compile_graph as compiling
-from inductile.backends import targets
+from inductile.backends import host
 from inductile.dialects.aten import AtenOp, TensorType
 from inductile.dialects.sym import ONE
 from inductile.lowering.fx_private import report_output_strides
@@ -251,13 +251,13 @@ def test_compiled_autograd(kind: type[Block], reports: list[Any]) -> None:
 def test_every_convolution_has_its_channels_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Images are neither read nor written in another layout, in forward and in backward."""
     convolutions: list[AtenOp] = []
-    real = targets.build
+    real = host.build
 
-    def build(ir: ModuleOp, *args: Any) -> Any:
+    def build(ir: ModuleOp, *args: Any, **options: Any) -> Any:
         convolutions.extend(op for op in ir.walk() if isinstance(op, AtenOp) and op.packet.startswith("convolution"))
-        return real(ir, *args)
+        return real(ir, *args, **options)
 
-    monkeypatch.setattr(compiling, "build", build)
+    monkeypatch.setattr(host, "build", build)
     check(sizes=((2, 32),))
     assert len(convolutions) == 8
     for op in convolutions:

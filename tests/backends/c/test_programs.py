@@ -12,7 +12,7 @@ import pytest
 import torch
 from xdsl.dialects.builtin import ModuleOp
 
-from inductile.backends.targets import build
+from inductile.backends.host import build
 from inductile.dialects.context import new_context
 from inductile.dialects.machine import set_targets
 from inductile.errors import UserError

@@ -20,7 +20,7 @@ from torch._inductor import config as inductor_config
 from torch._subclasses import FakeTensorMode
 from torch.compiler import config as compiler_config
 
-from inductile.backends import compile_graph
+from inductile.backends import host
 from inductile.backends.c_like.cache import warn_of_refusal
 from inductile.backends.config import Config
 from inductile.backends.graph_cache import front, frozen, pickling, store, thaw
@@ -149,7 +149,7 @@ def test_what_torch_runs_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPat
 
     torch.compiler.reset()
     counters.clear()
-    monkeypatch.setattr(compile_graph, "build", fail)
+    monkeypatch.setattr(host, "build", fail)
     with pytest.warns(UserWarning, match="on purpose"):
         compiled = torch.compile(double, backend="inductile", options={"on_error": "eager"})
         torch.testing.assert_close(compiled(X), double(X))

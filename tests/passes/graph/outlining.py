@@ -16,8 +16,8 @@ from xdsl.ir import Operation
 from inductile.backends.compile_graph import choose_passes, eager_callable, with_torch_flags
 from inductile.backends.compiled import CompiledGraph, GraphReport
 from inductile.backends.config import Config
+from inductile.backends.host import build
 from inductile.backends.run_passes import run_passes
-from inductile.backends.targets import build
 from inductile.backends.torch_compile import compile_dynamo_graph
 from inductile.dialects import host, kernel
 from inductile.lowering.fx_import import ImportedGraph, import_graph
