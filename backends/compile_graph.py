@@ -25,6 +25,7 @@ from ..lowering.fx_packed_weights import packed_elements
 from ..lowering.fx_private import multiplies_in_tf32, report_output_strides, without_modes
 from ..lowering.pipeline import pipeline_string, pipelines
 from ..lowering.registry import parse_passes
+from ..machines import in_host_memory
 from ..passes.common.choices import timed_by
 from ..passes.common.implementations import BLAS
 from ..passes.graph.choose_products import MEASURED, NONE, RECORDED
@@ -242,7 +243,7 @@ def _library_for(config: Config, graph: torch.fx.GraphModule | None) -> str:
     ops = torch.ops.aten
     targets = (ops.mm.default, ops.addmm.default)
     products = (node for each in targets for node in graph.graph.find_nodes(op="call_function", target=each))
-    on_cpu = any(node.meta["val"].device.type == "cpu" for node in products if "val" in node.meta)
+    on_cpu = any(in_host_memory(node.meta["val"].device.type) for node in products if "val" in node.meta)
     return faster_library(config.cache) if on_cpu else BLAS
 
 

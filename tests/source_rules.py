@@ -192,6 +192,28 @@ def names_of_devices(tree: Tree) -> list[str]:
 _DEVICE = re.compile(r"(?:cpu|cuda|hip|xpu|mps|meta|cpp|triton)(?::\w*)?")
 
 
+def compared_devices(tree: Tree) -> list[str]:
+    """Comparisons with the name of a torch device, anywhere but in `machines`: `is_gpu` and `in_host_memory` ask."""
+    found: list[str] = []
+    for module in tree.modules.values():
+        if module.name[:1] == ("machines",):
+            continue
+        for node in ast.walk(ast.parse(module.path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare):
+                parts = [
+                    each for side in (node.left, *node.comparators) for each in (side, *ast.iter_child_nodes(side))
+                ]
+                names = [each.value for each in parts if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+                devices = [name for name in names if _TORCH_DEVICE.fullmatch(name)]
+                found += [
+                    f"{tree.where(module, node.lineno)}: compares with {name!r}; ask machines" for name in devices
+                ]
+    return found
+
+
+_TORCH_DEVICE = re.compile(r"(?:cpu|cuda|hip|xpu|mps|meta)(?::\w*)?")
+
+
 def misnamed_passes(tree: Tree) -> list[str]:
     """Passes that do not lie in the file that their name tells, and pass files without a `.mlir` test."""
     found: list[str] = []

@@ -21,6 +21,7 @@ RULES = [
     rules.import_cycles,
     rules.misnamed_passes,
     rules.names_of_devices,
+    rules.compared_devices,
     rules.answers_given_twice,
     rules.packageless_folders,
 ]
@@ -115,6 +116,10 @@ def test_the_rules_find_what_they_forbid(tmp_path: Path) -> None:
         "passes/loop/_cost.py:2: says 'cuda:'; ask machines",
         "passes/loop/_cost.py:2: says 'xpu'; ask machines",
         "lowering/eager.py:1: says 'cpu'; ask machines",
+    ]
+    assert rules.compared_devices(bad) == [
+        "passes/loop/_cost.py:2: compares with 'cpu'; ask machines",
+        "passes/loop/_cost.py:2: compares with 'xpu'; ask machines",
     ]
     assert rules.answers_given_twice(bad) == [
         "passes/analysis/b.py:2: cost is also in passes.analysis.a",

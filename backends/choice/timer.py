@@ -19,6 +19,7 @@ from ...passes.common.choices import Candidate, Question
 from ...passes.manager import PassManager
 from ...passes.remarks import remark
 from ..config import Config
+from ..host.gpu import is_gpu
 from .asked import Asked
 from .progress import Progress
 from .store import STORE, Answer, key_of
@@ -113,7 +114,7 @@ class MeasuringTimer:
                         failed[str(candidate)] = _told(error)
                     progress.step(str(candidate))
                 pool_is_busy = not all(each.done() for others in waiting for each in others)
-                if pool_is_busy and asked.device == "cpu":
+                if pool_is_busy and not is_gpu(asked.device):
                     _wait_for(waiting)  # compilers would slow down what is measured
                 answers.append(_timed(asked, programs, failed))
         progress.close()
@@ -146,7 +147,7 @@ class MeasuringTimer:
             except Exception as error:
                 made = error
             self._modules[asked.question, candidate] = made
-        if any(asked.device != "cpu" for asked in questions):
+        if any(is_gpu(asked.device) for asked in questions):
             from ..triton.ahead import compile_ahead
 
             modules = [each for each in self._modules.values() if isinstance(each, ModuleOp)]
@@ -214,5 +215,5 @@ def _told(error: Exception) -> str:
 
 
 def _synchronize(device: str) -> None:
-    if device != "cpu":
+    if is_gpu(device):
         torch.get_device_module(device).synchronize()

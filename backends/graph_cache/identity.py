@@ -19,6 +19,7 @@ from pathlib import Path
 import torch
 
 from ...extensions import added_groups, adding
+from ..host.gpu import is_gpu
 from .key import NotCacheableError
 from .store import Remembered
 
@@ -34,7 +35,7 @@ def identity_lines(devices: Iterable[str]) -> list[str]:
     path = tuple(sys.path)
     if plugins := adding(path):
         raise NotCacheableError(f"plugins are installed: {', '.join(plugins)}")
-    gpus = sorted(device for device in devices if device not in ("cpu", "meta"))
+    gpus = sorted(filter(is_gpu, devices))
     return [*_versions(), *_distributions(path), _machine(), compiler_line(), *map(_gpu, gpus)]
 
 

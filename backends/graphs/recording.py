@@ -21,6 +21,7 @@ from ...passes.host._capturable import obstacles
 from ...passes.remarks import format_location, remark
 from ..config import Config
 from ..host.emit import main_device
+from ..host.gpu import is_gpu
 from ..host.lazy_bits import written_arguments
 from ..host.program import HostProgram
 from . import private
@@ -76,7 +77,7 @@ class Recording:
             self.device = torch.device(main_device(function)).index or 0
         facts = self._facts(kind) | {
             "stack_traces": private.output_traces(graph),
-            "constants": tuple(c for c in imported.constants if c.is_cuda),
+            "constants": tuple(c for c in imported.constants if is_gpu(c.device.type)),
             "placeholders": private.placeholder_facts(graph),
             "mutated_input_idxs": sorted(_written(function, imported)),
             VISIBLE: self._visible(graph, kind),

@@ -6,6 +6,8 @@ import weakref
 
 import torch
 
+from ...machines import HOST
+
 
 class Arena:
     """At most one stretch of CPU memory, lent to one call at a time.
@@ -46,7 +48,7 @@ _living: weakref.WeakValueDictionary[str, Arena] = weakref.WeakValueDictionary()
 
 def shared_arena() -> Arena:
     """The arena of all programs; it lives as long as one of them, and holds as much as the largest pool."""
-    arena = _living.get("cpu")
+    arena = _living.get(HOST)
     if arena is None:
-        arena = _living["cpu"] = Arena()
+        arena = _living[HOST] = Arena()
     return arena

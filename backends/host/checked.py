@@ -14,6 +14,7 @@ from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.aten.types import type_of
 from ...errors import UserError, program_raises
 from ...lowering.fx_targets import resolve
+from ...machines import in_host_memory
 from ..generators import generator_of
 from ..limits import bounded, check_bytes, max_steps
 from ..reference.tensors import span
@@ -117,7 +118,7 @@ class CheckedEmitter(HostEmitter):
 
 def elements(tensor: torch.Tensor, extent: int, dtype: torch.dtype, what: str) -> int:
     """How many elements a kernel may use of a tensor that is launched."""
-    if tensor.dtype != dtype or tensor.device.type != "cpu":
+    if tensor.dtype != dtype or not in_host_memory(tensor.device.type):
         raise UserError(f"{what} holds {tensor.dtype} on {tensor.device}, and not {dtype} on the CPU", _REMEDY)
     there = int(tensor.untyped_storage().nbytes() // dtype.itemsize - tensor.storage_offset())
     if tensor.numel() and extent > there:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ...errors import UserError
+from ...machines import in_host_memory
 from ..random_tensors import random_tensor
 from .plain import decode
 from .sizes import Size, symbols_in, text_of, value_of
@@ -29,9 +30,8 @@ class TensorInput:
     written: bool
 
     def __str__(self) -> str:
-        on = "" if self.device.type == "cpu" else f" on {self.device}"
         written = ", written" if self.written else ""
-        return f"{self.name}: {_short(self.dtype)}[{', '.join(map(text_of, self.shape))}]{on}{written}"
+        return f"{self.name}: {_short(self.dtype)}[{', '.join(map(text_of, self.shape))}]{_place(self.device)}{written}"
 
     def check(self, value: Any, symbols: dict[str, int]) -> None:
         """Bind symbols. UserError for a value of another kind."""
@@ -47,8 +47,7 @@ class TensorInput:
                     size, list
                 )
         if not same:
-            on = "" if value.device.type == "cpu" else f" on {value.device}"
-            found = f"{_short(value.dtype)}{list(value.shape)}{on}"
+            found = f"{_short(value.dtype)}{list(value.shape)}{_place(value.device)}"
             where = _binding(symbols, set().union(*map(symbols_in, self.shape)))
             raise UserError(f"the input {self.name} is {found}, the package takes {self}{where}", _REMEDY)
 
@@ -110,6 +109,10 @@ class ConstantInput:
 
 
 Input = TensorInput | NumberInput | ConstantInput
+
+
+def _place(device: torch.device) -> str:
+    return "" if in_host_memory(device.type) else f" on {device}"
 
 
 def input_of(data: Mapping[str, Any]) -> Input:

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...errors import UnsupportedError, UserError
 from ...lowering.fx_machines import target_of_device
-from ...machines import target_named
+from ...machines import in_host_memory, target_named
 from ..compile_graph import compile_graph
 from ..config import Config
 from ..graph_cache.freeze import freeze
@@ -95,7 +95,7 @@ def _part(program: ExportedProgram, target: str, config: Config, members: dict[s
     device = target_named(target).device
     here = device_of(program)
     with torch.no_grad():
-        aimed = program if here.type == device else moved(program, device if device == "cpu" else f"{device}:0")
+        aimed = program if here.type == device else moved(program, device if in_host_memory(device) else f"{device}:0")
         lowered = _lowered(aimed, config, device)
         graph, written = _with_writes(lowered)
         examples = [node.meta["val"] for node in graph.graph.find_nodes(op="placeholder")]
@@ -253,7 +253,7 @@ def _described(
         "weights": [_name(spec) for spec in own],
         "written": [_name(spec) for spec in own if spec.arg.name in written],
         "constants": list(constants),
-        "devices": {name: str(device) for name, device in devices.items() if device.type != "cpu"},
+        "devices": {name: str(device) for name, device in devices.items() if is_gpu(device.type)},
         "arrangements": [encode((each.position, each.strides, each.order)) for each in frozen.arrangements],
         "outputs": None if frozen.outputs is None else encode(frozen.outputs),
         "program": encode_program(frozen.program),

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ...errors import UserError
-from ...machines import target_named
+from ...machines import in_host_memory, target_named
 from ..c_like.processor import processor
 
 FORMAT = 2
@@ -116,7 +116,7 @@ def _is_here(target: str, device: torch.device | None) -> bool:
     kind = target_named(target).device
     if device is not None and device.type != kind:
         return False
-    if kind == "cpu":
+    if in_host_memory(kind):
         return True
     from ..triton.targets import triton_target
 

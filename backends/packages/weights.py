@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ...errors import UserError
+from ...machines import in_host_memory
 from .archive import ALIGNMENT
 from .plain import decode, encode
 
@@ -18,7 +19,7 @@ def flatten(tensors: Mapping[str, torch.Tensor]) -> tuple[dict[str, Any], bytes]
     described: dict[str, Any] = {}
     reached: dict[int, tuple[int, int, torch.Tensor]] = {}
     for name, tensor in tensors.items():
-        if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+        if not in_host_memory(tensor.device.type) or tensor.layout is not torch.strided:
             raise UserError(
                 f"the tensor {name} is on {tensor.device}, of layout {tensor.layout}", "export a dense model on the CPU"
             )
@@ -55,7 +56,7 @@ def on_device(tensors: Mapping[str, torch.Tensor], device: torch.device) -> dict
         own = tensor.untyped_storage()
         storage = storages.get(own._cdata)
         if storage is None:
-            storage = storages[own._cdata] = own.cpu() if device.type == "cpu" else own.to(device=device)
+            storage = storages[own._cdata] = own.to(device=device)
         made = torch.empty(0, dtype=tensor.dtype, device=device)
         made.set_(storage, tensor.storage_offset(), tensor.shape, tensor.stride())  # type: ignore[call-overload]
         found[name] = made

@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from ...errors import program_raises
+from ..host.gpu import is_gpu
 from .domain import Domain
 from .errors import (
     InterpretationError,
@@ -264,7 +265,7 @@ def launch(program: HostProgram, op: host.LaunchOp) -> None:
 def _launch_device(op: host.LaunchOp) -> torch.device:
     """Where a kernel runs: on the GPU if a buffer is there."""
     devices = [tensor_device(b.type) for b in op.buffers]
-    return next((d for d in devices if d.type != "cpu"), torch.device("cpu"))
+    return next((d for d in devices if is_gpu(d.type)), torch.device("cpu"))
 
 
 def _raise(op: host.LaunchOp, function: kernel.FuncOp, status: int) -> None:

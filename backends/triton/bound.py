@@ -17,7 +17,7 @@ import torch
 
 from ...errors import UnsupportedError
 from ..c_like.calls import kernel_error
-from ..host.gpu import gpu
+from ..host.gpu import gpu, is_gpu
 from .compilers import SERVER
 from .kernel import TritonKernel
 from .loading import load_functions
@@ -61,7 +61,7 @@ class BoundKernel:
         """Launch on the current stream of the buffers' device. Raises what an earlier launch reported."""
         buffers, integers = arguments[: self.source.buffers], arguments[self.source.buffers :]
         device = buffers[0].device
-        if device.type == "cpu":
+        if not is_gpu(device.type):
             self._interpret(programs, wide, arguments)
             return
         kind = gpu(device.type)

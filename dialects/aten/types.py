@@ -25,6 +25,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from ...machines import HOST
 from ..sym import Expr, const, parse_expr
 
 #: names that torch gives to element types which it alone computes with
@@ -138,7 +139,7 @@ class TensorData:
     shape: tuple[Expr, ...]
     element: Attribute
     strides: tuple[Expr, ...] | None = None
-    device: str = "cpu"
+    device: str = HOST
     _hash: int = field(init=False, compare=False, repr=False, default=0)
 
     def __post_init__(self) -> None:
@@ -164,7 +165,7 @@ class TensorType(Data[TensorData], TypeAttribute):
         shape: tuple[Expr, ...],
         element: Attribute,
         strides: tuple[Expr, ...] | None = None,
-        device: str = "cpu",
+        device: str = HOST,
     ) -> TensorType:
         """The type for the given sizes, element type, strides in elements (None: row-major) and device."""
         if strides is not None:
@@ -219,7 +220,7 @@ class TensorType(Data[TensorData], TypeAttribute):
             if element not in TORCH_NAMES and not isinstance(element, OpaqueDtype):
                 parser.raise_error(f"a tensor has no elements of type {element}")
             strides: tuple[Expr, ...] | None = None
-            device = "cpu"
+            device = HOST
             while parser.parse_optional_punctuation(",") is not None:
                 if parser.parse_optional_keyword("strides") is not None:
                     parser.parse_punctuation("=")
@@ -248,7 +249,7 @@ class TensorType(Data[TensorData], TypeAttribute):
             printer.print_attribute(self.data.element)
             if self.data.strides is not None:
                 printer.print_string(f", strides = [{', '.join(map(str, self.data.strides))}]")
-            if self.data.device != "cpu":
+            if self.data.device != HOST:
                 printer.print_string(", device = ")
                 printer.print_string_literal(self.data.device)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from ....errors import UnsupportedError, UserError
-from ....machines import target_named
+from ....machines import in_host_memory, target_named
 from ...c_like.toolchain import KernelCompileError, find_compiler
 from ...cpp.language import CPP
 from ..archive import Archive
@@ -24,7 +24,7 @@ _LIBRARIES = ("torch_cpu", "c10")
 
 def folder_of(target: str) -> str:
     """Where the texts of a target lie in a package, below those of a processor."""
-    return "" if target_named(target).device == "cpu" else f"{target.replace(':', '-')}/"
+    return "" if in_host_memory(target_named(target).device) else f"{target.replace(':', '-')}/"
 
 
 def runner_member(target: str) -> str:

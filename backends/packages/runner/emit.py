@@ -16,6 +16,7 @@ from ....dialects.aten import AtenOp, CallOp, TensorType
 from ....dialects.aten.types import torch_name
 from ....dialects.sym import Expr
 from ....errors import UnsupportedError
+from ....machines import HOST
 from ....passes.analysis.functions import called
 from ...host.emit import main_device
 from ...host.gpu import is_gpu
@@ -54,7 +55,7 @@ def emit_program(module: ModuleOp, kernels: Mapping[str, Launched], keeps: bool)
     inner = called(module)
     outer = next(name for name in functions if name not in inner)
     devices = [main_device(function) for function in functions.values()]
-    shared = _Shared(kernels, keeps, next(filter(is_gpu, devices), "cpu"))
+    shared = _Shared(kernels, keeps, next(filter(is_gpu, devices), HOST))
     names = {name: f"part{number}" for number, name in enumerate(each for each in functions if each != outer)}
     names[outer] = "run"
     bodies = [_Function(function, names, shared).text() for name, function in functions.items()]
@@ -212,7 +213,7 @@ class _Function(Arguments):
 
     def _check_device(self, value: SSAValue) -> None:
         """UnsupportedError for a tensor on a second GPU."""
-        if isinstance(value.type, TensorType) and value.type.device not in ("cpu", self.device):
+        if isinstance(value.type, TensorType) and is_gpu(value.type.device) and value.type.device != self.device:
             raise UnsupportedError(f"a runner has tensors on one GPU, and this program also on {value.type.device}")
 
     def _unpack(self, value: SSAValue, name: str, made: str) -> None:

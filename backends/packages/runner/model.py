@@ -46,10 +46,10 @@ def model_text(index: Mapping[str, Any], part: Mapping[str, Any], program: str) 
         for name in names
     )
     lines = "".join(f"    {line}\n" for line in _run(part, {name: k for k, name in enumerate(names)}))
-    device = next(iter(devices_of(part)), "cpu")
-    head, members = _on_the_cpu(part) if device == "cpu" else _on_a_gpu(part, device)
+    device = next(iter(devices_of(part)), None)
+    head, members = _on_the_cpu(part) if device is None else _on_a_gpu(part, device)
     return f"""\
-{"" if device == "cpu" else '#include "gpu.h"'}
+{"" if device is None else '#include "gpu.h"'}
 #include "main.h"
 #include "products.h"
 

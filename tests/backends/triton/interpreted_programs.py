@@ -13,12 +13,12 @@ from inductile.backends.host import build
 from inductile.backends.reference import run_module
 from inductile.dialects.aten.types import TensorType, torch_name
 from inductile.dialects.context import new_context
-from inductile.lowering.registry import parse_passes
+from inductile.lowering.pipeline import named_passes
 from inductile.passes.kernel.gpu_blocks import GpuBlocks
 from inductile.passes.manager import PassManager
 
 from ...passes.kernel.stages import on_cpu, on_gpu
-from .support import gpu_schedule, parse
+from .support import in_blocks, parse
 
 TESTS = Path(__file__).parents[2]
 FILES = (
@@ -27,7 +27,6 @@ FILES = (
     Path(__file__).parent / "Inputs" / "programs.mlir",
 )
 SIZES = {"s0": 5, "s1": 37, "i0": 3}
-BEFORE = "lower-loop-to-kernel,kernel-merge-loops,kernel-reorder,kernel-collapse,kernel-deduplicate"
 #: what integer inputs stay below, so that they can be indices
 BELOW = 5
 
@@ -60,7 +59,8 @@ def _copies(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
 
 def scheduled(module: ModuleOp, blocks: GpuBlocks | None = None) -> ModuleOp:
     """The module at kernel and host level, every kernel scheduled for an H100."""
-    passes = [*parse_passes(BEFORE), *gpu_schedule(blocks), *parse_passes("host-free")]
+    passes = named_passes(target="cuda:90", start_at="lower-loop-to-kernel")
+    passes = passes if blocks is None else in_blocks(passes, blocks)
     moved = parse(on_gpu(str(module)))
     PassManager(passes, verify_each=True).run(new_context(), moved)
     return parse(on_cpu(str(moved)))

@@ -11,11 +11,11 @@ from xdsl.dialects.builtin import ModuleOp
 from inductile.dialects import host
 from inductile.dialects.aten.types import TensorType
 from inductile.dialects.context import new_context
-from inductile.lowering.registry import parse_passes
+from inductile.lowering.pipeline import named_passes
 from inductile.passes.manager import PassManager
 
 from ...passes.kernel.stages import on_cpu
-from .support import gpu_schedule, parse
+from .support import parse
 
 
 def _parts() -> Iterator[tuple[str, str]]:
@@ -34,8 +34,7 @@ def plain(name: str) -> ModuleOp:
 def merged(name: str) -> ModuleOp:
     """The same with one launch, its kernel scheduled for an H100."""
     module = parse(PROGRAMS[name])
-    passes = [*parse_passes("kernel-merge-launches"), *gpu_schedule(), *parse_passes("host-free")]
-    PassManager(passes).run(new_context(), module)
+    PassManager(named_passes(target="cuda:90", start_at="kernel-merge-launches")).run(new_context(), module)
     return parse(on_cpu(str(module)))
 
 

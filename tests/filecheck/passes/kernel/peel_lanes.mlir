@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each --target cpp -p "kernel-map,kernel-vectorize,kernel-tile,kernel-choose-threads,kernel-stage-blocks,kernel-split-lanes,kernel-hoist-rows,kernel-hoist-invariants,kernel-peel-lanes" | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each --target cpp --pipeline schedule --start-at kernel-map --stop-after kernel-peel-lanes | filecheck %s
 
 // A mask at both ends of the axis, part of a conjunction: the middle has none.
 

@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each -p kernel-map,kernel-vectorize,kernel-tile,kernel-choose-threads,kernel-split-lanes | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each --pipeline schedule --start-at kernel-map --stop-after kernel-split-lanes | filecheck %s
 
 // Conditions on the axis of the lanes, either way round: each part has none, and no masks.
 

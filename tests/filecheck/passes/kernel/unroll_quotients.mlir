@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --verify-each --target cpp -p "kernel-map,kernel-vectorize,kernel-tile,kernel-choose-threads,kernel-stage-blocks,kernel-split-lanes,kernel-hoist-rows,kernel-hoist-invariants,kernel-unroll-quotients" | filecheck %s
+// RUN: inductile-opt %s --split-input-file --verify-each --target cpp --pipeline schedule --start-at kernel-map --stop-after kernel-unroll-quotients | filecheck %s
 
 // Two points of the axis read one place: a lane computes both.
 
