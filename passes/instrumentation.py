@@ -21,6 +21,11 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def banner(what: str) -> str:
+    """MLIR's line in front of a dump."""
+    return f"// -----// IR Dump {what} //----- //"
+
+
 @dataclass
 class PrintIR(Instrumentation):
     """Dump the module with MLIR's banner, which other viewers recognise.
@@ -40,8 +45,7 @@ class PrintIR(Instrumentation):
     _before: str = ""
 
     def _emit(self, what: str, module_pass: ModulePass, text: str) -> None:
-        banner = f"// -----// IR Dump {what} ({module_pass.name}) //----- //"
-        print(f"{banner}\n{text}\n", file=self.stream or sys.stderr)
+        print(f"{banner(f'{what} ({module_pass.name})')}\n{text}\n", file=self.stream or sys.stderr)
 
     def before_pass(self, done: int, module_pass: ModulePass, module: ModuleOp) -> None:
         """Dump, and remember the text to see changes."""

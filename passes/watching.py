@@ -52,7 +52,7 @@ def add_flags(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[report
     flag("--print-locations", action="store_true", help="print loc(...) behind ops")
     flag("--timing", metavar="text|json", choices=("text", "json"), help="seconds of each pass and verifier run")
     flag("--pass-statistics", action="store_true", help="ops and rewrites of each pass")
-    flag("--remarks", metavar="REGEX", type=_regex, help="print remarks of the passes that match")
+    flag("--remarks", metavar="REGEX", type=regex, help="print remarks of the passes that match")
     flag("--remarks-output", metavar="FILE.yaml", help="write all remarks as YAML, one document a remark")
     flag("--debug-counter", metavar="LIST", default="", help="switch rewrites off: NAME-skip=N,NAME-count=N")
 
@@ -61,7 +61,8 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, text.split(",")))
 
 
-def _regex(text: str) -> re.Pattern[str]:
+def regex(text: str) -> re.Pattern[str]:
+    """The pattern that a flag gives."""
     try:
         return re.compile(text)
     except re.error as error:

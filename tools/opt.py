@@ -5,6 +5,7 @@
     inductile-opt softmax.mlir --pipeline default -t cpp
     inductile-opt product.mlir --pipeline default --transform schedule.mlir -o scheduled.mlir
     inductile-opt softmax.mlir --pipeline default --target cuda:90 -t triton
+    inductile-opt softmax.mlir --pipeline default --target cuda:90 --trace-kernel softmax
     inductile-opt --print-pipeline default
 
 The module alone goes to standard output; dumps, timing and remarks go to standard error.
@@ -32,8 +33,9 @@ from ..lowering.registry import parse_passes, pipeline_text
 from ..lowering.reproducer import read_reproducer, write_reproducer
 from ..passes.manager import Instrumentation, PassManager
 from ..passes.printing import module_text
-from ..passes.watching import Watch, add_flags, spell_out
+from ..passes.watching import Watch, add_flags, regex, spell_out
 from .diagnostics import add_effects_flag, print_error, read_input, run_tool, write_output
+from .kernel_trace import KernelTrace
 from .listing import list_passes, print_pipeline
 from .plugins import load_plugin
 from .script import Script, read_script
@@ -62,6 +64,10 @@ def build_parser() -> argparse.ArgumentParser:
     text.add_argument("--print-op-generic", action="store_true", help="generic syntax")
     watching = p.add_argument_group("watching")
     add_flags(watching)
+    watching.add_argument(
+        "--trace-kernel", metavar="REGEX", type=regex,
+        help="print kernels of such names behind each pass that changed one, then their code, instead of the module",
+    )  # fmt: skip
     watching.add_argument("--report", metavar="FILE.html", help="a page with the IR behind each pass, remarks, code")
     _add_checking(p.add_argument_group("checking"))
     return p
@@ -105,6 +111,9 @@ def choose_passes(args: argparse.Namespace) -> list[ModulePass]:
         raise UserError("--pipeline and --passes exclude each other", "give one of them")
     if args.pipeline:
         return named_passes(args.pipeline, args.target, args.start_at, args.stop_after)
+    if not args.passes and (args.start_at or args.stop_after):
+        flag = "--start-at" if args.start_at else "--stop-after"
+        raise UserError(f"{flag} cuts a pipeline, and none is given", "add --pipeline default, or -p with passes")
     passes = cut(parse_passes(args.passes), args.start_at, args.stop_after) if args.passes else []
     return [*attached(args.target), *passes]
 
@@ -119,6 +128,7 @@ class _Run:
         self.script = script
         self.passes = passes
         self.watch = watch
+        self.trace: KernelTrace | None = None
 
     def output(self, source: Source) -> str:
         """Parse, verify and transform one module, and print it, or the code made of it; leaves a reproducer on
@@ -136,7 +146,9 @@ class _Run:
             source.locate_ops()
         report = self._report(source)
         chosen = [LevelWarning()] if args.passes or args.start_at else []
-        watchers = [*chosen, *self.watch.instrumentations, *filter(None, (report,)), *self._numerics(module)]
+        self.trace = None if args.trace_kernel is None else KernelTrace(args.trace_kernel)
+        others = filter(None, (self.trace, report))
+        watchers = [*chosen, *self.watch.instrumentations, *others, *self._numerics(module)]
         manager = PassManager(self.passes, watchers, verify_each=bool(args.verify_each), verify=not args.no_verify)
         try:
             manager.run(context, module)
@@ -178,6 +190,8 @@ class _Run:
         )
 
     def _emit(self, module: ModuleOp) -> str:
+        if self.trace is not None:
+            return self.trace.text(module, self.args.emit)
         if not self.args.emit:
             text = module_text(module, self.args.print_locations, self.args.print_op_generic) + "\n"
             return text if self.args.output in (None, "-") else f"{HEADER}\n{text}"
@@ -218,7 +232,7 @@ def _run(argv: Sequence[str] | None) -> int:
         return 0
     text, name = read_input(args.file)
     if args.run_reproducer:
-        passes = _replay(args, text, name)
+        passes = cut(_replay(args, text, name), args.start_at, args.stop_after)
     else:
         passes = choose_passes(args)
     script = None

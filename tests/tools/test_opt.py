@@ -56,6 +56,13 @@ def test_source_of_what_is_not_lowered_is_an_error(add: Path) -> None:
     assert opt(add, "--pipeline", "default", "-t", "cpp").status == 0
 
 
+@pytest.mark.parametrize("flag", ["--stop-after", "--start-at"])
+def test_a_cut_without_a_pipeline_is_an_error(add: Path, flag: str) -> None:
+    done = opt(add, flag, "loop-fuse")
+    assert (done.status, done.out) == (1, "")
+    assert done.err == f"error: {flag} cuts a pipeline, and none is given; add --pipeline default, or -p with passes\n"
+
+
 def test_wrong_arguments_exit_2(add: Path) -> None:
     with pytest.raises(SystemExit) as left:
         opt(add, "--no-such-flag")
