@@ -97,76 +97,44 @@ func.func @in_a_checkpoint(%x: !aten.tensor<4x3xf32>) -> !aten.tensor<4x3xf32> {
   func.return %0 : !aten.tensor<4x3xf32>
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   func.func @no_ops(%x: !aten.tensor<(s0)x4xf32>) -> !aten.tensor<(s0)x4xf32> attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0>]} {
-// CHECK-NEXT:     %0 = aten.exp(%x) : !aten.tensor<(s0)x4xf32>
-// CHECK-NEXT:     func.return %0 : !aten.tensor<(s0)x4xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @outputs(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>, !aten.tensor<4xf32>, !aten.tensor<2x2xf32>) {
-// CHECK-NEXT:     %0 = aten.detach(%x) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %1 = aten.clone(%x) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %2 = aten.clone(%x) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %3 = aten.view(%2, size = [2, 2]) : !aten.tensor<2x2xf32>
-// CHECK-NEXT:     func.return %0, %1, %3 : !aten.tensor<4xf32>, !aten.tensor<4xf32>, !aten.tensor<2x2xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @writes(%x: !aten.tensor<4xf32>, %y: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {
-// CHECK-NEXT:     %0 = aten.clone(%x) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %1 = aten.clone(%y) : !aten.tensor<4xf32>
-// CHECK-NEXT:     aten.call "mylib::write"(%1)
-// CHECK-NEXT:     %2 = aten.exp(%y) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %3 = aten.copy_(%x, %2) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %4 = aten.exp(%0) : !aten.tensor<4xf32>
-// CHECK-NEXT:     func.return %4 : !aten.tensor<4xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @permutations(%x: !aten.tensor<4x4xf32>, %y: !aten.tensor<2x3x5xf32>) -> (!aten.tensor<4x4xf32>, !aten.tensor<2x3x5xf32>, !aten.tensor<5x3x2xf32>) {
-// CHECK-NEXT:     %0 = aten.t(%x) : !aten.tensor<4x4xf32, strides = [1, 4]>
-// CHECK-NEXT:     %1 = aten.exp(%x) : !aten.tensor<4x4xf32>
-// CHECK-NEXT:     %2 = aten.permute(%y, dims = [2, 0, 1]) : !aten.tensor<5x2x3xf32, strides = [1, 15, 5]>
-// CHECK-NEXT:     %3 = aten.exp(%y) : !aten.tensor<2x3x5xf32>
-// CHECK-NEXT:     %4 = aten.permute(%y, dims = [2, 1, 0]) : !aten.tensor<5x3x2xf32, strides = [1, 5, 15]>
-// CHECK-NEXT:     %5 = aten.exp(%4) : !aten.tensor<5x3x2xf32>
-// CHECK-NEXT:     %6 = aten.t(%x) : !aten.tensor<4x4xf32, strides = [1, 4]>
-// CHECK-NEXT:     %7 = aten.add.Tensor(%1, %6) : !aten.tensor<4x4xf32>
-// CHECK-NEXT:     func.return %7, %3, %5 : !aten.tensor<4x4xf32>, !aten.tensor<2x3x5xf32>, !aten.tensor<5x3x2xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @views(%x: !aten.tensor<4x6xf32>) -> !aten.tensor<8x3xf32> {
-// CHECK-NEXT:     %0 = aten.view(%x, size = [24]) : !aten.tensor<24xf32>
-// CHECK-NEXT:     %1 = aten.view(%x, size = [8, 3]) : !aten.tensor<8x3xf32>
-// CHECK-NEXT:     %2 = aten.exp(%1) : !aten.tensor<8x3xf32>
-// CHECK-NEXT:     func.return %2 : !aten.tensor<8x3xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @casts(%x: !aten.tensor<4xbf16>, %y: !aten.tensor<4xf32>, %z: !aten.tensor<4xf16>, %i: !aten.tensor<4xui8>) -> !aten.tensor<20xf32> {
-// CHECK-NEXT:     %0 = aten._to_copy(%x, dtype = torch.float32) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %1 = aten.exp(%x) : !aten.tensor<4xbf16>
-// CHECK-NEXT:     %2 = aten._to_copy(%x, dtype = torch.float64) : !aten.tensor<4xf64>
-// CHECK-NEXT:     %3 = aten._to_copy(%y, dtype = torch.bfloat16) : !aten.tensor<4xbf16>
-// CHECK-NEXT:     %4 = aten._to_copy(%3, dtype = torch.float32) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %5 = aten._to_copy(%z, dtype = torch.float32) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %6 = aten._to_copy(%5, dtype = torch.int8) : !aten.tensor<4xi8>
-// CHECK-NEXT:     %7 = aten._to_copy(%i, dtype = torch.float32) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %8 = aten._to_copy(%i, dtype = torch.int64) : !aten.tensor<4xi64>
-// CHECK-NEXT:     %9 = aten.cat([%1, %2, %4, %6, %8]) : !aten.tensor<20xf32>
-// CHECK-NEXT:     func.return %9 : !aten.tensor<20xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @constants(%x: !aten.tensor<4xf32>, %t: !aten.tensor<2x4xf32, strides = [1, 2]>) -> (!aten.tensor<12xf32>, !aten.tensor<2x4xf32, strides = [1, 2]>, !aten.tensor<f64>) {
-// CHECK-NEXT:     %0 = aten.full(size = [4], fill_value = 0, dtype = torch.int64, device = "cpu") : !aten.tensor<4xi64>
-// CHECK-NEXT:     %1 = aten.full(size = [4], fill_value = 0.0, dtype = torch.float32, device = "cpu") : !aten.tensor<4xf32>
-// CHECK-NEXT:     %2 = aten.full(size = [4], fill_value = -inf, dtype = torch.float32, device = "cpu") : !aten.tensor<4xf32>
-// CHECK-NEXT:     %3 = aten.ones_like(%t) : !aten.tensor<2x4xf32, strides = [1, 2]>
-// CHECK-NEXT:     %4 = aten.full(size = [], fill_value = 0.1, dtype = torch.float32, device = "cpu") : !aten.tensor<f32>
-// CHECK-NEXT:     %5 = aten._to_copy(%4, dtype = torch.float64) : !aten.tensor<f64>
-// CHECK-NEXT:     %6 = aten.cat([%1, %2, %1]) : !aten.tensor<12xf32>
-// CHECK-NEXT:     func.return %6, %3, %5 : !aten.tensor<12xf32>, !aten.tensor<2x4xf32, strides = [1, 2]>, !aten.tensor<f64>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @zeros(%x: !aten.tensor<4xf32>, %i: !aten.tensor<4xi32>) -> (!aten.tensor<4xf32>, !aten.tensor<4xi32>) {
-// CHECK-NEXT:     %0 = aten.add.Scalar(%x, other = 0) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %1 = aten.exp(%0) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %2 = aten.neg(%i) : !aten.tensor<4xi32>
-// CHECK-NEXT:     func.return %1, %2 : !aten.tensor<4xf32>, !aten.tensor<4xi32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @in_a_checkpoint(%x: !aten.tensor<4x3xf32>) -> !aten.tensor<4x3xf32> {
-// CHECK-NEXT:     %0 = aten.mul.Scalar(%x, other = 0.25) {checkpoint = "recompute", region = 2 : i64} : !aten.tensor<4x3xf32>
-// CHECK-NEXT:     func.return %0 : !aten.tensor<4x3xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: func.func @no_ops(%x: !aten.tensor<(s0)x4xf32>) -> !aten.tensor<(s0)x4xf32> attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0>]} {
+// CHECK-NEXT: %0 = aten.exp(%x) : !aten.tensor<(s0)x4xf32>
+// CHECK-NEXT: func.return %0 : !aten.tensor<(s0)x4xf32>
+// CHECK-LABEL: func.func @outputs
+// CHECK-NEXT: %0 = aten.detach(%x) : !aten.tensor<4xf32>
+// CHECK-NEXT: %1 = aten.clone(%x) : !aten.tensor<4xf32>
+// CHECK-NEXT: %2 = aten.clone(%x) : !aten.tensor<4xf32>
+// CHECK-NEXT: %3 = aten.view(%2, size = [2, 2]) : !aten.tensor<2x2xf32>
+// CHECK-NEXT: func.return %0, %1, %3 : !aten.tensor<4xf32>, !aten.tensor<4xf32>, !aten.tensor<2x2xf32>
+// CHECK-LABEL: func.func @writes
+// CHECK-NEXT: %0 = aten.clone(%x) : !aten.tensor<4xf32>
+// CHECK-NEXT: %1 = aten.clone(%y) : !aten.tensor<4xf32>
+// CHECK-NEXT: aten.call "mylib::write"(%1)
+// CHECK-NEXT: %2 = aten.exp(%y) : !aten.tensor<4xf32>
+// CHECK-NEXT: %3 = aten.copy_(%x, %2) : !aten.tensor<4xf32>
+// CHECK-NEXT: %4 = aten.exp(%0) : !aten.tensor<4xf32>
+// CHECK-NEXT: func.return %4 : !aten.tensor<4xf32>
+// CHECK-LABEL: func.func @permutations
+// CHECK-NEXT: %0 = aten.t(%x) : !aten.tensor<4x4xf32, strides = [1, 4]>
+// CHECK-NEXT: %1 = aten.exp(%x) : !aten.tensor<4x4xf32>
+// CHECK-NEXT: %2 = aten.permute(%y, dims = [2, 0, 1]) : !aten.tensor<5x2x3xf32, strides = [1, 15, 5]>
+// CHECK-NEXT: %3 = aten.exp(%y) : !aten.tensor<2x3x5xf32>
+// CHECK-NEXT: %4 = aten.permute(%y, dims = [2, 1, 0]) : !aten.tensor<5x3x2xf32, strides = [1, 5, 15]>
+// CHECK: func.return %7, %3, %5 : !aten.tensor<4x4xf32>, !aten.tensor<2x3x5xf32>, !aten.tensor<5x3x2xf32>
+// CHECK-LABEL: func.func @views
+// CHECK: %1 = aten.view(%x, size = [8, 3]) : !aten.tensor<8x3xf32>
+// CHECK-LABEL: func.func @casts
+// CHECK-NEXT: %0 = aten._to_copy(%x, dtype = torch.float32) : !aten.tensor<4xf32>
+// CHECK-NEXT: %1 = aten.exp(%x) : !aten.tensor<4xbf16>
+// CHECK: func.return %9 : !aten.tensor<20xf32>
+// CHECK-LABEL: func.func @constants
+// CHECK-NEXT: %0 = aten.full(size = [4], fill_value = 0, dtype = torch.int64, device = "cpu") : !aten.tensor<4xi64>
+// CHECK-NEXT: %1 = aten.full(size = [4], fill_value = 0.0, dtype = torch.float32, device = "cpu") : !aten.tensor<4xf32>
+// CHECK-NEXT: %2 = aten.full(size = [4], fill_value = -inf, dtype = torch.float32, device = "cpu") : !aten.tensor<4xf32>
+// CHECK: %4 = aten.full(size = [], fill_value = 0.1, dtype = torch.float32, device = "cpu") : !aten.tensor<f32>
+// CHECK-LABEL: func.func @zeros
+// CHECK: %1 = aten.exp(%0) : !aten.tensor<4xf32>
+// CHECK-NEXT: %2 = aten.neg(%i) : !aten.tensor<4xi32>
+// CHECK-NEXT: func.return %1, %2 : !aten.tensor<4xf32>, !aten.tensor<4xi32>
+// CHECK-LABEL: func.func @in_a_checkpoint
+// CHECK-NEXT: %0 = aten.mul.Scalar(%x, other = 0.25) {checkpoint = "recompute", region = 2 : i64} : !aten.tensor<4x3xf32>

@@ -49,43 +49,20 @@ func.func @calls(%x: !aten.tensor<4xf32>) {
   func.return
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   func.func @merge(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {
-// CHECK-NEXT:     %0 = aten.exp(%x) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %1 = aten.neg(%0) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %2 = aten.mul.Scalar(%1, other = 0.0) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %3 = aten.mul.Scalar(%1, other = -0.0) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %4 = aten.rand_like(%x) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %5 = aten.rand_like(%x) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %6 = aten._to_copy(%x, dtype = torch.float16) : !aten.tensor<4xf16>
-// CHECK-NEXT:     %7 = aten._to_copy(%x, dtype = torch.bfloat16) : !aten.tensor<4xbf16>
-// CHECK-NEXT:     %8 = aten.add.Scalar(%x, other = 1) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %9 = aten.add.Scalar(%x, other = 1.0) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %10 = aten.add.Scalar(%x, other = true) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %11 = aten.cat([%2, %3, %4, %5, %6, %7, %8, %9, %10]) : !aten.tensor<36xf32>
-// CHECK-NEXT:     %12 = aten.slice.Tensor(%11, end = 4) : !aten.tensor<4xf32>
-// CHECK-NEXT:     func.return %12 : !aten.tensor<4xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @outputs(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>, !aten.tensor<2x2xf32>, !aten.tensor<4xf32>) {
-// CHECK-NEXT:     %0 = aten.exp(%x) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %1 = aten.exp(%x) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %2 = aten.view(%1, size = [2, 2]) : !aten.tensor<2x2xf32>
-// CHECK-NEXT:     %3 = aten.neg(%0) : !aten.tensor<4xf32>
-// CHECK-NEXT:     func.return %0, %2, %3 : !aten.tensor<4xf32>, !aten.tensor<2x2xf32>, !aten.tensor<4xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @writes(%x: !aten.tensor<4xf32>, %y: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {
-// CHECK-NEXT:     %0 = aten.exp(%x) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %1 = aten.copy_(%x, %y) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %2 = aten.exp(%x) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %3 = aten.sub.Tensor(%2, %2) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %4 = aten.sub.Tensor(%0, %3) : !aten.tensor<4xf32>
-// CHECK-NEXT:     func.return %4 : !aten.tensor<4xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @calls(%x: !aten.tensor<4xf32>) {
-// CHECK-NEXT:     %0 = aten.clone(%x) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %1 = aten.clone(%x) : !aten.tensor<4xf32>
-// CHECK-NEXT:     aten.call "mylib::write"(%0, %1)
-// CHECK-NEXT:     func.return
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: func.func @merge
+// CHECK-NEXT: %0 = aten.exp(%x) : !aten.tensor<4xf32>
+// CHECK-NEXT: %1 = aten.neg(%0) : !aten.tensor<4xf32>
+// CHECK: func.return %12 : !aten.tensor<4xf32>
+// CHECK-LABEL: func.func @outputs
+// CHECK: %2 = aten.view(%1, size = [2, 2]) : !aten.tensor<2x2xf32>
+// CHECK-NEXT: %3 = aten.neg(%0) : !aten.tensor<4xf32>
+// CHECK-NEXT: func.return %0, %2, %3 : !aten.tensor<4xf32>, !aten.tensor<2x2xf32>, !aten.tensor<4xf32>
+// CHECK-LABEL: func.func @writes
+// CHECK: %1 = aten.copy_(%x, %y) : !aten.tensor<4xf32>
+// CHECK-NEXT: %2 = aten.exp(%x) : !aten.tensor<4xf32>
+// CHECK: func.return %4 : !aten.tensor<4xf32>
+// CHECK-LABEL: func.func @calls
+// CHECK-NEXT: %0 = aten.clone(%x) : !aten.tensor<4xf32>
+// CHECK-NEXT: %1 = aten.clone(%x) : !aten.tensor<4xf32>
+// CHECK-NEXT: aten.call "mylib::write"(%0, %1)
+// CHECK-NEXT: func.return

@@ -19,26 +19,11 @@ host.func @f(%x: !aten.tensor<8xf32>, %unused: !aten.tensor<8xf32>) -> (!aten.te
   host.return %b, %e
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @k(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) {
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT:   host.func @f(%x: !aten.tensor<8xf32>, %unused: !aten.tensor<8xf32>) -> (!aten.tensor<8xf32>, !aten.tensor<2xf32>) {
-// CHECK-NEXT:     host.free %unused
-// CHECK-NEXT:     %a = host.empty : !aten.tensor<8xf32>
-// CHECK-NEXT:     host.launch @k(%x, %a)
-// CHECK-NEXT:     host.free %x
-// CHECK-NEXT:     %v = host.view %a offset 4 : !aten.tensor<4xf32>
-// CHECK-NEXT:     %b = host.empty : !aten.tensor<8xf32>
-// CHECK-NEXT:     host.launch @k(%a, %b)
-// CHECK-NEXT:     %c = aten.relu(%v) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %d = aten.cat([%c, %v]) : !aten.tensor<8xf32>
-// CHECK-NEXT:     host.free %c, %v, %a
-// CHECK-NEXT:     %e = host.view %d offset 2 : !aten.tensor<2xf32>
-// CHECK-NEXT:     host.return %b, %e
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @k
+// CHECK-LABEL: host.func @f
+// CHECK-NEXT: host.free %unused
+// CHECK: host.free %x
+// CHECK: host.free %c, %v, %a
 
 // -----
 
@@ -50,15 +35,8 @@ host.func @alias(%x: !aten.tensor<8xf32>) -> (!aten.tensor<4x2xf32>) symbols [] 
   host.return %b
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   host.func @alias(%x: !aten.tensor<8xf32>) -> (!aten.tensor<4x2xf32>) {
-// CHECK-NEXT:     %a = aten.relu(%x) : !aten.tensor<8xf32>
-// CHECK-NEXT:     host.free %x
-// CHECK-NEXT:     %b = aten.reshape(%a, shape = [4, 2]) : !aten.tensor<4x2xf32>
-// CHECK-NEXT:     host.return %b
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: host.func @alias
+// CHECK: host.free %x
 
 // -----
 
@@ -69,11 +47,5 @@ host.func @update(%x: !aten.tensor<8xf32>, %y: !aten.tensor<8xf32>) symbols [] {
   host.return
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   host.func @update(%x: !aten.tensor<8xf32>, %y: !aten.tensor<8xf32>) {
-// CHECK-NEXT:     host.copy %y to %x
-// CHECK-NEXT:     host.free %x, %y
-// CHECK-NEXT:     host.return
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: host.func @update
+// CHECK: host.free %x, %y

@@ -22,28 +22,12 @@ host.func @known(%x: !aten.tensor<100xf32>) -> (!aten.tensor<100xf32>) symbols [
   host.return %d
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @k(%x: !kernel.buffer<f32, 100>, %y: !kernel.buffer<f32, 100>) {
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT:   host.func @known(%x: !aten.tensor<100xf32>) -> (!aten.tensor<100xf32>) {
-// CHECK-NEXT:     %pool = host.empty kept : !aten.tensor<896xui8>
-// CHECK-NEXT:     %a = host.empty in %pool at 0 : !aten.tensor<100xf32>
-// CHECK-NEXT:     host.launch @k(%x, %a)
-// CHECK-NEXT:     %b = host.empty in %pool at 448 : !aten.tensor<100xf32>
-// CHECK-NEXT:     host.launch @k(%a, %b)
-// CHECK-NEXT:     %c = host.empty in %pool at 0 : !aten.tensor<20xf64>
-// CHECK-NEXT:     %w = host.view %b offset 0 : !aten.tensor<20xf32>
-// CHECK-NEXT:     host.copy %w to %c
-// CHECK-NEXT:     %v = host.view %c offset 3 : !aten.tensor<4xf64>
-// CHECK-NEXT:     %d = host.empty : !aten.tensor<100xf32>
-// CHECK-NEXT:     host.launch @k(%b, %d)
-// CHECK-NEXT:     %u = host.view %x offset 0 : !aten.tensor<4xf32>
-// CHECK-NEXT:     host.copy %v to %u
-// CHECK-NEXT:     host.return %d
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @k
+// CHECK-LABEL: host.func @known
+// CHECK-NEXT: %pool = host.empty kept : !aten.tensor<896xui8>
+// CHECK-NEXT: %a = host.empty in %pool at 0 : !aten.tensor<100xf32>
+// CHECK: %b = host.empty in %pool at 448 : !aten.tensor<100xf32>
+// CHECK: %c = host.empty in %pool at 0 : !aten.tensor<20xf64>
 
 // -----
 
@@ -64,24 +48,12 @@ host.func @symbolic(%x: !aten.tensor<(s0)x8xf32>) symbols [#sym.symbol<s0, arg =
   host.return
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   host.func @symbolic(%x: !aten.tensor<(s0)x8xf32>) symbols [#sym.symbol<s0, arg = 0, dim = 0, min = 0>] {
-// CHECK-NEXT:     %pool = host.empty kept : !aten.tensor<(64*s0 + 64*((s0 + 1) floordiv 2) + 64)xui8>
-// CHECK-NEXT:     %a = host.empty in %pool at 64 : !aten.tensor<(s0)x16xf32>
-// CHECK-NEXT:     %v = host.view %a offset 0 : !aten.tensor<(s0)x8xf32>
-// CHECK-NEXT:     host.copy %x to %v
-// CHECK-NEXT:     %b = host.empty in %pool at 64*s0 + 64 : !aten.tensor<(s0)x8xf32>
-// CHECK-NEXT:     %w = host.view %a offset 0 : !aten.tensor<(s0)x8xf32>
-// CHECK-NEXT:     host.copy %w to %b
-// CHECK-NEXT:     %c = host.empty in %pool at 64 : !aten.tensor<(s0)x8xf32>
-// CHECK-NEXT:     host.copy %b to %c
-// CHECK-NEXT:     %d = host.empty in %pool at 0 : !aten.tensor<3xi1>
-// CHECK-NEXT:     %u = host.view %c offset 0 : !aten.tensor<3xf32>
-// CHECK-NEXT:     host.copy %u to %d
-// CHECK-NEXT:     host.return
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: host.func @symbolic
+// CHECK-NEXT: %pool = host.empty kept : !aten.tensor<(64*s0 + 64*((s0 + 1) floordiv 2) + 64)xui8>
+// CHECK-NEXT: %a = host.empty in %pool at 64 : !aten.tensor<(s0)x16xf32>
+// CHECK: %b = host.empty in %pool at 64*s0 + 64 : !aten.tensor<(s0)x8xf32>
+// CHECK: %c = host.empty in %pool at 64 : !aten.tensor<(s0)x8xf32>
+// CHECK: %d = host.empty in %pool at 0 : !aten.tensor<3xi1>
 
 // -----
 
@@ -95,16 +67,12 @@ host.func @single(%x: !aten.tensor<8xf32>) symbols [] {
   host.return
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   host.func @single(%x: !aten.tensor<8xf32>) {
-// CHECK-NEXT:     %a = host.empty : !aten.tensor<8xf32>
-// CHECK-NEXT:     host.copy %x to %a
-// CHECK-NEXT:     %b = host.empty : !aten.tensor<8xf32, device = "cuda:0">
-// CHECK-NEXT:     host.copy %a to %b
-// CHECK-NEXT:     host.return
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: host.func @single
+// CHECK-NEXT: %a = host.empty : !aten.tensor<8xf32>
+// CHECK-NEXT: host.copy %x to %a
+// CHECK-NEXT: %b = host.empty : !aten.tensor<8xf32, device = "cuda:0">
+// CHECK-NEXT: host.copy %a to %b
+// CHECK-NEXT: host.return
 
 // -----
 
@@ -124,22 +92,18 @@ host.func @peak(%x: !aten.tensor<32x32xf32>) -> (!aten.tensor<32x32xf32>) symbol
   host.return %e
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   host.func @peak(%x: !aten.tensor<32x32xf32>) -> (!aten.tensor<32x32xf32>) {
-// CHECK-NEXT:     %a = host.empty : !aten.tensor<96x128xf32>
-// CHECK-NEXT:     %v = host.view %a offset 0 : !aten.tensor<32x32xf32>
-// CHECK-NEXT:     host.copy %x to %v
-// CHECK-NEXT:     %b = host.empty : !aten.tensor<96x128xf32>
-// CHECK-NEXT:     host.copy %a to %b
-// CHECK-NEXT:     %c = aten.mm(%x, %x) : !aten.tensor<32x32xf32>
-// CHECK-NEXT:     %d = aten.cat([%c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c]) : !aten.tensor<768x32xf32>
-// CHECK-NEXT:     %e = aten.mm(%x, %x) : !aten.tensor<32x32xf32>
-// CHECK-NEXT:     %w = host.view %d offset 0 : !aten.tensor<32x32xf32>
-// CHECK-NEXT:     host.copy %w to %x
-// CHECK-NEXT:     host.return %e
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: host.func @peak
+// CHECK-NEXT: %a = host.empty : !aten.tensor<96x128xf32>
+// CHECK-NEXT: %v = host.view %a offset 0 : !aten.tensor<32x32xf32>
+// CHECK-NEXT: host.copy %x to %v
+// CHECK-NEXT: %b = host.empty : !aten.tensor<96x128xf32>
+// CHECK-NEXT: host.copy %a to %b
+// CHECK-NEXT: %c = aten.mm(%x, %x) : !aten.tensor<32x32xf32>
+// CHECK-NEXT: %d = aten.cat([%c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c, %c]) : !aten.tensor<768x32xf32>
+// CHECK-NEXT: %e = aten.mm(%x, %x) : !aten.tensor<32x32xf32>
+// CHECK-NEXT: %w = host.view %d offset 0 : !aten.tensor<32x32xf32>
+// CHECK-NEXT: host.copy %w to %x
+// CHECK-NEXT: host.return %e
 
 // -----
 
@@ -156,20 +120,9 @@ host.func @call(%x: !aten.tensor<200x100xf32>) symbols [] {
   host.return
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   host.func @call(%x: !aten.tensor<200x100xf32>) {
-// CHECK-NEXT:     %pool = host.empty kept : !aten.tensor<80000xui8>
-// CHECK-NEXT:     %a = host.empty in %pool at 0 : !aten.tensor<200x100xf32>
-// CHECK-NEXT:     host.copy %x to %a
-// CHECK-NEXT:     %b = host.empty : !aten.tensor<200x100xf32>
-// CHECK-NEXT:     host.copy %x to %b
-// CHECK-NEXT:     %v = host.view %b offset 0 : !aten.tensor<20000xf32>
-// CHECK-NEXT:     %k = aten.call "mine::keep"(%v) : !aten.tensor<3xf32>
-// CHECK-NEXT:     host.copy %a to %x
-// CHECK-NEXT:     host.return
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: host.func @call
+// CHECK-NEXT: %pool = host.empty kept : !aten.tensor<80000xui8>
+// CHECK-NEXT: %a = host.empty in %pool at 0 : !aten.tensor<200x100xf32>
 
 // -----
 

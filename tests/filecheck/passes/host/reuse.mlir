@@ -58,61 +58,23 @@ host.func @chain(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.tenso
   host.return %c, %d
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @exp(%x: !kernel.buffer<f32, 32>, %y: !kernel.buffer<f32, 32>) {
-// CHECK-NEXT:     kernel.for i0 in 0 to 32 {
-// CHECK-NEXT:       %v = kernel.load %x[i0]
-// CHECK-NEXT:       %w = math.exp %v : f32
-// CHECK-NEXT:       kernel.store %w, %y[i0]
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @tanh(%y: !kernel.buffer<f32, 32>) {
-// CHECK-NEXT:     kernel.for i0 in 0 to 32 {
-// CHECK-NEXT:       %v = kernel.load %y[i0]
-// CHECK-NEXT:       %w = math.tanh %v : f32
-// CHECK-NEXT:       kernel.store %w, %y[i0]
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @center(%y: !kernel.buffer<f32, 32>) {
-// CHECK-NEXT:     kernel.for i0 in 0 to 4 {
-// CHECK-NEXT:       %m = kernel.reduce max i1 in 0 to 8 {
-// CHECK-NEXT:         %v = kernel.load %y[8*i0 + i1]
-// CHECK-NEXT:         kernel.yield %v
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.for i1 in 0 to 8 {
-// CHECK-NEXT:         %v_1 = kernel.load %y[8*i0 + i1]
-// CHECK-NEXT:         %w = arith.subf %v_1, %m : f32
-// CHECK-NEXT:         kernel.store %w, %y[8*i0 + i1]
-// CHECK-NEXT:         kernel.yield
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @sin(%x: !kernel.buffer<f32, 32>, %y: !kernel.buffer<f32, 32>) {
-// CHECK-NEXT:     kernel.for i0 in 0 to 32 {
-// CHECK-NEXT:       %v = kernel.load %x[i0]
-// CHECK-NEXT:       %w = math.sin %v : f32
-// CHECK-NEXT:       kernel.store %w, %y[i0]
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT:   host.func @chain(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.tensor<32xf32>) {
-// CHECK-NEXT:     %a = host.empty : !aten.tensor<32xf32>
-// CHECK-NEXT:     host.launch @exp(%x, %a)
-// CHECK-NEXT:     host.launch @tanh(%a)
-// CHECK-NEXT:     host.launch @center(%a)
-// CHECK-NEXT:     %d = host.empty : !aten.tensor<32xf32>
-// CHECK-NEXT:     host.launch @sin(%a, %d)
-// CHECK-NEXT:     host.return %a, %d
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @exp
+// CHECK-NEXT: kernel.for i0 in 0 to 32 {
+// CHECK-NEXT: %v = kernel.load %x[i0]
+// CHECK-NEXT: %w = math.exp %v : f32
+// CHECK-NEXT: kernel.store %w, %y[i0]
+// CHECK-LABEL: kernel.func @tanh(%y: !kernel.buffer<f32, 32>) {
+// CHECK-LABEL: kernel.func @center(%y: !kernel.buffer<f32, 32>) {
+// CHECK-LABEL: kernel.func @sin
+// CHECK-NEXT: kernel.for i0 in 0 to 32 {
+// CHECK-NEXT: %v = kernel.load %x[i0]
+// CHECK-NEXT: %w = math.sin %v : f32
+// CHECK-NEXT: kernel.store %w, %y[i0]
+// CHECK-LABEL: host.func @chain
+// CHECK: host.launch @tanh(%a)
+// CHECK-NEXT: host.launch @center(%a)
+// CHECK-NEXT: %d = host.empty : !aten.tensor<32xf32>
+// CHECK: host.return %a, %d
 
 // -----
 
@@ -165,54 +127,23 @@ host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.t
   host.return %e, %g, %h
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @reverse(%x: !kernel.buffer<f32, 32>, %y: !kernel.buffer<f32, 32>) {
-// CHECK-NEXT:     kernel.for i0 in 0 to 32 {
-// CHECK-NEXT:       %v = kernel.load %x[-i0 + 31]
-// CHECK-NEXT:       kernel.store %v, %y[i0]
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @late(%x: !kernel.buffer<f32, 32>, %y: !kernel.buffer<f32, 32>) {
-// CHECK-NEXT:     kernel.for i0 in 0 to 32 {
-// CHECK-NEXT:       %c = arith.constant 1.000000e+00 : f32
-// CHECK-NEXT:       kernel.store %c, %y[i0]
-// CHECK-NEXT:       %v = kernel.load %x[i0]
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @negate(%x: !kernel.buffer<f32, 32>, %y: !kernel.buffer<f32, 32>) {
-// CHECK-NEXT:     kernel.for i0 in 0 to 32 {
-// CHECK-NEXT:       %v = kernel.load %x[i0]
-// CHECK-NEXT:       %w = arith.negf %v : f32
-// CHECK-NEXT:       kernel.store %w, %y[i0]
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT:   host.func @take_over(%x: !aten.tensor<32xf32>) -> (!aten.tensor<32xf32>, !aten.tensor<8xf32>, !aten.tensor<4x8xf32>) {
-// CHECK-NEXT:     %a = host.empty : !aten.tensor<32xf32>
-// CHECK-NEXT:     host.launch @reverse(%x, %a)
-// CHECK-NEXT:     %b = host.empty : !aten.tensor<32xf32>
-// CHECK-NEXT:     host.launch @reverse(%a, %b)
-// CHECK-NEXT:     %c = host.view %a offset 0 : !aten.tensor<4x8xf32>
-// CHECK-NEXT:     host.launch @reverse(%b, %c)
-// CHECK-NEXT:     %d = host.empty : !aten.tensor<32xf32>
-// CHECK-NEXT:     host.launch @negate(%c, %d)
-// CHECK-NEXT:     %v = host.view %d offset 8 : !aten.tensor<8xf32>
-// CHECK-NEXT:     %e = host.empty : !aten.tensor<32xf32>
-// CHECK-NEXT:     host.launch @negate(%b, %e)
-// CHECK-NEXT:     %f = host.view %b offset 0 : !aten.tensor<64xf16>
-// CHECK-NEXT:     %w = host.view %f offset 0 : !aten.tensor<32xf16>
-// CHECK-NEXT:     host.copy %e to %w
-// CHECK-NEXT:     %g = aten.relu(%v) : !aten.tensor<8xf32>
-// CHECK-NEXT:     %h = aten.relu(%c) : !aten.tensor<4x8xf32>
-// CHECK-NEXT:     host.return %e, %g, %h
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @reverse
+// CHECK-NEXT: kernel.for i0 in 0 to 32 {
+// CHECK-NEXT: %v = kernel.load %x[-i0 + 31]
+// CHECK-NEXT: kernel.store %v, %y[i0]
+// CHECK-LABEL: kernel.func @late
+// CHECK-NEXT: kernel.for i0 in 0 to 32 {
+// CHECK-NEXT: %c = arith.constant 1.000000e+00 : f32
+// CHECK-NEXT: kernel.store %c, %y[i0]
+// CHECK-NEXT: %v = kernel.load %x[i0]
+// CHECK-LABEL: kernel.func @negate
+// CHECK-NEXT: kernel.for i0 in 0 to 32 {
+// CHECK-NEXT: %v = kernel.load %x[i0]
+// CHECK-NEXT: %w = arith.negf %v : f32
+// CHECK-NEXT: kernel.store %w, %y[i0]
+// CHECK-LABEL: host.func @take_over
+// CHECK: %c = host.view %a offset 0 : !aten.tensor<4x8xf32>
+// CHECK: %f = host.view %b offset 0 : !aten.tensor<64xf16>
 
 // -----
 
@@ -241,30 +172,10 @@ host.func @outermost(%s: !aten.tensor<3xf32>, %x: !aten.tensor<2x3x4xf32>, %w: !
   host.return %b
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @channels(%s: !kernel.buffer<f32, 3>, %y: !kernel.buffer<f32, 24>) {
-// CHECK-NEXT:     kernel.for i1 in 0 to 3 {
-// CHECK-NEXT:       kernel.for i0 in 0 to 2 {
-// CHECK-NEXT:         kernel.for i2 in 0 to 4 {
-// CHECK-NEXT:           %a = kernel.load %s[i1]
-// CHECK-NEXT:           %b = kernel.load %y[12*i0 + 4*i1 + i2]
-// CHECK-NEXT:           %c = arith.mulf %a, %b : f32
-// CHECK-NEXT:           kernel.store %c, %y[12*i0 + 4*i1 + i2]
-// CHECK-NEXT:           kernel.yield
-// CHECK-NEXT:         }
-// CHECK-NEXT:         kernel.yield
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT:   host.func @outermost(%s: !aten.tensor<3xf32>, %x: !aten.tensor<2x3x4xf32>, %w: !aten.tensor<3x3x1xf32>) -> (!aten.tensor<2x3x4xf32>) {
-// CHECK-NEXT:     %a = aten.convolution(%x, %w, stride = [1], padding = [0], dilation = [1], transposed = false, output_padding = [0], groups = 1) : !aten.tensor<2x3x4xf32>
-// CHECK-NEXT:     host.launch @channels(%s, %a)
-// CHECK-NEXT:     host.return %a
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @channels(%s: !kernel.buffer<f32, 3>, %y: !kernel.buffer<f32, 24>) {
+// CHECK-LABEL: host.func @outermost
+// CHECK: host.launch @channels(%s, %a)
+// CHECK-NEXT: host.return %a
 
 // -----
 
@@ -289,27 +200,17 @@ host.func @overlapping(%x: !aten.tensor<24xf32>) -> (!aten.tensor<24xf32>) symbo
   host.return %b
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @overlap(%x: !kernel.buffer<f32, 24>, %y: !kernel.buffer<f32, 24>) {
-// CHECK-NEXT:     kernel.for i1 in 0 to 4 {
-// CHECK-NEXT:       kernel.for i0 in 0 to 2 {
-// CHECK-NEXT:         %b = kernel.load %x[3*i0 + i1]
-// CHECK-NEXT:         kernel.store %b, %y[3*i0 + i1]
-// CHECK-NEXT:         kernel.yield
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT:   host.func @overlapping(%x: !aten.tensor<24xf32>) -> (!aten.tensor<24xf32>) {
-// CHECK-NEXT:     %a = host.empty : !aten.tensor<24xf32>
-// CHECK-NEXT:     host.copy %x to %a
-// CHECK-NEXT:     %b = host.empty : !aten.tensor<24xf32>
-// CHECK-NEXT:     host.launch @overlap(%a, %b)
-// CHECK-NEXT:     host.return %b
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @overlap
+// CHECK-NEXT: kernel.for i1 in 0 to 4 {
+// CHECK-NEXT: kernel.for i0 in 0 to 2 {
+// CHECK-NEXT: %b = kernel.load %x[3*i0 + i1]
+// CHECK-NEXT: kernel.store %b, %y[3*i0 + i1]
+// CHECK-LABEL: host.func @overlapping
+// CHECK-NEXT: %a = host.empty : !aten.tensor<24xf32>
+// CHECK-NEXT: host.copy %x to %a
+// CHECK-NEXT: %b = host.empty : !aten.tensor<24xf32>
+// CHECK-NEXT: host.launch @overlap(%a, %b)
+// CHECK-NEXT: host.return %b
 
 // -----
 
@@ -325,18 +226,14 @@ host.func @peak(%x: !aten.tensor<2048xf32>, %y: !aten.tensor<4096xf32>) -> (!ate
   host.return %c
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   host.func @peak(%x: !aten.tensor<2048xf32>, %y: !aten.tensor<4096xf32>) -> (!aten.tensor<2048xf32>) {
-// CHECK-NEXT:     %a = host.empty : !aten.tensor<2048xf32>
-// CHECK-NEXT:     host.copy %x to %a
-// CHECK-NEXT:     %b = host.empty : !aten.tensor<4096xf32>
-// CHECK-NEXT:     host.copy %y to %b
-// CHECK-NEXT:     %c = host.empty : !aten.tensor<2048xf32>
-// CHECK-NEXT:     host.copy %x to %c
-// CHECK-NEXT:     host.return %c
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: host.func @peak
+// CHECK-NEXT: %a = host.empty : !aten.tensor<2048xf32>
+// CHECK-NEXT: host.copy %x to %a
+// CHECK-NEXT: %b = host.empty : !aten.tensor<4096xf32>
+// CHECK-NEXT: host.copy %y to %b
+// CHECK-NEXT: %c = host.empty : !aten.tensor<2048xf32>
+// CHECK-NEXT: host.copy %x to %c
+// CHECK-NEXT: host.return %c
 
 // -----
 
@@ -358,23 +255,10 @@ host.func @gradient(%g: !aten.tensor<2x3x4xf32>, %x: !aten.tensor<2x3x4xf32>, %w
   host.return %d, %b
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @twice(%y: !kernel.buffer<f32, 24>) {
-// CHECK-NEXT:     kernel.for i0 in 0 to 24 {
-// CHECK-NEXT:       %0 = kernel.load %y[i0]
-// CHECK-NEXT:       %1 = arith.addf %0, %0 : f32
-// CHECK-NEXT:       kernel.store %1, %y[i0]
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT:   host.func @gradient(%g: !aten.tensor<2x3x4xf32>, %x: !aten.tensor<2x3x4xf32>, %w: !aten.tensor<3x3x1xf32>) -> (!aten.tensor<2x3x4xf32>, !aten.tensor<3x3x1xf32>) {
-// CHECK-NEXT:     %a, %b, %c = aten.convolution_backward(%g, %x, %w, bias_sizes = [0], stride = [1], padding = [0], dilation = [1], transposed = false, output_padding = [0], groups = 1, output_mask = [true, true, false]) : !aten.tensor<2x3x4xf32>, !aten.tensor<3x3x1xf32>, none
-// CHECK-NEXT:     host.launch @twice(%a)
-// CHECK-NEXT:     host.return %a, %b
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @twice(%y: !kernel.buffer<f32, 24>) {
+// CHECK-LABEL: host.func @gradient
+// CHECK: host.launch @twice(%a)
+// CHECK-NEXT: host.return %a, %b
 
 // -----
 
@@ -392,20 +276,16 @@ host.func @early(%x: !aten.tensor<2048xf32>, %y: !aten.tensor<1024xf32>, %z: !at
   host.return %c, %d
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   host.func @early(%x: !aten.tensor<2048xf32>, %y: !aten.tensor<1024xf32>, %z: !aten.tensor<8192xf32>) -> (!aten.tensor<2048xf32>, !aten.tensor<8192xf32>) {
-// CHECK-NEXT:     %a = host.empty : !aten.tensor<2048xf32>
-// CHECK-NEXT:     host.copy %x to %a
-// CHECK-NEXT:     %b = host.empty : !aten.tensor<1024xf32>
-// CHECK-NEXT:     host.copy %y to %b
-// CHECK-NEXT:     %c = host.empty : !aten.tensor<2048xf32>
-// CHECK-NEXT:     host.copy %x to %c
-// CHECK-NEXT:     %d = host.empty : !aten.tensor<8192xf32>
-// CHECK-NEXT:     host.copy %z to %d
-// CHECK-NEXT:     host.return %c, %d
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: host.func @early
+// CHECK-NEXT: %a = host.empty : !aten.tensor<2048xf32>
+// CHECK-NEXT: host.copy %x to %a
+// CHECK-NEXT: %b = host.empty : !aten.tensor<1024xf32>
+// CHECK-NEXT: host.copy %y to %b
+// CHECK-NEXT: %c = host.empty : !aten.tensor<2048xf32>
+// CHECK-NEXT: host.copy %x to %c
+// CHECK-NEXT: %d = host.empty : !aten.tensor<8192xf32>
+// CHECK-NEXT: host.copy %z to %d
+// CHECK-NEXT: host.return %c, %d
 
 // -----
 

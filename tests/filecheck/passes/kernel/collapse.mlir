@@ -20,20 +20,12 @@ kernel.func @pointwise(%x: !kernel.buffer<f32, 12*s0>, %y: !kernel.buffer<f32, 1
   kernel.yield
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @pointwise(%x: !kernel.buffer<f32, 12*s0>, %y: !kernel.buffer<f32, 12*s0>) symbols (s0) {
-// CHECK-NEXT:     kernel.for i0 in 0 to 12*s0 {
-// CHECK-NEXT:       %v = kernel.load %x[i0]
-// CHECK-NEXT:       %n = kernel.index i0
-// CHECK-NEXT:       %f = arith.sitofp %n : i64 to f32
-// CHECK-NEXT:       %w = arith.addf %v, %f : f32
-// CHECK-NEXT:       kernel.store %w, %y[2*i0 + 1]
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @pointwise
+// CHECK-NEXT: kernel.for i0 in 0 to 12*s0 {
+// CHECK-NEXT: %v = kernel.load %x[i0]
+// CHECK-NEXT: %n = kernel.index i0
+// CHECK-NEXT: %f = arith.sitofp %n : i64 to f32
+// CHECK: kernel.store %w, %y[2*i0 + 1]
 
 // -----
 
@@ -56,22 +48,11 @@ kernel.func @bias(%x: !kernel.buffer<f32, s0*s1*8>, %b: !kernel.buffer<f32, 8>, 
   kernel.yield
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @bias(%x: !kernel.buffer<f32, 8*s0*s1>, %b: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8*s0*s1>) symbols (s0, s1) {
-// CHECK-NEXT:     kernel.for i0 in 0 to s0*s1 {
-// CHECK-NEXT:       kernel.for i2 in 0 to 8 {
-// CHECK-NEXT:         %v = kernel.load %x[8*i0 + i2]
-// CHECK-NEXT:         %c = kernel.load %b[i2]
-// CHECK-NEXT:         %w = arith.addf %v, %c : f32
-// CHECK-NEXT:         kernel.store %w, %y[8*i0 + i2]
-// CHECK-NEXT:         kernel.yield
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @bias
+// CHECK-NEXT: kernel.for i0 in 0 to s0*s1 {
+// CHECK-NEXT: kernel.for i2 in 0 to 8 {
+// CHECK-NEXT: %v = kernel.load %x[8*i0 + i2]
+// CHECK: kernel.store %w, %y[8*i0 + i2]
 
 // -----
 
@@ -106,27 +87,16 @@ kernel.func @rows(%x: !kernel.buffer<f32, 24*s0>, %y: !kernel.buffer<f32, 2*s0>)
   kernel.yield
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @rows(%x: !kernel.buffer<f32, 24*s0>, %y: !kernel.buffer<f32, 2*s0>) symbols (s0) {
-// CHECK-NEXT:     kernel.for i0 in 0 to s0 {
-// CHECK-NEXT:       %row = kernel.local : !kernel.buffer<f32, 24, local>
-// CHECK-NEXT:       kernel.for i1 in 0 to 24 {
-// CHECK-NEXT:         %v = kernel.load %x[24*i0 + i1]
-// CHECK-NEXT:         kernel.store %v, %row[i1]
-// CHECK-NEXT:         kernel.yield
-// CHECK-NEXT:       }
-// CHECK-NEXT:       %a, %b = kernel.reduce [sum, max] i1 in 0 to 24 {
-// CHECK-NEXT:         %v_1 = kernel.load %row[i1]
-// CHECK-NEXT:         kernel.yield %v_1, %v_1
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.store %a, %y[2*i0]
-// CHECK-NEXT:       kernel.store %b, %y[2*i0 + 1]
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @rows
+// CHECK-NEXT: kernel.for i0 in 0 to s0 {
+// CHECK-NEXT: %row = kernel.local : !kernel.buffer<f32, 24, local>
+// CHECK-NEXT: kernel.for i1 in 0 to 24 {
+// CHECK-NEXT: %v = kernel.load %x[24*i0 + i1]
+// CHECK-NEXT: kernel.store %v, %row[i1]
+// CHECK-NEXT: kernel.yield
+// CHECK: %a, %b = kernel.reduce [sum, max] i1 in 0 to 24 {
+// CHECK-NEXT: %v_1 = kernel.load %row[i1]
+// CHECK-NEXT: kernel.yield %v_1, %v_1
 
 // -----
 
@@ -160,36 +130,13 @@ kernel.func @apart(%x: !kernel.buffer<f32, 100>, %y: !kernel.buffer<f32, 100>) {
   kernel.yield
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @apart(%x: !kernel.buffer<f32, 100>, %y: !kernel.buffer<f32, 100>) {
-// CHECK-NEXT:     kernel.for i0 in 0 to 4 {
-// CHECK-NEXT:       kernel.for i1 in 0 to 6 {
-// CHECK-NEXT:         %v = kernel.load %x[6*i0 + i1]
-// CHECK-NEXT:         kernel.store %v, %y[8*i0 + i1]
-// CHECK-NEXT:         kernel.yield
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     %a, %b = kernel.reduce [max, max] i1 in 0 to 4 {
-// CHECK-NEXT:       %c, %d = kernel.reduce [max, max] i2 in 0 to 6 {
-// CHECK-NEXT:         %v_1 = kernel.load %x[6*i1 + i2]
-// CHECK-NEXT:         kernel.yield %v_1, %v_1
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.yield %d, %c
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.store %a, %y[0]
-// CHECK-NEXT:     %e = kernel.reduce sum i1 in 0 to 4 {
-// CHECK-NEXT:       %c_1 = kernel.reduce max i2 in 0 to 6 {
-// CHECK-NEXT:         %v_2 = kernel.load %x[6*i1 + i2]
-// CHECK-NEXT:         kernel.yield %v_2
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.yield %c_1
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.store %e, %y[1]
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @apart
+// CHECK-NEXT: kernel.for i0 in 0 to 4 {
+// CHECK-NEXT: kernel.for i1 in 0 to 6 {
+// CHECK: %a, %b = kernel.reduce [max, max] i1 in 0 to 4 {
+// CHECK-NEXT: %c, %d = kernel.reduce [max, max] i2 in 0 to 6 {
+// CHECK: %e = kernel.reduce sum i1 in 0 to 4 {
+// CHECK-NEXT: %c_1 = kernel.reduce max i2 in 0 to 6 {
 
 // -----
 
@@ -210,22 +157,10 @@ kernel.func @one_element(%x: !kernel.buffer<f32, 8*s0>, %y: !kernel.buffer<f32, 
   kernel.yield
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @one_element(%x: !kernel.buffer<f32, 8*s0>, %y: !kernel.buffer<f32, 8>) symbols (s0) {
-// CHECK-NEXT:     kernel.for i0 in 0 to 8 {
-// CHECK-NEXT:       %s = kernel.reduce sum r0 in 0 to s0 {
-// CHECK-NEXT:         %v = kernel.load %x[8*r0 + i0]
-// CHECK-NEXT:         %0 = arith.constant 0.000000e+00 : f32
-// CHECK-NEXT:         %t = arith.addf %0, %v : f32
-// CHECK-NEXT:         kernel.yield %t
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.store %s, %y[i0]
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @one_element
+// CHECK: %v = kernel.load %x[8*r0 + i0]
+// CHECK-NEXT: %0 = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT: %t = arith.addf %0, %v : f32
 
 // -----
 

@@ -32,34 +32,15 @@ kernel.func @row(%x: !kernel.buffer<bf16, 80>, %y: !kernel.buffer<bf16, 80>, %z:
 }
 
 // ROUND: kernel.local : !kernel.buffer<bf16, 8, local>
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @row(%x: !kernel.buffer<bf16, 80>, %y: !kernel.buffer<bf16, 80>, %z: !kernel.buffer<bf16, 80>) {
-// CHECK-NEXT:     kernel.for i0 in 0 to 10 {
-// CHECK-NEXT:       %row = kernel.local : !kernel.buffer<f32, 8, local>
-// CHECK-NEXT:       %s = kernel.reduce sum i1 in 0 to 8 {
-// CHECK-NEXT:         %v = kernel.load %x[8*i0 + i1]
-// CHECK-NEXT:         %w = scalar.widen %v : bf16 to f32
-// CHECK-NEXT:         %e = math.exp %w : f32
-// CHECK-NEXT:         kernel.store %e, %row[i1]
-// CHECK-NEXT:         kernel.yield %e
-// CHECK-NEXT:       }
-// CHECK-NEXT:       %c = scalar.cast %s : f32 to bf16
-// CHECK-NEXT:       %t = scalar.widen %c : bf16 to f32
-// CHECK-NEXT:       kernel.for i1 in 0 to 8 {
-// CHECK-NEXT:         %w_1 = kernel.load %row[i1]
-// CHECK-NEXT:         %v_1 = scalar.narrow %w_1 : f32 to bf16
-// CHECK-NEXT:         kernel.store %v_1, %z[8*i0 + i1]
-// CHECK-NEXT:         %q = arith.divf %w_1, %t : f32
-// CHECK-NEXT:         %n = scalar.narrow %q : f32 to bf16
-// CHECK-NEXT:         kernel.store %n, %y[8*i0 + i1]
-// CHECK-NEXT:         kernel.yield
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @row
+// CHECK: %row = kernel.local : !kernel.buffer<f32, 8, local>
+// CHECK: %e = math.exp %w : f32
+// CHECK-NEXT: kernel.store %e, %row[i1]
+// CHECK-NEXT: kernel.yield %e
+// CHECK: %v_1 = scalar.narrow %w_1 : f32 to bf16
+// CHECK-NEXT: kernel.store %v_1, %z[8*i0 + i1]
+// CHECK-NEXT: %q = arith.divf %w_1, %t : f32
+// CHECK: kernel.store %n, %y[8*i0 + i1]
 
 // -----
 
@@ -88,31 +69,13 @@ kernel.func @mixed(%x: !kernel.buffer<f16, 8>, %y: !kernel.buffer<f16, 8>) {
   kernel.yield
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @mixed(%x: !kernel.buffer<f16, 8>, %y: !kernel.buffer<f16, 8>) {
-// CHECK-NEXT:     %row = kernel.local : !kernel.buffer<f16, 8, local>
-// CHECK-NEXT:     kernel.for i1 in 0 to 4 {
-// CHECK-NEXT:       %v = kernel.load %x[i1]
-// CHECK-NEXT:       %w = scalar.widen %v : f16 to f32
-// CHECK-NEXT:       %e = math.exp %w : f32
-// CHECK-NEXT:       %n = scalar.narrow %e : f32 to f16
-// CHECK-NEXT:       kernel.store %n, %row[i1]
-// CHECK-NEXT:       %u = kernel.load %x[i1 + 4]
-// CHECK-NEXT:       kernel.store %u, %row[i1 + 4]
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.for i1 in 0 to 8 {
-// CHECK-NEXT:       %v_1 = kernel.load %row[-i1 + 7]
-// CHECK-NEXT:       %w_1 = scalar.widen %v_1 : f16 to f32
-// CHECK-NEXT:       %e_1 = math.exp %w_1 : f32
-// CHECK-NEXT:       %n_1 = scalar.narrow %e_1 : f32 to f16
-// CHECK-NEXT:       kernel.store %n_1, %y[i1]
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @mixed
+// CHECK: kernel.local : !kernel.buffer<f16, 8, local>
+// CHECK: %n = scalar.narrow %e : f32 to f16
+// CHECK-NEXT: kernel.store %n, %row[i1]
+// CHECK: kernel.store %u, %row[i1 + 4]
+// CHECK: kernel.load %row[-i1 + 7]
+// CHECK-NEXT: scalar.widen
 
 // -----
 
@@ -153,40 +116,10 @@ kernel.func @piece(%x: !kernel.buffer<bf16, 8>, %y: !kernel.buffer<bf16, 8>, %z:
   kernel.yield
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @piece(%x: !kernel.buffer<bf16, 8>, %y: !kernel.buffer<bf16, 8>, %z: !kernel.buffer<bf16, 8>) {
-// CHECK-NEXT:     kernel.for i in 0 to 8 {
-// CHECK-NEXT:       %zero = arith.constant 0.000000e+00 : bf16
-// CHECK-NEXT:       %a = kernel.index i
-// CHECK-NEXT:       %b = kernel.index 4
-// CHECK-NEXT:       %first = arith.cmpi slt, %a, %b : i64
-// CHECK-NEXT:       %second = arith.cmpi sge, %a, %b : i64
-// CHECK-NEXT:       %v = kernel.load %x[i + 4] if %first else %zero
-// CHECK-NEXT:       %w = scalar.widen %v : bf16 to f32
-// CHECK-NEXT:       %e = math.exp %w : f32
-// CHECK-NEXT:       %n = scalar.narrow %e : f32 to bf16
-// CHECK-NEXT:       %u = kernel.load %x[i - 4] if %second else %zero
-// CHECK-NEXT:       %0 = scalar.widen %u : bf16 to f32
-// CHECK-NEXT:       %1 = scalar.widen %zero : bf16 to f32
-// CHECK-NEXT:       %2 = arith.select %first, %e, %1 : f32
-// CHECK-NEXT:       %q = arith.select %second, %0, %2 : f32
-// CHECK-NEXT:       %r = math.exp %q : f32
-// CHECK-NEXT:       %t = scalar.narrow %r : f32 to bf16
-// CHECK-NEXT:       kernel.store %t, %y[i]
-// CHECK-NEXT:       %k = arith.select %first, %n, %u : bf16
-// CHECK-NEXT:       kernel.store %k, %z[i]
-// CHECK-NEXT:       %l = scalar.widen %k : bf16 to f32
-// CHECK-NEXT:       %m = math.exp %l : f32
-// CHECK-NEXT:       %o = scalar.narrow %m : f32 to bf16
-// CHECK-NEXT:       kernel.store %o, %z[i]
-// CHECK-NEXT:       %c = arith.select %first, %u, %v : bf16
-// CHECK-NEXT:       %d = scalar.widen %c : bf16 to f32
-// CHECK-NEXT:       %f = math.exp %d : f32
-// CHECK-NEXT:       %g = scalar.narrow %f : f32 to bf16
-// CHECK-NEXT:       kernel.store %g, %z[i]
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @piece
+// CHECK: %n = scalar.narrow %e : f32 to bf16
+// CHECK-NEXT: %u = kernel.load %x[i - 4] if %second else %zero
+// CHECK-NEXT: %0 = scalar.widen %u : bf16 to f32
+// CHECK-NEXT: %1 = scalar.widen %zero : bf16 to f32
+// CHECK-NEXT: %2 = arith.select %first, %e, %1 : f32
+// CHECK-NEXT: %q = arith.select %second, %0, %2 : f32

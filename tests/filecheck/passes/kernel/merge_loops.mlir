@@ -32,33 +32,10 @@ kernel.func @softmax(%x: !kernel.buffer<f32, 4096*s0>, %y: !kernel.buffer<f32, 4
   kernel.yield
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @softmax(%x: !kernel.buffer<f32, 4096*s0>, %y: !kernel.buffer<f32, 4096*s0>) symbols (s0) {
-// CHECK-NEXT:     kernel.for i0 in 0 to s0 {
-// CHECK-NEXT:       %m = kernel.reduce max i1 in 0 to 4096 {
-// CHECK-NEXT:         %v = kernel.load %x[4096*i0 + i1]
-// CHECK-NEXT:         kernel.yield %v
-// CHECK-NEXT:       }
-// CHECK-NEXT:       %e = kernel.local : !kernel.buffer<f32, 4096, local>
-// CHECK-NEXT:       %s = kernel.reduce sum i1 in 0 to 4096 {
-// CHECK-NEXT:         %v_1 = kernel.load %x[4096*i0 + i1]
-// CHECK-NEXT:         %d = arith.subf %v_1, %m : f32
-// CHECK-NEXT:         %w = math.exp %d : f32
-// CHECK-NEXT:         kernel.store %w, %e[i1]
-// CHECK-NEXT:         kernel.yield %w
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.for i1 in 0 to 4096 {
-// CHECK-NEXT:         %v_2 = kernel.load %e[i1]
-// CHECK-NEXT:         %q = arith.divf %v_2, %s : f32
-// CHECK-NEXT:         kernel.store %q, %y[4096*i0 + i1]
-// CHECK-NEXT:         kernel.yield
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @softmax
+// CHECK: %s = kernel.reduce sum i1 in 0 to 4096 {
+// CHECK: kernel.store %w, %e[i1]
+// CHECK-NEXT: kernel.yield %w
 
 // -----
 
@@ -92,25 +69,11 @@ kernel.func @moments(%x: !kernel.buffer<f32, 32>, %y: !kernel.buffer<f32, 4>, %z
   kernel.yield
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @moments(%x: !kernel.buffer<f32, 32>, %y: !kernel.buffer<f32, 4>, %z: !kernel.buffer<f32, 4>) {
-// CHECK-NEXT:     kernel.for i0 in 0 to 4 {
-// CHECK-NEXT:       %c = arith.constant 2.000000e+00 : f32
-// CHECK-NEXT:       %s, %q = kernel.reduce [sum, sum] i1 in 0 to 8 {
-// CHECK-NEXT:         %v = kernel.load %x[8*i0 + i1]
-// CHECK-NEXT:         %w = math.tanh %v : f32
-// CHECK-NEXT:         %w_1 = arith.mulf %w, %w : f32
-// CHECK-NEXT:         %u = arith.mulf %w_1, %c : f32
-// CHECK-NEXT:         kernel.yield %w, %u
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.store %s, %y[i0]
-// CHECK-NEXT:       kernel.store %q, %z[i0]
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @moments
+// CHECK: %c = arith.constant 2.000000e+00 : f32
+// CHECK-NEXT: %s, %q = kernel.reduce [sum, sum] i1 in 0 to 8 {
+// CHECK: %w = math.tanh %v : f32
+// CHECK-NEXT: %w_1 = arith.mulf %w, %w : f32
 
 // -----
 
@@ -131,23 +94,14 @@ kernel.func @reversed(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) {
   kernel.yield
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @reversed(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>) {
-// CHECK-NEXT:     %t = kernel.local : !kernel.buffer<f32, 8, local>
-// CHECK-NEXT:     kernel.for i0 in 0 to 8 {
-// CHECK-NEXT:       %v = kernel.load %x[i0]
-// CHECK-NEXT:       kernel.store %v, %t[i0]
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.for i0 in 0 to 8 {
-// CHECK-NEXT:       %v_1 = kernel.load %t[-i0 + 7]
-// CHECK-NEXT:       kernel.store %v_1, %y[i0]
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @reversed
+// CHECK-NEXT: %t = kernel.local : !kernel.buffer<f32, 8, local>
+// CHECK-NEXT: kernel.for i0 in 0 to 8 {
+// CHECK-NEXT: %v = kernel.load %x[i0]
+// CHECK-NEXT: kernel.store %v, %t[i0]
+// CHECK: kernel.for i0 in 0 to 8 {
+// CHECK-NEXT: %v_1 = kernel.load %t[-i0 + 7]
+// CHECK-NEXT: kernel.store %v_1, %y[i0]
 
 // -----
 
@@ -167,18 +121,10 @@ kernel.func @in_place(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 1>) {
   kernel.yield
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @in_place(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 1>) {
-// CHECK-NEXT:     %c = arith.constant 1.000000e+00 : f32
-// CHECK-NEXT:     %s = kernel.reduce sum i0 in 0 to 8 {
-// CHECK-NEXT:       %v = kernel.load %x[i0]
-// CHECK-NEXT:       kernel.store %c, %x[i0]
-// CHECK-NEXT:       kernel.yield %v
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.store %s, %y[0]
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
+// CHECK-LABEL: kernel.func @in_place
+// CHECK-NEXT: %c = arith.constant 1.000000e+00 : f32
+// CHECK: kernel.store %c, %x[i0]
+// CHECK-NEXT: kernel.yield %v
 // CHECK-NEXT: }
 
 // -----
@@ -209,32 +155,10 @@ kernel.func @apart(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>, %z: !
   kernel.yield
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @apart(%x: !kernel.buffer<f32, 8>, %y: !kernel.buffer<f32, 8>, %z: !kernel.buffer<f32, 2>) {
-// CHECK-NEXT:     %one = arith.constant 1.000000e+00 : f32
-// CHECK-NEXT:     %s = kernel.reduce sum i0 in 0 to 8 {
-// CHECK-NEXT:       %v = kernel.load %x[i0]
-// CHECK-NEXT:       kernel.yield %v
-// CHECK-NEXT:     }
-// CHECK-NEXT:     %q = kernel.reduce sum i0 in 0 to 8 {
-// CHECK-NEXT:       %v_1 = kernel.load %y[i0]
-// CHECK-NEXT:       kernel.yield %v_1
-// CHECK-NEXT:     }
-// CHECK-NEXT:     %p = kernel.reduce custom init(%one) i0 in 0 to 8 {
-// CHECK-NEXT:       %v_2 = kernel.load %y[i0]
-// CHECK-NEXT:       kernel.yield %v_2
-// CHECK-NEXT:     } combine {
-// CHECK-NEXT:     ^bb0(%a: f32, %b: f32):
-// CHECK-NEXT:       %c = arith.mulf %a, %b : f32
-// CHECK-NEXT:       kernel.yield %c
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.store %s, %z[0]
-// CHECK-NEXT:     kernel.store %q, %z[1]
-// CHECK-NEXT:     kernel.store %p, %z[1]
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @apart
+// CHECK: %s = kernel.reduce sum i0 in 0 to 8 {
+// CHECK: %q = kernel.reduce sum i0 in 0 to 8 {
+// CHECK: %p = kernel.reduce custom init(%one) i0 in 0 to 8 {
 
 // -----
 
@@ -262,21 +186,12 @@ kernel.func @nests(%x: !kernel.buffer<f32, 32>, %y: !kernel.buffer<f32, 1>) {
   kernel.yield
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @nests(%x: !kernel.buffer<f32, 32>, %y: !kernel.buffer<f32, 1>) {
-// CHECK-NEXT:     %s = kernel.reduce sum i1 in 0 to 4 {
-// CHECK-NEXT:       %r = kernel.reduce sum i2 in 0 to 8 {
-// CHECK-NEXT:         %v = kernel.load %x[8*i1 + i2]
-// CHECK-NEXT:         %w = math.exp %v : f32
-// CHECK-NEXT:         kernel.yield %w
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.yield %r
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.store %s, %y[0]
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @nests
+// CHECK-NEXT: %s = kernel.reduce sum i1 in 0 to 4 {
+// CHECK-NEXT: %r = kernel.reduce sum i2 in 0 to 8 {
+// CHECK-NEXT: %v = kernel.load %x[8*i1 + i2]
+// CHECK-NEXT: %w = math.exp %v : f32
+// CHECK-NEXT: kernel.yield %w
 
 // -----
 

@@ -20,26 +20,10 @@ kernel.func @channels_last(%x: !kernel.buffer<f32, 960>, %y: !kernel.buffer<f32,
   kernel.yield
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @channels_last(%x: !kernel.buffer<f32, 960>, %y: !kernel.buffer<f32, 960>) {
-// CHECK-NEXT:     kernel.for i0 in 0 to 2 {
-// CHECK-NEXT:       kernel.for i2 in 0 to 6 {
-// CHECK-NEXT:         kernel.for i3 in 0 to 10 {
-// CHECK-NEXT:           kernel.for i1 in 0 to 8 {
-// CHECK-NEXT:             %v = kernel.load %x[480*i0 + 80*i2 + 8*i3 + i1]
-// CHECK-NEXT:             kernel.store %v, %y[480*i0 + 80*i2 + 8*i3 + i1]
-// CHECK-NEXT:             kernel.yield
-// CHECK-NEXT:           }
-// CHECK-NEXT:           kernel.yield
-// CHECK-NEXT:         }
-// CHECK-NEXT:         kernel.yield
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @channels_last
+// CHECK-NEXT: kernel.for i0 in 0 to 2 {
+// CHECK-NEXT: kernel.for i2 in 0 to 6 {
+// CHECK: kernel.for i1 in 0 to 8 {
 
 // -----
 
@@ -84,46 +68,13 @@ kernel.func @sums(%x: !kernel.buffer<f32, 48>, %y: !kernel.buffer<f32, 50>) {
   kernel.yield
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @sums(%x: !kernel.buffer<f32, 48>, %y: !kernel.buffer<f32, 50>) {
-// CHECK-NEXT:     %a, %b = kernel.reduce argmax i1 in 0 to 8 {
-// CHECK-NEXT:       %c, %d = kernel.reduce argmax i0 in 0 to 6 {
-// CHECK-NEXT:         %v = kernel.load %x[6*i1 + i0]
-// CHECK-NEXT:         %k = kernel.index 6*i1 + i0
-// CHECK-NEXT:         kernel.yield %v, %k
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.yield %c, %d
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.store %a, %y[48]
-// CHECK-NEXT:     %one = arith.constant 1.000000e+00 : f32
-// CHECK-NEXT:     %e = kernel.reduce custom init(%one) i0 in 0 to 6 {
-// CHECK-NEXT:       %f = kernel.reduce custom init(%one) i1 in 0 to 8 {
-// CHECK-NEXT:         %v_1 = kernel.load %x[6*i1 + i0]
-// CHECK-NEXT:         kernel.yield %v_1
-// CHECK-NEXT:       } combine {
-// CHECK-NEXT:       ^bb0(%p: f32, %q: f32):
-// CHECK-NEXT:         %r = arith.mulf %p, %q : f32
-// CHECK-NEXT:         kernel.yield %r
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.yield %f
-// CHECK-NEXT:     } combine {
-// CHECK-NEXT:     ^bb0(%p_1: f32, %q_1: f32):
-// CHECK-NEXT:       %r_1 = arith.mulf %p_1, %q_1 : f32
-// CHECK-NEXT:       kernel.yield %r_1
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.store %e, %y[49]
-// CHECK-NEXT:     kernel.for i1 in 0 to 8 {
-// CHECK-NEXT:       kernel.for i0 in 0 to 6 {
-// CHECK-NEXT:         %v_2 = kernel.load %x[8*i0 + i1]
-// CHECK-NEXT:         kernel.store %v_2, %y[6*i1 + i0]
-// CHECK-NEXT:         kernel.yield
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @sums
+// CHECK-NEXT: %a, %b = kernel.reduce argmax i1 in 0 to 8 {
+// CHECK-NEXT: %c, %d = kernel.reduce argmax i0 in 0 to 6 {
+// CHECK-NEXT: %v = kernel.load %x[6*i1 + i0]
+// CHECK: kernel.for i1 in 0 to 8 {
+// CHECK-NEXT: kernel.for i0 in 0 to 6 {
+// CHECK-NEXT: %v_2 = kernel.load %x[8*i0 + i1]
 
 // -----
 
@@ -141,20 +92,11 @@ kernel.func @ordered(%x: !kernel.buffer<f32, 48>, %y: !kernel.buffer<f32, 8>) {
   kernel.yield
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   kernel.func @ordered(%x: !kernel.buffer<f32, 48>, %y: !kernel.buffer<f32, 8>) {
-// CHECK-NEXT:     kernel.for i0 in 0 to 6 {
-// CHECK-NEXT:       kernel.for i1 in 0 to 8 {
-// CHECK-NEXT:         %v = kernel.load %x[6*i1 + i0]
-// CHECK-NEXT:         kernel.store ordered %v, %y[i1]
-// CHECK-NEXT:         kernel.yield
-// CHECK-NEXT:       }
-// CHECK-NEXT:       kernel.yield
-// CHECK-NEXT:     }
-// CHECK-NEXT:     kernel.yield
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: kernel.func @ordered
+// CHECK-NEXT: kernel.for i0 in 0 to 6 {
+// CHECK-NEXT: kernel.for i1 in 0 to 8 {
+// CHECK-NEXT: %v = kernel.load %x[6*i1 + i0]
+// CHECK-NEXT: kernel.store ordered %v, %y[i1]
 
 // -----
 

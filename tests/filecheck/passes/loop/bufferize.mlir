@@ -131,176 +131,40 @@ func.func @overlap(%x: !aten.tensor<64x5xf32>, %y: !aten.tensor<64x5xf32>) -> !a
   func.return %b : !aten.tensor<64x8xf32>
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   func.func @kv_cache(%cache: !aten.tensor<2x16x8xf32>, %new: !aten.tensor<2x1x8xf32>, %position: !aten.tensor<1xi64>) -> !aten.tensor<2x8xf32> {
-// CHECK-NEXT:     %updated = loop.fusion (a0 in 2, a1 in 8) {
-// CHECK-NEXT:       %updated_1 = loop.scatter set (i0 in 2, i1 in 1, i2 in 8) into %cache[i0, d0, i2] unique in_place on (a0, _, a1) {
-// CHECK-NEXT:         %v = loop.load %new[i0, i1, i2]
-// CHECK-NEXT:         %p = loop.load %position[0]
-// CHECK-NEXT:         loop.yield %v, %p
-// CHECK-NEXT:       } : !aten.tensor<2x16x8xf32>
-// CHECK-NEXT:       loop.yield %updated_1
-// CHECK-NEXT:     } : !aten.tensor<2x16x8xf32>
-// CHECK-NEXT:     %sum = loop.fusion (a0 in 2, a1 in 8 | a2 in 16) {
-// CHECK-NEXT:       %sum_1 = loop.generate (i0 in 2, i1 in 8) on (a0, a1) {
-// CHECK-NEXT:         %s = loop.reduce sum (r0 in 16) on (a2) {
-// CHECK-NEXT:           %v_1 = loop.load %updated[i0, r0, i1]
-// CHECK-NEXT:           loop.yield %v_1
-// CHECK-NEXT:         }
-// CHECK-NEXT:         loop.yield %s
-// CHECK-NEXT:       } : !aten.tensor<2x8xf32>
-// CHECK-NEXT:       loop.yield %sum_1
-// CHECK-NEXT:     } : !aten.tensor<2x8xf32>
-// CHECK-NEXT:     %c = aten.copy_(%cache, %updated) : !aten.tensor<2x16x8xf32>
-// CHECK-NEXT:     func.return %sum : !aten.tensor<2x8xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @read_later(%cache: !aten.tensor<16x8xf32>, %new: !aten.tensor<1x8xf32>) -> !aten.tensor<8xf32> {
-// CHECK-NEXT:     %updated = loop.fusion (a0 in 8) {
-// CHECK-NEXT:       %updated_1 = loop.scatter set (i0 in 1, i1 in 8) into %cache[i0 + 3, i1] unique on (_, a0) {
-// CHECK-NEXT:         %v = loop.load %new[i0, i1]
-// CHECK-NEXT:         loop.yield %v
-// CHECK-NEXT:       } : !aten.tensor<16x8xf32>
-// CHECK-NEXT:       loop.yield %updated_1
-// CHECK-NEXT:     } : !aten.tensor<16x8xf32>
-// CHECK-NEXT:     %sum = loop.fusion (a0 in 8 | a1 in 16) {
-// CHECK-NEXT:       %sum_1 = loop.generate (i0 in 8) on (a0) {
-// CHECK-NEXT:         %s = loop.reduce sum (r0 in 16) on (a1) {
-// CHECK-NEXT:           %v_1 = loop.load %cache[r0, i0]
-// CHECK-NEXT:           %w = loop.load %updated[r0, i0]
-// CHECK-NEXT:           %d = arith.mulf %v_1, %w : f32
-// CHECK-NEXT:           loop.yield %d
-// CHECK-NEXT:         }
-// CHECK-NEXT:         loop.yield %s
-// CHECK-NEXT:       } : !aten.tensor<8xf32>
-// CHECK-NEXT:       loop.yield %sum_1
-// CHECK-NEXT:     } : !aten.tensor<8xf32>
-// CHECK-NEXT:     %c = aten.copy_(%cache, %updated) : !aten.tensor<16x8xf32>
-// CHECK-NEXT:     func.return %sum : !aten.tensor<8xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @returned(%cache: !aten.tensor<16x8xf32>, %new: !aten.tensor<1x8xf32>) -> !aten.tensor<16x8xf32> {
-// CHECK-NEXT:     %updated = loop.fusion (a0 in 8) {
-// CHECK-NEXT:       %updated_1 = loop.scatter set (i0 in 1, i1 in 8) into %cache[i0 + 3, i1] unique on (_, a0) {
-// CHECK-NEXT:         %v = loop.load %new[i0, i1]
-// CHECK-NEXT:         loop.yield %v
-// CHECK-NEXT:       } : !aten.tensor<16x8xf32>
-// CHECK-NEXT:       loop.yield %updated_1
-// CHECK-NEXT:     } : !aten.tensor<16x8xf32>
-// CHECK-NEXT:     %c = aten.copy_(%cache, %updated) : !aten.tensor<16x8xf32>
-// CHECK-NEXT:     func.return %updated : !aten.tensor<16x8xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @step(%p: !aten.tensor<64xf32>, %g: !aten.tensor<64xf32>, %m: !aten.tensor<64xf32, strides = [2]>) {
-// CHECK-NEXT:     %m1, %p1 = loop.fusion (a0 in 64) {
-// CHECK-NEXT:       %m1_1 = loop.generate (i0 in 64) on (a0) {
-// CHECK-NEXT:         %v = loop.load %m[i0]
-// CHECK-NEXT:         %w = loop.load %g[i0]
-// CHECK-NEXT:         %s = arith.addf %v, %w : f32
-// CHECK-NEXT:         loop.yield %s
-// CHECK-NEXT:       } : !aten.tensor<64xf32>
-// CHECK-NEXT:       %m1_2 = loop.scatter set (i0 in 64) into %m[i0] unique in_place on (a0) {
-// CHECK-NEXT:         %0 = loop.load %m1_1[i0]
-// CHECK-NEXT:         loop.yield %0
-// CHECK-NEXT:       } : !aten.tensor<64xf32, strides = [2]>
-// CHECK-NEXT:       %p1_1 = loop.scatter set (i0 in 64) into %p[i0] unique in_place on (a0) {
-// CHECK-NEXT:         %v_1 = loop.load %m1_1[i0]
-// CHECK-NEXT:         %w_1 = loop.load %p[i0]
-// CHECK-NEXT:         %s_1 = arith.subf %w_1, %v_1 : f32
-// CHECK-NEXT:         loop.yield %s_1
-// CHECK-NEXT:       } : !aten.tensor<64xf32>
-// CHECK-NEXT:       loop.yield %m1_2, %p1_1
-// CHECK-NEXT:     } : !aten.tensor<64xf32, strides = [2]>, !aten.tensor<64xf32>
-// CHECK-NEXT:     %c = aten.copy_(%m, %m1) : !aten.tensor<64xf32, strides = [2]>
-// CHECK-NEXT:     %c1 = aten.copy_(%p, %p1) : !aten.tensor<64xf32>
-// CHECK-NEXT:     func.return
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @reversed(%p: !aten.tensor<64xf32>) {
-// CHECK-NEXT:     %r = loop.fusion (a0 in 64) {
-// CHECK-NEXT:       %r_1 = loop.generate (i0 in 64) on (a0) {
-// CHECK-NEXT:         %v = loop.load %p[-i0 + 63]
-// CHECK-NEXT:         loop.yield %v
-// CHECK-NEXT:       } : !aten.tensor<64xf32>
-// CHECK-NEXT:       loop.yield %r_1
-// CHECK-NEXT:     } : !aten.tensor<64xf32>
-// CHECK-NEXT:     %c = aten.copy_(%p, %r) : !aten.tensor<64xf32>
-// CHECK-NEXT:     func.return
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @cat(%x: !aten.tensor<3xf32>, %y: !aten.tensor<5xf32>) -> !aten.tensor<8xf32> {
-// CHECK-NEXT:     %d = loop.empty : !aten.tensor<8xf32>
-// CHECK-NEXT:     %a = loop.fusion (a0 in 3) {
-// CHECK-NEXT:       %a_1 = loop.scatter set (i0 in 3) into %d[i0] unique in_place on (a0) {
-// CHECK-NEXT:         %v = loop.load %x[i0]
-// CHECK-NEXT:         loop.yield %v
-// CHECK-NEXT:       } : !aten.tensor<8xf32>
-// CHECK-NEXT:       loop.yield %a_1
-// CHECK-NEXT:     } : !aten.tensor<8xf32>
-// CHECK-NEXT:     %b = loop.fusion (a0 in 5) {
-// CHECK-NEXT:       %b_1 = loop.scatter set (i0 in 5) into %a[i0 + 3] unique in_place on (a0) {
-// CHECK-NEXT:         %v_1 = loop.load %y[i0]
-// CHECK-NEXT:         loop.yield %v_1
-// CHECK-NEXT:       } : !aten.tensor<8xf32>
-// CHECK-NEXT:       loop.yield %b_1
-// CHECK-NEXT:     } : !aten.tensor<8xf32>
-// CHECK-NEXT:     func.return %b : !aten.tensor<8xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @cat_rows(%x: !aten.tensor<64x3xf32>, %y: !aten.tensor<64x5xf32>, %z: !aten.tensor<64x(s0)xf32>) -> !aten.tensor<64x(s0 + 8)xf32> attributes {symbols = [#sym.symbol<s0, arg = 2, dim = 1, min = 2>]} {
-// CHECK-NEXT:     %d = loop.empty : !aten.tensor<64x(s0 + 8)xf32>
-// CHECK-NEXT:     %c = loop.fusion (a0 in 64 | a1 in 5, a2 in 3, a3 in s0) {
-// CHECK-NEXT:       %a = loop.scatter set (i0 in 64, i1 in 3) into %d[i0, i1] unique in_place on (a0, a2) {
-// CHECK-NEXT:         %v = loop.load %x[i0, i1]
-// CHECK-NEXT:         loop.yield %v
-// CHECK-NEXT:       } : !aten.tensor<64x(s0 + 8)xf32>
-// CHECK-NEXT:       %b = loop.scatter set (i0 in 64, i1 in s0) into %a[i0, i1 + 3] unique in_place on (a0, a3) {
-// CHECK-NEXT:         %v_1 = loop.load %z[i0, i1]
-// CHECK-NEXT:         loop.yield %v_1
-// CHECK-NEXT:       } : !aten.tensor<64x(s0 + 8)xf32>
-// CHECK-NEXT:       %c_1 = loop.scatter set (i0 in 64, i1 in 5) into %b[i0, i1 + s0 + 3] unique in_place on (a0, a1) {
-// CHECK-NEXT:         %v_2 = loop.load %y[i0, i1]
-// CHECK-NEXT:         loop.yield %v_2
-// CHECK-NEXT:       } : !aten.tensor<64x(s0 + 8)xf32>
-// CHECK-NEXT:       loop.yield %c_1
-// CHECK-NEXT:     } : !aten.tensor<64x(s0 + 8)xf32>
-// CHECK-NEXT:     func.return %c : !aten.tensor<64x(s0 + 8)xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @cat_first(%x: !aten.tensor<3x64xf32>, %y: !aten.tensor<5x64xf32>) -> !aten.tensor<8x64xf32> {
-// CHECK-NEXT:     %d = loop.empty : !aten.tensor<8x64xf32>
-// CHECK-NEXT:     %a = loop.fusion (a0 in 3, a1 in 64) {
-// CHECK-NEXT:       %a_1 = loop.scatter set (i0 in 3, i1 in 64) into %d[i0, i1] unique in_place on (a0, a1) {
-// CHECK-NEXT:         %v = loop.load %x[i0, i1]
-// CHECK-NEXT:         loop.yield %v
-// CHECK-NEXT:       } : !aten.tensor<8x64xf32>
-// CHECK-NEXT:       loop.yield %a_1
-// CHECK-NEXT:     } : !aten.tensor<8x64xf32>
-// CHECK-NEXT:     %b = loop.fusion (a0 in 5, a1 in 64) {
-// CHECK-NEXT:       %b_1 = loop.scatter set (i0 in 5, i1 in 64) into %a[i0 + 3, i1] unique in_place on (a0, a1) {
-// CHECK-NEXT:         %v_1 = loop.load %y[i0, i1]
-// CHECK-NEXT:         loop.yield %v_1
-// CHECK-NEXT:       } : !aten.tensor<8x64xf32>
-// CHECK-NEXT:       loop.yield %b_1
-// CHECK-NEXT:     } : !aten.tensor<8x64xf32>
-// CHECK-NEXT:     func.return %b : !aten.tensor<8x64xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @overlap(%x: !aten.tensor<64x5xf32>, %y: !aten.tensor<64x5xf32>) -> !aten.tensor<64x8xf32> {
-// CHECK-NEXT:     %d = loop.fusion (a0 in 64, a1 in 8) {
-// CHECK-NEXT:       %d_1 = loop.generate (i0 in 64, i1 in 8) on (a0, a1) {
-// CHECK-NEXT:         %v = arith.constant 1.000000e+00 : f32
-// CHECK-NEXT:         loop.yield %v
-// CHECK-NEXT:       } : !aten.tensor<64x8xf32>
-// CHECK-NEXT:       loop.yield %d_1
-// CHECK-NEXT:     } : !aten.tensor<64x8xf32>
-// CHECK-NEXT:     %a = loop.fusion (a0 in 64, a1 in 5) {
-// CHECK-NEXT:       %a_1 = loop.scatter set (i0 in 64, i1 in 5) into %d[i0, i1] unique in_place on (a0, a1) {
-// CHECK-NEXT:         %v_1 = loop.load %x[i0, i1]
-// CHECK-NEXT:         loop.yield %v_1
-// CHECK-NEXT:       } : !aten.tensor<64x8xf32>
-// CHECK-NEXT:       loop.yield %a_1
-// CHECK-NEXT:     } : !aten.tensor<64x8xf32>
-// CHECK-NEXT:     %b = loop.fusion (a0 in 64, a1 in 5) {
-// CHECK-NEXT:       %b_1 = loop.scatter set (i0 in 64, i1 in 5) into %a[i0, i1 + 3] unique in_place on (a0, a1) {
-// CHECK-NEXT:         %v_2 = loop.load %y[i0, i1]
-// CHECK-NEXT:         loop.yield %v_2
-// CHECK-NEXT:       } : !aten.tensor<64x8xf32>
-// CHECK-NEXT:       loop.yield %b_1
-// CHECK-NEXT:     } : !aten.tensor<64x8xf32>
-// CHECK-NEXT:     func.return %b : !aten.tensor<64x8xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: func.func @kv_cache
+// CHECK: %updated_1 = loop.scatter set (i0 in 2, i1 in 1, i2 in 8) into %cache[i0, d0, i2] unique in_place on (a0, _, a1) {
+// CHECK-LABEL: func.func @read_later
+// CHECK-NEXT: %updated = loop.fusion (a0 in 8) {
+// CHECK-NEXT: %updated_1 = loop.scatter set (i0 in 1, i1 in 8) into %cache[i0 + 3, i1] unique on (_, a0) {
+// CHECK: %sum = loop.fusion (a0 in 8 | a1 in 16) {
+// CHECK-NEXT: %sum_1 = loop.generate (i0 in 8) on (a0) {
+// CHECK-NEXT: %s = loop.reduce sum (r0 in 16) on (a1) {
+// CHECK-LABEL: func.func @returned
+// CHECK-NEXT: %updated = loop.fusion (a0 in 8) {
+// CHECK-NEXT: %updated_1 = loop.scatter set (i0 in 1, i1 in 8) into %cache[i0 + 3, i1] unique on (_, a0) {
+// CHECK-NEXT: %v = loop.load %new[i0, i1]
+// CHECK: %c = aten.copy_(%cache, %updated) : !aten.tensor<16x8xf32>
+// CHECK-NEXT: func.return %updated : !aten.tensor<16x8xf32>
+// CHECK-LABEL: func.func @step
+// CHECK: %m1_2 = loop.scatter set (i0 in 64) into %m[i0] unique in_place on (a0) {
+// CHECK-NEXT: %0 = loop.load %m1_1[i0]
+// CHECK: %p1_1 = loop.scatter set (i0 in 64) into %p[i0] unique in_place on (a0) {
+// CHECK-LABEL: func.func @reversed
+// CHECK-NEXT: %r = loop.fusion (a0 in 64) {
+// CHECK-NEXT: %r_1 = loop.generate (i0 in 64) on (a0) {
+// CHECK-NEXT: %v = loop.load %p[-i0 + 63]
+// CHECK: %c = aten.copy_(%p, %r) : !aten.tensor<64xf32>
+// CHECK-NEXT: func.return
+// CHECK-LABEL: func.func @cat
+// CHECK: %a_1 = loop.scatter set (i0 in 3) into %d[i0] unique in_place on (a0) {
+// CHECK: %b_1 = loop.scatter set (i0 in 5) into %a[i0 + 3] unique in_place on (a0) {
+// CHECK-LABEL: func.func @cat_rows
+// CHECK: %a = loop.scatter set (i0 in 64, i1 in 3) into %d[i0, i1] unique in_place on (a0, a2) {
+// CHECK: %b = loop.scatter set (i0 in 64, i1 in s0) into %a[i0, i1 + 3] unique in_place on (a0, a3) {
+// CHECK: %c_1 = loop.scatter set (i0 in 64, i1 in 5) into %b[i0, i1 + s0 + 3] unique in_place on (a0, a1) {
+// CHECK-LABEL: func.func @cat_first
+// CHECK: %a_1 = loop.scatter set (i0 in 3, i1 in 64) into %d[i0, i1] unique in_place on (a0, a1) {
+// CHECK: %b_1 = loop.scatter set (i0 in 5, i1 in 64) into %a[i0 + 3, i1] unique in_place on (a0, a1) {
+// CHECK-LABEL: func.func @overlap
+// CHECK: %a_1 = loop.scatter set (i0 in 64, i1 in 5) into %d[i0, i1] unique in_place on (a0, a1) {
+// CHECK: %b_1 = loop.scatter set (i0 in 64, i1 in 5) into %a[i0, i1 + 3] unique in_place on (a0, a1) {

@@ -65,69 +65,24 @@ func.func @snapshot(%x: !aten.tensor<4x6xf32>, %z: !aten.tensor<4x6xf32>) -> !at
   func.return %y : !aten.tensor<24xf32>
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   func.func @chains(%x: !aten.tensor<4x6xf32>) -> (!aten.tensor<6x4xf32, strides = [1, 6]>, !aten.tensor<24xf32>, !aten.tensor<3x8xf32>, !aten.tensor<6x4xf32>) {
-// CHECK-NEXT:     %t = loop.view %x[i1, i0] (i0 in 6, i1 in 4) : !aten.tensor<6x4xf32, strides = [1, 6]>
-// CHECK-NEXT:     %strided = loop.view %x[i0 floordiv 6, i0 mod 6] (i0 in 24) : !aten.tensor<24xf32>
-// CHECK-NEXT:     %flat = loop.generate (i0 in 24) {
-// CHECK-NEXT:       %0 = loop.load %x[i0 mod 4, i0 floordiv 4]
-// CHECK-NEXT:       loop.yield %0
-// CHECK-NEXT:     } : !aten.tensor<24xf32>
-// CHECK-NEXT:     %copied = loop.view %flat[8*i0 + i1] (i0 in 3, i1 in 8) : !aten.tensor<3x8xf32>
-// CHECK-NEXT:     %y = loop.generate (i0 in 6, i1 in 4) {
-// CHECK-NEXT:       %v = loop.load %x[i1, i0]
-// CHECK-NEXT:       %w = loop.load %x[i1, i0]
-// CHECK-NEXT:       %s = arith.addf %v, %w : f32
-// CHECK-NEXT:       loop.yield %s
-// CHECK-NEXT:     } : !aten.tensor<6x4xf32>
-// CHECK-NEXT:     func.return %t, %strided, %copied, %y : !aten.tensor<6x4xf32, strides = [1, 6]>, !aten.tensor<24xf32>, !aten.tensor<3x8xf32>, !aten.tensor<6x4xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @gather(%x: !aten.tensor<(s0)x1x8xf32>, %i: !aten.tensor<5xi64>) -> !aten.tensor<5x8xf32> attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0, min = 2>]} {
-// CHECK-NEXT:     %y = loop.generate (i0 in 5, i1 in 8) {
-// CHECK-NEXT:       %j = loop.load %i[i0]
-// CHECK-NEXT:       %n = loop.index s0
-// CHECK-NEXT:       %ok = arith.cmpi slt, %j, %n : i64
-// CHECK-NEXT:       %zero = arith.constant 0.000000e+00 : f32
-// CHECK-NEXT:       %v = loop.load %x[d0, 0, i1] (d0 = %j) if %ok else %zero
-// CHECK-NEXT:       %r = loop.reduce sum (r0 in 16) {
-// CHECK-NEXT:         %u = loop.load %x[i0, 0, i1]
-// CHECK-NEXT:         loop.yield %u
-// CHECK-NEXT:       }
-// CHECK-NEXT:       %s = arith.addf %v, %r : f32
-// CHECK-NEXT:       loop.yield %s
-// CHECK-NEXT:     } : !aten.tensor<5x8xf32>
-// CHECK-NEXT:     func.return %y : !aten.tensor<5x8xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @strides(%x: !aten.tensor<4x6xf32>) -> !aten.tensor<6x4xf32> {
-// CHECK-NEXT:     %t = loop.generate (i0 in 6, i1 in 4) {
-// CHECK-NEXT:       %0 = loop.load %x[i1, i0]
-// CHECK-NEXT:       loop.yield %0
-// CHECK-NEXT:     } : !aten.tensor<6x4xf32>
-// CHECK-NEXT:     func.return %t : !aten.tensor<6x4xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @views_of_a_copy(%x: !aten.tensor<4x6xf32>) -> (!aten.tensor<24xf32>, !aten.tensor<3x24xf32, strides = [0, 1]>, !aten.tensor<4xf32>, !aten.tensor<3x4xf32, strides = [0, 1]>) {
-// CHECK-NEXT:     %flat = loop.generate (i0 in 24) {
-// CHECK-NEXT:       %0 = loop.load %x[i0 mod 4, i0 floordiv 4]
-// CHECK-NEXT:       loop.yield %0
-// CHECK-NEXT:     } : !aten.tensor<24xf32>
-// CHECK-NEXT:     %wide = loop.view %flat[i1] (i0 in 3, i1 in 24) : !aten.tensor<3x24xf32, strides = [0, 1]>
-// CHECK-NEXT:     %row = loop.view %flat[i0 + 4] (i0 in 4) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %rows = loop.view %flat[i1 + 4] (i0 in 3, i1 in 4) : !aten.tensor<3x4xf32, strides = [0, 1]>
-// CHECK-NEXT:     func.return %flat, %wide, %row, %rows : !aten.tensor<24xf32>, !aten.tensor<3x24xf32, strides = [0, 1]>, !aten.tensor<4xf32>, !aten.tensor<3x4xf32, strides = [0, 1]>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @snapshot(%x: !aten.tensor<4x6xf32>, %z: !aten.tensor<4x6xf32>) -> !aten.tensor<24xf32> {
-// CHECK-NEXT:     %flat = loop.generate (i0 in 24) {
-// CHECK-NEXT:       %0 = loop.load %x[i0 mod 4, i0 floordiv 4]
-// CHECK-NEXT:       loop.yield %0
-// CHECK-NEXT:     } : !aten.tensor<24xf32>
-// CHECK-NEXT:     %c = aten.copy_(%x, %z) : !aten.tensor<4x6xf32>
-// CHECK-NEXT:     %y = loop.generate (i0 in 24) {
-// CHECK-NEXT:       %v = loop.load %flat[i0]
-// CHECK-NEXT:       %w = loop.load %x[i0 mod 4, i0 floordiv 4]
-// CHECK-NEXT:       %s = arith.subf %v, %w : f32
-// CHECK-NEXT:       loop.yield %s
-// CHECK-NEXT:     } : !aten.tensor<24xf32>
-// CHECK-NEXT:     func.return %y : !aten.tensor<24xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: func.func @chains
+// CHECK-NEXT: %t = loop.view %x[i1, i0] (i0 in 6, i1 in 4) : !aten.tensor<6x4xf32, strides = [1, 6]>
+// CHECK-NEXT: %strided = loop.view %x[i0 floordiv 6, i0 mod 6] (i0 in 24) : !aten.tensor<24xf32>
+// CHECK-NEXT: %flat = loop.generate (i0 in 24) {
+// CHECK-NEXT: %0 = loop.load %x[i0 mod 4, i0 floordiv 4]
+// CHECK: %v = loop.load %x[i1, i0]
+// CHECK-LABEL: func.func @gather(%x: !aten.tensor<(s0)x1x8xf32>, %i: !aten.tensor<5xi64>) -> !aten.tensor<5x8xf32> attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0, min = 2>]} {
+// CHECK-NEXT: %y = loop.generate (i0 in 5, i1 in 8) {
+// CHECK: %v = loop.load %x[d0, 0, i1] (d0 = %j) if %ok else %zero
+// CHECK: %u = loop.load %x[i0, 0, i1]
+// CHECK-LABEL: func.func @strides
+// CHECK-NEXT: %t = loop.generate (i0 in 6, i1 in 4) {
+// CHECK-NEXT: %0 = loop.load %x[i1, i0]
+// CHECK-LABEL: func.func @views_of_a_copy
+// CHECK-NEXT: %flat = loop.generate (i0 in 24) {
+// CHECK-NEXT: %0 = loop.load %x[i0 mod 4, i0 floordiv 4]
+// CHECK: %rows = loop.view %flat[i1 + 4] (i0 in 3, i1 in 4) : !aten.tensor<3x4xf32, strides = [0, 1]>
+// CHECK-LABEL: func.func @snapshot
+// CHECK-NEXT: %flat = loop.generate (i0 in 24) {
+// CHECK-NEXT: %0 = loop.load %x[i0 mod 4, i0 floordiv 4]
+// CHECK: %w = loop.load %x[i0 mod 4, i0 floordiv 4]

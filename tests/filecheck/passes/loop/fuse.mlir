@@ -107,112 +107,28 @@ func.func @written_between(%x: !aten.tensor<4xf32>, %y: !aten.tensor<4xf32>) -> 
   func.return %d, %e : !aten.tensor<4xf32>, !aten.tensor<4xf32>
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   func.func @softmax(%x: !aten.tensor<(s0)x4096xf32>, %b: !aten.tensor<4096xf32>) -> !aten.tensor<(s0)x4096xf32> attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0, min = 2>]} {
-// CHECK-NEXT:     %o = loop.fusion (a0 in s0 | a1 in 4096) {
-// CHECK-NEXT:       %m = loop.generate (i0 in s0, i1 in 1) on (a0, _) {
-// CHECK-NEXT:         %r = loop.reduce max (r0 in 4096) on (a1) {
-// CHECK-NEXT:           %v = loop.load %x[i0, r0]
-// CHECK-NEXT:           %w = loop.load %b[r0]
-// CHECK-NEXT:           %s = arith.addf %v, %w : f32
-// CHECK-NEXT:           loop.yield %s
-// CHECK-NEXT:         }
-// CHECK-NEXT:         loop.yield %r
-// CHECK-NEXT:       } : !aten.tensor<(s0)x1xf32>
-// CHECK-NEXT:       %e = loop.generate (i0 in s0, i1 in 4096) on (a0, a1) {
-// CHECK-NEXT:         %v_1 = loop.load %x[i0, i1]
-// CHECK-NEXT:         %w_1 = loop.load %b[i1]
-// CHECK-NEXT:         %s_1 = arith.addf %v_1, %w_1 : f32
-// CHECK-NEXT:         %mm = loop.load %m[i0, 0]
-// CHECK-NEXT:         %d = arith.subf %s_1, %mm : f32
-// CHECK-NEXT:         %x1 = math.exp %d : f32
-// CHECK-NEXT:         loop.yield %x1
-// CHECK-NEXT:       } : !aten.tensor<(s0)x4096xf32>
-// CHECK-NEXT:       %s_2 = loop.generate (i0 in s0, i1 in 1) on (a0, _) {
-// CHECK-NEXT:         %r_1 = loop.reduce sum (r0 in 4096) on (a1) {
-// CHECK-NEXT:           %v_2 = loop.load %e[i0, r0]
-// CHECK-NEXT:           loop.yield %v_2
-// CHECK-NEXT:         }
-// CHECK-NEXT:         loop.yield %r_1
-// CHECK-NEXT:       } : !aten.tensor<(s0)x1xf32>
-// CHECK-NEXT:       %o_1 = loop.generate (i0 in s0, i1 in 4096) on (a0, a1) {
-// CHECK-NEXT:         %v_3 = loop.load %e[i0, i1]
-// CHECK-NEXT:         %ss = loop.load %s_2[i0, 0]
-// CHECK-NEXT:         %q = arith.divf %v_3, %ss : f32
-// CHECK-NEXT:         loop.yield %q
-// CHECK-NEXT:       } : !aten.tensor<(s0)x4096xf32>
-// CHECK-NEXT:       loop.yield %o_1
-// CHECK-NEXT:     } : !aten.tensor<(s0)x4096xf32>
-// CHECK-NEXT:     func.return %o : !aten.tensor<(s0)x4096xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @moved(%x: !aten.tensor<4x6xf32>) -> !aten.tensor<4x2xf32> {
-// CHECK-NEXT:     %z = loop.fusion (a0 in 4 | a1 in 2, a2 in 6) {
-// CHECK-NEXT:       %y = loop.generate (r0 in 4) on (a0) {
-// CHECK-NEXT:         %r = loop.reduce sum (r1 in 6) on (a2) {
-// CHECK-NEXT:           %v = loop.load %x[r0, r1]
-// CHECK-NEXT:           loop.yield %v
-// CHECK-NEXT:         }
-// CHECK-NEXT:         %e = math.exp %r : f32
-// CHECK-NEXT:         loop.yield %e
-// CHECK-NEXT:       } : !aten.tensor<4xf32>
-// CHECK-NEXT:       %z_1 = loop.generate (i0 in 4, i1 in 2) on (a0, a1) {
-// CHECK-NEXT:         %v_1 = loop.load %y[i0]
-// CHECK-NEXT:         loop.yield %v_1
-// CHECK-NEXT:       } : !aten.tensor<4x2xf32>
-// CHECK-NEXT:       loop.yield %z_1
-// CHECK-NEXT:     } : !aten.tensor<4x2xf32>
-// CHECK-NEXT:     func.return %z : !aten.tensor<4x2xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @pad(%x: !aten.tensor<4xf32>, %j: !aten.tensor<6xi64>) -> !aten.tensor<6xf32> {
-// CHECK-NEXT:     %s = loop.fusion (a0 in 4) {
-// CHECK-NEXT:       %s_1 = loop.generate (i0 in 4) on (a0) {
-// CHECK-NEXT:         %v = loop.load %x[i0]
-// CHECK-NEXT:         %e = math.exp %v : f32
-// CHECK-NEXT:         loop.yield %e
-// CHECK-NEXT:       } : !aten.tensor<4xf32>
-// CHECK-NEXT:       loop.yield %s_1
-// CHECK-NEXT:     } : !aten.tensor<4xf32>
-// CHECK-NEXT:     %y = loop.fusion (a0 in 6) {
-// CHECK-NEXT:       %y_1 = loop.generate (i0 in 6) on (a0) {
-// CHECK-NEXT:         %k = loop.load %j[i0]
-// CHECK-NEXT:         %i = loop.index d0 - 1 (d0 = %k)
-// CHECK-NEXT:         %zero = arith.constant 0 : i64
-// CHECK-NEXT:         %one = arith.constant 1.000000e+00 : f32
-// CHECK-NEXT:         %ok = arith.cmpi sge, %i, %zero : i64
-// CHECK-NEXT:         %v_1 = loop.load %s[d0 - 1] (d0 = %k) if %ok else %one
-// CHECK-NEXT:         loop.yield %v_1
-// CHECK-NEXT:       } : !aten.tensor<6xf32>
-// CHECK-NEXT:       loop.yield %y_1
-// CHECK-NEXT:     } : !aten.tensor<6xf32>
-// CHECK-NEXT:     func.return %y : !aten.tensor<6xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @written_between(%x: !aten.tensor<4xf32>, %y: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>, !aten.tensor<4xf32>) {
-// CHECK-NEXT:     %a = loop.fusion (a0 in 4) {
-// CHECK-NEXT:       %a_1 = loop.generate (i0 in 4) on (a0) {
-// CHECK-NEXT:         %v = loop.load %x[i0]
-// CHECK-NEXT:         %e = math.exp %v : f32
-// CHECK-NEXT:         loop.yield %e
-// CHECK-NEXT:       } : !aten.tensor<4xf32>
-// CHECK-NEXT:       loop.yield %a_1
-// CHECK-NEXT:     } : !aten.tensor<4xf32>
-// CHECK-NEXT:     %c = aten.copy_(%x, %y) : !aten.tensor<4xf32>
-// CHECK-NEXT:     %d, %e_1 = loop.fusion (a0 in 4) {
-// CHECK-NEXT:       %d_1 = loop.generate (i0 in 4) on (a0) {
-// CHECK-NEXT:         %v_1 = loop.load %a[i0]
-// CHECK-NEXT:         %w = loop.load %x[-i0 + 3]
-// CHECK-NEXT:         %e_2 = arith.addf %v_1, %w : f32
-// CHECK-NEXT:         loop.yield %e_2
-// CHECK-NEXT:       } : !aten.tensor<4xf32>
-// CHECK-NEXT:       %e_3 = loop.generate (i0 in 4) on (a0) {
-// CHECK-NEXT:         %v_2 = loop.load %x[i0]
-// CHECK-NEXT:         %e_4 = math.exp %v_2 : f32
-// CHECK-NEXT:         %w_1 = loop.load %x[-i0 + 3]
-// CHECK-NEXT:         %e_5 = arith.mulf %e_4, %w_1 : f32
-// CHECK-NEXT:         loop.yield %e_5
-// CHECK-NEXT:       } : !aten.tensor<4xf32>
-// CHECK-NEXT:       loop.yield %d_1, %e_3
-// CHECK-NEXT:     } : !aten.tensor<4xf32>, !aten.tensor<4xf32>
-// CHECK-NEXT:     func.return %d, %e_1 : !aten.tensor<4xf32>, !aten.tensor<4xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: func.func @softmax
+// CHECK-NEXT: %o = loop.fusion (a0 in s0 | a1 in 4096) {
+// CHECK-NEXT: %m = loop.generate (i0 in s0, i1 in 1) on (a0, _) {
+// CHECK-NEXT: %r = loop.reduce max (r0 in 4096) on (a1) {
+// CHECK: %e = loop.generate (i0 in s0, i1 in 4096) on (a0, a1) {
+// CHECK: %s_2 = loop.generate (i0 in s0, i1 in 1) on (a0, _) {
+// CHECK-NEXT: %r_1 = loop.reduce sum (r0 in 4096) on (a1) {
+// CHECK: %o_1 = loop.generate (i0 in s0, i1 in 4096) on (a0, a1) {
+// CHECK-LABEL: func.func @moved
+// CHECK-NEXT: %z = loop.fusion (a0 in 4 | a1 in 2, a2 in 6) {
+// CHECK-NEXT: %y = loop.generate (r0 in 4) on (a0) {
+// CHECK-NEXT: %r = loop.reduce sum (r1 in 6) on (a2) {
+// CHECK: %z_1 = loop.generate (i0 in 4, i1 in 2) on (a0, a1) {
+// CHECK-LABEL: func.func @pad
+// CHECK-NEXT: %s = loop.fusion (a0 in 4) {
+// CHECK-NEXT: %s_1 = loop.generate (i0 in 4) on (a0) {
+// CHECK: %y = loop.fusion (a0 in 6) {
+// CHECK-NEXT: %y_1 = loop.generate (i0 in 6) on (a0) {
+// CHECK-LABEL: func.func @written_between
+// CHECK-NEXT: %a = loop.fusion (a0 in 4) {
+// CHECK-NEXT: %a_1 = loop.generate (i0 in 4) on (a0) {
+// CHECK: %d, %e_1 = loop.fusion (a0 in 4) {
+// CHECK-NEXT: %d_1 = loop.generate (i0 in 4) on (a0) {
+// CHECK: %e_3 = loop.generate (i0 in 4) on (a0) {
+// CHECK: func.return %d, %e_1 : !aten.tensor<4xf32>, !aten.tensor<4xf32>

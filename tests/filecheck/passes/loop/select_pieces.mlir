@@ -46,54 +46,21 @@ func.func @kept(%x: !aten.tensor<3xf32>, %y: !aten.tensor<5xf32>) -> (!aten.tens
   func.return %b, %r : !aten.tensor<8xf32>, !aten.tensor<3xf32>
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   func.func @between(%x: !aten.tensor<4x3xf32>, %y: !aten.tensor<4x(s0)xf32>) -> !aten.tensor<4x(s0 + 3)xf32> attributes {symbols = [#sym.symbol<s0, arg = 1, dim = 1, min = 2>]} {
-// CHECK-NEXT:     %0 = loop.generate (i0 in 4, i1 in 3) {
-// CHECK-NEXT:       %v = loop.load %x[i0, i1]
-// CHECK-NEXT:       %e = math.exp %v : f32
-// CHECK-NEXT:       loop.yield %e
-// CHECK-NEXT:     } : !aten.tensor<4x3xf32>
-// CHECK-NEXT:     %r = loop.generate (i0 in 4, i1 in s0 + 3) {
-// CHECK-NEXT:       %1 = arith.constant 0.000000e+00 : f32
-// CHECK-NEXT:       %2 = loop.index i1
-// CHECK-NEXT:       %3 = loop.index 3
-// CHECK-NEXT:       %4 = arith.cmpi slt, %2, %3 : i64
-// CHECK-NEXT:       %5 = loop.load %0[i0, i1] if %4 else %1
-// CHECK-NEXT:       %6 = loop.index i1
-// CHECK-NEXT:       %7 = loop.index 3
-// CHECK-NEXT:       %8 = arith.cmpi sge, %6, %7 : i64
-// CHECK-NEXT:       %9 = arith.constant 0.000000e+00 : f32
-// CHECK-NEXT:       %v_1 = loop.load %y[i0, i1 - 3] if %8 else %9
-// CHECK-NEXT:       %v_2 = arith.select %8, %v_1, %5 : f32
-// CHECK-NEXT:       %e_1 = math.sqrt %v_2 : f32
-// CHECK-NEXT:       loop.yield %e_1
-// CHECK-NEXT:     } : !aten.tensor<4x(s0 + 3)xf32>
-// CHECK-NEXT:     func.return %r : !aten.tensor<4x(s0 + 3)xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @kept(%x: !aten.tensor<3xf32>, %y: !aten.tensor<5xf32>) -> (!aten.tensor<8xf32>, !aten.tensor<3xf32>) {
-// CHECK-NEXT:     %d = loop.empty : !aten.tensor<8xf32>
-// CHECK-NEXT:     %a = loop.scatter set (i0 in 3) into %d[i0] unique {
-// CHECK-NEXT:       %v = loop.load %x[i0]
-// CHECK-NEXT:       loop.yield %v
-// CHECK-NEXT:     } : !aten.tensor<8xf32>
-// CHECK-NEXT:     %b = loop.scatter set (i0 in 5) into %a[i0 + 3] unique {
-// CHECK-NEXT:       %v_1 = loop.load %y[i0]
-// CHECK-NEXT:       loop.yield %v_1
-// CHECK-NEXT:     } : !aten.tensor<8xf32>
-// CHECK-NEXT:     %d1 = loop.empty : !aten.tensor<9xf32>
-// CHECK-NEXT:     %a1 = loop.scatter set (i0 in 3) into %d1[i0] unique {
-// CHECK-NEXT:       %v_2 = loop.load %x[i0]
-// CHECK-NEXT:       loop.yield %v_2
-// CHECK-NEXT:     } : !aten.tensor<9xf32>
-// CHECK-NEXT:     %b1 = loop.scatter set (i0 in 5) into %a1[i0 + 4] unique {
-// CHECK-NEXT:       %v_3 = loop.load %y[i0]
-// CHECK-NEXT:       loop.yield %v_3
-// CHECK-NEXT:     } : !aten.tensor<9xf32>
-// CHECK-NEXT:     %r = loop.generate (i0 in 3) {
-// CHECK-NEXT:       %v_4 = loop.load %b1[i0 + 4]
-// CHECK-NEXT:       loop.yield %v_4
-// CHECK-NEXT:     } : !aten.tensor<3xf32>
-// CHECK-NEXT:     func.return %b, %r : !aten.tensor<8xf32>, !aten.tensor<3xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: func.func @between
+// CHECK: %r = loop.generate (i0 in 4, i1 in s0 + 3) {
+// CHECK: %2 = loop.index i1
+// CHECK-NEXT: %3 = loop.index 3
+// CHECK-NEXT: %4 = arith.cmpi slt, %2, %3 : i64
+// CHECK-NEXT: %5 = loop.load %0[i0, i1] if %4 else %1
+// CHECK: %7 = loop.index 3
+// CHECK-NEXT: %8 = arith.cmpi sge, %6, %7 : i64
+// CHECK-NEXT: %9 = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT: %v_1 = loop.load %y[i0, i1 - 3] if %8 else %9
+// CHECK-NEXT: %v_2 = arith.select %8, %v_1, %5 : f32
+// CHECK-NEXT: %e_1 = math.sqrt %v_2 : f32
+// CHECK-LABEL: func.func @kept
+// CHECK: %a = loop.scatter set (i0 in 3) into %d[i0] unique {
+// CHECK: %b = loop.scatter set (i0 in 5) into %a[i0 + 3] unique {
+// CHECK: %a1 = loop.scatter set (i0 in 3) into %d1[i0] unique {
+// CHECK: %b1 = loop.scatter set (i0 in 5) into %a1[i0 + 4] unique {
+// CHECK: %r = loop.generate (i0 in 3) {

@@ -84,86 +84,34 @@ func.func @heads(%x: !aten.tensor<24x128x64xf32>) -> !aten.tensor<2x128x1536xf32
   func.return %t : !aten.tensor<2x128x1536xf32>
 }
 
-// CHECK-BLESS
-// CHECK: builtin.module {
-// CHECK-NEXT:   func.func @reshaped_reader(%x: !aten.tensor<256x8xf32>, %w: !aten.tensor<8x8xf32>) -> (!aten.tensor<2x128x8xf32>, !aten.tensor<256x8xf32>) {
-// CHECK-NEXT:     %p = loop.generate (i0 in 2, i2 in 128, i1 in 8) {
-// CHECK-NEXT:       %v = loop.load %x[128*i0 + i2, i1]
-// CHECK-NEXT:       %e = math.exp %v : f32
-// CHECK-NEXT:       loop.yield %e
-// CHECK-NEXT:     } : !aten.tensor<2x128x8xf32>
-// CHECK-NEXT:     %p_1 = loop.view %p[i0 floordiv 128, i0 mod 128, i1] (i0 in 256, i1 in 8) : !aten.tensor<256x8xf32>
-// CHECK-NEXT:     %mm = aten.mm(%p_1, %w) : !aten.tensor<256x8xf32>
-// CHECK-NEXT:     %y = loop.generate (i0 in 2, i1 in 128, i2 in 8) {
-// CHECK-NEXT:       %v_1 = loop.load %p[i0, i1, i2]
-// CHECK-NEXT:       %m = loop.reduce max (r0 in 8) {
-// CHECK-NEXT:         %u = loop.load %p[i0, i1, r0]
-// CHECK-NEXT:         loop.yield %u
-// CHECK-NEXT:       }
-// CHECK-NEXT:       %d = arith.divf %v_1, %m : f32
-// CHECK-NEXT:       loop.yield %d
-// CHECK-NEXT:     } : !aten.tensor<2x128x8xf32>
-// CHECK-NEXT:     func.return %y, %mm : !aten.tensor<2x128x8xf32>, !aten.tensor<256x8xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @rows(%x: !aten.tensor<2x128x8xf32>) -> (!aten.tensor<8xf32>, !aten.tensor<256x8xf32>) {
-// CHECK-NEXT:     %p = loop.generate (i0 in 2, i1 in 128, i2 in 8) {
-// CHECK-NEXT:       %v = loop.load %x[i0, i1, i2]
-// CHECK-NEXT:       %e = math.exp %v : f32
-// CHECK-NEXT:       loop.yield %e
-// CHECK-NEXT:     } : !aten.tensor<2x128x8xf32>
-// CHECK-NEXT:     %s = loop.generate (i0 in 8) {
-// CHECK-NEXT:       %r = loop.reduce sum (r0 in 2, r1 in 128) {
-// CHECK-NEXT:         %v_1 = loop.load %p[r0, r1, i0]
-// CHECK-NEXT:         loop.yield %v_1
-// CHECK-NEXT:       }
-// CHECK-NEXT:       loop.yield %r
-// CHECK-NEXT:     } : !aten.tensor<8xf32>
-// CHECK-NEXT:     %y = loop.generate (i0 in 2, i2 in 128, i1 in 8) {
-// CHECK-NEXT:       %v_2 = loop.load %p[i0, i2, i1]
-// CHECK-NEXT:       %e_1 = math.sqrt %v_2 : f32
-// CHECK-NEXT:       loop.yield %e_1
-// CHECK-NEXT:     } : !aten.tensor<2x128x8xf32>
-// CHECK-NEXT:     %y_1 = loop.view %y[i0 floordiv 128, i0 mod 128, i1] (i0 in 256, i1 in 8) : !aten.tensor<256x8xf32>
-// CHECK-NEXT:     func.return %s, %y_1 : !aten.tensor<8xf32>, !aten.tensor<256x8xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @shifted(%x: !aten.tensor<257xf32>) -> (!aten.tensor<2x128xf32>, !aten.tensor<200xf32>) {
-// CHECK-NEXT:     %p = loop.generate (i0 in 256) {
-// CHECK-NEXT:       %v = loop.load %x[i0 + 1]
-// CHECK-NEXT:       %e = math.exp %v : f32
-// CHECK-NEXT:       loop.yield %e
-// CHECK-NEXT:     } : !aten.tensor<256xf32>
-// CHECK-NEXT:     %y = loop.generate (i0 in 2, i1 in 128) {
-// CHECK-NEXT:       %v_1 = loop.load %p[128*i0 + i1]
-// CHECK-NEXT:       loop.yield %v_1
-// CHECK-NEXT:     } : !aten.tensor<2x128xf32>
-// CHECK-NEXT:     %z = loop.generate (i0 in 200) {
-// CHECK-NEXT:       %v_2 = loop.load %p[i0 + 5]
-// CHECK-NEXT:       loop.yield %v_2
-// CHECK-NEXT:     } : !aten.tensor<200xf32>
-// CHECK-NEXT:     func.return %y, %z : !aten.tensor<2x128xf32>, !aten.tensor<200xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @symbols(%x: !aten.tensor<(s0*s1)xf32>, %w: !aten.tensor<(s0)x(s1)xf32>) -> !aten.tensor<(s0)x(s1)xf32> attributes {symbols = [#sym.symbol<s0, arg = 1, dim = 0, min = 2>, #sym.symbol<s1, arg = 1, dim = 1, min = 2>]} {
-// CHECK-NEXT:     %p = loop.generate (i0 in s0, i1 in s1) {
-// CHECK-NEXT:       %v = loop.load %x[i0*s1 + i1]
-// CHECK-NEXT:       %e = math.exp %v : f32
-// CHECK-NEXT:       loop.yield %e
-// CHECK-NEXT:     } : !aten.tensor<(s0)x(s1)xf32>
-// CHECK-NEXT:     %y = loop.generate (i0 in s0, i1 in s1) {
-// CHECK-NEXT:       %v_1 = loop.load %p[i0, i1]
-// CHECK-NEXT:       loop.yield %v_1
-// CHECK-NEXT:     } : !aten.tensor<(s0)x(s1)xf32>
-// CHECK-NEXT:     func.return %y : !aten.tensor<(s0)x(s1)xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT:   func.func @heads(%x: !aten.tensor<24x128x64xf32>) -> !aten.tensor<2x128x1536xf32> {
-// CHECK-NEXT:     %d = loop.empty : !aten.tensor<2x128x1536xf32>
-// CHECK-NEXT:     %s = loop.scatter set (i0 in 2, i1 in 128, i2 in 12, i3 in 64) into %d[i0, i1, 64*i2 + i3 + 768] unique {
-// CHECK-NEXT:       %v = loop.load %x[12*i0 + i2, i1, i3]
-// CHECK-NEXT:       loop.yield %v
-// CHECK-NEXT:     } : !aten.tensor<2x128x1536xf32>
-// CHECK-NEXT:     %t = loop.scatter set (i0 in 2, i1 in 128, i2 in 12, i3 in 64) into %s[i0, i1, 64*i2 + i3] unique {
-// CHECK-NEXT:       %v_1 = loop.load %x[12*i0 + i2, i1, i3]
-// CHECK-NEXT:       loop.yield %v_1
-// CHECK-NEXT:     } : !aten.tensor<2x128x1536xf32>
-// CHECK-NEXT:     func.return %t : !aten.tensor<2x128x1536xf32>
-// CHECK-NEXT:   }
-// CHECK-NEXT: }
+// CHECK-LABEL: func.func @reshaped_reader
+// CHECK-NEXT: %p = loop.generate (i0 in 2, i2 in 128, i1 in 8) {
+// CHECK-NEXT: %v = loop.load %x[128*i0 + i2, i1]
+// CHECK: %p_1 = loop.view %p[i0 floordiv 128, i0 mod 128, i1] (i0 in 256, i1 in 8) : !aten.tensor<256x8xf32>
+// CHECK: %v_1 = loop.load %p[i0, i1, i2]
+// CHECK: %u = loop.load %p[i0, i1, r0]
+// CHECK-LABEL: func.func @rows
+// CHECK: %r = loop.reduce sum (r0 in 2, r1 in 128) {
+// CHECK-NEXT: %v_1 = loop.load %p[r0, r1, i0]
+// CHECK: %y = loop.generate (i0 in 2, i2 in 128, i1 in 8) {
+// CHECK-NEXT: %v_2 = loop.load %p[i0, i2, i1]
+// CHECK: %y_1 = loop.view %y[i0 floordiv 128, i0 mod 128, i1] (i0 in 256, i1 in 8) : !aten.tensor<256x8xf32>
+// CHECK-NEXT: func.return %s, %y_1 : !aten.tensor<8xf32>, !aten.tensor<256x8xf32>
+// CHECK-LABEL: func.func @shifted
+// CHECK-NEXT: %p = loop.generate (i0 in 256) {
+// CHECK-NEXT: %v = loop.load %x[i0 + 1]
+// CHECK-NEXT: %e = math.exp %v : f32
+// CHECK: %y = loop.generate (i0 in 2, i1 in 128) {
+// CHECK-NEXT: %v_1 = loop.load %p[128*i0 + i1]
+// CHECK: %z = loop.generate (i0 in 200) {
+// CHECK-NEXT: %v_2 = loop.load %p[i0 + 5]
+// CHECK: func.return %y, %z : !aten.tensor<2x128xf32>, !aten.tensor<200xf32>
+// CHECK-LABEL: func.func @symbols
+// CHECK-NEXT: %p = loop.generate (i0 in s0, i1 in s1) {
+// CHECK-NEXT: %v = loop.load %x[i0*s1 + i1]
+// CHECK: %v_1 = loop.load %p[i0, i1]
+// CHECK-LABEL: func.func @heads
+// CHECK: %s = loop.scatter set (i0 in 2, i1 in 128, i2 in 12, i3 in 64) into %d[i0, i1, 64*i2 + i3 + 768] unique {
+// CHECK-NEXT: %v = loop.load %x[12*i0 + i2, i1, i3]
+// CHECK: %t = loop.scatter set (i0 in 2, i1 in 128, i2 in 12, i3 in 64) into %s[i0, i1, 64*i2 + i3] unique {
+// CHECK-NEXT: %v_1 = loop.load %x[12*i0 + i2, i1, i3]
