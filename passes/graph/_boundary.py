@@ -1,7 +1,8 @@
-"""Where a period may begin: cuts at which a call leaves every kernel as it is without one.
+"""Where repeated layers may be cut into functions, so that calls of these functions make the same kernels.
 
-A cut must separate what no kernel joins and nothing computes again on the other side. An *anchor* is an op that is
-always a call of a library; no kernel reaches over one that depends on what the kernel makes.
+Outlining moves each layer into a function, and no kernel reaches from one function into another. So a place is a legal
+cut only if no kernel would contain ops of both sides, and no op of one side would be computed again on the other. An
+*anchor* is an op that is always a call of a library. A kernel that an anchor depends on ends in front of the anchor.
 """
 
 from __future__ import annotations
