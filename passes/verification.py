@@ -10,7 +10,6 @@ names that it uses in index expressions: those must be declared around it, by ax
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
@@ -32,6 +31,7 @@ from ..dialects.aten import CallOp
 from ..dialects.loop import FusionOp
 from ..dialects.machine import TARGETS, TargetsAttr
 from ..dialects.raw import op_behind, operands_of
+from ..records import dataclass
 from .analysis.functions import call_cycle, header_problem, kernels_of
 from .analysis.kept import kept_problem
 from .analysis.region_calls import Function, functions_by_name, referenced, region_problem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from xdsl.dialects.builtin import (
@@ -25,6 +25,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from ...records import dataclass
 from ..sym import Expr, const, parse_expr
 
 #: names that torch gives to element types which it alone computes with

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.sym import Ranges
+from ...records import dataclass
 from ..analysis.loops import loops_around, loops_in
 from ..counters import counter
 from ..remarks import remark

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 from typing_extensions import override
@@ -13,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import kernel
 from ...dialects.scalar import CONVERSIONS, number_of
 from ...dialects.sym import ONE, ZERO, Expr, Ranges, as_expr, ceildiv, simplify, smax, smin, symbol
+from ...records import dataclass
 from ..analysis.loops import loops_around
 from .tiles import tile_of
 from .transforms import range_of, set_range

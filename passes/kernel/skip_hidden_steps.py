@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects import arith
@@ -12,6 +11,7 @@ from xdsl.ir import Block, Region, SSAValue
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.sym import as_expr, smin, symbol
+from ...records import dataclass
 from ..analysis.loops import fresh_axis, kernel_names, loops_around, loops_in
 from ..counters import counter
 from ..remarks import remark
