@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
 from ..errors import UserError
 from ..lowering.pre_grad import PRE_GRAD, pre_grad_names
 from ..lowering.registry import available_passes, nearest
+from ..records import dataclass
 from .option_names import TRANSLATED, Translation, joined, option_names, tell_without_effect, unknown_option
 
 _TRITON = "triton."

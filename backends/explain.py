@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from ..passes.common.library_call import LibraryCall
 from ..passes.remarks import Remark, collecting
+from ..records import dataclass
 from .compiled import REPORTS, GraphReport
 
 

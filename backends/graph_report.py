@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from ..records import dataclass
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

@@ -6,7 +6,6 @@ import difflib
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -17,6 +16,7 @@ from ..passes.manager import Instrumentation
 from ..passes.printing import broken_module_text, first_line
 from ..passes.remarks import format_location
 from ..passes.timing import Timing
+from ..records import dataclass
 from .blame import producer_of_result, writer_of_input
 from .reference import InterpretationError, Outcome, observe, outcome_differences, random_inputs
 from .reference.run import entries, find_function

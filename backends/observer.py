@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
@@ -13,6 +13,7 @@ from ..dialects import kernel
 from ..passes.manager import Instrumentation
 from ..passes.printing import module_text
 from ..passes.remarks import Remark
+from ..records import dataclass
 from . import torch_logs, torch_trace
 from .compiled import GraphReport
 from .debug_files import write_diagram, write_output_code

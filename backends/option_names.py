@@ -9,13 +9,14 @@ import sys
 import tomllib
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
 from ..lowering.registry import nearest
+from ..records import dataclass
 
 SAME, TRANSLATED, REFUSED, WITHOUT_EFFECT = "same", "translated", "refused", "without effect"
 _LISTS = ("disabled_passes",)

@@ -14,7 +14,6 @@ import copy
 import itertools
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from ..errors import replay_command
 from ..lowering.fx_import import ImportedGraph
 from ..lowering.reproducer import store_reproducer
 from ..passes.printing import module_text
+from ..records import dataclass
 from .config import Config
 
 log = logging.getLogger(__name__)

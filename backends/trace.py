@@ -16,7 +16,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from ..passes.counters import active
 from ..passes.instrumentation import PrintTree
 from ..passes.manager import Instrumentation
 from ..passes.timing import Timing
+from ..records import dataclass
 from . import torch_trace
 from .config import Config
 from .torch_debug import torch_debug_folder

@@ -8,7 +8,7 @@ Types of operands are not written, for values stand in front of their uses. Part
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any, ClassVar, Self
 
@@ -18,6 +18,7 @@ from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
+from ..records import dataclass
 from .access import (
     parse_dynamic,
     parse_parameters,

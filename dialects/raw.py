@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from operator import attrgetter
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 #: the operands as a tuple that later changes of the op do not touch; slices of it are slow
 operands_of: Callable[[Operation], tuple[SSAValue, ...]] = attrgetter("_operands")
 #: the op behind one in its block
 op_behind: Callable[[Operation], Operation | None] = attrgetter("_next_op")
+
+#: the blocks that a terminator may lead to
+successors_of: Callable[[Operation], tuple[Block, ...]] = attrgetter("_successors")
+#: the type of a value
+type_of: Callable[[SSAValue], Attribute] = attrgetter("_type")
 
 
 def ops_behind(op: Operation) -> Iterator[Operation]:

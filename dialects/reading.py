@@ -8,7 +8,6 @@ and tokens are made without the checks of frozen dataclasses, which is most of w
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import cast
 
 from typing_extensions import override
@@ -26,6 +25,7 @@ from xdsl.utils.mlir_lexer import (
     StringLiteral,
 )
 
+from ..records import dataclass
 from .format import NAMED_LOCATION, upgraded
 
 MAX_REGIONS = 100

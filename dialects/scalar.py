@@ -7,7 +7,6 @@ different ops: only the latter may be elided.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.arith import ConstantOp
@@ -19,6 +18,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..records import dataclass
 from .access import parse_ssa_list, print_ssa_list
 from .assembly import NUMBER, TYPE, AssemblyOp, Read, clause, mark, operand, prop
 from .aten.types import scalar_type

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import torch
+
+from ..records import dataclass
 
 
 @dataclass(frozen=True)

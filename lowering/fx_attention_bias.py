@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch.fx import GraphModule, Node
 
+from ..records import dataclass
 from .fx_attention_masks import call_method, evaluated, judge_mask, sees_itself
 from .fx_attention_parts import HIDING, PRODUCTS, Attention, Step, Unlike, is_call, number_of, tensor_of
 from .fx_writes import ancestors

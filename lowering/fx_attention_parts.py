@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from torch.fx import Node
 
+from ..records import dataclass
 from .fx_private import computed_attribute, known_true
 
 HIDING = -1e9

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 import torch
@@ -17,6 +17,7 @@ from ..dialects.aten import AtenOp, MemoryFormat, TensorType
 from ..dialects.sym import Expr, SymAttr, SymIntOp
 from ..errors import UnsupportedError
 from ..passes.common.results import set_any_strides
+from ..records import dataclass
 from .fx_layouts import Arrangement, arrangement_of, is_marked, layouts_of, restrided
 from .fx_machines import attach_machines
 from .fx_ops import NodeImporter

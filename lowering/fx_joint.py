@@ -8,7 +8,6 @@ forward, backward = joint.split()
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from torch.fx import GraphModule, Node
@@ -21,6 +20,7 @@ from ..dialects.effects import is_pure
 from ..dialects.sym import Expr
 from ..passes.common.rounding import is_rounded
 from ..passes.graph import _joint as marks
+from ..records import dataclass
 from .fx_import import GraphImporter, ImportedGraph, ResultSlot
 from .fx_ops import is_chosen, mark_chosen, mark_rounded
 from .fx_order import order_backward

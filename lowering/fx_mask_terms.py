@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
@@ -16,6 +15,7 @@ from torch.fx import Node
 
 from ..dialects.sym import ONE, ZERO, Expr, Ranges, const, prove_eq, prove_nonneg, symbol
 from ..errors import UnsupportedError
+from ..records import dataclass
 from .fx_private import computed_attribute
 from .fx_sym import from_symint
 

@@ -7,7 +7,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 import torch
@@ -19,6 +19,7 @@ from .. import extensions
 from ..errors import PassError, PassFailureWarning, UserError
 from ..passes.counters import counter
 from ..passes.remarks import remark
+from ..records import dataclass
 from .fx_undo import GraphCopy
 from .pre_grad import PRE_GRAD, PreGradPass, pre_grad_names
 

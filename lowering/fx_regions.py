@@ -10,7 +10,6 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -26,6 +25,7 @@ from ..errors import UnsupportedError
 from ..passes.analysis.memory import may_return_alias, roots, written_values
 from ..passes.analysis.region_calls import EAGER, INVOKE, body_positions, is_usual_call
 from ..passes.common.copies import copy_op
+from ..records import dataclass
 from .fx_symbols import SymbolTable
 from .fx_targets import callee_name
 from .fx_types import INDEX, location_of

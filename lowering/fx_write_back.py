@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,6 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects.aten import AtenOp
 from ..errors import UnsupportedError
+from ..records import dataclass
 from .fx_export import GraphExporter
 from .fx_import import ImportedGraph
 from .fx_private import fake_mode_of

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import torch
 import torch.nn.functional as F
 from torch.fx import GraphModule, Node
+
+from ..records import dataclass
 
 _WRITING = "setitem iadd isub imul iand ior ixor itruediv ifloordiv imod ipow imatmul ilshift irshift delitem"
 _SETTERS = frozenset(getattr(operator, name) for name in _WRITING.split()) | {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -11,6 +10,7 @@ from xdsl.passes import ModulePass
 from .. import extensions
 from ..errors import UserError
 from ..machines import target_named
+from ..records import dataclass
 from .registry import nearest, parse_passes, parse_specs, with_options
 
 

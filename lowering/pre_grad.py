@@ -6,9 +6,9 @@ Apart, because the command lines list them and must not load torch.
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 
 from ..errors import UserError
+from ..records import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextvars import Context as ContextVars
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from ..dialects.reading import Reader
 from ..errors import PassError, UserError
 from ..passes.manager import PassManager
 from ..passes.printing import module_text
+from ..records import dataclass
 from .cache_root import cache_root
 from .registry import parse_passes, pipeline_text
 

@@ -6,8 +6,9 @@ All figures steer choices and estimates only: no result depends on them. What is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+
+from ..records import dataclass
 
 
 @dataclass(frozen=True)

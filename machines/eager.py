@@ -8,7 +8,7 @@ devices. The one other thing that a device's name decides by itself is whether a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..records import dataclass
 
 #: torch's name of the host, whose memory the program around the kernels reads too
 HOST = "cpu"

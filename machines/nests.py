@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from ..records import dataclass
 
 #: shapes farther apart than this, the root of the sum of squared logarithms of their sizes' ratios, are not alike
 NEAR = 0.35

@@ -8,7 +8,8 @@ few products, and set by hand. The tile of the least time takes 1.02 times what 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from ..records import dataclass
 
 #: a processor that has one program more than others is busy longer, but shares memory with fewer meanwhile: so much of
 #: the time goes by the programs of the busiest one, the rest by the mean

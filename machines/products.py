@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from ..records import dataclass
 
 LAUNCH = 4000.0
 """Nanoseconds between two kernels of a library, with the call that starts them; on an H200, torch 2.11."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 
 from ..errors import UserError
+from ..records import dataclass
 from .lookup import TARGETS, target_named
 from .target import Target
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TypeAlias
 
+from ..records import dataclass
 from .family import Family
 from .nests import MeasuredNest
 from .products import FewRows, ProductRates, RowSums

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -13,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..dialects.format import HEADER
+from ..records import dataclass
 from .manager import Instrumentation
 from .printing import broken_module_text, module_text
 

@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -15,6 +15,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from ..errors import InductileError, PassError, UserError
+from ..records import dataclass
 from .verification import find_violation
 
 

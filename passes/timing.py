@@ -6,12 +6,13 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..records import dataclass
 from .manager import Instrumentation
 
 _RULE = "===" + "-" * 73 + "==="

@@ -10,10 +10,9 @@ names that it uses in index expressions: those must be declared around it, by ax
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import (
@@ -31,7 +30,8 @@ from ..dialects import host, kernel
 from ..dialects.aten import CallOp
 from ..dialects.loop import FusionOp
 from ..dialects.machine import TARGETS, TargetsAttr
-from ..dialects.raw import op_behind, operands_of
+from ..dialects.raw import op_behind, operands_of, successors_of, type_of
+from ..records import dataclass
 from .analysis.functions import call_cycle, header_problem, kernels_of
 from .analysis.kept import kept_problem
 from .analysis.region_calls import Function, functions_by_name, referenced, region_problem
@@ -68,6 +68,8 @@ _BY_SIGNATURE = frozenset({"arith", "math", "scalar", "sym", "aten", "loop", "ke
 _LOOK_AROUND = (HasAncestor, HasParent, IsolatedFromAbove, SymbolOpInterface, SymbolTable, SymbolUserOpInterface)
 #: ops that are checked against axes, kernels and functions around them
 _CALLS = frozenset({CallOp, func.CallOp, host.CallOp})
+#: calls of functions, and what those functions are
+_FUNCTION_CALLS: dict[type[Operation], type[Operation]] = {func.CallOp: FuncOp, host.CallOp: host.FuncOp}
 _LOOK_BEYOND = ACCESSES | _CALLS | {host.LaunchOp, kernel.AssertOp}
 #: dialects whose ops have no meaning in the body of a function, or in that of a nest at the loop level
 _FOREIGN: dict[type[Operation], frozenset[str]] = {
@@ -81,6 +83,8 @@ _at_home: dict[frozenset[str], set[type[Operation]]] = {}
 _MEMO_LIMIT = 1 << 16
 _valid: dict[tuple[object, ...], Facts] = {}
 """signature -> what the names of such an op are"""
+_seen: dict[tuple[object, ...], tuple[Facts, tuple[object, ...]]] = {}
+"""the same by the identity of types and properties, which equal ones nearly always share, and those themselves"""
 
 
 @dataclass(frozen=True)
@@ -104,12 +108,21 @@ def _kind(cls: type[Operation]) -> _Kind:
     return found
 
 
+def _identity(op: Operation) -> tuple[tuple[object, ...], tuple[object, ...]] | None:
+    """The signature of an op without regions with numbers for types and properties, quick to hash; and these."""
+    if op.attributes or op.regions or successors_of(op):
+        return None
+    operands, results, properties = operands_of(op), op.results, op.properties
+    named = (*map(type_of, operands), *map(type_of, results), *properties.values())
+    return (type(op), len(operands), *properties, *map(id, named)), named
+
+
 def _signature(op: Operation) -> tuple[object, ...] | None:
     """All that the verifier of an op looks at, if it is verified by its signature."""
-    if op.attributes or op.successors:
+    if op.attributes or successors_of(op):
         return None
-    types = [operand.type for operand in operands_of(op)]
-    key = (type(op), *types, None, *[r.type for r in op.results], None, *op.properties.items())
+    types = map(type_of, operands_of(op))
+    key = (type(op), *types, None, *map(type_of, op.results), None, *op.properties.items())
     return (*key, *map(_edges, op.regions)) if op.regions else key
 
 
@@ -131,9 +144,26 @@ def _is_hollow(region: Region) -> bool:
 def _check_op(op: Operation, is_last: bool = False) -> Facts | Violation:
     """Run an op's own verifier, without what is in its regions. A terminator stands last, and nothing else does."""
     kind = _kind(type(op))
-    key = _signature(op) if kind.by_signature and kind.is_terminator == is_last else None
-    if key is not None and (known := _valid.get(key)) is not None:
-        return known
+    if not kind.by_signature or kind.is_terminator != is_last:
+        return _checked(op, None)
+    identity = _identity(op)
+    if identity is not None and (seen := _seen.get(identity[0])) is not None:
+        return seen[0]
+    key = _signature(op)
+    known = None if key is None else _valid.get(key)
+    found = _checked(op, key) if known is None else known
+    if identity is not None and not isinstance(found, Violation):
+        _remember(identity, found)
+    return found
+
+
+def _remember(identity: tuple[tuple[object, ...], tuple[object, ...]], facts: Facts) -> None:
+    if len(_seen) < _MEMO_LIMIT:
+        _seen[identity[0]] = facts, identity[1]
+
+
+def _checked(op: Operation, key: tuple[object, ...] | None) -> Facts | Violation:
+    """Run the verifier, and keep what it finds for ops of the same signature."""
     try:
         (_header(op) if type(op) is FuncOp else op).verify(verify_nested_ops=False)
         facts, problem = facts_of(op)
@@ -231,7 +261,7 @@ class _Walk:
             for operand in operands_of(op):
                 if id(operand) not in visible:
                     return _undefined(op, operand)
-            facts = _check_op(op, op is last)
+            facts = self._check_call(op) if type(op) in _FUNCTION_CALLS else _check_op(op, op is last)
             if isinstance(facts, Violation):
                 return facts
             if facts.needs and not names.keys() >= facts.needs:
@@ -261,6 +291,31 @@ class _Walk:
         for name in bound:
             del names[name]
         return None
+
+    def _check_call(self, op: Operation) -> Facts | Violation:
+        """Check the call of a function; xDSL looks for the function in the whole module at each, which is slow."""
+        identity = _identity(op)
+        seen = None if identity is None else _seen.get(identity[0])
+        if seen is not None and self._calls_as_declared(op):
+            return seen[0]
+        found = _check_op(op)
+        if identity is not None and not isinstance(found, Violation):
+            _remember(identity, found)
+        return found
+
+    def _calls_as_declared(self, op: Operation) -> bool:
+        if self.functions is None:
+            self.functions = functions_by_name(self.module)
+        callee = op.properties["callee"]
+        assert isinstance(callee, SymbolRefAttr)
+        called = self.functions.get(callee.root_reference.data)
+        if type(called) is not _FUNCTION_CALLS[type(op)] or callee.nested_references.data:
+            return False
+        if ("kept" in op.properties) != ("kept" in called.properties):
+            return False
+        types = called.function_type
+        given, returned = tuple(map(type_of, operands_of(op))), tuple(map(type_of, op.results))
+        return given == types.inputs.data and returned == types.outputs.data
 
     def _around(self, op: Operation, facts: Facts) -> str | None:
         """Check an op against what is around it: ranges of axes, and kernels that it launches."""

@@ -23,7 +23,10 @@ DATA = (".txt", ".mlir", ".h", ".css", ".js")
 
 
 VERSION = "97.1.2"
-FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "py.typed", "__init__.py", "errors.py", "extensions.py")
+FILES = (
+    "pyproject.toml", "setup.py", "README.md", "LICENSE", "py.typed", "__init__.py", "errors.py", "extensions.py",
+    "records.py",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

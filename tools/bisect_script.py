@@ -15,12 +15,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ..errors import InductileError, UserError
 from ..lowering.registry import parse_passes
 from ..passes.printing import spelled_out
+from ..records import dataclass
 from .bisect import EXIT_FOUND, EXIT_NOTHING, oracle_maker, report
 from .bisection import Bisection, first_bad
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import Context as ContextVars
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -16,6 +16,7 @@ from ..errors import UserError
 from ..passes.counters import Counter, counting
 from ..passes.printing import module_text
 from ..passes.remarks import Remark, collecting
+from ..records import dataclass
 from .oracles import Oracle
 from .source import Source
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ..errors import InductileError
 from ..passes.remarks import Remark, collecting
+from ..records import dataclass
 from .source import Source
 
 _EXPECTED = re.compile(r"//\s*expected-(error|remark)\s*(?:@\s*(above|below|unknown|[+-]\d+))?\s*\{\{(.*?)\}\}")

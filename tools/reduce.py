@@ -21,7 +21,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextvars import Context as ContextVars
-from dataclasses import dataclass
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -33,6 +32,7 @@ from ..lowering.reproducer import Replay, read_reproducer
 from ..passes.counters import counting, parse_counters
 from ..passes.manager import Instrumentation, PassManager
 from ..passes.printing import module_text
+from ..records import dataclass
 from .diagnostics import EXIT_INTERRUPTED, add_effects_flag, read_input, run_tool, write_output
 from .opt import add_pipeline_flags, choose_passes
 from .oracles import run_on_text, split_command

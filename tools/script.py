@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -12,6 +11,7 @@ from xdsl.passes import ModulePass
 from ..dialects import kernel, transform
 from ..errors import UserError
 from ..lowering.registry import parse_passes
+from ..records import dataclass
 from .diagnostics import read_input
 from .source import Source
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
@@ -16,6 +16,7 @@ from ..dialects.aten.outside import outside_effect
 from ..dialects.reading import Reader
 from ..errors import UserError
 from ..passes.verification import Violation, find_violation
+from ..records import dataclass
 
 _MAX_LINE = 160
 

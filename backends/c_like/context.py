@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -12,6 +11,7 @@ from ...dialects import kernel
 from ...dialects.access import dynamic_name
 from ...dialects.sym import Expr, Ranges
 from ...dialects.sym.expr import Atom
+from ...records import dataclass
 from ..printing.axes import inside
 from ..printing.code import Code
 from ..printing.index import IndexPrinter

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import SSAValue
 
 from ...dialects import kernel
 from ...passes.analysis.effects import written_buffers
+from ...records import dataclass
 from ..printing.code import Code
 from .checked import FAULT_STATUS
 from .context import Buffer, Context, location_lines

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from typing_extensions import override
 
 from ...dialects.sym import Ranges
 from ...dialects.sym.expr import Atom
+from ...records import dataclass
 from ..printing.code import PRODUCT, UNARY, Code, call
 from ..printing.index import IndexSyntax
 from .language import Needs

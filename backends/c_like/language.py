@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from ...records import dataclass
 from .prelude import Prelude
 
 if TYPE_CHECKING:  # graphs from the cache ask about the compiler, and load nothing of ours

@@ -7,9 +7,9 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from ...records import dataclass
 from .cache import (
     cache_dir,
     digest,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
 from ...errors import UnsupportedError
+from ...records import dataclass
 from ..printing.code import LOOSE, PRODUCT, SUM, Code, binary, call, compare
 from ..printing.monoids import identities
 from .conversions import is_bool

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
+
+from ...records import dataclass
 
 #: Vector variants in libmvec: (function, arity, whether they need glibc 2.35 or later). Without an entry a libm
 #: function is called one element at a time.

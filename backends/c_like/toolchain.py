@@ -13,12 +13,12 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from ...errors import CompilerNotFoundError, InductileError, UserError
 from ...machines.lookup import cpu_with
+from ...records import dataclass
 from .cache import BUILD, digest
 from .language import Language
 from .processor import processor

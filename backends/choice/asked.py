@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from xdsl.dialects.builtin import ModuleOp
@@ -16,6 +15,7 @@ from ...passes.common.choices import Candidate, Question, mark, open_products
 from ...passes.common.implementations import NEST
 from ...passes.graph.choose_products import is_either, take
 from ...passes.printing import module_text
+from ...records import dataclass
 from ..random_tensors import random_tensor
 from ..reference.precision import actual_device, torch_dtype
 

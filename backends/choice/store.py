@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from ...records import dataclass
 from ..c_like.cache import cache_dir, digest, is_refusal, warn_of_refusal, write_atomically
 
 FORMAT = 1

@@ -7,12 +7,12 @@ runs once, with such pieces inside; values that cross from piece to piece are sm
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from typing_extensions import override
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
+from ...records import dataclass
 from ..c_like import memory
 from ..c_like.context import Context
 from ..c_like.loops import no_values, serial_loop

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from typing_extensions import override
 
+from ...records import dataclass
 from ..c_like.language import Language
 
 _KEYWORDS = frozenset({

@@ -8,7 +8,7 @@ import importlib
 import marshal
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from types import CodeType, MappingProxyType
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ...lowering.fx_placed_products import PlacedProduct
+from ...records import dataclass
 from ..c_like.calls import Entry, Failure, launch_table
 from ..host.arena import shared_arena
 from ..host.copies import OnCopies

@@ -7,13 +7,14 @@ import pickle
 import time
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ...errors import UserError
+from ...records import dataclass
 from ..c_like.cache import cache_dir, keep_library, write_entry
 from ..c_like.loaded import address_in, find_kernel
 from ..foreign_lowerings import tell_of_foreign_lowerings

@@ -6,11 +6,12 @@ torch's private fast paths are used where this version has them; each has a publ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import torch
+
+from ...records import dataclass
 
 _guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
 

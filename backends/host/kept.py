@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -20,6 +19,7 @@ from weakref import ref
 import torch
 from torch._dynamo.utils import counters
 
+from ...records import dataclass
 from .gpu import gpu, is_gpu
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from xdsl.ir import SSAValue
 
 from ...dialects import kernel
+from ...records import dataclass
 from .constants import Constants
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from ...errors import UserError
 from ...machines import in_host_memory
+from ...records import dataclass
 from ..random_tensors import random_tensor
 from .plain import decode
 from .sizes import Size, symbols_in, text_of, value_of

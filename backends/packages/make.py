@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ...errors import UnsupportedError, UserError
 from ...lowering.fx_machines import target_of_device
 from ...machines import in_host_memory, target_named
+from ...records import dataclass
 from ..compile_graph import compile_graph
 from ..config import Config
 from ..graph_cache.freeze import freeze

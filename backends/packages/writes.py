@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from ...errors import UserError
+from ...records import dataclass
 from .weights import bytes_reached
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ...records import dataclass
 
 # Binding strengths, tightest first.
 ATOM, UNARY, PRODUCT, SUM, LOOSE = range(5)

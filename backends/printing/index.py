@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from ...dialects.sym import Expr, Ranges, bounds, prove_nonneg
 from ...dialects.sym.expr import Atom
+from ...records import dataclass
 from .code import ATOM, PRODUCT, SUM, UNARY, Code, binary, call, integer
 
 #: text of a symbol, an axis or a dynamic index operand

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 
 from ...lowering.fx_private import without_modes
 from ...passes.common.results import results_of_any_strides
+from ...records import dataclass
 from .errors import InputError, InterpretationError
 from .inputs import random_inputs
 from .run import find_function, run_module

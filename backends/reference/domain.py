@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -11,6 +10,7 @@ import torch
 
 from ...dialects.sym import Expr
 from ...dialects.sym.containers import Axis
+from ...records import dataclass
 from .errors import InterpretationError
 
 #: most lanes that are evaluated at once, unless one loop alone has more

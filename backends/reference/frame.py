@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Self
 
 import torch
@@ -14,6 +14,7 @@ from xdsl.traits import IsTerminator
 
 from ...dialects.access import dynamic_name
 from ...dialects.sym import Expr
+from ...records import dataclass
 from ..limits import too_many_steps
 from .domain import Domain
 from .errors import InterpretationError, OutOfBoundsError, describe, position_text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from ...errors import program_raises
+from ...records import dataclass
 from ..host.gpu import is_gpu
 from .domain import Domain
 from .errors import (

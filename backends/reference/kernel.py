@@ -8,13 +8,14 @@ its iterations turn out to depend on each other it is undone and run in order, b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, TypeVar
 
 import torch
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import kernel
+from ...records import dataclass
 from ..limits import check_bytes
 from .domain import LANES
 from .errors import InterpretationError, RaceError, UninitialisedReadError, describe

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ from xdsl.ir import Block, Operation, Region
 from ...dialects import loop
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import AxesAttr
+from ...records import dataclass
 from ..limits import check_bytes
 from .domain import LANES, Domain, pieces
 from .errors import LifetimeError, RaceError, describe, exception

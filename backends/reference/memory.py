@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import torch
 from xdsl.ir import Operation, SSAValue
 
+from ...records import dataclass
 from ..limits import check_bytes
 from .errors import OutOfBoundsError, describe
 from .precision import canary

@@ -7,12 +7,13 @@ the end, so that a result carries one rounding whatever the order; everything el
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import torch
 
 from ...dialects.parametric import parametric
+from ...records import dataclass
 from .precision import accumulator
 
 Tensor = torch.Tensor

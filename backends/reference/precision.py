@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
@@ -10,6 +9,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute
 
 from ...dialects.aten.types import TensorType, scalar_type, torch_name
+from ...records import dataclass
 from ..host.gpu import HOSTS, gpu
 from ..host.runtime import device_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 import torch
@@ -15,6 +15,7 @@ from ...dialects.aten.binding import MEASURED, bindings
 from ...dialects.aten.types import TensorType
 from ...dialects.sym import Expr, SymIntOp
 from ...errors import of_program
+from ...records import dataclass
 from .domain import Domain, value_of
 from .errors import InterpretationError, LifetimeError, describe
 from .frame import Frame, Machine

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import torch
 from xdsl.ir import Operation
 
 from ...dialects import kernel
+from ...records import dataclass
 from .errors import RaceError, describe
 
 Tensor = torch.Tensor

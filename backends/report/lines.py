@@ -7,9 +7,10 @@ hundred passes would be slow to open.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ...records import dataclass
 from .locations import Place
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, FusedLoc
 from xdsl.ir import Attribute, Operation
 
+from ...records import dataclass
 from .statements import Function, functions_of
 
 #: lines shown before and behind one that made an op, where it is in no function

@@ -9,7 +9,7 @@ import html
 import json
 from base64 import b64encode
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 from ...passes.manager import Instrumentation
 from ...passes.printing import broken_module_text
 from ...passes.remarks import Remark
+from ...records import dataclass
 from .data import compiled_kernels, graph_block, program_block, remark_block, text_block
 from .lines import LineTable
 from .locations import Place, Places

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -13,6 +12,7 @@ from torch.utils import _pytree as pytree
 from torch.utils.benchmark import Timer
 
 from ...errors import UserError
+from ...records import dataclass
 from .outcome import Named, Subject, difference, weigh, weights_of
 
 DEFAULT = ("eager", "inductor", "inductile")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -13,6 +13,7 @@ from ...dialects import kernel
 from ...dialects.access import dynamic_name
 from ...dialects.sym import Expr, Ranges
 from ...errors import UnsupportedError
+from ...records import dataclass
 from ..printing.writer import Writer
 from .boxes import Boxes
 from .dtypes import is_plain_literal, typed_constant

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ...records import dataclass
 from ..c_like.cache import digest, write_atomically
 from ..host.gpu import gpu
 from .bound import BoundKernel, DeviceKernel

@@ -4,11 +4,11 @@ operand is negative."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from typing_extensions import override
 
 from ...dialects.sym import Expr, Ranges, bounds, prove_nonneg, symbol
+from ...records import dataclass
 from ..printing import code as printing
 from ..printing.code import ATOM, UNARY, call
 from ..printing.index import IndexPrinter, IndexSyntax

@@ -10,11 +10,12 @@ stream)`, `torch._C._FastCudaLauncher(function, warps, shared, types, scratch)` 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 
+from ...records import dataclass
 from .kernel import BOXES
 from .run_table import Direct
 

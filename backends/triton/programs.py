@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Block, Operation
 
 from ...dialects import kernel
@@ -11,6 +9,7 @@ from ...dialects.sym import ONE, ZERO, Expr
 from ...errors import UnsupportedError
 from ...passes.analysis.loops import Loop
 from ...passes.kernel.tiles import is_grid, steps
+from ...records import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+from ...records import dataclass
 
 #: what accesses of 16 bytes need of an address, and of an integer in it
 ALIGNED = 16

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 import torch
 
+from ...records import dataclass
 from .kernel import MAX_INDEX
 
 if TYPE_CHECKING:

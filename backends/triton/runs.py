@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from ...errors import CompilerNotFoundError
 from ...passes.remarks import remark
+from ...records import dataclass
 from ..c_like.emit import KernelSource
 from ..c_like.library import LoadedKernel, compile_kernels
 from ..c_like.toolchain import KernelCompileError

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue, Use
 
 from ...dialects import kernel
 from ...errors import UnsupportedError
+from ...records import dataclass
 from .axes import Axes
 from .context import Context
 from .contractions import Contractions

@@ -6,12 +6,12 @@ Nothing else here or in `machines/` knows the families: another one is another d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from ...errors import UserError
 from ...machines import GpuTarget, TritonNeeds, target_named
+from ...records import dataclass
 from ..host.gpu import gpu
 
 

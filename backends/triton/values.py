@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ...records import dataclass
 
 Dims = tuple[int, ...]
 """Dimensions of the tile along which a value varies, ascending. A value has size 1 in the others; one that varies

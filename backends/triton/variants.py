@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from ...records import dataclass
 from .kernel import BOXES, TritonKernel
 from .loading import file_of
 from .request import ALIGNED, Request, index_constant

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IndexType
 
+from ...records import dataclass
 from ..sym import Expr, symbol
 from .call import CallOp
 from .ops import AtenOp

@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, Final
 
 from ...errors import InductileError
+from ...records import dataclass
 
 #: type in torch's notation -> kind of an argument or a result
 KINDS: dict[str, str] = {

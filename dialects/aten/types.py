@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from xdsl.dialects.builtin import (
@@ -26,6 +26,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ...machines import HOST
+from ...records import dataclass
 from ..sym import Expr, const, parse_expr
 
 #: names that torch gives to element types which it alone computes with

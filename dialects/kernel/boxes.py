@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import AnyFloat, IntegerType
 from xdsl.ir import Attribute
 
+from ...records import dataclass
 from ..sym import ZERO, Expr, Ranges, bounds, const, symbol
 from ..sym.polynomial import from_terms
 from .loops import LoopBase, ReduceOp, loops_around

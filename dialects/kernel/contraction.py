@@ -6,12 +6,12 @@ What a reduction sums is read from its body and from nothing else, so a mapping 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, StringAttr, i8, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ...records import dataclass
 from ..effects import has_side_effect
 from ..loop.body import yielded
 from ..scalar import CastOp, WidenOp, number_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from xdsl.ir import Attribute, Data, TypeAttribute
@@ -10,6 +9,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from ...records import dataclass
 from ..aten.types import MAX_BYTES, TORCH_NAMES
 from ..sym import Expr, parse_expr
 

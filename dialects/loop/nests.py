@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyFloat, ArrayAttr, IntegerType, LocationAttr, StringAttr, UnitAttr, i1
@@ -23,6 +22,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ...records import dataclass
 from ..assembly import INDICES, NAME, AssemblyOp, flag, operand, prop, region, types, word
 from ..aten.types import TensorType, scalar_type
 from ..fields import op_definition

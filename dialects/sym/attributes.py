@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from typing_extensions import override
@@ -20,6 +19,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...records import dataclass
 from ..fields import op_definition
 from .containers import AxesAttr, MapAttr
 from .errors import SymError

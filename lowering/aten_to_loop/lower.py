@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -27,6 +26,7 @@ from ...passes.common.numbering import AttributeTokens
 from ...passes.common.rounding import ROUNDED, is_rounded
 from ...passes.counters import counter
 from ...passes.remarks import remark
+from ...records import dataclass
 from . import families  # noqa: F401 - fills the table of rules
 from .nests import LoopBuilder
 from .rules import CALLS, RULES, Call, add_extensions, is_ours

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from xdsl.ir import SSAValue
@@ -15,6 +14,7 @@ from ...dialects.aten.types import TensorType
 from ...dialects.machine import USUAL, TargetsAttr
 from ...dialects.sym import Ranges
 from ...machines import Target
+from ...records import dataclass
 from .nests import LoopBuilder
 
 #: replacement values of those results of an op that are tensors; a single one needs no list

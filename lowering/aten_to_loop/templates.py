@@ -7,7 +7,6 @@ arguments of its op and on which of its tensors are the same, so it is recorded 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from xdsl.dialects.builtin import LocationAttr
@@ -16,6 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...dialects.aten.ops import AtenOp
 from ...dialects.raw import operands_of, ops_of
 from ...passes.common.numbering import AttributeTokens
+from ...records import dataclass
 from .fast_create import create
 
 Key: TypeAlias = "tuple[Any, ...]"

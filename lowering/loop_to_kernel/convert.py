@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -23,6 +23,7 @@ from ...passes.analysis.kept import KEPT, is_kept_call, is_kept_function
 from ...passes.common.locations import merged
 from ...passes.common.numbering import AttributeTokens, Key
 from ...passes.counters import counter
+from ...records import dataclass
 from .kernel_builder import KernelBuilder, Operand
 from .memory import strided_view
 from .names import kernel_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Literal
 
@@ -16,6 +16,7 @@ from ...dialects.aten.types import TensorType
 from ...dialects.loop import yielded
 from ...dialects.sym import ONE, ZERO, Expr, MapAttr, Ranges, SymAttr, as_expr, symbol
 from ...errors import UnsupportedError
+from ...records import dataclass
 from .body import BodyLowering
 from .memory import Rename, buffer_type, row_strides
 from .sums import SumsInParts

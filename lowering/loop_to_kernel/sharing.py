@@ -6,7 +6,6 @@ and all that follows (lowering, verification, passes on kernels, tiling, emissio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects import arith
@@ -17,6 +16,7 @@ from ...dialects import kernel, loop
 from ...dialects.sym import MapAttr
 from ...passes.common.locations import merged
 from ...passes.common.numbering import AttributeTokens, Key, NestNumbering
+from ...records import dataclass
 from .kernel_builder import KernelBuilder, Operand
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from ...dialects import kernel, loop
 from ...dialects.sym import ONE, ZERO, Expr, MapAttr, SymAttr, smin, symbol
 from ...passes.analysis.loops import substitute_axes
 from ...passes.common.locations import merged
+from ...records import dataclass
 from .memory import row_strides
 
 if TYPE_CHECKING:

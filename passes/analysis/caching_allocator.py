@@ -6,9 +6,9 @@ The rules and figures are those of `c10/cuda/CUDACachingAllocator.cpp` with its 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from dataclasses import dataclass
 
 from ...machines import ON_GPU
+from ...records import dataclass
 
 #: sizes are multiples of it
 GRAIN = ON_GPU.aligned_bytes

@@ -25,7 +25,7 @@ channels of 2,048 points, in 256 groups unless said otherwise:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ...records import dataclass
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import gcd
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO, Atom, Expr, Ranges, as_expr, prove_lt, prove_nonneg, symbol
+from ...records import dataclass
 from .effects import Access, conflicts, effects_of
 from .loops import Loop, loops_around
 

@@ -6,11 +6,11 @@ Exact for accesses that are linear in axes with independent ranges, and for bloc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
 
 from ...dialects.sym import Expr, SymError
+from ...records import dataclass
 from .loops import Loop
 
 #: points that are enumerated at most to count what no formula counts

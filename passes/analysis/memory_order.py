@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from xdsl.ir import Operation, SSAValue
@@ -20,6 +19,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import host, kernel
 from ...dialects.aten import AtenOp, CallOp
 from ...dialects.raw import operands_of
+from ...records import dataclass
 from .launches import may_fail, written_by
 from .lifetimes import Lifetimes, is_tensor
 

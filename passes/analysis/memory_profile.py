@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import host
 from ...dialects.aten.types import TensorType, type_of
 from ...machines import in_host_memory
+from ...records import dataclass
 from .caching_allocator import Block, CachingAllocator
 from .kept import is_kept_value
 from .lifetimes import Lifetimes, is_tensor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from xdsl.dialects.builtin import StringAttr
@@ -12,6 +12,7 @@ from ...dialects.aten import AtenOp, CallOp
 from ...dialects.effects import has_side_effect
 from ...dialects.loop import LoadOp, ReduceOp, ScanOp, ScatterOp
 from ...dialects.sym import AxesAttr, Expr, MapAttr
+from ...records import dataclass
 from .memory import NESTS, roots, written_value, written_values
 from .memory_order import MemoryOrder, Touched
 from .mentions import mentioned_symbols

@@ -7,7 +7,7 @@ choices only: no result depends on them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from xdsl.dialects.builtin import AnyFloat, IntegerType, i64
@@ -17,6 +17,7 @@ from ...dialects import kernel
 from ...dialects.scalar import CastOp
 from ...dialects.sym import ZERO, Expr
 from ...machines.costs import WORK_FROM_LONG, cost_of
+from ...records import dataclass
 from .effects import is_local
 from .loops import Loop, is_loop, ops_in
 from .sizes import Sizes

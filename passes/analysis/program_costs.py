@@ -8,7 +8,7 @@ symbols are given, or their hints.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -19,6 +19,7 @@ from ...dialects.aten.types import TensorType
 from ...dialects.sym import Expr
 from ...machines.costs import cost_of
 from ...machines.roofline import Roofline
+from ...records import dataclass
 from .footprint import Values, elements, iterations, value_of
 from .functions import kernels_of
 from .loops import Loop

@@ -10,7 +10,6 @@ function is an object that travels beside the module, and the call is then one o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, ModuleOp, SymbolRefAttr
@@ -21,6 +20,7 @@ from ...dialects import host
 from ...dialects.aten import CallOp, Reference, TensorType
 from ...dialects.aten.attributes import TupleAttr
 from ...dialects.aten.values import Value
+from ...records import dataclass
 from .lifetimes import viewed
 from .memory import roots
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Protocol
 
 from xdsl.dialects.builtin import DenseArrayBase, Float32Type, StringAttr, UnitAttr, i64
@@ -17,6 +16,7 @@ from xdsl.ir import Operation
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.kernel import PRECISION
+from ...records import dataclass
 from .implementations import IMPLEMENTATION, NEST
 
 PRODUCTS = frozenset({"mm", "addmm", "bmm", "baddbmm"})

@@ -14,7 +14,7 @@ from where the storage of the base starts; `starts = [0]` says where the base it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from xdsl.dialects.builtin import ArrayAttr, NoneType, StringAttr
@@ -23,6 +23,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import host
 from ...dialects.aten import MUTATES, STARTS, CallOp, Operator, TensorType
 from ...dialects.sym import ZERO, Expr, MapAttr, SymAttr, as_expr
+from ...records import dataclass
 
 _FIRST = "higher_order::auto_functionalized"
 _SECOND = "higher_order::auto_functionalized_v2"

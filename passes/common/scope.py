@@ -8,7 +8,6 @@ dynamic operands, and a function's other symbols in all of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -22,6 +21,7 @@ from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.aten.attributes import TupleAttr
 from ...dialects.aten.binding import bindings
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, SymbolAttr, SymbolDeclaration, SymError, symbol
+from ...records import dataclass
 
 #: smallest and largest value of a name, both included; None where they are not known
 Range: TypeAlias = "tuple[int, int] | None"

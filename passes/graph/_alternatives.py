@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -11,6 +10,7 @@ from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.effects import has_side_effect, is_pure
 from ...dialects.raw import operands_of
 from ...dialects.sym import ONE, Expr
+from ...records import dataclass
 from ..analysis.slices import backward_slice
 from ..common.choices import EITHER
 from ._questions import MOST_OPS, Group, is_between

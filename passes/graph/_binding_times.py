@@ -8,7 +8,7 @@ them. Views of early values are made late, where they are read: they cost nothin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from xdsl.dialects.func import FuncOp
@@ -17,6 +17,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.effects import is_pure
 from ...dialects.raw import operands_of, ops_of
+from ...records import dataclass
 from ..analysis.kept import PACKING, frozen_arguments
 from ..analysis.memory import Mutations, escaping, may_return_alias, possibly_written
 from ..analysis.mentions import mentioned_symbols

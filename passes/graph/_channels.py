@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.sym import ONE, ZERO, Expr
+from ...records import dataclass
 from ._replacement import ReplacementBuilder, type_of
 
 _BATCH_NORMS = ("aten._native_batch_norm_legit_no_training", "aten._batch_norm_no_update")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.aten import TensorType
+from ...records import dataclass
 from ..counters import counter
 from ._flow import FlowNetwork
 from ._recompute import ByteCosts, RecomputeClass

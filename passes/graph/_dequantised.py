@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.sym import Expr
+from ...records import dataclass
 from ..analysis.memory import UNSAFE_VIEWS
 from ..analysis.nests import element_bytes
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.aten import AtenOp
+from ...records import dataclass
 from ._matmul import VIEWS, Product, product, shape_of, unflattened
 from ._rules import permutation
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects.aten import Argument, AtenOp
+from ...records import dataclass
 from ._gradients import possible_gradients, product_gradient
 from ._matmul import product
 from ._pattern import COMMUTATIVE, LEFT_GRADIENT, MATMUL, RIGHT_GRADIENT, Either, Pattern, PatternCall, Variable

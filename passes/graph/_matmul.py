@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.sym import Expr
+from ...records import dataclass
 
 VIEWS = ("aten.view", "aten._unsafe_view")
 _COPIES = ("aten.clone", "aten.expand")

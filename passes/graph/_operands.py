@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.ir import Operation, SSAValue
@@ -10,6 +9,7 @@ from xdsl.traits import IsTerminator
 
 from ...dialects.aten import MemoryFormat, TensorType
 from ...dialects.sym import ONE, Expr
+from ...records import dataclass
 from ..analysis.kept import is_frozen, mark_packing
 from ..analysis.memory import Mutations
 from ._recompute import RecomputeClass, recompute_class

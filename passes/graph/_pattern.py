@@ -28,11 +28,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from xdsl.ir import SSAValue
+
+from ...records import dataclass
 
 #: None, or why a match is not to be replaced; an empty text is a reason that nobody wants to hear
 Guard: TypeAlias = Callable[..., "str | None"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import StringAttr
@@ -12,6 +11,7 @@ from xdsl.ir import Block
 from ...dialects.aten import AtenOp
 from ...dialects.machine import target_at
 from ...dialects.sym import Expr, Ranges, bounds
+from ...records import dataclass
 from ..analysis.functions import symbol_ranges
 from ..common.implementations import IMPLEMENTATION
 from ..counters import counter

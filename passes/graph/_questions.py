@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, FunctionType
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -16,6 +15,7 @@ from ...dialects.effects import is_pure
 from ...dialects.raw import operands_of
 from ...dialects.sym import SymbolAttr
 from ...machines.nests import ATTENTION, PRODUCT, NestShape
+from ...records import dataclass
 from ..analysis.sizes import Sizes
 from ..common.choices import is_open
 from ..common.copies import copy_op

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import eq
 
 from xdsl.ir import Operation
 
 from ...dialects.aten import AtenOp
 from ...dialects.effects import is_pure
+from ...records import dataclass
 from ..common.numbering import AttributeTokens
 
 _CANDIDATES = 16

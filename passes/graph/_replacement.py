@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import LocationAttr
@@ -13,6 +12,7 @@ from ...dialects.aten import AtenOp, CallOp, Device, TensorType
 from ...dialects.aten.types import type_of
 from ...dialects.sym import ONE, Expr, as_expr, const
 from ...machines import HOST
+from ...records import dataclass
 
 Args = Mapping[str, Any]
 

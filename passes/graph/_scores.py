@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, StringAttr
@@ -13,6 +13,7 @@ from ...dialects.aten import AtenOp
 from ...dialects.aten.types import type_of
 from ...dialects.machine import TargetsAttr
 from ...machines import GpuTarget
+from ...records import dataclass
 from ..common.implementations import IMPLEMENTATION, MOST_OF_CHAIN, NEST
 from ._recompute import RecomputeClass, recompute_class
 

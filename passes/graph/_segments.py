@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -12,6 +11,7 @@ from xdsl.traits import IsTerminator
 from ...dialects.aten import AtenOp
 from ...dialects.effects import is_pure
 from ...dialects.raw import operands_of
+from ...records import dataclass
 from ..analysis.kept import is_kept_value
 from ..analysis.memory import may_return_alias
 from ..common.numbering import AttributeTokens

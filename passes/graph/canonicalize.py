@@ -6,12 +6,11 @@ it never makes the memory of an output that of an input or of another output; it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten import AtenOp
+from ...records import dataclass
 from ..analysis.memory import possibly_written
 from ..counters import counter
 from ..function_pass import AtenPass

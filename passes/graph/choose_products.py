@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -19,6 +18,7 @@ from ...errors import UserError
 from ...machines import GpuTarget, Target
 from ...machines.measured_nests import ATTENTION_TILES, PRODUCT_TILES
 from ...machines.nests import MARGIN, MeasuredNest, NestShape, nearest
+from ...records import dataclass
 from ..analysis.functions import functions
 from ..analysis.nests import element_bytes
 from ..analysis.sizes import Sizes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -14,6 +13,7 @@ from ...dialects.machine import TargetsAttr, targets_of
 from ...dialects.raw import operands_of
 from ...machines import GpuTarget
 from ...machines.nests import TRAINING, NestShape, nearest
+from ...records import dataclass
 from ..analysis.sizes import Sizes
 from ..analysis.slices import backward_slice
 from ..common.choices import Candidate, mark

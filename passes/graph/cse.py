@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from ...dialects.effects import is_pure
+from ...records import dataclass
 from ..analysis.memory import Mutations, escaping, possibly_written
 from ..common.numbering import AttributeTokens, Key
 from ..counters import counter

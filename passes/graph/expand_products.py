@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type
@@ -13,6 +12,7 @@ from ...dialects.aten import AtenOp, TensorType
 from ...dialects.sym import ONE, Expr, Ranges
 from ...machines import GpuTarget, Target
 from ...machines.products import RowSums
+from ...records import dataclass
 from ..common.choices import mark_precision
 from ..common.implementations import LEAST_OF_UNITS, NEST
 from ..remarks import remark

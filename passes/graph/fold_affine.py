@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.dialects.builtin import BFloat16Type, Float32Type, Float64Type
@@ -12,6 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.sym import ONE, Expr
+from ...records import dataclass
 from ..analysis.kept import frozen_arguments
 from ..counters import counter
 from ..function_pass import AtenPass

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ...dialects.raw import operands_of, ops_of
+from ...records import dataclass
 from ..analysis.kept import KEPT, add_kept_function, frozen_arguments, insert_kept_call
 from ..analysis.slices import backward_slice
 from ..common.copies import copy_op

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.func import FuncOp
@@ -14,6 +13,7 @@ from ...dialects.aten.types import ITEM_SIZES, torch_name
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE, ZERO, Expr
 from ...machines import GpuTarget
+from ...records import dataclass
 from ..analysis.kept import frozen_arguments, is_frozen, mark_packing
 from ..analysis.memory import Mutations
 from ..analysis.product_times import product_nanoseconds

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.func import FuncOp
@@ -11,6 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.aten import AtenOp
 from ...dialects.effects import is_pure
+from ...records import dataclass
 from .. import remarks
 from ..analysis.memory import Mutations
 from ..common.locations import merged

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerType
@@ -13,6 +12,7 @@ from ...dialects.raw import ops_of
 from ...dialects.sym import ONE, Ranges
 from ...errors import UserError
 from ...machines import CpuTarget, GpuTarget, Target
+from ...records import dataclass
 from ..analysis.nests import element_bytes
 from ..common.choices import Candidate, mark
 from ..common.implementations import FLOATS, INTEGER_LIBRARIES, LIBRARY, NEST

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import count, islice
 from typing import Any, ClassVar
 
@@ -15,6 +14,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp
 from ...dialects.raw import operands_of, ops_of
+from ...records import dataclass
 from ..analysis.functions import functions
 from ..analysis.kept import is_kept_function
 from ..analysis.memory import written_value

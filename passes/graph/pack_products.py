@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import Float32Type, StringAttr
@@ -13,6 +12,7 @@ from ...dialects.aten import AtenOp
 from ...dialects.aten.types import type_of
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE, bounds
+from ...records import dataclass
 from ..analysis.functions import symbol_ranges
 from ..analysis.kept import frozen_arguments
 from ..analysis.memory import Mutations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, StringAttr
 from xdsl.dialects.func import FuncOp
@@ -13,6 +13,7 @@ from ...dialects.machine import target_at
 from ...dialects.sym import ONE
 from ...machines import GpuTarget
 from ...machines.products import LAUNCH, TF32
+from ...records import dataclass
 from ..analysis.kept import mark_packing
 from ..analysis.memory import Mutations
 from ..analysis.product_times import factor_bytes, product_nanoseconds

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, i64
@@ -12,6 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.machine import targets_of
 from ...errors import UnsupportedError
+from ...records import dataclass
 from .. import remarks
 from ..analysis.memory import roots
 from ..analysis.sizes import Sizes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
@@ -14,6 +13,7 @@ from ...dialects.aten import AtenOp, TensorType
 from ...dialects.aten.types import type_of
 from ...dialects.machine import targets_of
 from ...dialects.sym import ONE
+from ...records import dataclass
 from ..analysis.memory import roots
 from ..counters import counter
 from ..function_pass import AtenPass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -15,6 +14,7 @@ from ...dialects.aten import AtenOp, TensorType
 from ...dialects.aten.types import type_of
 from ...dialects.machine import targets_of
 from ...dialects.sym import ONE, Ranges, prove_le
+from ...records import dataclass
 from ..analysis.functions import symbol_ranges
 from ..counters import counter
 from ..function_pass import AtenPass

@@ -7,7 +7,6 @@ whose effects are not known would be wrong, or impossible, in a replay.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
@@ -15,6 +14,7 @@ from ...dialects import host, kernel
 from ...dialects.aten import UNSAFE, AtenOp, CallOp, TensorType
 from ...dialects.aten.types import torch_name
 from ...machines import in_host_memory
+from ...records import dataclass
 from ..analysis.kept import is_kept_call
 from ..common.functional_calls import is_wrapper
 

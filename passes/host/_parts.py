@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -12,6 +12,7 @@ from ...dialects import host, kernel
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.raw import operands_of
 from ...dialects.sym import SymIntOp
+from ...records import dataclass
 from ..analysis.lifetimes import Lifetimes, is_tensor
 from ..analysis.memory import may_return_alias
 from ..analysis.memory_order import HostMemory, MemoryOrder, has_effect

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...dialects import host
 from ...dialects.sym import ZERO, Expr, const
+from ...records import dataclass
 
 
 @dataclass

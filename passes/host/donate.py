@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Block, SSAValue
 
 from ...dialects import host
 from ...dialects.aten import CallOp
 from ...dialects.aten.types import type_of
 from ...dialects.raw import operands_of
+from ...records import dataclass
 from ..analysis.kept import is_kept_value
 from ..analysis.lifetimes import Lifetimes, is_tensor
 from ..analysis.tensor_bytes import bytes_of

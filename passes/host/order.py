@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -17,6 +16,7 @@ from ...dialects.aten.types import type_of
 from ...dialects.raw import operands_of
 from ...dialects.sym import SymIntOp
 from ...machines import in_host_memory
+from ...records import dataclass
 from ..analysis.functions import kernels_of
 from ..analysis.kept import is_kept_call
 from ..analysis.lifetimes import Lifetimes, is_tensor

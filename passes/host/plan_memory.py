@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -15,6 +15,7 @@ from ...dialects.aten.types import TensorType, type_of
 from ...dialects.machine import targets_of
 from ...dialects.sym import ZERO, Expr, Ranges, SymAttr, ceildiv, const, prove_le
 from ...machines import HOST, eager, in_host_memory
+from ...records import dataclass
 from ..analysis.lifetimes import LifetimeError, Lifetimes, is_used_by_call, verify_pools
 from ..analysis.live_bytes import LiveBytes
 from ..analysis.sizes import Sizes

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from ...dialects import host
 from ...dialects.host.places import Place, place_of
+from ...records import dataclass
 from ..counters import counter
 from ..function_pass import HostPass
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -16,6 +16,7 @@ from ...dialects.aten import CallOp, TensorType
 from ...dialects.machine import TargetsAttr, targets_of
 from ...dialects.raw import operands_of, ops_of
 from ...dialects.sym import SymAttr, SymbolAttr, SymbolDeclaration, SymIntOp, symbol
+from ...records import dataclass
 from ..analysis.functions import bodies, kernels_of
 from ..analysis.mentions import mentioned_symbols, symbols_of_type
 from ..common.copies import copy_op

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import kernel, transform
 from ...errors import UserError
+from ...records import dataclass
 from ..analysis.loops import Loop, is_loop
 from ..counters import counting
 from ..remarks import format_location, remark

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
 from xdsl.dialects.arith import FastMathFlagsAttr
@@ -14,6 +12,7 @@ from xdsl.ir import Operation, SSAValue, Use
 from ...dialects import kernel
 from ...dialects.scalar import CastOp, NarrowOp
 from ...machines import GpuTarget
+from ...records import dataclass
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Ranges, as_expr, smin
+from ...records import dataclass
 from ..analysis.loops import fresh_axis, kernel_names, loops_around, loops_in
 from ..counters import counter
 from .gpu_blocks import GpuBlocks, rows_at_once

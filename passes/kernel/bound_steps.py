@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...dialects import kernel
+from ...records import dataclass
 from ..analysis.loops import loops_in
 from ..counters import counter
 from ..remarks import remark

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
+from ...records import dataclass
 from ..analysis.loops import loops_around, loops_in
 from ..analysis.sizes import Sizes
 from ..counters import counter

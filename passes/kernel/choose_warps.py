@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 
@@ -11,6 +10,7 @@ from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.sym import Expr, Ranges
 from ...machines import GpuTarget
+from ...records import dataclass
 from ..analysis.loops import Loop, loops_in
 from ..analysis.nests import is_unit
 from ..analysis.sizes import Sizes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeGuard
 
 from xdsl.dialects import arith
@@ -15,6 +14,7 @@ from ...dialects.loop import yielded
 from ...dialects.loop.monoids import MONOIDS
 from ...dialects.sym import ONE, ZERO, Expr, MapAttr, SymAttr, symbol
 from ...machines import CpuTarget
+from ...records import dataclass
 from ..analysis.loops import Loop, ops_in, substitute_axes
 from ..common.locations import merged
 from ..counters import counter

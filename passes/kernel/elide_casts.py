@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation
 
 from ...dialects import kernel
 from ...dialects.scalar import CastOp, NarrowOp, WidenOp
+from ...records import dataclass
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
 from .simplify_block import remove_dead

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 
 from xdsl.dialects import arith
@@ -11,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.scalar import NarrowOp, WidenOp, number_of
+from ...records import dataclass
 from ..analysis.loops import loops_in
 from ..counters import counter
 from ..remarks import remark

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import e, inf, log2
 
 from xdsl.dialects import arith, math
@@ -13,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import kernel
 from ...dialects.kernel.contraction import tiled_axes
 from ...dialects.scalar import number_of
+from ...records import dataclass
 from ..analysis.loops import loops_in
 from ..counters import counter
 from .approximate import APPROXIMATE

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from xdsl.passes import ModulePass
 
 from ...errors import UserError
 from ...machines import GpuTarget
+from ...records import dataclass
 
 #: a larger tile may waste so many times the lanes that the best one wastes
 TOLERATED_WASTE = 1.1

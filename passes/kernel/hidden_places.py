@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
 from math import inf
 from typing import Any, ClassVar, cast
@@ -16,6 +15,7 @@ from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.scalar import CONVERSIONS, number_of
 from ...dialects.sym import ONE, ZERO, Expr, Ranges, as_expr, ceildiv, simplify, smax, smin, symbol
+from ...records import dataclass
 from ..analysis.loops import loops_around
 from .tiles import is_grid, tile_of
 from .transforms import range_of, set_range

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.effects import is_pure
 from ...dialects.raw import ops_behind
+from ...records import dataclass
 from ..analysis.effects import written_buffers
 from ..analysis.loops import Loop
 from ..analysis.slices import backward_slice

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import Float32Type, Float64Type, i32, i64
@@ -11,6 +10,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, MapAttr, Ranges, SymAttr, bounds, symbol
+from ...records import dataclass
 from ..analysis.effects import is_invariant, written_buffers
 from ..analysis.loops import Loop, flat_vector_loops, fresh_axis, kernel_names, substitute_axes
 from ..analysis.nests import element_bytes, work_of_ops

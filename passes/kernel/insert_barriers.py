@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
+from ...records import dataclass
 from ..analysis.effects import effects_of, is_local
 from ..analysis.loops import Loop, is_loop, loops_in, ops_in
 from .kernel_pass import KernelFacts, KernelPass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -12,6 +11,7 @@ from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.sym import ONE, ZERO, as_expr, symbol
 from ...machines import CpuTarget
+from ...records import dataclass
 from ..analysis.loops import substitute_axes
 from ..common.choices import chosen_tile
 from ..counters import counter

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import Block
 
 from ...dialects import kernel
 from ...dialects.sym import ZERO
+from ...records import dataclass
 from ..analysis.loops import Loop, kernel_names, substitute_axes
 from ..counters import counter
 from .gpu_blocks import TOLERATED_WASTE, GpuBlocks, power_above, tile_along, waste

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from xdsl.dialects.builtin import AnyFloat, IntegerType
@@ -13,6 +13,7 @@ from ...dialects import kernel
 from ...dialects.effects import is_pure
 from ...dialects.kernel import BufferType
 from ...dialects.sym import ZERO, Expr, MapAttr, SymAttr, as_expr, symbol
+from ...records import dataclass
 from ..analysis.effects import meeting_stores, written_buffers
 from ..analysis.loops import Loop, fresh_axis, is_loop, kernel_names, named_in_bounds, ops_in, substitute_axes
 from ..analysis.nests import element_bytes, is_unit

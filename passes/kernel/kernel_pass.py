@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xdsl.context import Context
@@ -14,6 +13,7 @@ from ...dialects import kernel
 from ...dialects.machine import targets_of
 from ...dialects.sym import Ranges
 from ...machines import Target
+from ...records import dataclass
 from ..analysis.launch_facts import LaunchFacts
 from ..analysis.launches import LaunchSizes
 from ..analysis.sizes import Sizes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr, i8, i64
@@ -14,6 +13,7 @@ from ...dialects.kernel import BufferType
 from ...dialects.kernel.boxes import ALIGNMENT
 from ...dialects.sym import ONE, as_expr
 from ...machines import GpuTarget
+from ...records import dataclass
 from ..analysis.effects import written_buffers
 from ..analysis.nests import element_bytes
 from ..counters import counter

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xdsl.dialects import arith
@@ -12,6 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, SymAttr, symbol
+from ...records import dataclass
 from ..analysis.slices import backward_slice
 from .hidden_places import Places
 from .transforms import substitute_axes

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.builtin import UnitAttr
 
 from ...dialects import kernel
 from ...machines import CpuTarget, GpuTarget
+from ...records import dataclass
 from ..analysis.dependences import keeps_apart
 from ..analysis.effects import independent_nests, meeting_stores
 from ..analysis.loops import loops_in, named_in_bounds, ops_in

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import Float32Type
@@ -11,6 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import kernel
 from ...machines import GpuTarget
+from ...records import dataclass
 from ..analysis.loops import loops_in
 from ..analysis.sizes import Sizes
 from ..common.implementations import MOST_OF_CHAIN

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from ...dialects import kernel
+from ...records import dataclass
 from .kernel_pass import KernelFacts
 from .load_boxes import may_be_box
 from .map_to_units import MapToUnits, has_units, round_factors, sink

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Operation
@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...machines import GpuTarget
+from ...records import dataclass
 from ..analysis.loops import loops_in
 from ..analysis.sizes import Sizes
 from ..common.implementations import MOST_OF_CHAIN

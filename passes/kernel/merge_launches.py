@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -17,6 +17,7 @@ from ...dialects.machine import targets_of
 from ...dialects.raw import ops_behind
 from ...dialects.sym import Expr
 from ...machines import GpuTarget, Target, in_host_memory
+from ...records import dataclass
 from ..analysis.kept import is_kept_call
 from ..analysis.launches import device_of, on_cpu, passed_sizes
 from ..analysis.lifetimes import Lifetimes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 
 from xdsl.dialects.builtin import LocationAttr
@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...machines import CpuTarget, Target
+from ...records import dataclass
 from ..analysis.dependences import directions, same_iterations
 from ..analysis.effects import Effects, conflicts, effects_of
 from ..analysis.loops import Loop, fresh_axis, is_loop, kernel_names, nested_axes, rename_axes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -11,6 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...dialects import host, kernel
 from ...dialects.sym import Expr, MapAttr, SymAttr, const
 from ...machines import in_host_memory
+from ...records import dataclass
 from ..analysis.functions import kernels_of
 from ..analysis.launches import launches_in
 from ..analysis.loops import kernel_names

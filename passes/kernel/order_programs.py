@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TypeGuard
 
@@ -13,6 +12,7 @@ from xdsl.ir import SSAValue
 from ...dialects import kernel
 from ...dialects.sym import as_expr
 from ...machines import GpuTarget
+from ...records import dataclass
 from ..analysis.loops import loops_in
 from ..analysis.nests import element_bytes
 from ..analysis.sizes import Sizes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -14,6 +13,7 @@ from ...dialects import host, kernel
 from ...dialects.effects import Effect, effect_of
 from ...dialects.machine import targets_of
 from ...machines import GpuTarget
+from ...records import dataclass
 from ..analysis.functions import kernels_of
 from ..analysis.launches import LaunchSizes
 from ..counters import counter

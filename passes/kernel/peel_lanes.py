@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import filterfalse, product
 
 from xdsl.dialects.arith import CmpiOp
@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, Ranges, as_expr, simplify, smax, smin, symbol
+from ...records import dataclass
 from ..analysis.loops import flat_vector_loops, loops_in
 from ..analysis.nests import widest_scalar
 from ..counters import counter

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, Ranges, as_expr, ceildiv, prove_le, simplify, smax, smin
+from ...records import dataclass
 from ..analysis.loops import loops_around, loops_in
 from ..analysis.sizes import Sizes
 from ..counters import counter

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 from xdsl.dialects.arith import CmpiOp
@@ -11,6 +10,7 @@ from xdsl.ir import Block, Region
 
 from ...dialects import kernel
 from ...dialects.sym import ONE, ZERO, Atom, Expr, Ranges, as_expr, simplify, smax, smin, symbol
+from ...records import dataclass
 from ..analysis.loops import Loop, fresh_axis, kernel_names, loops_in, nested_axes
 from ..counters import counter
 from ..remarks import remark

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import UnitAttr
 
 from ...dialects import kernel
+from ...records import dataclass
 from ..analysis.loops import loops_around
 from ..analysis.nests import element_bytes
 from .assign_accumulators import lanes_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from math import prod
 from typing import ClassVar, Self, TypeVar
 
@@ -14,6 +14,7 @@ from ...dialects import kernel
 from ...machines import GpuTarget
 from ...machines.nests import PRODUCT, NestShape, recorded_tile
 from ...machines.product_tiles import TILES
+from ...records import dataclass
 from ..analysis.effects import independent_nests
 from ..analysis.loops import is_loop
 from ..analysis.nests import element_bytes

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import arith
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import Expr, MapAttr, SymAttr, symbol
+from ...records import dataclass
 from ..analysis.effects import written_buffers
 from ..analysis.loops import Loop, loops_around, loops_in, substitute_axes
 from ..analysis.slices import backward_slice, inputs_of

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
+from ...records import dataclass
 from ..analysis.effects import independent_nests, written_buffers
 from ..analysis.loops import Loop, fresh_axis, kernel_names, nested_axes, ops_in, rename_axes
 from ..analysis.nests import work_of_block, work_of_ops

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
@@ -11,6 +10,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import as_expr, smin, symbol
+from ...records import dataclass
 from ..analysis.loops import fresh_axis, kernel_names, loops_in
 from ..counters import counter
 from ..remarks import remark

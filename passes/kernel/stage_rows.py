@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -12,6 +11,7 @@ from ...dialects import kernel
 from ...dialects.kernel import BufferType
 from ...dialects.sym import ZERO, Expr, SymAttr, as_expr, ceildiv, symbol
 from ...machines import CpuTarget
+from ...records import dataclass
 from ..analysis.effects import written_buffers
 from ..analysis.loops import Loop, fresh_axis, is_loop, kernel_names, named_in_bounds
 from ..analysis.nests import element_bytes, is_unit

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -15,6 +14,7 @@ from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from ...dialects.machine import targets_of
 from ...machines import GpuTarget
+from ...records import dataclass
 from ..analysis.functions import kernels_of
 from ..analysis.launches import launches_in, written_by
 from ..analysis.lifetimes import Lifetimes, viewed

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...dialects import kernel
 from ...dialects.access import string_attr
 from ...dialects.sym import Expr
+from ...records import dataclass
 from ..analysis.loops import loops_around, loops_in
 from ..analysis.nests import element_bytes, is_unit
 from ..counters import counter

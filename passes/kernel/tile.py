@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 
 from ...dialects import kernel
 from ...machines import CpuTarget, GpuTarget
+from ...records import dataclass
 from .cpu_tiles import tile_for_cpu
 from .gpu_blocks import GpuBlocks
 from .gpu_tiles import tile_for_gpu

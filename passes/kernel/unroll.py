@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from ...dialects import kernel
 from ...dialects.sym import Ranges
+from ...records import dataclass
 from ..analysis.loops import Loop, loops_in
 from ..analysis.nests import element_bytes
 from ..counters import counter

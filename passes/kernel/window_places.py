@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise, product
 from math import nan
 
@@ -14,6 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import kernel, scalar
 from ...dialects.loop import yielded
 from ...dialects.sym import Expr, as_expr
+from ...records import dataclass
 from ..analysis.loops import Loop
 
 #: monoid -> the comparison by which an element that is a number is before what was found

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import BlockArgument, SSAValue
 
 from ...dialects import kernel
 from ...dialects.sym import MapAttr
+from ...records import dataclass
 from ..analysis.aliasing import stands_before
 from ..analysis.loops import Bound, axes_around, ops_in
 from ..analysis.nests import buffer_bytes

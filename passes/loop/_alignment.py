@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.ir import SSAValue
 
 from ...dialects.loop import ScatterOp
 from ...dialects.sym import Expr, symbol
+from ...records import dataclass
 from ..analysis.nest_dependences import NO_AXIS, Node, Read
 from ..analysis.scatters import are_disjoint, chain_before
 from ._accesses import access_of, map_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
@@ -13,6 +12,7 @@ from ...dialects import scalar
 from ...dialects.loop import AssertOp, IndexOp, LoadOp, ReduceOp, YieldOp
 from ...dialects.sym import AxesAttr
 from ...machines.costs import cost_of
+from ...records import dataclass
 from ._accesses import map_of
 
 #: length from which on what an axis leaves alone costs nothing for each of its points

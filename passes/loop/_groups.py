@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heapify, heappop, heappush
 
 from xdsl.ir import SSAValue
 
 from ...dialects.loop import Parts, ScatterOp
 from ...dialects.sym import Expr, Ranges
+from ...records import dataclass
 from ..analysis.nest_dependences import NO_AXIS, DependenceGraph, Node, Read
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith, math
@@ -14,6 +13,7 @@ from ...dialects.aten.types import type_of
 from ...dialects.loop import GenerateOp, LoadOp, yielded
 from ...dialects.scalar import NarrowOp, WidenOp
 from ...dialects.sym import ONE, ZERO, AxesAttr, symbol
+from ...records import dataclass
 from ._accesses import map_of
 
 NONE, RELU = "none", "relu"

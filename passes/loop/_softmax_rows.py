@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
@@ -13,6 +12,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue, Use
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import AssertOp, EmptyOp, GenerateOp, IndexOp, LoadOp, ReduceOp, ScatterOp, YieldOp, yielded
 from ...dialects.sym import ONE, ZERO, Expr, MapAttr, SymAttr, symbol
+from ...records import dataclass
 from ..analysis.memory import Mutations
 from ._accesses import loads_in, map_of
 from ._bodies import outermost, substitute_axes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import cast
 
 from xdsl.dialects import arith, math
@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, yielded
 from ...dialects.scalar import CONVERSIONS, INSERTED_CONVERSIONS, number_of
 from ...dialects.sym import AxesAttr, Expr, SymAttr, symbol
+from ...records import dataclass
 from ._accesses import access_of, map_of
 
 Factor = tuple[SSAValue, bool]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from xdsl.dialects import arith
@@ -22,6 +22,7 @@ from ...dialects.access import compact_dynamic, dynamic_name, substitute_map
 from ...dialects.loop import IndexOp, LoadOp, ReduceOp, yielded
 from ...dialects.scalar import NarrowOp, WidenOp
 from ...dialects.sym import AxesAttr, Expr, SymAttr, symbol
+from ...records import dataclass
 from ._accesses import Access, access_of, map_of, set_access
 
 _FLOATS = (BFloat16Type, Float16Type, Float32Type, Float64Type)

@@ -12,7 +12,6 @@ The second, of stride 1, is also the gradient of the first one's input.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
@@ -23,6 +22,7 @@ from ...dialects.aten.types import TensorType, type_of
 from ...dialects.loop import GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp
 from ...dialects.scalar import NarrowOp, WidenOp
 from ...dialects.sym import ZERO, AxesAttr, Expr, MapAttr, SymAttr, as_expr, symbol
+from ...records import dataclass
 
 _NARROW = (BFloat16Type, Float16Type)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.func import FuncOp
@@ -13,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, ScanOp
 from ...dialects.sym import ONE, AxesAttr, Expr
+from ...records import dataclass
 from ..analysis.tensor_bytes import is_dense
 from ..counters import counter
 from ..function_pass import LoopPass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import UnitAttr
@@ -12,6 +11,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from ...dialects.aten import CallOp
 from ...dialects.loop import FusionOp, GenerateOp, LoadOp, ScanOp, ScatterOp, YieldOp, yielded
 from ...dialects.sym import MapAttr, Ranges, symbol
+from ...records import dataclass
 from ..analysis.functions import symbol_ranges
 from ..analysis.in_place_reads import member_index, reads_apart, reads_only_at, reads_only_own_element
 from ..analysis.kept import is_kept_value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from xdsl.dialects import arith
@@ -13,6 +12,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import AssertOp, GenerateOp, LoadOp, ReduceOp, ScatterOp, ViewOp, YieldOp, yielded
 from ...dialects.sym import AxesAttr, Expr, MapAttr
+from ...records import dataclass
 from ..analysis.memory import Mutations
 from ..common.choices import chosen_tile
 from ..common.implementations import MOST_OF_CHAIN

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import AnyFloat
@@ -17,6 +16,7 @@ from ...dialects.loop import GenerateOp, LoadOp
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE
 from ...machines import CpuTarget, Library
+from ...records import dataclass
 from ..analysis.memory import Mutations
 from ..analysis.packing import is_packable
 from ..analysis.sizes import Sizes

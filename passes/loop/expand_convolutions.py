@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, NoneType
@@ -13,6 +12,7 @@ from ...dialects.aten import AtenOp
 from ...dialects.aten.types import TensorType
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE
+from ...records import dataclass
 from ..analysis.convolution_times import WindowSizes, is_faster_as_nest
 from ..analysis.functions import symbol_ranges
 from ..analysis.sizes import Sizes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
@@ -12,6 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects.loop import GenerateOp, LoadOp, ReduceOp, YieldOp, yielded
 from ...dialects.sym import ONE, ZERO, MapAttr, symbol
+from ...records import dataclass
 from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..function_pass import LoopPass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 from xdsl.dialects.func import FuncOp
@@ -13,6 +12,7 @@ from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, ReduceOp
 from ...dialects.machine import TargetsAttr, targets_of
 from ...machines import Target
+from ...records import dataclass
 from ..analysis.functions import symbol_ranges
 from ..analysis.memory import written_value
 from ..analysis.nest_dependences import DependenceGraph, Node

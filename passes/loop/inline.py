@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -13,6 +12,7 @@ from xdsl.rewriter import Rewriter
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, ScatterOp, ViewOp, YieldOp
 from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, Ranges, prove_le, symbol
+from ...records import dataclass
 from ..analysis.functions import elsewhere, is_handed_in, is_handing_over, symbol_ranges
 from ..analysis.memory import NESTS, Mutations
 from ..analysis.recomputing import reads_less_again

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.dialects.func import FuncOp
@@ -13,6 +12,7 @@ from ...dialects.aten.types import TensorType, torch_name, type_of
 from ...dialects.loop import LoadOp, ViewOp
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE
+from ...records import dataclass
 from ..analysis.aliasing import stands_before
 from ..analysis.functions import symbol_ranges
 from ..analysis.kept import frozen_arguments, is_kept_value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeGuard, cast
 
 from xdsl.dialects.builtin import Float32Type, StringAttr
@@ -15,6 +14,7 @@ from ...dialects.loop import LoadOp
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE, Expr, Ranges, bounds
 from ...errors import UserError
+from ...records import dataclass
 from ..analysis.functions import symbol_ranges
 from ..analysis.sizes import Sizes
 from ..common.implementations import BLAS, IMPLEMENTATION, LIBRARIES, ONEDNN

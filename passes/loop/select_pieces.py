@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
 from xdsl.dialects.func import FuncOp
@@ -12,6 +10,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects.aten.types import TensorType, scalar_type
 from ...dialects.loop import EmptyOp, GenerateOp, IndexOp, LoadOp, ScatterOp, YieldOp
 from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, MapAttr, SymAttr, symbol
+from ...records import dataclass
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseArrayBase, Float32Type, StringAttr, i64
 from xdsl.dialects.func import FuncOp
@@ -13,6 +11,7 @@ from ...dialects.kernel import PRECISION
 from ...dialects.loop import GenerateOp, LoadOp, ReduceOp, yielded
 from ...machines import GpuTarget
 from ...machines.nests import PRODUCT, NestShape, recorded_tile
+from ...records import dataclass
 from ..analysis.sizes import Sizes
 from ..common.choices import TILE, chosen_tile
 from ..counters import counter

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from xdsl.dialects import arith
@@ -15,6 +14,7 @@ from ...dialects.aten.types import TensorType
 from ...dialects.loop import EmptyOp, GenerateOp, IndexOp, LoadOp, ReduceOp, ScatterOp, YieldOp, yielded
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, ceildiv, const, smin, symbol
 from ...machines import GpuTarget
+from ...records import dataclass
 from ..analysis.sizes import Sizes
 from ..analysis.slices import inputs_of
 from ..analysis.tensor_bytes import item_size

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.dialects import arith
@@ -12,6 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import AssertOp, GenerateOp, LoadOp, ReduceOp, YieldOp
 from ...dialects.sym import AxesAttr, Ranges, bounds
+from ...records import dataclass
 from ..analysis.functions import symbol_ranges
 from ..analysis.memory import Mutations
 from ..common.choices import chosen_tile

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
@@ -13,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects.loop import AssertOp, GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp, yielded
 from ...dialects.scalar import INSERTED_CONVERSIONS, number_of
 from ...dialects.sym import AxesAttr, Expr, SymAttr, symbol
+from ...records import dataclass
 from ..analysis.memory import Mutations
 from ..counters import counter
 from ..function_pass import LoopPass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
@@ -13,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.loop import AssertOp, IndexOp, ReduceOp, YieldOp, yielded
 from ...dialects.sym import AxesAttr, Expr, Ranges, SymAttr, bounds, const, symbol
+from ...records import dataclass
 from ..analysis.functions import symbol_ranges
 from ..analysis.memory import NESTS
 from ..common.numbering import AttributeTokens, NestNumbering

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -13,6 +12,7 @@ from ...dialects import kernel
 from ...dialects.machine import TARGETS, TargetsAttr, targets_of
 from ...errors import UserError
 from ...machines import HOST, Target, default_target, target_named
+from ...records import dataclass
 from ..common.moving import devices_in, move_tensors
 from ..remarks import remark
 

@@ -6,7 +6,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block
 
-from inductile.dialects.raw import op_behind, operands_of, ops_of
+from inductile.dialects.raw import op_behind, operands_of, ops_of, successors_of, type_of
 
 
 def test_same_as_public_properties() -> None:
@@ -18,6 +18,8 @@ def test_same_as_public_properties() -> None:
     for op in block.ops:
         assert operands_of(op) == tuple(op.operands)
         assert op_behind(op) is op.next_op
+        assert successors_of(op) == tuple(op.successors)
+        assert [type_of(result) for result in op.results] == list(op.result_types)
     before = operands_of(add)
     add.operands[0] = two.result
     assert operands_of(add) == tuple(add.operands) == (two.result, two.result)

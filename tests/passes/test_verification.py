@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 
@@ -117,3 +117,45 @@ def test_what_a_body_yields_is_part_of_what_is_remembered(valid: str, wrong: str
     violation = find_violation(Parser(new_context(), LOOP.replace(valid, wrong, 1)).parse_module())
     assert violation is not None
     assert reason in violation.reason
+
+
+#: two calls of one function, by the level
+CALLS = {
+    "func": """
+func.func private @g(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> { func.return %x : !aten.tensor<4xf32> }
+func.func @f(%x: !aten.tensor<4xf32>) -> !aten.tensor<4xf32> {
+  %y = func.call @g(%x) : (!aten.tensor<4xf32>) -> !aten.tensor<4xf32>
+  %z = func.call @g(%y) : (!aten.tensor<4xf32>) -> !aten.tensor<4xf32>
+  func.return %z : !aten.tensor<4xf32>
+}
+""",
+    "host": """
+host.func @g(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) { host.return %x }
+host.func @f(%x: !aten.tensor<4xf32>) -> (!aten.tensor<4xf32>) {
+  %y = host.call @g(%x) : !aten.tensor<4xf32>
+  %z = host.call @g(%y) : !aten.tensor<4xf32>
+  host.return %z
+}
+""",
+}
+
+
+@pytest.mark.parametrize("level", list(CALLS))
+def test_calls_that_passed_before_are_held_against_the_function(level: str) -> None:
+    module = parse(CALLS[level])
+    callee = next(op for op in module.ops)
+    callee.detach()
+    violation = find_violation(module)
+    assert violation is not None and violation.op in named(module, f"{level}.call")
+    head, *lines = CALLS[level].strip().splitlines()
+    other = Parser(new_context(), "\n".join([head.replace("<4x", "<5x"), *lines])).parse_module()
+    violation = find_violation(other)
+    assert violation is not None and violation.op is named(other, f"{level}.call")[0]
+
+
+def test_calls_that_passed_before_are_held_against_kept_results() -> None:
+    module = parse(CALLS["host"])
+    function = next(op for op in module.ops)
+    function.properties["kept"] = UnitAttr()
+    violation = find_violation(module)
+    assert violation is not None and "kept" in violation.reason

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from xdsl.context import Context
@@ -13,6 +12,7 @@ from ...dialects.context import new_context
 from ...dialects.reading import Reader
 from ...passes.printing import module_text
 from ...passes.verification import find_violation
+from ...records import dataclass
 
 
 class Strategy(Protocol):

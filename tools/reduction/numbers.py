@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, ModuleOp
@@ -17,6 +16,7 @@ from ...dialects.context import new_context
 from ...dialects.reading import Reader
 from ...dialects.scalar import NarrowOp, WidenOp
 from ...passes.printing import module_text
+from ...records import dataclass
 from .structure import Sites
 
 #: an integer that stands alone or is a size of a shape

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import (
@@ -23,6 +23,7 @@ from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import FusionOp, GenerateOp, yielded
 from ...dialects.sym import SymbolAttr
+from ...records import dataclass
 
 Function = func.FuncOp | host.FuncOp
 

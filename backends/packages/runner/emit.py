@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -18,6 +17,7 @@ from ....dialects.sym import Expr
 from ....errors import UnsupportedError
 from ....machines import HOST
 from ....passes.analysis.functions import called
+from ....records import dataclass
 from ...host.emit import main_device
 from ...host.gpu import is_gpu
 from ...host.products import implementation_of

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ....records import dataclass
 from ...sym import Expr, as_expr
 from .sizes import Arguments, Results, Rule, Size, Sizes, require, require_same, text
 

@@ -10,12 +10,12 @@ With x^ = (x - mean) * rstd, g = grad * weight, and means taken over the normali
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
 from ....dialects.aten.types import TensorType
 from ....dialects.sym import Expr, as_expr
+from ....records import dataclass
 from ..dtypes import computation_type
 from ..nests import LoopBuilder, Shape, drop_dims, row_major, row_of, shape_of
 from ..rules import Call, Replacement, lowers

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, SSAValue
@@ -12,6 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from ....dialects.aten.types import ELEMENT_TYPES, TensorType
 from ....dialects.parametric import parametric
 from ....dialects.sym import ONE, ZERO, Expr, as_expr, prove_lt
+from ....records import dataclass
 from ..dtypes import BOOL, F32, I32, I64, accumulation_type, computation_type, is_float, kind, lowest
 from ..nests import LoopBuilder, Shape, normalize_dims, shape_of, type_of
 from ..pointwise import operand_as
