@@ -10,7 +10,7 @@ flushed before each for as long as the host needs to enqueue it. `error` is the 
 the heads. `--tune` tries the tiles of `TILES` on each, in `ours`; flex_attention's own rows are never among these.
 
 `--backward` measures forward and backward of the gradients of q, k and v, in rows of their own (`"backward": true`);
-`error` is then that of the result. `--table --backward` prints these:
+`error` is then that of the result, `gradient_errors` those of the gradients. `--table --backward` prints these:
 
     python benchmarks/loop_attention.py --out forward.jsonl --who ours ours_flex flex eager
     python benchmarks/loop_attention.py --out backward.jsonl --backward --who ours flex sdpa inductor eager
@@ -143,8 +143,12 @@ def inputs_of(name: str, shape: Sequence[int]) -> list[Any]:
     return [q, k, v, *extra_of(name, q)]
 
 
-def error_of(name: str, inputs: Sequence[Any], result: Any) -> float:
-    """How far a result is from float64's, on the first batch, four heads at a time because of memory."""
+def errors_of(name: str, inputs: Sequence[Any], results: Sequence[Any]) -> list[float]:
+    """How far the result, and the gradients behind it, are from float64's, on the first batch.
+
+    From four heads at a time because of memory; float32's where that is too little.
+    """
+    import torch
     from attention_variants import VARIANTS
 
     if name in ("alibi", "grouped", "added", "relative"):  # what they do depends on the number of heads
@@ -155,9 +159,22 @@ def error_of(name: str, inputs: Sequence[Any], result: Any) -> float:
         wide[3] = inputs[3][:1]
     if wide[0].shape[2] > 2048 and wide[0].shape[1] > 2:
         wide = [x.float() if x.is_floating_point() else x for x in wide]
-    exact = VARIANTS[name](*wide)
-    found = result[: exact.shape[0], : exact.shape[1]]
-    return float((found.to(exact.dtype) - exact).norm() / exact.norm())
+    leaves = [x.requires_grad_() for x in wide[:3]] if len(results) > 1 else []
+    with torch.set_grad_enabled(bool(leaves)):
+        exact = [VARIANTS[name](*wide)]
+        if leaves:
+            heads = exact[0].shape[1]
+            exact += torch.autograd.grad(exact[0], leaves, gradient_of(inputs[0])[:1, :heads].to(exact[0].dtype))
+    parts = [found[: each.shape[0], : each.shape[1]] for found, each in zip(results, exact, strict=True)]
+    with torch.no_grad():
+        return [float((f.to(e.dtype) - e).norm() / e.norm()) for f, e in zip(parts, exact, strict=True)]
+
+
+def gradient_of(q: Any) -> Any:
+    """The gradient of the result, from which backward begins."""
+    import torch
+
+    return torch.randn(q.shape, device=q.device, generator=torch.Generator(q.device).manual_seed(2)).to(q.dtype)
 
 
 @contextmanager
@@ -169,17 +186,16 @@ def alone(lock: str) -> Iterator[None]:
 
 
 def with_gradients(run: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any]:
-    """A call that computes the gradients of queries, keys and values, too, and returns the result."""
+    """A call that returns the result and the gradients of queries, keys and values."""
     import torch
 
     leaves = [x.detach().requires_grad_() for x in inputs[:3]]
     rest = inputs[3:]
-    gradient = torch.randn_like(inputs[0])
+    gradient = gradient_of(inputs[0])
 
     def call(*_: Any) -> Any:
         result = run(*leaves, *rest)
-        torch.autograd.grad(result, leaves, gradient)
-        return result.detach()
+        return result.detach(), *torch.autograd.grad(result, leaves, gradient)
 
     return call
 
@@ -212,10 +228,10 @@ def measure(who: str, name: str, inputs: Sequence[Any], lock: str, backward: boo
             torch.cuda.synchronize()
             peak = (torch.cuda.max_memory_allocated() - before) / 2**20
             took = microseconds({who: lambda: run(*inputs)}, "cuda")[who] / 1000
-            with torch.no_grad():
-                error = error_of(name, inputs, result)
+            errors = errors_of(name, inputs, result if backward else [result])
     said = [f"{r.kind}: {r.reason} {r.figures}" for r in remarks if r.pass_name in CHOOSERS]
-    return {"ms": took, "error": error, "peak": peak, "first": first, "said": said}
+    row = {"ms": took, "error": errors[0], "peak": peak, "first": first, "said": said}
+    return row | {"gradient_errors": errors[1:]} if backward else row
 
 
 def work(name: str, size: str, whos: Sequence[str], lock: str, backward: bool) -> None:
