@@ -18,7 +18,8 @@ the heads. `--tune` tries the tiles of `TILES` on each, in `ours`; flex_attentio
 
 Every variant and size has a process of its own, `--jobs` side by side, which compile at once and measure in turns; one
 that takes longer than `--timeout` is ended, and what it had printed is kept. Results are appended as they come, and
-what the file holds is not run again.
+what the file holds is not run again. `--records` prints what `machines/measured_nests.py` should say of a file with rows
+of `inductile`, whose remarks name what was asked, of `library` where that took loops, and of `ours`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import fcntl
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -47,7 +49,8 @@ SHAPES = {
     "64": (4, 16, 2048, 64), "128": (4, 16, 4096, 128),
     "512x64": (16, 12, 512, 64), "1024x64": (8, 16, 1024, 64), "4096x64": (2, 16, 4096, 64),
     "1024x128": (8, 16, 1024, 128), "2048x128": (4, 16, 2048, 128), "8192x64": (1, 16, 8192, 64),
-    "8192x128": (1, 16, 8192, 128),
+    "8192x128": (1, 16, 8192, 128), "one-1024x64": (1, 16, 1024, 64), "one-2048x64": (1, 16, 2048, 64),
+    "one-2048x128": (1, 16, 2048, 128),
 }  # fmt: skip
 NAMES = (
     "full", "causal", "window", "alibi", "softcap", "document", "prefix", "added", "relative", "grouped",
@@ -336,6 +339,35 @@ def _line(name: str, found: dict[str, dict[str, Any]], ratios: list[float]) -> s
     return f"| {name} | {' | '.join(map(cell, WHO))} | {text} | {errors} |"
 
 
+#: what remarks of `graph-choose-scores` and `graph-choose-products` were asked about, and whether loops were taken
+_ASKED = re.compile(r"attention (\d+x\d+x\d+x\d+) \w+ with ([\w:+]+(?:, [\w:+]+)*)")
+
+
+def records(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Lines for the table of measured nests: of a kind and size the variant for which loops were the least ahead."""
+    times: dict[tuple[str, str], dict[str, float]] = {}
+    asked: dict[tuple[str, str], tuple[str, str, bool]] = {}
+    for row in rows:
+        key = row["variant"], row["size"]
+        if "ms" in row:
+            times.setdefault(key, {})[row["who"]] = row["ms"]
+        found = [m for said in row.get("said", ()) if (m := _ASKED.search(said))] if row["who"] == "inductile" else []
+        if found:
+            asked[key] = found[0][1], found[0][2].replace(",", ""), row["said"][0].startswith("passed")
+    worst: dict[tuple[str, str], tuple[float, float, float, str]] = {}
+    for key, (sizes, steps, took_loops) in asked.items():
+        library = times[key].get("library", math.inf if took_loops else times[key]["inductile"])
+        nest = times[key].get("ours", math.inf)
+        if math.isfinite(nest) and math.isfinite(library):
+            worst[sizes, steps] = max(worst.get((sizes, steps), (0.0,)), (nest / library, library, nest, key[0]))
+    lines: list[str] = []
+    for (sizes, steps), (_, library, nest, name) in sorted(worst.items(), key=lambda each: each[0][::-1]):
+        heads, length, _, width = sizes.split("x")
+        numbers = f"{heads}, {length}, {width}, {1000 * library:.4g}, {1000 * nest:.4g}"
+        lines.append(f'    _attention("{steps}", {numbers}),  # {name}')
+    return lines
+
+
 def main() -> None:
     """Measure, or print the table of a file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -353,6 +385,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=4, help="processes side by side")
     parser.add_argument("--timeout", type=float, default=240, help="seconds for a variant at a size")
     parser.add_argument("--table", action="store_true", help="print the table of the file, and run nothing")
+    parser.add_argument("--records", action="store_true", help="print the lines of records, and run nothing")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--lock", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -361,6 +394,8 @@ def main() -> None:
         return work(name, size, args.who, args.lock, args.backward)
     results = Results(args.out, args.backward)
     whos = [*args.who, *("x".join(map(str, tile)) for tile in TILES if args.tune)]
+    if args.records:
+        return print("\n".join(records(results.rows)))
     if not args.table:
         with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(args.jobs) as pool:
             jobs = [(name, size) for size in args.sizes for name in args.variants]

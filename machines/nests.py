@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 #: shapes farther apart than this, the root of the sum of squared logarithms of their sizes' ratios, are not alike
@@ -127,39 +127,64 @@ def nearest(shape: NestShape, measured: Sequence[MeasuredNest]) -> MeasuredNest 
     found = min(alike, key=lambda each: shape.distance(each.shape), default=None)
     if found is None or shape.distance(found.shape) <= NEAR:
         return found
-    ratio = _expected(shape, alike) if shape.kind == ATTENTION else None
-    if ratio is None or 1 / DOUBT < ratio * MARGIN < DOUBT:
+    expected = _expected(shape, alike) if shape.kind == ATTENTION else None
+    if expected is None or 1 / expected.doubt < expected.ratio * MARGIN < expected.doubt:
         return None
-    as_expected = [each for each in alike if each.is_ahead == (ratio < 1)]
+    as_expected = [each for each in alike if each.is_ahead == (expected.ratio < 1)]
     return min(as_expected, key=lambda each: shape.distance(each.shape), default=None)
 
 
-def _expected(shape: NestShape, alike: Sequence[MeasuredNest]) -> float | None:
-    """The time of a nest over the library's for an attention, from others whose programs fill the card as much.
+@dataclass(frozen=True)
+class _Expected:
+    """A nest's time over the library's that nobody measured, and the factor by which it may be something else."""
 
-    Logarithms of ratios are interpolated between lengths, and the worse of the widths on both sides counts. Beyond the
-    longest of two lengths or more their trend goes on, up to `LONGER` times; nothing is said of shorter ones.
+    ratio: float
+    doubt: float
+
+
+def _expected(shape: NestShape, alike: Sequence[MeasuredNest]) -> _Expected | None:
+    """The time of a nest over the library's for an attention, from others of about as many queries for each key.
+
+    Logarithms of ratios are interpolated between lengths, and the worst counts of the widths on both sides, and of the
+    numbers of rows that keep as little and as much of the card busy. Beyond the longest length the trend of two or more
+    goes on, up to `LONGER` times; of one, its ratio does, with more doubt. Nothing is said of shorter ones.
     """
     full, *own, width = shape._telling()
-    lines: dict[int, list[tuple[float, float]]] = {}
+    lines: dict[tuple[int, int], list[tuple[float, float]]] = {}
     for each in alike:
         rows, queries, keys, wide = each.shape._telling()
-        if abs(math.log(rows / full)) <= NEAR and abs(math.log(queries / keys)) <= NEAR:
+        if abs(math.log(queries / keys)) <= NEAR:
             point = math.log(queries * keys) / 2, math.log(each.nest / each.library)
-            lines.setdefault(wide, []).append(point)
-    sides = [max((w for w in lines if w <= width), default=0), min((w for w in lines if w >= width), default=0)]
-    if not all(sides) or abs(math.log(own[0] / own[1])) > NEAR:
+            lines.setdefault((rows, wide), []).append(point)
+    places = [
+        (rows, wide)
+        for rows in _around(full, {r for r, _ in lines}, NEAR)
+        for wide in _around(width, {w for _, w in lines}, 0)
+    ]
+    if not places or not all(each in lines for each in places) or abs(math.log(own[0] / own[1])) > NEAR:
         return None
-    found = [_along(sorted(lines[wide]), math.log(own[0] * own[1]) / 2) for wide in sides]
-    return None if None in found else math.exp(max(each for each in found if each is not None))
+    found = [_along(sorted(lines[each]), math.log(own[0] * own[1]) / 2) for each in places]
+    if None in found:
+        return None
+    return max((each for each in found if each is not None), key=lambda each: each.ratio * each.doubt)
 
 
-def _along(line: Sequence[tuple[float, float]], place: float) -> float | None:
-    """The height of a line through points at a place; None in front of them, and far behind."""
+def _around(value: int, known: Collection[int], near: float) -> list[int]:
+    """The known numbers on both sides of one, or the nearest one alone; none where it is outside of all."""
+    alike = [each for each in known if abs(math.log(value / each)) <= near]
+    if alike:
+        return [min(alike, key=lambda each: abs(math.log(value / each)))]
+    below, above = [each for each in known if each < value], [each for each in known if each > value]
+    return [max(below), min(above)] if below and above else []
+
+
+def _along(line: Sequence[tuple[float, float]], place: float) -> _Expected | None:
+    """What a line through points says at a place; None in front of them, and far behind."""
     if place < line[0][0] - NEAR or place > line[-1][0] + math.log(LONGER):
         return None
     inside = [k for k in range(len(line) - 1) if line[k][0] <= place]
     if not inside:
-        return line[0][1] if abs(place - line[0][0]) <= NEAR else None
+        return _Expected(math.exp(line[0][1]), DOUBT ** (1 + 2 * max(place - line[0][0], 0)))
     (left, low), (right, high) = line[inside[-1]], line[inside[-1] + 1]
-    return low if right == left else low + (high - low) * (place - left) / (right - left)
+    height = low if right == left else low + (high - low) * (place - left) / (right - left)
+    return _Expected(math.exp(height), DOUBT)

@@ -47,6 +47,26 @@ def test_attention(sizes: Sizes, found: int | None) -> None:
     assert any_near("bf16", sizes, MEASURED) is (found is not None)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "is_ahead"),
+    [
+        ((64, 4096, 4096, 64), True),  # its pace goes on
+        ((64, 8192, 8192, 64), None),  # with more doubt the farther away
+        ((64, 16384, 16384, 64), None),
+        ((64, 1024, 1024, 64), None),
+        ((16, 4096, 4096, 64), True),  # fewer rows of longer heads fill the card, too
+        ((8, 4096, 4096, 64), None),  # of as few the loops of one length were not ahead
+        ((12, 2048, 2048, 64), None),  # between both the worse one counts
+        ((8, 2048, 2048, 64), False),
+        ((4, 2048, 2048, 64), None),
+    ],
+)
+def test_attention_of_one_length(sizes: Sizes, is_ahead: bool | None) -> None:
+    measured = (_measured((32, 2048, 2048, 64), 100, 85, "a"), _measured((8, 2048, 2048, 64), 25, 25, "a"))
+    found = nearest(NestShape(ATTENTION, "bf16", sizes, ("a",)), measured)
+    assert (found and found.is_ahead) is is_ahead
+
+
 def test_products_do_not_lie_between() -> None:
     measured = [MeasuredNest(NestShape(PRODUCT, "bf16", (1, n, n, n)), 2, 1) for n in (512, 4096)]
     assert nearest(NestShape(PRODUCT, "bf16", (1, 1500, 1500, 1500)), measured) is None
