@@ -18,8 +18,8 @@ the heads. `--tune` tries the tiles of `TILES` on each, in `ours`; flex_attentio
 
 Every variant and size has a process of its own, `--jobs` side by side, which compile at once and measure in turns; one
 that takes longer than `--timeout` is ended, and what it had printed is kept. Results are appended as they come, and
-what the file holds is not run again. `--records` prints what `machines/measured_nests.py` should say of a file with rows
-of `inductile`, whose remarks name what was asked, of `library` where that took loops, and of `ours`.
+what the file holds is not run again. `--records` prints what `machines/measured_nests.py` should say of a file with
+rows of `inductile`, whose remarks name what was asked, of `library` where that took loops, and of `ours`.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _flex(name: str, q: Any, extra: Sequence[Any], flex: Any, groups: int, who: 
 def options_of(who: str) -> dict[str, Any]:
     """Options of inductile; `who` is its name or tile sizes, "128x64x4x3", those of backward as "chain64x64x8x2".
 
-    "without-kernel-peel-masked-steps" leaves out a pass.
+    "128x64x4x3+chain64x64x8x2" is both; "without-kernel-peel-masked-steps" leaves out a pass.
     """
     if who in ("inductile", "default"):
         return {}
@@ -128,12 +128,15 @@ def options_of(who: str) -> dict[str, Any]:
 
     if who.startswith("without-"):
         return {**ours, "pipeline": pipeline_string().replace(f"{who.removeprefix('without-')},", "")}
-    name, prefix = "kernel-map-softmax-sums", "softmax"
-    if who.startswith("chain"):
-        name, prefix = "kernel-map-chained-products", "chain"
-    values = zip(("rows", "step", "warps", "stages"), who.removeprefix("chain").split("x"), strict=True)
-    numbers = " ".join(f"{prefix}-{number}={value}" for number, value in values)
-    return {**ours, "pipeline": pipeline_string().replace(name, f"{name}{{{numbers}}}")}
+    pipeline = pipeline_string()
+    for tile in who.split("+"):
+        name, prefix = "kernel-map-softmax-sums", "softmax"
+        if tile.startswith("chain"):
+            name, prefix = "kernel-map-chained-products", "chain"
+        values = zip(("rows", "step", "warps", "stages"), tile.removeprefix("chain").split("x"), strict=True)
+        numbers = " ".join(f"{prefix}-{number}={value}" for number, value in values)
+        pipeline = pipeline.replace(name, f"{name}{{{numbers}}}")
+    return {**ours, "pipeline": pipeline}
 
 
 def inputs_of(name: str, shape: Sequence[int]) -> list[Any]:
@@ -203,7 +206,25 @@ def with_gradients(run: Callable[..., Any], inputs: Sequence[Any]) -> Callable[.
     return call
 
 
-def measure(who: str, name: str, inputs: Sequence[Any], lock: str, backward: bool = False) -> dict[str, Any]:
+def kernels_of(run: Callable[[], Any]) -> dict[str, float]:
+    """Device microseconds of each kernel of a call: the median of several calls."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    times: dict[str, list[float]] = {}
+    with profile(activities=[ProfilerActivity.CUDA]) as profiled:
+        for _ in range(5):
+            run()
+        torch.cuda.synchronize()
+    for event in profiled.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA and event.device_time > 0:
+            times.setdefault(event.name, []).append(event.device_time)
+    return {name[:60]: round(sorted(each)[len(each) // 2], 1) for name, each in times.items()}
+
+
+def measure(
+    who: str, name: str, inputs: Sequence[Any], lock: str, backward: bool = False, by_kernel: bool = False
+) -> dict[str, Any]:
     """One row: times, error, peak, seconds of the first call, and what our passes said of it."""
     import torch
 
@@ -231,20 +252,22 @@ def measure(who: str, name: str, inputs: Sequence[Any], lock: str, backward: boo
             torch.cuda.synchronize()
             peak = (torch.cuda.max_memory_allocated() - before) / 2**20
             took = microseconds({who: lambda: run(*inputs)}, "cuda")[who] / 1000
+            kernels = kernels_of(lambda: run(*inputs)) if by_kernel else {}
             errors = errors_of(name, inputs, result if backward else [result])
     said = [f"{r.kind}: {r.reason} {r.figures}" for r in remarks if r.pass_name in CHOOSERS]
     row = {"ms": took, "error": errors[0], "peak": peak, "first": first, "said": said}
+    row |= {"kernels": kernels} if by_kernel else {}
     return row | {"gradient_errors": errors[1:]} if backward else row
 
 
-def work(name: str, size: str, whos: Sequence[str], lock: str, backward: bool) -> None:
+def work(name: str, size: str, whos: Sequence[str], lock: str, backward: bool, by_kernel: bool) -> None:
     """Print a line for each way to compute a variant."""
     make_importable()
     inputs = inputs_of(name, SHAPES[size])
     for who in whos:
         row = {"variant": name, "size": size, "who": who, **({"backward": True} if backward else {})}
         try:
-            row |= measure(who, name, inputs, lock, backward)
+            row |= measure(who, name, inputs, lock, backward, by_kernel)
         except Exception as failure:  # a tile that does not fit the card is a row of the table too
             row["failed"] = f"{type(failure).__name__}: {failure}"[:400]
         print(json.dumps(row), flush=True)
@@ -274,13 +297,16 @@ class Results:
         return [who for who in whos if who not in found]
 
 
-def in_process(name: str, size: str, whos: Sequence[str], results: Results, timeout: float, cache: str) -> None:
+def in_process(
+    name: str, size: str, whos: Sequence[str], results: Results, timeout: float, cache: str, by_kernel: bool
+) -> None:
     """Run a variant in a process of its own; whoever ran when time was up has a row that says so."""
     left = results.missing(name, size, whos)
     while left:
         environment = os.environ | {variable: f"{cache}/{folder}" for variable, folder in CACHES.items()}
         command = [sys.executable, __file__, "--worker", name, size, "--lock", f"{cache}/lock", "--who", *left]
         command += ["--backward"] if results.backward else []
+        command += ["--kernels"] if by_kernel else []
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         timer = threading.Timer(timeout, process.kill)
         timer.start()
@@ -340,20 +366,26 @@ def _line(name: str, found: dict[str, dict[str, Any]], ratios: list[float]) -> s
 
 
 #: what remarks of `graph-choose-scores` and `graph-choose-products` were asked about, and whether loops were taken
-_ASKED = re.compile(r"attention (\d+x\d+x\d+x\d+) \w+ with ([\w:+]+(?:, [\w:+]+)*)")
+_ASKED = re.compile(r"attention (\d+x\d+x\d+x\d+) \w+ with ([\w:+]*\w(?:, [\w:+]*\w)*)")
 
 
 def records(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Lines for the table of measured nests: of a kind and size the variant for which loops were the least ahead."""
     times: dict[tuple[str, str], dict[str, float]] = {}
     asked: dict[tuple[str, str], tuple[str, str, bool]] = {}
+    kinds: dict[str, str] = {}
     for row in rows:
         key = row["variant"], row["size"]
         if "ms" in row:
             times.setdefault(key, {})[row["who"]] = row["ms"]
         found = [m for said in row.get("said", ()) if (m := _ASKED.search(said))] if row["who"] == "inductile" else []
         if found:
-            asked[key] = found[0][1], found[0][2].replace(",", ""), row["said"][0].startswith("passed")
+            kinds[row["variant"]] = found[0][2].replace(",", "")
+            asked[key] = found[0][1], kinds[row["variant"]], row["said"][0].startswith("passed")
+    for name, size in times:
+        if name in kinds and (name, size) not in asked:
+            batch, heads, length, width = SHAPES[size]
+            asked[name, size] = f"{batch * heads}x{length}x{length}x{width}", kinds[name], True
     worst: dict[tuple[str, str], tuple[float, float, float, str]] = {}
     for key, (sizes, steps, took_loops) in asked.items():
         library = times[key].get("library", math.inf if took_loops else times[key]["inductile"])
@@ -382,6 +414,8 @@ def main() -> None:
     )
     parser.add_argument("--backward", action="store_true", help="forward and backward, in rows of their own")
     parser.add_argument("--tune", action="store_true", help="try the tiles of TILES too")
+    parser.add_argument("--kernels", action="store_true", help="the time of each kernel, too")
+    parser.add_argument("--apart", type=int, default=100, help="of --who in one process")
     parser.add_argument("--jobs", type=int, default=4, help="processes side by side")
     parser.add_argument("--timeout", type=float, default=240, help="seconds for a variant at a size")
     parser.add_argument("--table", action="store_true", help="print the table of the file, and run nothing")
@@ -391,15 +425,16 @@ def main() -> None:
     args = parser.parse_args()
     if args.worker:
         name, size = args.worker
-        return work(name, size, args.who, args.lock, args.backward)
+        return work(name, size, args.who, args.lock, args.backward, args.kernels)
     results = Results(args.out, args.backward)
     whos = [*args.who, *("x".join(map(str, tile)) for tile in TILES if args.tune)]
     if args.records:
         return print("\n".join(records(results.rows)))
     if not args.table:
         with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(args.jobs) as pool:
-            jobs = [(name, size) for size in args.sizes for name in args.variants]
-            for _ in pool.map(lambda job: in_process(job[0], job[1], whos, results, args.timeout, cache), jobs):
+            parts = [whos[k : k + args.apart] for k in range(0, len(whos), args.apart)]
+            jobs = [(name, size, part) for size in args.sizes for part in parts for name in args.variants]
+            for _ in pool.map(lambda job: in_process(*job, results, args.timeout, cache, args.kernels), jobs):
                 pass
     print(table(results.rows))
 
