@@ -175,6 +175,8 @@ def _sides(
         return _rows(op, chain, sizes)
     sides: set[tuple[kernel.ForOp, kernel.ForOp]] = set()
     for product in products:
+        if product.precision not in NARROW and kernel.element_of(product) is None:
+            return "a product reads factors of two types, and rounds none of them"
         computed = [_reads_inner(factor, op) for factor in (product.left, product.right)]
         if all(computed):
             return _rows(op, chain, sizes)
