@@ -118,15 +118,27 @@ def _gradient_of(fused: AtenOp, late: Collection[SSAValue]) -> SSAValue | None:
 
 
 def _views_in_front(ops: Collection[Operation]) -> set[Operation]:
-    """Views and copies of what is given, so that what is the same stays so."""
+    """Views and copies of what is given, so that what is the same stays so, and what is made of nothing."""
     given = [value for op in ops for value in operands_of(op) if value.owner not in ops]
+    known: dict[Operation, bool] = {}
 
     def enters(op: Operation) -> bool:
         if op in ops or not isinstance(op, AtenOp) or not is_pure(op):
             return False
-        return len(operands_of(op)) == 1 and (is_view(op) or op.packet in ("clone", "_to_copy"))
+        is_copy = len(operands_of(op)) == 1 and (is_view(op) or op.packet in ("clone", "_to_copy"))
+        return is_copy or _is_made_of_nothing(op, known)
 
     return set(backward_slice(given, enters))
+
+
+def _is_made_of_nothing(op: Operation, known: dict[Operation, bool]) -> bool:
+    """Whether an op computes the same whatever a graph is given: places, masks by them, constants."""
+    if op not in known:
+        known[op] = False
+        made = (value.owner for value in operands_of(op))
+        inside = (isinstance(each, Operation) and _is_made_of_nothing(each, known) for each in made)
+        known[op] = is_between(op) and all(inside)
+    return known[op]
 
 
 def _joint_text(chosen: Sequence[Operation], function: FuncOp, late: Collection[SSAValue]) -> str | None:
@@ -140,6 +152,8 @@ def _joint_text(chosen: Sequence[Operation], function: FuncOp, late: Collection[
     forward, backward = [r for r in read if r not in late], [r for r in read if r in late]
     if not forward or not backward:
         return None
+    place = {op: k for k, op in enumerate(function.body.block.ops)}
+    backward.sort(key=lambda r: place[_sum_of(r)])  # gradients of one value by either way come at the same place
     block = Block(arg_types=[value.type for value in given])
     values: dict[SSAValue, SSAValue] = dict(zip(given, block.args, strict=True))
     for op in chosen:
@@ -153,6 +167,18 @@ def _joint_text(chosen: Sequence[Operation], function: FuncOp, late: Collection[
     marks: list[dict[str, Attribute]] = [{TANGENT: UNIT} if value in late else {} for value in given]
     set_argument_marks(joint, marks)
     return at_hints(module_text(joint), function)
+
+
+def _sum_of(value: SSAValue) -> Operation:
+    """The op that adds the last summand to a gradient, through views and casts; the one that makes it, if none does."""
+    op = value.owner
+    assert isinstance(op, Operation)
+    while True:
+        uses = [use for result in op.results for use in result.uses]
+        user = uses[0].operation if len(uses) == 1 else None
+        if not isinstance(user, AtenOp) or not (user.packet in ("add", "_to_copy", "clone") or is_view(user)):
+            return op
+        op = user
 
 
 def _forget_names(ops: Iterable[Operation]) -> None:
