@@ -20,9 +20,11 @@ from ..lowering.fx_private import memory_budget, torch_partition
 from ..lowering.fx_undo import GraphCopy
 from ..lowering.pipeline import pipeline_string
 from ..lowering.registry import parse_passes
+from ..passes.common.choices import timed_by
 from ..passes.graph.partition import Partition
 from ..passes.graph.round_decisions import RoundDecisions
 from ..passes.remarks import remark
+from .choice import timer_of
 from .compile_graph import configured, is_joint, reason_to_leave_it, run_joint_passes
 from .compiled import GraphReport, keep_report
 from .config import Config
@@ -124,7 +126,8 @@ def _partition(
     trace = Trace.of(config, "joint")
     if trace is not None:
         trace.about(graph, config)
-    joint = run_passes(load, lambda module: joint_passes(config), config, report, trace, Observer("joint"))
+    with timed_by(timer_of(config)):
+        joint = run_passes(load, lambda module: joint_passes(config), config, report, trace, Observer("joint"))
     if report.failures:
         keep_report(report)
     started = time.perf_counter()

@@ -10,7 +10,7 @@ flushed before each for as long as the host needs to enqueue it. `error` is the 
 the heads. `--tune` tries the tiles of `TILES` on each, in `ours`; flex_attention's own rows are never among these.
 
 `--backward` measures forward and backward of the gradients of q, k and v, in rows of their own (`"backward": true`);
-`error` is then that of the result. `--table --backward` prints these:
+`error` is then that of the result, `gradient_errors` those of the gradients. `--table --backward` prints these:
 
     python benchmarks/loop_attention.py --out forward.jsonl --who ours ours_flex flex eager
     python benchmarks/loop_attention.py --out backward.jsonl --backward --who ours flex sdpa inductor eager
@@ -18,7 +18,8 @@ the heads. `--tune` tries the tiles of `TILES` on each, in `ours`; flex_attentio
 
 Every variant and size has a process of its own, `--jobs` side by side, which compile at once and measure in turns; one
 that takes longer than `--timeout` is ended, and what it had printed is kept. Results are appended as they come, and
-what the file holds is not run again.
+what the file holds is not run again. `--records` prints what `machines/measured_nests.py` should say of a file with
+rows of `inductile`, whose remarks name what was asked, of `library` where that took loops, and of `ours`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import fcntl
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -47,7 +49,8 @@ SHAPES = {
     "64": (4, 16, 2048, 64), "128": (4, 16, 4096, 128),
     "512x64": (16, 12, 512, 64), "1024x64": (8, 16, 1024, 64), "4096x64": (2, 16, 4096, 64),
     "1024x128": (8, 16, 1024, 128), "2048x128": (4, 16, 2048, 128), "8192x64": (1, 16, 8192, 64),
-    "8192x128": (1, 16, 8192, 128),
+    "8192x128": (1, 16, 8192, 128), "one-1024x64": (1, 16, 1024, 64), "one-2048x64": (1, 16, 2048, 64),
+    "one-2048x128": (1, 16, 2048, 128),
 }  # fmt: skip
 NAMES = (
     "full", "causal", "window", "alibi", "softcap", "document", "prefix", "added", "relative", "grouped",
@@ -107,7 +110,7 @@ def _flex(name: str, q: Any, extra: Sequence[Any], flex: Any, groups: int, who: 
 def options_of(who: str) -> dict[str, Any]:
     """Options of inductile; `who` is its name or tile sizes, "128x64x4x3", those of backward as "chain64x64x8x2".
 
-    "without-kernel-peel-masked-steps" leaves out a pass.
+    "128x64x4x3+chain64x64x8x2" is both; "without-kernel-peel-masked-steps" leaves out a pass.
     """
     if who in ("inductile", "default"):
         return {}
@@ -125,12 +128,15 @@ def options_of(who: str) -> dict[str, Any]:
 
     if who.startswith("without-"):
         return {**ours, "pipeline": pipeline_string().replace(f"{who.removeprefix('without-')},", "")}
-    name, prefix = "kernel-map-softmax-sums", "softmax"
-    if who.startswith("chain"):
-        name, prefix = "kernel-map-chained-products", "chain"
-    values = zip(("rows", "step", "warps", "stages"), who.removeprefix("chain").split("x"), strict=True)
-    numbers = " ".join(f"{prefix}-{number}={value}" for number, value in values)
-    return {**ours, "pipeline": pipeline_string().replace(name, f"{name}{{{numbers}}}")}
+    pipeline = pipeline_string()
+    for tile in who.split("+"):
+        name, prefix = "kernel-map-softmax-sums", "softmax"
+        if tile.startswith("chain"):
+            name, prefix = "kernel-map-chained-products", "chain"
+        values = zip(("rows", "step", "warps", "stages"), tile.removeprefix("chain").split("x"), strict=True)
+        numbers = " ".join(f"{prefix}-{number}={value}" for number, value in values)
+        pipeline = pipeline.replace(name, f"{name}{{{numbers}}}")
+    return {**ours, "pipeline": pipeline}
 
 
 def inputs_of(name: str, shape: Sequence[int]) -> list[Any]:
@@ -143,8 +149,12 @@ def inputs_of(name: str, shape: Sequence[int]) -> list[Any]:
     return [q, k, v, *extra_of(name, q)]
 
 
-def error_of(name: str, inputs: Sequence[Any], result: Any) -> float:
-    """How far a result is from float64's, on the first batch, four heads at a time because of memory."""
+def errors_of(name: str, inputs: Sequence[Any], results: Sequence[Any]) -> list[float]:
+    """How far the result, and the gradients behind it, are from float64's, on the first batch.
+
+    From four heads at a time because of memory; float32's where that is too little.
+    """
+    import torch
     from attention_variants import VARIANTS
 
     if name in ("alibi", "grouped", "added", "relative"):  # what they do depends on the number of heads
@@ -155,9 +165,22 @@ def error_of(name: str, inputs: Sequence[Any], result: Any) -> float:
         wide[3] = inputs[3][:1]
     if wide[0].shape[2] > 2048 and wide[0].shape[1] > 2:
         wide = [x.float() if x.is_floating_point() else x for x in wide]
-    exact = VARIANTS[name](*wide)
-    found = result[: exact.shape[0], : exact.shape[1]]
-    return float((found.to(exact.dtype) - exact).norm() / exact.norm())
+    leaves = [x.requires_grad_() for x in wide[:3]] if len(results) > 1 else []
+    with torch.set_grad_enabled(bool(leaves)):
+        exact = [VARIANTS[name](*wide)]
+        if leaves:
+            heads = exact[0].shape[1]
+            exact += torch.autograd.grad(exact[0], leaves, gradient_of(inputs[0])[:1, :heads].to(exact[0].dtype))
+    parts = [found[: each.shape[0], : each.shape[1]] for found, each in zip(results, exact, strict=True)]
+    with torch.no_grad():
+        return [float((f.to(e.dtype) - e).norm() / e.norm()) for f, e in zip(parts, exact, strict=True)]
+
+
+def gradient_of(q: Any) -> Any:
+    """The gradient of the result, from which backward begins."""
+    import torch
+
+    return torch.randn(q.shape, device=q.device, generator=torch.Generator(q.device).manual_seed(2)).to(q.dtype)
 
 
 @contextmanager
@@ -169,22 +192,39 @@ def alone(lock: str) -> Iterator[None]:
 
 
 def with_gradients(run: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any]:
-    """A call that computes the gradients of queries, keys and values, too, and returns the result."""
+    """A call that returns the result and the gradients of queries, keys and values."""
     import torch
 
     leaves = [x.detach().requires_grad_() for x in inputs[:3]]
     rest = inputs[3:]
-    gradient = torch.randn_like(inputs[0])
+    gradient = gradient_of(inputs[0])
 
     def call(*_: Any) -> Any:
         result = run(*leaves, *rest)
-        torch.autograd.grad(result, leaves, gradient)
-        return result.detach()
+        return result.detach(), *torch.autograd.grad(result, leaves, gradient)
 
     return call
 
 
-def measure(who: str, name: str, inputs: Sequence[Any], lock: str, backward: bool = False) -> dict[str, Any]:
+def kernels_of(run: Callable[[], Any]) -> dict[str, float]:
+    """Device microseconds of each kernel of a call: the median of several calls."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    times: dict[str, list[float]] = {}
+    with profile(activities=[ProfilerActivity.CUDA]) as profiled:
+        for _ in range(5):
+            run()
+        torch.cuda.synchronize()
+    for event in profiled.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA and event.device_time > 0:
+            times.setdefault(event.name, []).append(event.device_time)
+    return {name[:60]: round(sorted(each)[len(each) // 2], 1) for name, each in times.items()}
+
+
+def measure(
+    who: str, name: str, inputs: Sequence[Any], lock: str, backward: bool = False, by_kernel: bool = False
+) -> dict[str, Any]:
     """One row: times, error, peak, seconds of the first call, and what our passes said of it."""
     import torch
 
@@ -212,20 +252,22 @@ def measure(who: str, name: str, inputs: Sequence[Any], lock: str, backward: boo
             torch.cuda.synchronize()
             peak = (torch.cuda.max_memory_allocated() - before) / 2**20
             took = microseconds({who: lambda: run(*inputs)}, "cuda")[who] / 1000
-            with torch.no_grad():
-                error = error_of(name, inputs, result)
+            kernels = kernels_of(lambda: run(*inputs)) if by_kernel else {}
+            errors = errors_of(name, inputs, result if backward else [result])
     said = [f"{r.kind}: {r.reason} {r.figures}" for r in remarks if r.pass_name in CHOOSERS]
-    return {"ms": took, "error": error, "peak": peak, "first": first, "said": said}
+    row = {"ms": took, "error": errors[0], "peak": peak, "first": first, "said": said}
+    row |= {"kernels": kernels} if by_kernel else {}
+    return row | {"gradient_errors": errors[1:]} if backward else row
 
 
-def work(name: str, size: str, whos: Sequence[str], lock: str, backward: bool) -> None:
+def work(name: str, size: str, whos: Sequence[str], lock: str, backward: bool, by_kernel: bool) -> None:
     """Print a line for each way to compute a variant."""
     make_importable()
     inputs = inputs_of(name, SHAPES[size])
     for who in whos:
         row = {"variant": name, "size": size, "who": who, **({"backward": True} if backward else {})}
         try:
-            row |= measure(who, name, inputs, lock, backward)
+            row |= measure(who, name, inputs, lock, backward, by_kernel)
         except Exception as failure:  # a tile that does not fit the card is a row of the table too
             row["failed"] = f"{type(failure).__name__}: {failure}"[:400]
         print(json.dumps(row), flush=True)
@@ -255,13 +297,16 @@ class Results:
         return [who for who in whos if who not in found]
 
 
-def in_process(name: str, size: str, whos: Sequence[str], results: Results, timeout: float, cache: str) -> None:
+def in_process(
+    name: str, size: str, whos: Sequence[str], results: Results, timeout: float, cache: str, by_kernel: bool
+) -> None:
     """Run a variant in a process of its own; whoever ran when time was up has a row that says so."""
     left = results.missing(name, size, whos)
     while left:
         environment = os.environ | {variable: f"{cache}/{folder}" for variable, folder in CACHES.items()}
         command = [sys.executable, __file__, "--worker", name, size, "--lock", f"{cache}/lock", "--who", *left]
         command += ["--backward"] if results.backward else []
+        command += ["--kernels"] if by_kernel else []
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         timer = threading.Timer(timeout, process.kill)
         timer.start()
@@ -320,6 +365,41 @@ def _line(name: str, found: dict[str, dict[str, Any]], ratios: list[float]) -> s
     return f"| {name} | {' | '.join(map(cell, WHO))} | {text} | {errors} |"
 
 
+#: what remarks of `graph-choose-scores` and `graph-choose-products` were asked about, and whether loops were taken
+_ASKED = re.compile(r"attention (\d+x\d+x\d+x\d+) \w+ with ([\w:+]*\w(?:, [\w:+]*\w)*)")
+
+
+def records(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Lines for the table of measured nests: of a kind and size the variant for which loops were the least ahead."""
+    times: dict[tuple[str, str], dict[str, float]] = {}
+    asked: dict[tuple[str, str], tuple[str, str, bool]] = {}
+    kinds: dict[str, str] = {}
+    for row in rows:
+        key = row["variant"], row["size"]
+        if "ms" in row:
+            times.setdefault(key, {})[row["who"]] = row["ms"]
+        found = [m for said in row.get("said", ()) if (m := _ASKED.search(said))] if row["who"] == "inductile" else []
+        if found:
+            kinds[row["variant"]] = found[0][2].replace(",", "")
+            asked[key] = found[0][1], kinds[row["variant"]], row["said"][0].startswith("passed")
+    for name, size in times:
+        if name in kinds and (name, size) not in asked:
+            batch, heads, length, width = SHAPES[size]
+            asked[name, size] = f"{batch * heads}x{length}x{length}x{width}", kinds[name], True
+    worst: dict[tuple[str, str], tuple[float, float, float, str]] = {}
+    for key, (sizes, steps, took_loops) in asked.items():
+        library = times[key].get("library", math.inf if took_loops else times[key]["inductile"])
+        nest = times[key].get("ours", math.inf)
+        if math.isfinite(nest) and math.isfinite(library):
+            worst[sizes, steps] = max(worst.get((sizes, steps), (0.0,)), (nest / library, library, nest, key[0]))
+    lines: list[str] = []
+    for (sizes, steps), (_, library, nest, name) in sorted(worst.items(), key=lambda each: each[0][::-1]):
+        heads, length, _, width = sizes.split("x")
+        numbers = f"{heads}, {length}, {width}, {1000 * library:.4g}, {1000 * nest:.4g}"
+        lines.append(f'    _attention("{steps}", {numbers}),  # {name}')
+    return lines
+
+
 def main() -> None:
     """Measure, or print the table of a file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -334,21 +414,27 @@ def main() -> None:
     )
     parser.add_argument("--backward", action="store_true", help="forward and backward, in rows of their own")
     parser.add_argument("--tune", action="store_true", help="try the tiles of TILES too")
+    parser.add_argument("--kernels", action="store_true", help="the time of each kernel, too")
+    parser.add_argument("--apart", type=int, default=100, help="of --who in one process")
     parser.add_argument("--jobs", type=int, default=4, help="processes side by side")
     parser.add_argument("--timeout", type=float, default=240, help="seconds for a variant at a size")
     parser.add_argument("--table", action="store_true", help="print the table of the file, and run nothing")
+    parser.add_argument("--records", action="store_true", help="print the lines of records, and run nothing")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--lock", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
         name, size = args.worker
-        return work(name, size, args.who, args.lock, args.backward)
+        return work(name, size, args.who, args.lock, args.backward, args.kernels)
     results = Results(args.out, args.backward)
     whos = [*args.who, *("x".join(map(str, tile)) for tile in TILES if args.tune)]
+    if args.records:
+        return print("\n".join(records(results.rows)))
     if not args.table:
         with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(args.jobs) as pool:
-            jobs = [(name, size) for size in args.sizes for name in args.variants]
-            for _ in pool.map(lambda job: in_process(job[0], job[1], whos, results, args.timeout, cache), jobs):
+            parts = [whos[k : k + args.apart] for k in range(0, len(whos), args.apart)]
+            jobs = [(name, size, part) for size in args.sizes for part in parts for name in args.variants]
+            for _ in pool.map(lambda job: in_process(*job, results, args.timeout, cache, args.kernels), jobs):
                 pass
     print(table(results.rows))
 

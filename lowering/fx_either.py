@@ -145,13 +145,13 @@ def may_be_nest(q: torch.Tensor, k: torch.Tensor, is_training: bool) -> bool:
 
     That is a timer, or measurements of about these sizes; where a gradient is asked, those of forward with backward.
     """
-    if timer() is not None and not is_training:
-        return True
-    target = target_named(target_of_device(str(q.device)))
-    nests = target.nests if isinstance(target, GpuTarget) else ()
     sizes = _sizes((*q.shape[:-2], q.shape[-2], k.shape[-2], q.shape[-1]))
     if is_training and (sizes is None or torch.are_deterministic_algorithms_enabled()):
         return False
+    if timer() is not None:
+        return True
+    target = target_named(target_of_device(str(q.device)))
+    nests = target.nests if isinstance(target, GpuTarget) else ()
     element = _SHORT.get(str(q.dtype).removeprefix("torch."), "")
     return bool(nests) and (sizes is None or any_near(element, sizes, nests, is_training))
 

@@ -112,12 +112,19 @@ ATTENTION_OF_HOPPER = (
     # forward with backward, `benchmarks/loop_attention.py --backward --who scores ours_flex inductile`, where the
     # library's way is a kernel with a mask, or scores in memory; the slowest of a kind: a window took 209, a prefix 435
     _attention("_softmax call hidden:places training", 64, 2048, 64, 935, 435),
+    _attention("_softmax call hidden:places training", 64, 4096, 128, 6126, 2747),
     _attention("_softmax call hidden:places+vectors training", 64, 2048, 64, 939, 248),
+    _attention("_softmax call hidden:places+vectors training", 64, 4096, 128, 6124, 1150),
     _attention("_softmax added:matrix call:rows training", 64, 2048, 64, 2813, 902),
-    _attention("_softmax added:table call:rows training", 64, 2048, 64, 2821, 1461),
+    _attention("_softmax added:matrix call:rows training", 64, 4096, 128, 15989, 6096),
+    _attention("_softmax added:table call:rows training", 64, 2048, 64, 2821, 1309),
+    _attention("_softmax added:table call:rows training", 64, 4096, 128, 16008, 9502),
     _attention("_softmax _softmax sub training", 64, 2048, 64, 2533, 1975),
+    _attention("_softmax _softmax sub training", 64, 4096, 128, 10231, 9232),
     _attention("_softmax added:places hidden:places training", 64, 2048, 64, 1641, 499),
+    _attention("_softmax added:places hidden:places training", 64, 4096, 128, 6675, 3298),
     _attention("_softmax hidden:places tanh training", 64, 2048, 64, 1781, 800),
+    _attention("_softmax hidden:places tanh training", 64, 4096, 128, 7716, 4230),
     # flex_attention, which stays a call else: beside scores in memory of what is written out
     _attention("_softmax training", 64, 2048, 64, 1531, 692),
     _attention("_softmax hidden:places training", 64, 2048, 64, 1566, 452),
@@ -148,5 +155,7 @@ ATTENTION_TILES = (
     (128, 64, 4, 3), (128, 64, 8, 3), (128, 128, 8, 2), (64, 64, 4, 3), (64, 128, 4, 3), (128, 32, 4, 4),
     (256, 64, 8, 3),
 )  # fmt: skip
+#: of attention with its gradients, for the kernels of forward and of backward
+TRAINING_TILES = ((64, 64, 4, 3), (128, 64, 8, 3), (64, 32, 4, 3), (64, 64, 4, 2), (64, 64, 8, 2))
 
 NESTS_OF_HOPPER = (*PRODUCTS_OF_HOPPER, *ATTENTION_OF_HOPPER)

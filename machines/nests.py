@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ..records import dataclass
@@ -18,7 +18,7 @@ MARGIN = 1.03
 
 #: what is expected of shapes that nobody measured has to say more than that; in between nothing is said
 DOUBT = 1.05
-#: how many times as long as the longest attention that was measured one may be for the trend to go on
+#: how many times as long as what was measured an attention may be, or as short
 LONGER = 4
 
 #: rows of all heads of an attention that fill a card several times: 512 programs of 128 rows for 132 processors
@@ -122,46 +122,96 @@ def recorded_tile(shape: NestShape, measured: Sequence[MeasuredNest]) -> tuple[i
 def nearest(shape: NestShape, measured: Sequence[MeasuredNest]) -> MeasuredNest | None:
     """What was measured of the most similar shape; None where no similar one was.
 
-    Attention between lengths and widths that were measured, or longer, is as the most similar one with the outcome that
-    the pace there leads to expect (`_expected`).
+    Attention between lengths and widths that were measured, or not far from them, is as the most similar one with the
+    outcome that the pace there leads to expect (`_expected`).
     """
     alike = [each for each in measured if shape.is_like(each.shape)]
     found = min(alike, key=lambda each: shape.distance(each.shape), default=None)
     if found is None or shape.distance(found.shape) <= NEAR:
         return found
-    ratio = _expected(shape, alike) if shape.kind == ATTENTION else None
-    if ratio is None or 1 / DOUBT < ratio * MARGIN < DOUBT:
+    expected = _expected(shape, alike) if shape.kind == ATTENTION else None
+    if expected is None or 1 / expected.doubt < expected.ratio * MARGIN < expected.doubt:
         return None
-    as_expected = [each for each in alike if each.is_ahead == (ratio < 1)]
+    as_expected = [each for each in alike if each.is_ahead == (expected.ratio < 1)]
     return min(as_expected, key=lambda each: shape.distance(each.shape), default=None)
 
 
-def _expected(shape: NestShape, alike: Sequence[MeasuredNest]) -> float | None:
-    """The time of a nest over the library's for an attention, from others whose programs fill the card as much.
+@dataclass(frozen=True)
+class _Expected:
+    """A nest's time over the library's that nobody measured, and the factor by which it may be something else."""
 
-    Logarithms of ratios are interpolated between lengths, and the worse of the widths on both sides counts. Beyond the
-    longest of two lengths or more their trend goes on, up to `LONGER` times; nothing is said of shorter ones.
+    ratio: float
+    doubt: float
+
+    def less_sure(self, factor: float) -> _Expected:
+        """The same, with more doubt."""
+        return replace(self, doubt=self.doubt * factor)
+
+
+def _expected(shape: NestShape, alike: Sequence[MeasuredNest]) -> _Expected | None:
+    """The time of a nest over the library's for an attention, from others of about as many queries for each key.
+
+    Logarithms of ratios are interpolated between lengths, and the worst counts of the widths on both sides, and of the
+    numbers of rows that keep as little and as much of the card busy. Outside of what was measured the outermost ratio
+    goes on, with more doubt the farther away (`_FARTHER`).
     """
     full, *own, width = shape._telling()
-    lines: dict[int, list[tuple[float, float]]] = {}
+    lines: dict[tuple[int, int], list[tuple[float, float]]] = {}
     for each in alike:
         rows, queries, keys, wide = each.shape._telling()
-        if abs(math.log(rows / full)) <= NEAR and abs(math.log(queries / keys)) <= NEAR:
+        if abs(math.log(queries / keys)) <= NEAR:
             point = math.log(queries * keys) / 2, math.log(each.nest / each.library)
-            lines.setdefault(wide, []).append(point)
-    sides = [max((w for w in lines if w <= width), default=0), min((w for w in lines if w >= width), default=0)]
-    if not all(sides) or abs(math.log(own[0] / own[1])) > NEAR:
+            lines.setdefault((rows, wide), []).append(point)
+    if abs(math.log(own[0] / own[1])) > NEAR:
         return None
-    found = [_along(sorted(lines[wide]), math.log(own[0] * own[1]) / 2) for wide in sides]
-    return None if None in found else math.exp(max(each for each in found if each is not None))
+    place = math.log(own[0] * own[1]) / 2
+    rows, unsure = _around(full, {rows for rows, _ in lines}, NEAR, _FARTHER.rows)
+    found: list[_Expected | None] = []
+    for near in rows:
+        widths, less = _around(width, {wide for one, wide in lines if one == near}, 0, _FARTHER.width)
+        along = [_along(sorted(lines[near, wide]), place) for wide in widths] or [None]
+        found += [each and each.less_sure(unsure * less) for each in along]
+    if not found or None in found:
+        return None
+    return max((each for each in found if each is not None), key=lambda each: each.ratio * each.doubt)
 
 
-def _along(line: Sequence[tuple[float, float]], place: float) -> float | None:
-    """The height of a line through points at a place; None in front of them, and far behind."""
-    if place < line[0][0] - NEAR or place > line[-1][0] + math.log(LONGER):
+@dataclass(frozen=True)
+class _Reach:
+    """How far outside of what was measured a ratio says something: (the largest factor, the exponent of its doubt)."""
+
+    length: tuple[float, float]
+    width: tuple[float, float]
+    rows: tuple[float, float]
+
+
+#: doubling the width of heads made ratios up to 1.6 times as large, doubling the length up to 1.1
+_FARTHER = _Reach(length=(LONGER, 0.15), width=(2, 0.7), rows=(4, 0.25))
+
+
+def _around(value: int, known: Collection[int], near: float, reach: tuple[float, float]) -> tuple[list[int], float]:
+    """The known numbers on both sides of one, or the nearest one alone, and the factor of doubt outside of all."""
+    nearest_one = min(known, key=lambda each: abs(math.log(value / each)), default=None)
+    if nearest_one is None or abs(math.log(value / nearest_one)) <= near:
+        return ([] if nearest_one is None else [nearest_one]), 1
+    below, above = [each for each in known if each < value], [each for each in known if each > value]
+    if below and above:
+        return [max(below), min(above)], 1
+    farthest, exponent = reach
+    factor = max(value / nearest_one, nearest_one / value)
+    return ([nearest_one] if factor <= farthest else []), factor**exponent
+
+
+def _along(line: Sequence[tuple[float, float]], place: float) -> _Expected | None:
+    """What a line through points says at a place: the trend of two or more goes on to longer ones."""
+    (first, low), (last, _) = line[0], line[-1]
+    farthest, exponent = _FARTHER.length
+    outside = max(first - place, place - last, 0.0)
+    if outside > math.log(farthest) + 1e-9:
         return None
-    inside = [k for k in range(len(line) - 1) if line[k][0] <= place]
-    if not inside:
-        return line[0][1] if abs(place - line[0][0]) <= NEAR else None
-    (left, low), (right, high) = line[inside[-1]], line[inside[-1] + 1]
-    return low if right == left else low + (high - low) * (place - left) / (right - left)
+    if place <= first or first == last:
+        return _Expected(math.exp(low), DOUBT * math.exp(outside * exponent))
+    k = max(k for k in range(len(line) - 1) if line[k][0] <= place)
+    (left, low), (right, high) = line[k], line[k + 1]
+    height = low if right == left else low + (high - low) * (place - left) / (right - left)
+    return _Expected(math.exp(height), DOUBT)

@@ -9,10 +9,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.parser import Parser
 
-from ...dialects.aten import TensorType
+from ...dialects.aten import AtenOp, TensorType
 from ...dialects.context import new_context
 from ...passes.common.choices import Candidate, Question, mark, open_products
 from ...passes.common.implementations import NEST
+from ...passes.graph._joint import forward_results
+from ...passes.graph._ways import number_of_way, take_way, ways_of
 from ...passes.graph.choose_products import is_either, take
 from ...passes.printing import module_text
 from ...records import dataclass
@@ -47,6 +49,11 @@ class Asked:
         """The ways to compute it."""
         return self.question.candidates
 
+    @property
+    def is_trained(self) -> bool:
+        """Whether the question is a joint function of forward and backward."""
+        return forward_results(_function(self.module)) is not None
+
     def text(self) -> str:
         """The module as text, however the question was spelled."""
         return module_text(self.module)
@@ -54,8 +61,14 @@ class Asked:
     def marked(self, candidate: Candidate) -> ModuleOp:
         """A copy of the module whose products a candidate is to compute."""
         copy = self.module.clone()
+        second = candidate.implementation == NEST
         for op in [each for each in copy.walk() if is_either(each)]:
-            take(op, second=candidate.implementation == NEST)
+            take(op, second)
+        function = _function(copy)
+        for number in map(number_of_way, ways_of(function.body.block.ops)):
+            take_way(function.body.block, number, second)
+        if self.is_trained:
+            _return_no_zeros(function)
         for op in open_products(copy):
             mark(op, candidate, self.question.allow_tf32)
         return copy
@@ -68,6 +81,19 @@ class Asked:
 
 def _function(module: ModuleOp) -> FuncOp:
     return next(op for op in module.ops if isinstance(op, FuncOp))
+
+
+def _return_no_zeros(function: FuncOp) -> None:
+    """Leave out what the way that was dropped would add to gradients."""
+    returned = function.body.block.last_op
+    assert returned is not None
+    kept = [v for v in returned.operands if not (isinstance(v.owner, AtenOp) and v.owner.target == "aten.full")]
+    dropped = [v.owner for v in returned.operands if v not in kept]
+    returned.operands = kept
+    for op in dropped:
+        if isinstance(op, AtenOp) and op.results[0].first_use is None:
+            function.body.block.erase_op(op)
+    function.update_function_type()
 
 
 def _random(type_: TensorType) -> torch.Tensor:

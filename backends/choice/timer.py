@@ -12,20 +12,25 @@ from typing import Any
 
 import torch
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from ...dialects.context import new_context
 from ...lowering.fx_private import without_modes
 from ...passes.common.choices import Candidate, Question
+from ...passes.graph.choose_scores import ChooseScores
 from ...passes.manager import PassManager
 from ...passes.remarks import remark
 from ..config import Config
 from ..host.gpu import is_gpu
 from .asked import Asked
+from .halves import Halves, halves_of
 from .progress import Progress
 from .store import STORE, Answer, key_of
 from .timing import microseconds
 
 log = logging.getLogger(__name__)
+
+Run = Callable[[list[Any]], list[Any]]
 
 PASS = "graph-choose-products"
 #: a candidate whose result is farther from the first one's, relative to its norm, computes something else
@@ -57,7 +62,7 @@ class MeasuringTimer:
         }
         self.config = dataclasses.replace(config, **called, **changed, **unwatched)
         self.keeps = config.cache
-        self._modules: dict[tuple[Question, Candidate], ModuleOp | Exception] = {}
+        self._lowered_ones: dict[tuple[Question, Candidate], _Lowered | Exception] = {}
         self._identities: dict[str, Sequence[str]] = {}
 
     def times(self, questions: Sequence[Question]) -> Sequence[Mapping[str, float]]:
@@ -105,7 +110,7 @@ class MeasuringTimer:
             ]
             answers: list[Answer] = []
             for asked, futures in zip(questions, waiting, strict=True):
-                programs: dict[str, Callable[[list[Any]], list[Any]]] = {}
+                programs: dict[str, Run] = {}
                 failed: dict[str, str] = {}
                 for candidate, future in zip(asked.candidates, futures, strict=True):
                     try:
@@ -120,41 +125,77 @@ class MeasuringTimer:
         progress.close()
         return answers
 
-    def _lowered(self, asked: Asked, candidate: Candidate) -> ModuleOp:
-        """The kernels and the host function of a candidate."""
+    def _lowered(self, asked: Asked, candidate: Candidate) -> _Lowered:
+        """The kernels and the host functions of a candidate."""
         from ..compile_graph import choose_passes
         from ..targets import attach_devices
 
         module = asked.marked(candidate)
         attach_devices(module)
-        PassManager(choose_passes(self.config)).run(new_context(), module)
-        return module
+        context = new_context()
+        if asked.is_trained:
+            PassManager(self._joint_passes()).run(context, module)
+            halves = halves_of(module)
+            found = _Lowered((halves.forward, halves.backward), halves)
+        else:
+            found = _Lowered((module,), None)
+        for each in found.modules:
+            PassManager(choose_passes(self.config)).run(context, each)
+        return found
 
-    def _built(self, question: Question, candidate: Candidate) -> Callable[[list[Any]], list[Any]]:
+    def _joint_passes(self) -> list[ModulePass]:
+        """Those of joint graphs, without the one that asks."""
+        from ..partition import joint_passes
+
+        return [each for each in joint_passes(self.config) if each.name != ChooseScores.name]
+
+    def _built(self, question: Question, candidate: Candidate) -> Run:
         """The program of a candidate."""
         from ..host import build
 
-        made = self._modules.pop((question, candidate))
+        made = self._lowered_ones.pop((question, candidate))
         if isinstance(made, Exception):
             raise made
-        return build(made, self.config)
+        first, *others = (build(each, self.config) for each in made.modules)
+        return first if made.halves is None else _with_gradients(first, others[0], made.halves)
 
     def _lower(self, questions: Sequence[Asked]) -> None:
         """Run the passes for all candidates, then compile what Triton compiles, all of it side by side."""
         for asked, candidate in ((each, c) for each in questions for c in each.candidates):
             try:  # without the remarks and counters of the graph that asks
-                made: ModuleOp | Exception = Context().run(self._lowered, asked, candidate)
+                made: _Lowered | Exception = Context().run(self._lowered, asked, candidate)
             except Exception as error:
                 made = error
-            self._modules[asked.question, candidate] = made
+            self._lowered_ones[asked.question, candidate] = made
         if any(is_gpu(asked.device) for asked in questions):
             from ..triton.ahead import compile_ahead
 
-            modules = [each for each in self._modules.values() if isinstance(each, ModuleOp)]
+            lowered = [each for each in self._lowered_ones.values() if isinstance(each, _Lowered)]
             try:
-                compile_ahead(modules, self.config.compile_threads)
+                compile_ahead([module for each in lowered for module in each.modules], self.config.compile_threads)
             except Exception as error:  # programs compile by themselves, and tell what fails
                 log.warning("candidates are not compiled side by side: %s", error)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Lowered:
+    """A candidate behind the passes: one module, or those of forward and backward."""
+
+    modules: tuple[ModuleOp, ...]
+    halves: Halves | None
+
+
+def _with_gradients(forward: Run, backward: Run, halves: Halves) -> Run:
+    """Forward and backward as one program."""
+
+    def run(given: list[Any]) -> list[Any]:
+        tangents = [given[k] for k in halves.tangents]
+        inputs = [each for k, each in enumerate(given) if k not in halves.tangents]
+        found = forward(list(inputs))
+        results, kept = found[: halves.results], found[halves.results :]
+        return [*results, *backward([*(given[k] for k in halves.saved), *kept, *tangents])]
+
+    return run
 
 
 def _identity(device: str) -> Sequence[str]:
@@ -173,24 +214,24 @@ def _wait_for(waiting: Sequence[Sequence[Any]]) -> None:
         each.exception()
 
 
-def _timed(asked: Asked, programs: Mapping[str, Callable[[list[Any]], list[Any]]], failed: dict[str, str]) -> Answer:
-    """Run each program once, look at its result, and time those that computed the same."""
+def _timed(asked: Asked, programs: Mapping[str, Run], failed: dict[str, str]) -> Answer:
+    """Run each program once, look at its results, and time those that computed the same."""
     try:
         inputs = asked.inputs()
     except Exception as error:  # memory, most likely
         return Answer({}, {**failed, **{name: _told(error) for name in programs}})
     runs: dict[str, Callable[[], Any]] = {}
-    expected: torch.Tensor | None = None
+    expected: list[torch.Tensor] = []
     for name, program in programs.items():
         try:
-            result = program(list(inputs))[0]
+            results = program(list(inputs))
             _synchronize(asked.device)
         except Exception as error:
             failed[name] = _told(error)
             continue
-        if expected is None:
-            expected = result
-        elif (distance := _distance(result, expected)) > _FAR:
+        if not expected:
+            expected = results
+        elif (distance := max(map(_distance, results, expected))) > _FAR:
             failed[name] = f"its result is {distance:.1e} off"
             continue
         runs[name] = lambda program=program: program(list(inputs))

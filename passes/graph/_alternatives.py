@@ -40,6 +40,11 @@ class Alternative:
     whole: Group | None
 
 
+def is_fused(op: Operation) -> bool:
+    """Whether an op is a library's attention, or its gradients."""
+    return isinstance(op, AtenOp) and op.packet.startswith(_FUSED)
+
+
 def is_either(op: Operation) -> bool:
     """Whether an op is a choice."""
     return isinstance(op, CallOp) and op.target == EITHER
@@ -91,7 +96,7 @@ def way_of_library(fused: AtenOp) -> str:
 
 def _way_to_mask(bias: SSAValue) -> str:
     """Whether a mask is made with the largest number of each of its rows, for which all of it is read before."""
-    made = backward_slice([bias], lambda op: isinstance(op, AtenOp) and (is_between(op) or _reduces_rows(op)))
+    made = backward_slice([bias], lambda op: isinstance(op, AtenOp) and (is_between(op) or reduces_rows(op)))
     for op in made:
         shape = _shape(operands_of(op)[0]) if isinstance(op, AtenOp) and op.packet == "amax" else ()
         if len(shape) > 1 and shape[-2] is not ONE:
@@ -128,7 +133,7 @@ def _whole(either: CallOp, group: Group, fused: AtenOp, order: Mapping[Operation
         op = value.owner
         if value in shared or op in members or not isinstance(op, Operation) or op not in order:
             continue
-        if isinstance(op, AtenOp) and is_pure(op) and not op.regions and (is_between(op) or _reduces_rows(op)):
+        if isinstance(op, AtenOp) and is_pure(op) and not op.regions and (is_between(op) or reduces_rows(op)):
             members.add(op)
             waiting += operands_of(op)
             if len(members) > 2 * MOST_OPS:
@@ -140,6 +145,6 @@ def _whole(either: CallOp, group: Group, fused: AtenOp, order: Mapping[Operation
     return Group(chosen, group.products, is_attention=True) if same else None
 
 
-def _reduces_rows(op: AtenOp) -> bool:
+def reduces_rows(op: AtenOp) -> bool:
     """Whether an op is one that masks of fused kernels are made with."""
     return op.packet in ("amax", "any", "all", "clone", "constant_pad_nd", "arange", "full")

@@ -156,10 +156,10 @@ def text_of(group: Group, function: FuncOp) -> str | None:
     for value in (result for op in block.ops for result in op.results):
         value.name_hint = None
     type_ = FunctionType.from_lists([arg.type for arg in block.args], [last.type])
-    return _at_hints(module_text(FuncOp("f", type_, Region(block))), function)
+    return at_hints(module_text(FuncOp("f", type_, Region(block))), function)
 
 
-def _at_hints(text: str, function: FuncOp) -> str | None:
+def at_hints(text: str, function: FuncOp) -> str | None:
     """The text with their hints for the symbols of a function."""
     declared = function.attributes.get("symbols")
     symbols = [s.data for s in declared.data if isinstance(s, SymbolAttr)] if isinstance(declared, ArrayAttr) else []

@@ -33,6 +33,14 @@ def number_of_way(op: CallOp) -> int:
     return number
 
 
+def gradients_of_way(way: CallOp) -> list[CallOp]:
+    """What both ways of a choice add to gradients."""
+    assert way.parent is not None
+    number = number_of_way(way)
+    of_way = (op for op in way.parent.ops if isinstance(op, CallOp) and op.target == OF_WAY)
+    return [op for op in of_way if number_of_way(op) == number]
+
+
 def take_way(block: Block, number: int, second: bool) -> None:
     """Keep one way of a choice, what it adds to gradients too, and drop what only the other one needs."""
     found = [op for op in block.ops if _is_of_choice(op)]

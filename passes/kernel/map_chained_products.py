@@ -181,6 +181,8 @@ def _sides(
         found = rows_and_columns(op, product if computed[0] else product.swapped(), chain, sizes)
         if isinstance(found, str):
             return _rows(op, chain, sizes)
+        if product.precision not in NARROW and kernel.element_of(product) is None:
+            return "a product reads factors of two types, and rounds none of them"
         sides.add(found)
     if len(sides) != 1 or not has_units(target, _element(op)):
         return "its products have several pairs of rows and columns, or a type without matrix units"

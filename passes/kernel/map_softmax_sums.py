@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
@@ -131,13 +132,24 @@ def _nest(
 def _sides(op: kernel.ReduceOp, chain: Sequence[kernel.ForOp], sizes: Sizes) -> list[kernel.WeightedSum] | str:
     """What a reduction sums, with the longest loops along which either factor varies alone as rows and columns."""
     x, _, value, *_ = yielded(op.body)
-    scores, weighed = kernel.axes_of(x), kernel.axes_of(value)
+    scores = kernel.axes_of(x)
+    columns = [loop for loop in chain if loop.axis.data in kernel.axes_of(value) - scores]
+    weighed = frozenset[str]() if len(columns) != 1 else kernel.axes_of(_along(value, columns[0]))
     rows = [loop for loop in chain if loop.axis.data in scores - weighed]
-    columns = [loop for loop in chain if loop.axis.data in weighed - scores]
     if len(columns) != 1 or not rows:
         return "the weights, or what they weigh, have no rows of their own"
     longest = max(rows, key=lambda loop: (sizes.trips(loop), chain.index(loop)))
     return kernel.weighted_parts(op, [longest.axis.data, columns[0].axis.data])
+
+
+def _along(value: SSAValue, columns: kernel.ForOp) -> SSAValue:
+    """The factor that varies along the columns; the other one, as what dropout keeps, belongs to the weights."""
+    op = value.owner
+    if isinstance(op, arith.MulfOp):
+        along = [each for each in op.operands if columns.axis.data in kernel.axes_of(each)]
+        if len(along) == 1:
+            return along[0]
+    return value
 
 
 #: rows, step, warps, stages by the columns and depth that they are for

@@ -312,7 +312,10 @@ class _Reduction:
 def _move_in(reduce: ReduceOp, around: set[str]) -> None:
     """Compute the products that the body of a new reduction reads in it."""
     for _ in range(_MOST_SPLICES):
-        load = next((each for each in loads_in(reduce) if _is_of_product(each)), None)
+        inside = (
+            each for each in loads_in(reduce) if each.parent is reduce.body.block
+        )  # others would compute it again
+        load = next(filter(_is_of_product, inside), None)
         if load is None:
             return
         block, producer = load.parent, load.operands[0].owner

@@ -26,16 +26,20 @@ MEASURED = (
     [
         ((64, 1024, 1024, 64), 0),
         ((500, 1024, 1024, 64), 0),  # the card is full of either
+        ((16, 1024, 1024, 64), 0),  # a quarter of the rows
         ((8, 1024, 1024, 64), None),
         ((64, 1500, 1500, 64), 0),  # both beside it say the same
         ((64, 3000, 3000, 64), 1),
-        ((64, 512, 512, 64), None),
+        ((64, 512, 512, 64), 0),
+        ((64, 128, 128, 64), None),
         ((64, 8192, 8192, 64), 1),  # as long as that both took the same time more
         ((64, 32768, 32768, 64), None),
         ((64, 1500, 1500, 96), 2),  # the worse of both widths is ahead still
         ((64, 3500, 3500, 96), None),
         ((64, 2048, 512, 64), None),
         ((64, 2048, 2048, 128), 2),  # they don't, and half of the way makes 0.73 of the time
+        ((64, 1024, 1024, 32), 0),
+        ((64, 1024, 1024, 224), 2),
         ((64, 3000, 3000, 224), None),
     ],
 )
@@ -45,6 +49,26 @@ def test_attention(sizes: Sizes, found: int | None) -> None:
     assert nearest(NestShape(ATTENTION, "bf16", sizes, ("b",)), MEASURED) is None
     assert nearest(NestShape(ATTENTION, "f16", sizes, ("a",)), MEASURED) is None
     assert any_near("bf16", sizes, MEASURED) is (found is not None)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_ahead"),
+    [
+        ((64, 4096, 4096, 64), True),  # its pace goes on
+        ((64, 8192, 8192, 64), None),  # with more doubt the farther away
+        ((64, 16384, 16384, 64), None),
+        ((64, 1024, 1024, 64), True),
+        ((16, 4096, 4096, 64), True),  # fewer rows of longer heads fill the card, too
+        ((8, 4096, 4096, 64), None),  # of as few the loops of one length were not ahead
+        ((12, 2048, 2048, 64), None),  # between both the worse one counts
+        ((8, 2048, 2048, 64), False),
+        ((4, 2048, 2048, 64), None),
+    ],
+)
+def test_attention_of_one_length(sizes: Sizes, is_ahead: bool | None) -> None:
+    measured = (_measured((32, 2048, 2048, 64), 100, 82, "a"), _measured((8, 2048, 2048, 64), 25, 25, "a"))
+    found = nearest(NestShape(ATTENTION, "bf16", sizes, ("a",)), measured)
+    assert (found and found.is_ahead) is is_ahead
 
 
 def test_products_do_not_lie_between() -> None:
