@@ -212,6 +212,7 @@ class ProductTile(Tile):
     stages: steps that are on their way at once
     parts:  of the depth, which `loop-split-products` made a batch
     resident: programs of a processor that take the tiles in turns (persistent); 0: each tile has a program
+    last:   parts of the depth for the tiles behind whole waves (`kernel-split-last-wave`); 0: these are whole
     """
 
     LEAST: ClassVar[int] = 5
@@ -223,6 +224,7 @@ class ProductTile(Tile):
     stages: int = 0
     parts: int = 0
     resident: int = 0
+    last: int = 0
 
     def bytes(self, element: int, factors: tuple[int, int]) -> int:
         """Shared memory of all stages, for elements of so many bytes and so many factors of the longer side."""

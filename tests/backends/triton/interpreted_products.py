@@ -80,6 +80,18 @@ def test_parts_of_the_depth(dtype: torch.dtype) -> None:
     _check(text, [bias, left, right], exact, dtype, f"{TILES} depth-parts=3")
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_parts_of_the_last_wave(dtype: torch.dtype) -> None:
+    """12 x 14 tiles for 132 processors: 9 rows of tiles whole, and 3 in parts, which the kernel behind sums."""
+    bias, left = _matrix(440, dtype=dtype, seed=2), _matrix(190, 96, dtype=dtype, seed=0)
+    right = _matrix(96, 440, dtype=dtype, seed=1, transposed=True)
+    text = program("aten.addmm()", [bias, left, right], (190, 440))
+    first, second = emit(lowered(text, f"{TILES} last-parts=3"))
+    assert first.source.count("tl.dot(") == 2 and "tl.dot(" not in second.source
+    exact = bias.double() + left.double() @ right.double()
+    _check(text, [bias, left, right], exact, dtype, f"{TILES} last-parts=3")
+
+
 @pytest.mark.parametrize("transposed", [(False, True), (True, False)])
 @pytest.mark.parametrize("depth", [64, 200])
 def test_boxes(transposed: tuple[bool, bool], depth: int) -> None:
