@@ -150,7 +150,8 @@ def rows_of(shape: Shape, dtype: str, epilogue: bool, tune: bool, profiler: Prof
     exact = exact_of(inputs)
     tf32 = " allow-tf32=true" if dtype == "float32" and is_tf32() else ""
     candidates = {"library": "choices=none", "default": "", "ours": f"loop-products=true{tf32}"}
-    names = ("tile-rows", "tile-columns", "tile-depth", "warps", "stages", "depth-parts", "resident", "last-parts")
+    names = ("tile-rows", "tile-columns", "tile-depth", "warps", "stages", "depth-parts", "resident")
+    names = (*names, "last-rows", "last-columns", "last-depth")
     for tile in tiles() if tune else ():
         numbers = " ".join(f"{name}={number}" for name, number in zip(names, tile, strict=False))
         candidates["x".join(map(str, tile))] = f"loop-products=true{tf32} {numbers}"

@@ -37,8 +37,8 @@ TILE = "tile"
 """The attribute of a product, and of the multiplication of its nest, with the sizes that were chosen for its kernel.
 
 On a GPU rows, columns, depth, warps, stages, parts of the depth (`loop-split-products`), programs of a processor that
-take tiles in turns, and parts of the depth for what is behind whole waves (`kernel-split-last-wave`); of attention
-rows, step, warps and stages; on a CPU rows. What is 0 or is not there, the pass decides that maps the kernel.
+take tiles in turns, and rows, columns and depth of the tiles behind whole waves (`kernel-split-last-wave`); of
+attention rows, step, warps and stages; on a CPU rows. What is 0 or is not there, the pass decides that maps the kernel.
 """
 
 

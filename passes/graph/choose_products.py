@@ -37,9 +37,7 @@ NONE, RECORDED, MEASURED = "none", "recorded", "measured"
 _FACTORS = (BFloat16Type, Float16Type, Float32Type)
 #: elements of a step of the depth: fewer are no better where so many divide it
 _STEP = 64
-#: steps of a depth that is worth parts
-_LEAST_STEPS = 8
-#: how many times as long the busiest processor works as all would, if parts of the depth for the last wave are tried
+#: how many times as long the busiest processor works as all would, if smaller tiles for the last wave are tried
 _IDLE = 1.05
 #: rows that one iteration of a nest on a CPU does
 _ROWS_OF_CPU = ((4,), (1,))
@@ -304,7 +302,7 @@ def _fits(tile: tuple[int, ...], shape: NestShape, target: GpuTarget) -> bool:
     tiles = count * -(-high // rows) * -(-wide // columns)
     if (parts and tiles > target.processors) or (resident and tiles <= resident * target.processors):
         return False  # parts are for few tiles, and turns for many
-    if last and (count > 1 or not _leaves_over(tiles, target.processors) or deep < _LEAST_STEPS * depth):
+    if last and (count > 1 or not _leaves_over(tiles, target.processors)):
         return False
     if depth < _STEP and not deep % _STEP:
         return False

@@ -99,6 +99,6 @@ class KernelMapProducts(MapToUnits, kernels=untiled_for_gpu):
         for op in nest.sums:
             round_factors(op)
             set_mapping(op, "matrix", tile.depth)
-            if tile.last:  # `kernel-split-last-wave` reads it there
+            if tile.last_rows:  # `kernel-split-last-wave` reads it there
                 _keep(op, tile)
         sink(nest.sums)

@@ -93,7 +93,7 @@ class JointKernels:
             lay_beside(function, block, values, taken)
             _renumber_errors(block, last, function, errors)
         block.add_op(kernel.YieldOp.create())
-        name = free_name(f"{functions[0].sym_name.data}_and_{len(launches) - 1}_more", self.kernels)
+        name = _free_name(f"{functions[0].sym_name.data}_and_{len(launches) - 1}_more", self.kernels)
         location = merged(function.location for function in functions)
         result = self.kernels[name] = kernel.FuncOp.of(name, symbols, Region(block), list(errors), location=location)
         self.module.body.block.insert_op_before(result, functions[0])
@@ -123,7 +123,7 @@ def _renumber_errors(block: Block, last: Operation | None, function: kernel.Func
         op = op.next_op
 
 
-def free_name(name: str, taken: Collection[str]) -> str:
+def _free_name(name: str, taken: Collection[str]) -> str:
     """A name for a kernel that no other has."""
     number = sum(known == name or known.startswith(f"{name}_") for known in taken)
     return f"{name}_{number}" if number else name

@@ -1,8 +1,8 @@
-// RUN: inductile-opt %s --target cuda:90 -p "kernel-split-last-wave{last-parts=3}" --split-input-file | filecheck %s
+// RUN: inductile-opt %s --target cuda:90 -p "kernel-split-last-wave{last-rows=2 last-columns=2 last-depth=32}" --split-input-file | filecheck %s
 // RUN: inductile-opt %s --target cuda:90 -p kernel-split-last-wave --split-input-file | filecheck %s --check-prefix=NONE
-// NONE-NOT: %parts
+// NONE-NOT: map matrix tile 32
 
-// 12 x 12 tiles for 132 processors: 11 rows of tiles are one whole wave, and 4 rows are left. 3 does not divide 4 steps.
+// 12 x 12 tiles for 132 processors: 11 rows of tiles are one whole wave, and 4 rows are left.
 kernel.func @left_over(%x: !kernel.buffer<bf16, 3072>, %w: !kernel.buffer<bf16, 3072>, %b: !kernel.buffer<f32, 48>, %y: !kernel.buffer<f32, 2304>) target "cuda:90" num_warps 4 num_stages 3 {
   kernel.for i0 in 0 to 48 map grid tile 4 swizzle 8 {
     kernel.for i1 in 0 to 48 map grid tile 4 {
@@ -23,27 +23,14 @@ kernel.func @left_over(%x: !kernel.buffer<bf16, 3072>, %w: !kernel.buffer<bf16, 
   }
   kernel.yield
 }
-// CHECK-LABEL: kernel.func @left_over(
-// CHECK-SAME: %parts: !kernel.buffer<f32, 384>) target "cuda:90" num_warps 4 num_stages 3 {
+// CHECK-LABEL: kernel.func @left_over
 // CHECK: kernel.for i0 in 0 to 44 map grid tile 4 swizzle 8 {
+// CHECK: kernel.for i1 in 0 to 48 map grid tile 4 {
 // CHECK: kernel.reduce sum i2 in 0 to 64 map matrix tile 16
-// CHECK: kernel.for i3 in 0 to 2 map grid {
-// CHECK: kernel.for i0 in 44 to 48 map grid tile 4 {
-// CHECK: kernel.reduce sum i2 in 32*i3 to 32*i3 + 32 map matrix tile 16
-// CHECK: kernel.store {{.*}}, %parts[192*i3 + 48*i0 + i1 - 2112]
-// CHECK-LABEL: kernel.func @left_over_last(%b: !kernel.buffer<f32, 48>, %y: !kernel.buffer<f32, 2304>, %parts: !kernel.buffer<f32, 384>) {
-// CHECK: kernel.for i0 in 0 to 4 {
-// CHECK: kernel.reduce sum i3 in 0 to 2 {
-// CHECK: kernel.store {{.*}}, %y[48*i0 + i1 + 2112]
-// CHECK-LABEL: host.func @run
-// CHECK: [[M:%.*]] = host.empty : !aten.tensor<384xf32, device = "cuda:0">
-// CHECK: host.launch @left_over(%x, %w, %b, %y, [[M]])
-// CHECK: host.launch @left_over_last(%b, %y, [[M]])
-host.func @run(%x: !aten.tensor<48x64xbf16, device = "cuda:0">, %w: !aten.tensor<48x64xbf16, device = "cuda:0">, %b: !aten.tensor<48xf32, device = "cuda:0">) -> (!aten.tensor<48x48xf32, device = "cuda:0">) {
-  %y = host.empty : !aten.tensor<48x48xf32, device = "cuda:0">
-  host.launch @left_over(%x, %w, %b, %y)
-  host.return %y
-}
+// CHECK: kernel.for i0 in 44 to 48 map grid tile 2 {
+// CHECK: kernel.for i1 in 0 to 48 map grid tile 2 {
+// CHECK: kernel.reduce sum i2 in 0 to 64 map matrix tile 32
+// CHECK: kernel.store {{.*}}, %y[48*i0 + i1]
 
 // -----
 
@@ -67,4 +54,5 @@ kernel.func @whole(%x: !kernel.buffer<bf16, 3072>, %w: !kernel.buffer<bf16, 2816
   kernel.yield
 }
 // CHECK-LABEL: kernel.func @whole
-// CHECK-NOT: %parts
+// CHECK: kernel.for i0 in 0 to 48 map grid tile 4 {
+// CHECK-NOT: map matrix tile 32
