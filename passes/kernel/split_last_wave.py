@@ -55,8 +55,8 @@ class KernelSplitLastWave(KernelPass, kernels=all_for_gpu):
         if isinstance(wave, str):
             remark("missed", self.name, function, f"the last wave has the same tiles: {wave}")
         elif counter(self.name):
-            told = {"rows": wave.count, "tiles": -(-wave.count // rows) * -(-wave.wide // columns)}
-            remark("passed", self.name, function, f"tiles of {rows} x {columns} behind whole waves", **told)
+            tiles, what = -(-wave.count // rows) * -(-wave.wide // columns), f"tiles of {rows} x {columns}"
+            remark("passed", self.name, function, f"{what} behind whole waves", rows=wave.count, tiles=tiles)
             _split(wave, rows, columns, depth)
 
 
