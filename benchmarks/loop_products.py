@@ -149,8 +149,9 @@ def rows_of(shape: Shape, dtype: str, epilogue: bool, tune: bool, profiler: Prof
     inputs, text = inputs_of(shape, dtype, epilogue), text_of(shape, dtype, epilogue)
     exact = exact_of(inputs)
     tf32 = " allow-tf32=true" if dtype == "float32" and is_tf32() else ""
-    candidates = {"library": "choices=none", "ours": f"loop-products=true{tf32}"}
+    candidates = {"library": "choices=none", "default": "", "ours": f"loop-products=true{tf32}"}
     names = ("tile-rows", "tile-columns", "tile-depth", "warps", "stages", "depth-parts", "resident")
+    names = (*names, "last-rows", "last-columns", "last-depth")
     for tile in tiles() if tune else ():
         numbers = " ".join(f"{name}={number}" for name, number in zip(names, tile, strict=False))
         candidates["x".join(map(str, tile))] = f"loop-products=true{tf32} {numbers}"

@@ -77,6 +77,7 @@ _ATTENTION_OF_HOPPER = {16: 437_000}
 
 #: those of Ampere and later
 _OF_AMPERE = frozenset(("f16", "bf16", "tf32", "i8"))
+_OF_HOPPER = _OF_AMPERE | {"f8E4M3FN", "f8E5M2"}
 
 KNOWN: tuple[Target, ...] = (
     _CPP,
@@ -141,7 +142,7 @@ KNOWN: tuple[Target, ...] = (
         threads=1536,
         cache_bytes=72 << 20,
         shared_bytes=99 << 10,
-        matrix_units=_OF_AMPERE,
+        matrix_units=_OF_HOPPER,
     ),
     GpuTarget(
         "cuda:90",
@@ -158,7 +159,7 @@ KNOWN: tuple[Target, ...] = (
         dequantised=MappingProxyType(_DEQUANTISED_OF_HOPPER),
         nests=NESTS_OF_HOPPER,
         shared_bytes=227 << 10,
-        matrix_units=_OF_AMPERE,
+        matrix_units=_OF_HOPPER,
         overlaps=True,
         copies_boxes=True,
     ),
@@ -171,7 +172,7 @@ KNOWN: tuple[Target, ...] = (
         processors=148,
         cache_bytes=126 << 20,
         shared_bytes=227 << 10,
-        matrix_units=_OF_AMPERE,
+        matrix_units=_OF_HOPPER,
         overlaps=True,
     ),
     GpuTarget(
@@ -184,7 +185,7 @@ KNOWN: tuple[Target, ...] = (
         threads=1536,
         cache_bytes=96 << 20,
         shared_bytes=99 << 10,
-        matrix_units=_OF_AMPERE,
+        matrix_units=_OF_HOPPER,
         overlaps=True,
     ),
     GpuTarget(

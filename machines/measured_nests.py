@@ -141,14 +141,15 @@ ATTENTION_OF_HOPPER = (
     _attention("_softmax call hidden:places", 64, 4096, 128, 1630, 1404, "64x64x4x3"),
 )
 
-#: tiles that are candidates of a product on matrix units: rows, columns, depth, warps, stages, parts of the depth, and
-#: programs of a processor that take tiles in turns
+#: tiles that are candidates of a product on matrix units: rows, columns, depth, warps, stages, parts of the depth,
+#: programs of a processor that take tiles in turns, and rows, columns and depth of the tiles behind whole waves
 PRODUCT_TILES = (
     (128, 128, 64, 4, 3, 0, 2), (128, 256, 64, 8, 3, 0, 1), (128, 128, 64, 8, 4, 0, 1), (128, 128, 32, 4, 3, 0, 2),
     (128, 256, 64, 8, 3), (128, 128, 64, 8, 3), (128, 128, 64, 4, 3), (128, 128, 64, 4, 4), (128, 64, 64, 4, 4),
     (64, 128, 64, 4, 4), (64, 256, 64, 4, 4), (64, 128, 32, 4, 3), (128, 64, 32, 4, 3), (64, 64, 64, 4, 6),
     (64, 32, 128, 4, 5), (32, 32, 128, 4, 5), (16, 64, 128, 4, 6), (16, 32, 128, 4, 5), (16, 32, 256, 4, 4),
     (64, 32, 128, 4, 4, 4), (16, 32, 128, 4, 4, 4),
+    (128, 128, 64, 4, 3, 0, 0, 64, 32, 128), (128, 128, 64, 4, 3, 0, 0, 64, 64, 64),
 )  # fmt: skip
 #: of attention: rows, step, warps and stages
 ATTENTION_TILES = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DenseArrayBase, FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -11,6 +10,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...passes.common.copies import copy_op
 from ...passes.graph import _joint as marks
+from ...records import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,14 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import kernel
 from ...dialects.sym import ZERO, symbol
 from ...errors import UnsupportedError
-from ...passes.kernel.tiles import is_persistent
+from ...passes.kernel.tiles import is_persistent, tile_of
 from .axes import Axes
 from .context import Context, Lanes
 from .dtypes import dtype_name, is_float
 from .values import Value
+
+#: elements of the depth whose products of 8-bit floats matrix units add with fewer bits than float32 has
+EXACT_STEPS = 128
 
 
 class Contractions:
@@ -47,7 +50,7 @@ class Contractions:
             for product, total in zip(products, totals, strict=True):
                 left = self.operand(op, step, product.left, (rows, depth))
                 right = self.operand(op, step, product.right, (depth, columns))
-                context.out.line(f"{total} = tl.dot({left}, {right}, {total}{_arguments(product)})")
+                context.out.line(f"{total} = tl.dot({left}, {right}, {total}{_arguments(product, op)})")
         context.values.update(zip(op.results, totals, strict=True))
 
     def _total(self, op: kernel.ReduceOp, number: int, dims: tuple[int, int]) -> Value:
@@ -77,7 +80,7 @@ class Contractions:
         for product, result in zip(products, op.results, strict=True):
             left = self.operand(op, "", product.left, (rows, depth))
             right = self.operand(op, "", product.right, (depth, columns))
-            text = f"tl.dot({left}, {right}{_arguments(product)})"
+            text = f"tl.dot({left}, {right}{_arguments(product, op)})"
             dims = tuple(sorted((rows, columns)))
             found = context.define(text, dtype_name(result.type), dims, result.name_hint or "product")
             context.values[result] = found
@@ -178,9 +181,11 @@ def _is_plain_load(value: SSAValue) -> bool:
     return isinstance(value.owner, kernel.LoadOp) and value.owner.mask is None
 
 
-def _arguments(product: kernel.Product) -> str:
+def _arguments(product: kernel.Product, op: kernel.ReduceOp) -> str:
     """What `tl.dot` is told beside its operands."""
     element = kernel.element_of(product)
     if element == Float32Type():
         return Contractions.precision(element, product.precision)
+    if isinstance(element, kernel.FLOATS8) and product.precision != "fast":
+        return f", max_num_imprecise_acc={min(EXACT_STEPS, tile_of(op))}"  # then float32 takes over
     return "" if is_float(dtype_name(product.op.results[0].type)) else ", out_dtype=tl.int32"

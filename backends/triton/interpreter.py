@@ -115,8 +115,12 @@ def _fused(self: Any, x: Any, y: Any, z: Any) -> Any:
     return TensorHandle((wide[0] * wide[1] + wide[2]).astype(z.data.dtype), z.dtype.scalar)
 
 
+#: 8-bit floats, whose bits the interpreter holds
+_FLOATS8 = {"fp8e4nv": torch.float8_e4m3fn, "fp8e5": torch.float8_e5m2}
+
+
 def _dots(dot: Callable[..., Any]) -> Callable[..., Any]:
-    """The interpreter's products, of the values of bfloat16 and not of their bits; int8 and float16 as wide as sums."""
+    """The interpreter's products, of values where it has bits (bfloat16, 8-bit floats); others as wide as sums."""
     import triton.language as tl
     from triton.runtime.interpreter import TensorHandle
 
@@ -124,6 +128,9 @@ def _dots(dot: Callable[..., Any]) -> Callable[..., Any]:
         if value.dtype.scalar == tl.bfloat16:
             wide = torch.from_numpy(np.ascontiguousarray(value.data).view(np.int16)).view(torch.bfloat16).float()
             return TensorHandle(wide.numpy(), tl.float32)
+        if (byte := _FLOATS8.get(str(value.dtype.scalar))) is not None:
+            bits = torch.from_numpy(np.ascontiguousarray(value.data).view(np.uint8))
+            return TensorHandle(bits.view(byte).float().numpy(), tl.float32)
         return TensorHandle(value.data.astype(total.data.dtype), total.dtype.scalar)
 
     def create_dot(self: Any, left: Any, right: Any, total: Any, *others: Any) -> Any:

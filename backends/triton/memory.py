@@ -44,7 +44,7 @@ def load(context: Context, op: kernel.LoadOp) -> None:
         if other is not None:
             arguments.append(f"other={other}")  # a literal takes the type of the buffer
         elif op.value in context.zeroed:
-            arguments.append("other=0")
+            arguments.append("other=0.0" if dtype.startswith("float8") else "other=0")  # these take no integer
     if op.cache is not None:
         arguments.append(f'eviction_policy="{op.cache.data}"')
     text = f"tl.load({', '.join(arguments)})"

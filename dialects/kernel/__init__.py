@@ -4,6 +4,7 @@ from xdsl.ir import Dialect
 
 from .boxes import Box, box_of
 from .contraction import (
+    FLOATS8,
     PRECISION,
     PRECISIONS,
     Product,
@@ -41,7 +42,7 @@ Kernel = Dialect(
 )
 
 __all__ = [
-    "DESCRIPTOR", "HALVES", "MAPPINGS", "PRECISION", "PRECISIONS", "AssertOp", "AwaitOp", "BarrierOp", "Box",
+    "DESCRIPTOR", "FLOATS8", "HALVES", "MAPPINGS", "PRECISION", "PRECISIONS", "AssertOp", "AwaitOp", "BarrierOp", "Box",
     "BufferType", "ForOp", "FuncOp", "IndexOp", "Kernel", "LoadOp", "LocalOp", "Product", "ReduceOp", "ScanOp",
     "StoreOp", "WeightedSum", "YieldOp", "axes_of", "box_of", "contraction_of", "element_of", "float_sums",
     "groupable", "index_of", "operand_of", "other_half", "products_of", "stored_between", "tiled_axes",

@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, StringAttr, i8, i32
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    StringAttr,
+    i8,
+    i32,
+)
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...records import dataclass
@@ -21,8 +30,11 @@ from .types import BufferType
 
 #: the attribute of a multiplication that says how exact its factors may be read; without it they are read as they are
 PRECISION = "precision"
-#: what it may say. tf32: factors of float32 have 10 bits behind the point; bf16, f16: they are rounded to that type
-PRECISIONS = ("tf32", "bf16", "f16")
+#: what it may say. tf32: factors of float32 have 10 bits behind the point; bf16, f16: they are rounded to that type;
+#: fast: products of 8-bit floats may be added with fewer bits than float32 has, as by units that do so
+PRECISIONS = ("tf32", "bf16", "f16", "fast")
+#: 8-bit floats that matrix units multiply, those of one kind with those of the other, too
+FLOATS8 = (Float8E4M3FNType, Float8E5M2Type)
 
 _PRODUCTS = (arith.MulfOp, arith.MuliOp)
 
@@ -86,10 +98,12 @@ def products_of(op: ReduceOp, chained: bool = False) -> list[Product] | str:
 def element_of(product: Product) -> Attribute | None:
     """The type of both operands as matrix units read them; None where they have no units for it."""
     left, right = operand_of(product.left).type, operand_of(product.right).type
+    wide = product.op.results[0].type == Float32Type()
+    if wide and isinstance(left, FLOATS8) and isinstance(right, FLOATS8):
+        return left
     if left != right:
         return None
     if isinstance(product.op, arith.MulfOp):
-        wide = product.op.result.type == Float32Type()
         return left if wide and isinstance(left, BFloat16Type | Float16Type | Float32Type) else None
     return left if left == i8 and product.op.results[0].type == i32 else None
 

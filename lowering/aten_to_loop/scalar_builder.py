@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...dialects import loop, scalar
 from ...dialects.access import dynamic_name, segments
 from ...dialects.aten.types import TensorType, scalar_type
+from ...dialects.kernel import FLOATS8
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, as_expr, symbol
 from ...errors import UnsupportedError
 from ...machines import HOST, eager
@@ -149,7 +150,8 @@ class ScalarBuilder:
 
     def widen(self, value: Scalar) -> Scalar:
         """Into the type that computation uses; a no-op unless the value is of low precision."""
-        return self._convert(scalar.WidenOp, value, F32) if value.element in LOW_PRECISION else value
+        is_narrow = value.element in LOW_PRECISION or isinstance(value.element, FLOATS8)
+        return self._convert(scalar.WidenOp, value, F32) if is_narrow else value
 
     def store(self, value: Scalar, element: Attribute) -> Scalar:
         """Into the element type of the result: narrows low precision, casts anything else."""

@@ -36,9 +36,9 @@ or the second (0, 1), adds to the gradient of what it reads: (gradient, number o
 TILE = "tile"
 """The attribute of a product, and of the multiplication of its nest, with the sizes that were chosen for its kernel.
 
-On a GPU rows, columns, depth, warps, stages, parts of the depth (`loop-split-products`), and programs of a processor
-that take tiles in turns; of attention rows, step, warps and stages; on a CPU rows. What is 0 or is not there, the pass
-decides that maps the kernel.
+On a GPU rows, columns, depth, warps, stages, parts of the depth (`loop-split-products`), programs of a processor that
+take tiles in turns, and rows, columns and depth of the tiles behind whole waves (`kernel-split-last-wave`); of
+attention rows, step, warps and stages; on a CPU rows. What is 0 or is not there, the pass decides that maps the kernel.
 """
 
 

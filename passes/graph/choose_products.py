@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
@@ -36,6 +37,8 @@ NONE, RECORDED, MEASURED = "none", "recorded", "measured"
 _FACTORS = (BFloat16Type, Float16Type, Float32Type)
 #: elements of a step of the depth: fewer are no better where so many divide it
 _STEP = 64
+#: how many times as long the busiest processor works as all would, if smaller tiles for the last wave are tried
+_IDLE = 1.05
 #: rows that one iteration of a nest on a CPU does
 _ROWS_OF_CPU = ((4,), (1,))
 
@@ -286,13 +289,21 @@ def _libraries(op: AtenOp, target: Target) -> list[Candidate]:
     return [Candidate(BLAS), *others] if others else [Candidate("")]
 
 
+def _leaves_over(tiles: int, processors: int) -> bool:
+    """Whether a part of a wave behind few whole ones keeps some processors idle for a good part of the time."""
+    waves = tiles / processors
+    return waves > 1 and math.ceil(waves) > _IDLE * waves
+
+
 def _fits(tile: tuple[int, ...], shape: NestShape, target: GpuTarget) -> bool:
     """Whether a tile is at most twice as large as the product, and its stages fit a processor's memory."""
     (rows, columns, depth, _, stages, *more), (count, high, wide, deep) = tile, shape.sizes
-    parts, resident = (*more, 0, 0)[:2]
+    parts, resident, last = (*more, 0, 0, 0)[:3]
     tiles = count * -(-high // rows) * -(-wide // columns)
     if (parts and tiles > target.processors) or (resident and tiles <= resident * target.processors):
         return False  # parts are for few tiles, and turns for many
+    if last and (count > 1 or not _leaves_over(tiles, target.processors)):
+        return False
     if depth < _STEP and not deep % _STEP:
         return False
     size = 4 if shape.element == "f32" else 2

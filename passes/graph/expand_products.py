@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, StringAttr
 from xdsl.ir import SSAValue
 
 from ...dialects.aten import AtenOp, TensorType
+from ...dialects.kernel import PRECISION
 from ...dialects.sym import ONE, Expr, Ranges
 from ...machines import GpuTarget, Target
 from ...machines.products import RowSums
@@ -26,6 +27,7 @@ _ATTENTION = frozenset({
 })  # fmt: skip
 _PRODUCTS = frozenset({"aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm"})
 _INTEGERS = "aten._int_mm"
+_SCALED = "aten._scaled_mm"
 #: types that matrix units multiply, float32 by ordinary instructions where it is read as it is
 _OF_UNITS = (BFloat16Type, Float16Type, Float32Type)
 _BITS = {BFloat16Type: 16, Float16Type: 16, Float32Type: 32, Float64Type: 64}
@@ -50,7 +52,8 @@ class ExpandProducts(ProductPass):
                    or columns: `kernel-map-products` and `kernel-jam-rows` schedule those nests. Such a product
                    says how exact its factors are read, `precision = "bf16"`, or "f16", or with `allow_tf32` and float32
                    "tf32", with 10 bits behind the point, as the library does: what is inlined into it is more exact.
-                   So is `aten._int_mm` then on a GPU, so that scales behind it are multiplied where it is summed.
+                   So is `aten._int_mm` then on a GPU, so that scales behind it are multiplied where it is summed, and
+                   `aten._scaled_mm` of 8-bit floats, with `precision = "fast"` where it says `use_fast_accum`.
 
         %y = aten.mm(%x, %w) : !aten.tensor<1x2048xbf16, device = "cuda:0">
     becomes
@@ -58,7 +61,7 @@ class ExpandProducts(ProductPass):
     """
 
     name = "graph-expand-products"
-    PRODUCTS: ClassVar[frozenset[str]] = _PRODUCTS | _ATTENTION | {_INTEGERS}
+    PRODUCTS: ClassVar[frozenset[str]] = _PRODUCTS | _ATTENTION | {_INTEGERS, _SCALED}
 
     row_products: bool = True
     loop_products: bool = False
@@ -71,6 +74,10 @@ class ExpandProducts(ProductPass):
         if op.target == _INTEGERS:
             if self.loop_products and isinstance(target, GpuTarget) and "i8" in target.matrix_units:
                 self._mark_integers(op, ranges)
+            return
+        if op.target == _SCALED:
+            if self.loop_products and isinstance(target, GpuTarget):
+                self._mark_scaled(op, target, ranges)
             return
         if self.loop_products and self._mark_for_units(op, ranges):
             return
@@ -104,6 +111,14 @@ class ExpandProducts(ProductPass):
         else:
             remark("missed", self.name, op, "not a nest: a factor does not lie along the depth")
 
+    def _mark_scaled(self, op: AtenOp, target: GpuTarget, ranges: Ranges) -> None:
+        """Mark a product of 8-bit floats with scales, whose factors matrix units read along the depth alone."""
+        objection = _objection_to_scaled(op, target, ranges)
+        if objection is not None:
+            remark("missed", self.name, op, f"not a nest: {objection}")
+        elif self.mark(op, NEST, "a nest: sums of products of 8-bit floats") and op.arg("use_fast_accum"):
+            op.attributes[PRECISION] = StringAttr("fast")
+
     def _mark_for_rows(self, op: AtenOp, limits: RowSums, ranges: Ranges) -> None:
         is_attention = op.target in _ATTENTION
         objection = (_objection_to_attention if is_attention else _objection)(op, limits, ranges)
@@ -112,6 +127,24 @@ class ExpandProducts(ProductPass):
         else:
             what = "keys and values, for few queries" if is_attention else "rows of a matrix, for few vectors"
             self.mark(op, NEST, f"a nest: sums over {what}")
+
+
+def _objection_to_scaled(op: AtenOp, target: GpuTarget, ranges: Ranges) -> str | None:
+    """Why a product of 8-bit floats is left to the library; None where it is not."""
+    left, right, *scales = (type_of(cast(SSAValue, op.arg(name))) for name in ("self", "mat2", "scale_a", "scale_b"))
+    result = type_of(op.results[0])
+    rows, columns = result.shape
+    if any(str(each.element) not in target.matrix_units for each in (left, right)):
+        return f"the target has no matrix units for {left.element} and {right.element}"
+    if op.arg("scale_result") is not None or not isinstance(result.element, _OF_UNITS):
+        return "its result is of 8 bits"
+    if any(at_most(size, LEAST_OF_UNITS - 1, ranges) for size in result.shape):
+        return f"it has fewer than {LEAST_OF_UNITS} rows or columns"
+    wanted = ((rows, ONE), (ONE, columns))
+    is_whole = all(all(size is ONE for size in each.shape) and each.element == Float32Type() for each in scales)
+    if not is_whole and any(each.shape != shape for each, shape in zip(scales, wanted, strict=True)):
+        return "its scales are none of a whole side, or of each row of it"
+    return None if _lies_along_depth(left, -1) and _lies_along_depth(right, -2) else "a factor lies across the depth"
 
 
 def _objection_to_attention(op: AtenOp, limits: RowSums, ranges: Ranges) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.access import string_attr
@@ -71,17 +71,17 @@ def _eviction(function: kernel.FuncOp, facts: KernelFacts) -> Mapping[Operation,
     inside = {type(op) for op, path in loops.items() if path}
     keeps_numbers = inside == {kernel.LoadOp}
     counts: Counter[object] = Counter()
-    reads: dict[object, list[tuple[kernel.LoadOp, Loop]]] = {}
+    reads: dict[tuple[SSAValue, Loop | None], list[tuple[kernel.LoadOp, Loop]]] = {}
     for op, path in loops.items():
         own = {loop.axis.data for loop in path}
         if isinstance(op, kernel.LoadOp) and path:
             counts[op.buffer] += 1
         repeats = any(keeps_numbers or not is_persistent(loop, ranges) for loop in path)
         if isinstance(op, kernel.LoadOp) and repeats and own <= op.map.data[0].free_symbols:
-            reads.setdefault(op.buffer, []).append((op, _first_part(path[0])))
+            reads.setdefault((op.buffer, _nest_on_units(op, path)), []).append((op, _first_part(path[0])))
     found: dict[Operation, str] = {}
     streamed: dict[Operation, str] = {}
-    for buffer, all_reads in reads.items():
+    for (buffer, _), all_reads in reads.items():
         op, last = all_reads[-1]
         if buffer in written:
             continue
@@ -129,6 +129,11 @@ def _first_part(loop: Loop) -> Loop:
 def _loops_of(op: Operation) -> list[Loop]:
     """The loops around an access that a program runs itself, outermost first."""
     return [loop for loop in loops_around(op) if not is_grid(loop)]
+
+
+def _nest_on_units(op: Operation, path: list[Loop]) -> Loop | None:
+    """The nest around a factor of a product: other nests are other programs, which read it at about the same time."""
+    return loops_around(op)[0] if path[0].mapping.data == "matrix" else None
 
 
 def _reads_whole_lines(op: kernel.LoadOp) -> bool:

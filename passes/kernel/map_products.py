@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
 
 from ...dialects import kernel
 from ...records import dataclass
+from ..common.choices import TILE
 from .kernel_pass import KernelFacts
 from .load_boxes import may_be_box
 from .map_to_units import MapToUnits, has_units, round_factors, sink
@@ -21,6 +22,14 @@ def _are_boxes(nest: ProductNest) -> bool:
     axes = [nest.rows.axis.data, nest.columns.axis.data]
     loads = [(each, op) for op in nest.sums for each in op.body.block.ops if isinstance(each, kernel.LoadOp)]
     return all(may_be_box(load, op, axes) for load, op in loads)
+
+
+def _keep(op: kernel.ReduceOp, tile: ProductTile) -> None:
+    """Write a tile onto the multiplications of a sum, as if it had been chosen for them."""
+    products = kernel.products_of(op)
+    assert not isinstance(products, str)
+    for product in products:
+        product.op.attributes[TILE] = DenseArrayBase.from_list(i64, [*vars(tile).values()])
 
 
 @dataclass(frozen=True)
@@ -91,4 +100,6 @@ class KernelMapProducts(MapToUnits, kernels=untiled_for_gpu):
         for op in nest.sums:
             round_factors(op)
             set_mapping(op, "matrix", tile.depth)
+            if tile.last_rows:  # `kernel-split-last-wave` reads it there
+                _keep(op, tile)
         sink(nest.sums)

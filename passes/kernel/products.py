@@ -213,6 +213,7 @@ class ProductTile(Tile):
     stages: steps that are on their way at once
     parts:  of the depth, which `loop-split-products` made a batch
     resident: programs of a processor that take the tiles in turns (persistent); 0: each tile has a program
+    last_rows, last_columns, last_depth: of those behind whole waves (`kernel-split-last-wave`); 0: they are the same
     """
 
     LEAST: ClassVar[int] = 5
@@ -224,6 +225,9 @@ class ProductTile(Tile):
     stages: int = 0
     parts: int = 0
     resident: int = 0
+    last_rows: int = 0
+    last_columns: int = 0
+    last_depth: int = 0
 
     def bytes(self, element: int, factors: tuple[int, int]) -> int:
         """Shared memory of all stages, for elements of so many bytes and so many factors of the longer side."""
@@ -255,7 +259,7 @@ def product_tile(
     reads_behind = _reads_behind(nest)
     shape = NestShape(PRODUCT, str(nest.element), (batch, rows, columns, depth), ("behind",) if reads_behind else ())
     recorded = ProductTile.chosen(recorded_tile(shape, target.nests))
-    if recorded.rows and not wanted.rows and _fits(recorded, size, target, nest.factors):
+    if recorded.rows and not wanted.rows and _fits(recorded, size, target, nest):
         return (recorded if may_take_turns else replace(recorded, resident=0)).fitted(wanted)
     best: tuple[float, ProductTile] | None = None
     for pace in reversed(TILES):  # the first of these fits anything
@@ -267,7 +271,7 @@ def product_tile(
         has_turns = may_take_turns and programs > pace.resident * target.processors and depth >= _TURN * tile.depth
         is_filled &= (has_turns and not wanted.rows) or not pace.resident
         found = pace.time(programs, target.processors, depth, reads_behind), tile
-        if best is None or (found[0] < best[0] and is_filled and _fits(tile, size, target, nest.factors)):
+        if best is None or (found[0] < best[0] and is_filled and _fits(tile, size, target, nest)):
             best = found
     assert best is not None
     return best[1]
@@ -291,9 +295,16 @@ def _reads_behind(nest: ProductNest) -> bool:
     return any(both <= load.map.data[0].free_symbols for load in loads)
 
 
-def _fits(tile: ProductTile, element: int, target: GpuTarget, factors: tuple[int, int]) -> bool:
+def _fits(tile: ProductTile, element: int, target: GpuTarget, nest: ProductNest) -> bool:
     """Whether the registers of a program hold the sums of a tile, and the memory of a processor its operands."""
-    return tile.sums(factors, target.warp) <= MOST_SUMS and tile.bytes(element, factors) <= target.shared_bytes
+    sums = tile.sums(nest.factors, target.warp) * (2 if _sums_twice(nest) else 1)
+    return sums <= MOST_SUMS and tile.bytes(element, nest.factors) <= target.shared_bytes
+
+
+def _sums_twice(nest: ProductNest) -> bool:
+    """Whether sums of 8-bit floats that units add inexactly are added again, exactly, every few steps."""
+    products = [each for op in nest.sums for each in kernel.products_of(op) if isinstance(each, kernel.Product)]
+    return isinstance(nest.element, kernel.FLOATS8) and any(each.precision != "fast" for each in products)
 
 
 def _of_depth(tile: ProductTile, depth: int, element: int, target: GpuTarget, factors: tuple[int, int]) -> ProductTile:

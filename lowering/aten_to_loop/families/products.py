@@ -22,6 +22,7 @@ _PRODUCTS = {
     "_int_mm": ("self", "mat2", ""),
 }
 _INTEGERS = "_int_mm"
+_SCALED = "_scaled_mm"
 
 
 def _unmarked(call: Call) -> str | None:
@@ -65,9 +66,40 @@ def _lower(b: LoopBuilder, call: Call) -> Replacement:
     return b.generate(element, call.type)
 
 
+def _lower_scaled(b: LoopBuilder, call: Call) -> Replacement:
+    """The sum over the depth of products of 8-bit floats in float32, times a scale of each side, or of each row."""
+    s = b.s
+    left, right = call.tensor("self"), call.tensor("mat2")
+    scales = call.tensor("scale_a"), call.tensor("scale_b")
+    bias = call.optional("bias")
+    kept = {name: call.op.attributes[name] for name in KEPT_BY_NESTS if name in call.op.attributes}
+
+    def element(index: tuple[Expr, ...]) -> Scalar:
+        row, column = index
+
+        def product(inner: tuple[Expr, ...]) -> Scalar:
+            found = s.widen(s.load(left, (row, *inner))) * s.widen(s.load(right, (*inner, column)))
+            assert isinstance(found.ssa.owner, MulfOp)
+            found.ssa.owner.attributes.update(kept)
+            return found
+
+        (total,) = s.reduce(["sum"], [shape_of(left)[-1]], product)
+        for scale in scales:
+            total = total * b.at(scale, index[2 - len(shape_of(scale)) :])
+        return total if bias is None else total + b.at(bias, (column,))
+
+    return b.generate(element, call.type)
+
+
+def _unmarked_scaled(call: Call) -> str | None:
+    is_nest = call.op.attributes.get(IMPLEMENTATION) == StringAttr(NEST)
+    return None if is_nest else f"{call.op.name} is a library's: graph-expand-products has not made it a nest"
+
+
 def _scaled(value: Scalar, factor: int | float | Expr) -> Scalar:
     return value if factor == 1 else value * factor
 
 
 for _packet in _PRODUCTS:
     add_rule(_packet, _lower, _unmarked)
+add_rule(_SCALED, _lower_scaled, _unmarked_scaled, any_dtype=True)

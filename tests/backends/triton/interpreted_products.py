@@ -80,6 +80,18 @@ def test_parts_of_the_depth(dtype: torch.dtype) -> None:
     _check(text, [bias, left, right], exact, dtype, f"{TILES} depth-parts=3")
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_tiles_behind_whole_waves(dtype: torch.dtype) -> None:
+    """12 x 14 tiles for 132 processors: 9 rows of tiles, and 46 rows in smaller tiles."""
+    bias, left = _matrix(440, dtype=dtype, seed=2), _matrix(190, 96, dtype=dtype, seed=0)
+    right = _matrix(96, 440, dtype=dtype, seed=1, transposed=True)
+    text = program("aten.addmm()", [bias, left, right], (190, 440))
+    options = f"{TILES} last-rows=16 last-columns=16 last-depth=32"
+    (found,) = emit(lowered(text, options))
+    assert found.source.count("tl.dot(") == 2
+    _check(text, [bias, left, right], bias.double() + left.double() @ right.double(), dtype, options)
+
+
 @pytest.mark.parametrize("transposed", [(False, True), (True, False)])
 @pytest.mark.parametrize("depth", [64, 200])
 def test_boxes(transposed: tuple[bool, bool], depth: int) -> None:
@@ -237,3 +249,23 @@ def test_few_rows_and_a_weight_of_8_bits(rows: int) -> None:
     }}"""
     made_weight = (weight.to(torch.bfloat16) * scales[:, None]).double()
     _check(text, [left, weight, scales], left.double() @ made_weight.t(), torch.bfloat16, "")
+
+
+@pytest.mark.parametrize(("rows", "columns"), [((), ()), ((50, 1), (1, 48))])
+@pytest.mark.parametrize("kinds", [("float8_e4m3fn", "float8_e4m3fn"), ("float8_e5m2", "float8_e4m3fn")])
+@pytest.mark.parametrize("fast", ["true", "false"])
+def test_floats_of_8_bits(fast: str, kinds: tuple[str, str], rows: tuple[int, ...], columns: tuple[int, ...]) -> None:
+    """With scales of a side or of each row of it, and a bias, by the library's own op."""
+    left = (2 * _matrix(50, 96, dtype=torch.float32, seed=0)).to(getattr(torch, kinds[0]))
+    right = _matrix(48, 96, dtype=torch.float32, seed=1).to(getattr(torch, kinds[1])).t()
+    scales = torch.rand(rows, generator=torch.Generator().manual_seed(2)), torch.rand(columns) + 0.5
+    bias = _matrix(48, dtype=torch.bfloat16, seed=3)
+    text = program(
+        f"aten._scaled_mm(, out_dtype = torch.bfloat16, use_fast_accum = {fast})",
+        [left, right, *scales, bias],
+        (50, 48),
+        torch.bfloat16,
+    )
+    exact = (left.double() @ right.double()) * scales[0].double() * scales[1].double() + bias.double()
+    assert ("max_num_imprecise_acc" in emit(lowered(text))[0].source) == (fast == "false")
+    _check(text, [left, right, *scales, bias], exact, torch.bfloat16)

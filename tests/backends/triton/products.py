@@ -17,7 +17,10 @@ from ...passes.kernel.stages import GPU, on_cpu
 from .support import parse
 
 Tensor = torch.Tensor
-NAMES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
+NAMES = {
+    torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "f8E4M3FN",
+    torch.float8_e5m2: "f8E5M2",
+}  # fmt: skip
 #: relative errors of a result: of the order of sums, and of one rounding
 TOLERANCE = {torch.float32: 2e-6, torch.float16: 5e-4, torch.bfloat16: 4e-3}
 #: small tiles, which leave something over
@@ -28,12 +31,12 @@ def type_of(tensor: Tensor, symbols: Sequence[str] = ()) -> str:
     """The type of a tensor on a GPU; `symbols` stand for its first sizes."""
     sizes = [f"({symbol})" for symbol in symbols] + [str(size) for size in tensor.shape[len(symbols) :]]
     strides = "" if tensor.is_contiguous() else f", strides = {list(tensor.stride())}"
-    return f"!aten.tensor<{'x'.join(sizes)}x{NAMES[tensor.dtype]}{strides}{GPU}>"
+    return f"!aten.tensor<{'x'.join([*sizes, NAMES[tensor.dtype]])}{strides}{GPU}>"
 
 
-def program(op: str, arguments: Sequence[Tensor], shape: Sequence[int]) -> str:
-    """A function of one ATen op."""
-    result = type_of(torch.empty(shape, dtype=arguments[0].dtype))
+def program(op: str, arguments: Sequence[Tensor], shape: Sequence[int], dtype: torch.dtype | None = None) -> str:
+    """A function of one ATen op, with a result of the first argument's type unless another one is given."""
+    result = type_of(torch.empty(shape, dtype=dtype or arguments[0].dtype))
     head = ", ".join(f"%a{k}: {type_of(a)}" for k, a in enumerate(arguments))
     operands = ", ".join(f"%a{k}" for k in range(len(arguments)))
     return f"""func.func @f({head}) -> {result} {{

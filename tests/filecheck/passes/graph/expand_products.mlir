@@ -75,3 +75,17 @@ func.func @bytes(%x: !aten.tensor<64x96xi8, device = "cuda:0">, %w: !aten.tensor
 // UNITS-LABEL: @bytes
 // UNITS-NEXT: aten._int_mm(%x, %w) {implementation = "nest"} :
 // UNITS-NEXT: aten._int_mm(%x, %v) :
+
+// So are products of 8-bit floats with scales.
+func.func @floats_of_8_bits(%x: !aten.tensor<64x96xf8E4M3FN, device = "cuda:0">, %w: !aten.tensor<96x48xf8E4M3FN, strides = [1, 96], device = "cuda:0">, %v: !aten.tensor<96x48xf8E4M3FN, device = "cuda:0">, %a: !aten.tensor<f32, device = "cuda:0">, %b: !aten.tensor<f32, device = "cuda:0">) -> (!aten.tensor<64x48xbf16, device = "cuda:0">, !aten.tensor<64x48xbf16, device = "cuda:0">) {
+  %0 = aten._scaled_mm(%x, %w, %a, %b, out_dtype = torch.bfloat16, use_fast_accum = true) : !aten.tensor<64x48xbf16, device = "cuda:0">
+  %1 = aten._scaled_mm(%x, %v, %a, %b, out_dtype = torch.bfloat16) : !aten.tensor<64x48xbf16, device = "cuda:0">
+  func.return %0, %1 : !aten.tensor<64x48xbf16, device = "cuda:0">, !aten.tensor<64x48xbf16, device = "cuda:0">
+}
+// CHECK-LABEL: @floats_of_8_bits
+// CHECK-NOT: "nest"
+// UNITS-LABEL: @floats_of_8_bits
+// UNITS-NEXT: aten._scaled_mm(%x, %w, %a, %b{{.*}}) {implementation = "nest", precision = "fast"} :
+// UNITS-NEXT: aten._scaled_mm(%x, %v, %a, %b, out_dtype = torch.bfloat16) :
+// HIP-LABEL: @floats_of_8_bits
+// HIP-NOT: "nest"
