@@ -21,15 +21,17 @@ from gpu import make_importable
 
 Options = dict[str, str]
 _OVERLAP = {"kernel-overlap-launches": "overlap-launches=true"}
-_ATTENTION = {"graph-expand-products": "vectors=1"}
+_AHEAD = {"kernel-overlap-launches": "overlap-launches=true read-ahead=true"}
+_APART = {"loop-repeat-rows": "repeat-rows=false"}
 #: way -> options of passes
 WAYS: dict[str, Options] = {
     "inductor": {},
     "eager": {},
     "default": {},
     "overlap": _OVERLAP,
-    "attention": _ATTENTION,
-    "attention, overlap": _ATTENTION | _OVERLAP,
+    "ahead": _AHEAD,
+    "apart": _APART,
+    "apart, ahead": _APART | _AHEAD,
 }
 
 
@@ -97,8 +99,10 @@ def timed(run: Any, given: Any, calls: int) -> dict[str, Any]:
 
 
 def summary(events: list[dict[str, Any]]) -> dict[str, Any]:
-    """What launches of a token take: each kernel with programs, threads, registers, count and mean microseconds; the sum
-    of them all, and of the gaps between one launch and the next."""
+    """What launches of a token take: each kernel with programs, threads, registers, count and mean microseconds.
+
+    And the sum of all launches, and of the gaps between one and the next.
+    """
     kernels: dict[tuple[str, str, str, int], list[float]] = {}
     for each in events:
         about = each["args"]

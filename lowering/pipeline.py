@@ -64,7 +64,7 @@ DEFAULT: tuple[Phase, ...] = (
         "loop-pack-weights,"
         "loop-expand-moments,loop-inline,loop-cse,loop-dce,loop-stream-reductions,loop-chain-products,loop-sum-one-hot,"
         "loop-unroll-pieces,loop-split-axes,"
-        "loop-split-products,loop-split-reductions,loop-spread-copies,loop-turn-readers,loop-fuse,loop-bufferize",
+        "loop-split-products,loop-split-reductions,loop-spread-copies,loop-turn-readers,loop-repeat-rows,loop-fuse,loop-bufferize",
     ),
     Phase(
         "lower-to-kernel",

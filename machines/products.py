@@ -51,7 +51,7 @@ class RowSums:
     short: int = 0
     most_short: int = 0
     shared: int = 0
-    tile: tuple[int, int, int, int] = (16, 64, 4, 3)
+    tile: tuple[int, int, int, int] = (16, 256, 4, 1)
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,8 @@ def _eviction(function: kernel.FuncOp, facts: KernelFacts) -> Mapping[Operation,
         own = {loop.axis.data for loop in path}
         if isinstance(op, kernel.LoadOp) and path:
             counts[op.buffer] += 1
-        repeats = any(keeps_numbers or not is_persistent(loop, ranges) for loop in path)
+        own_rows = keeps_numbers and not _is_for_all(op)
+        repeats = any(own_rows or not is_persistent(loop, ranges) for loop in path)
         if isinstance(op, kernel.LoadOp) and repeats and own <= op.map.data[0].free_symbols:
             reads.setdefault(op.buffer, []).append((op, _first_part(path[0])))
     found: dict[Operation, str] = {}
@@ -96,6 +97,12 @@ def _eviction(function: kernel.FuncOp, facts: KernelFacts) -> Mapping[Operation,
         once = (op for op, path in loops.items() if all(_is_whole(loop, ranges) for loop in path))
         found = {op: KEEP for op in once if _reads_neighbours(op) and op.operands[0] not in written} | found
     return streamed | found
+
+
+def _is_for_all(op: Operation) -> bool:
+    """Whether all programs of a grid read the same, which the cache keeps anyway."""
+    programs = {loop.axis.data for loop in loops_around(op) if is_grid(loop)}
+    return isinstance(op, kernel.LoadOp) and bool(programs) and programs.isdisjoint(op.map.data[0].free_symbols)
 
 
 def _are_apart(loads: list[kernel.LoadOp], ranges: Ranges) -> bool:

@@ -52,7 +52,7 @@ func.func @shared(%q: !aten.tensor<1x32x1x64xbf16, device = "cuda:0">, %k: !aten
   func.return %0, %4, %8 : !aten.tensor<1x32x1x64xbf16, device = "cuda:0">, !aten.tensor<1x32x3x64xbf16, device = "cuda:0">, !aten.tensor<1x4x1x64xbf16, device = "cuda:0">
 }
 // CHECK-LABEL: @shared
-// CHECK: attention(%q, {{.*}}{implementation = "nest", tile = array<i64: 16, 64, 4, 3>, precision = "bf16"}
+// CHECK: attention(%q, {{.*}}{implementation = "nest", tile = array<i64: 16, 256, 4, 1>, precision = "bf16"}
 // CHECK: attention(%r
 // CHECK-NOT: "nest"
 
