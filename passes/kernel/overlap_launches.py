@@ -161,6 +161,8 @@ def _late(ops: Sequence[Operation], constants: Collection[SSAValue]) -> set[Oper
     """Those of some ops that touch other memory than constants, and what uses their results."""
     late: set[Operation] = set()
     for op in ops:
+        if isinstance(op, kernel.LocalOp):
+            continue
         reads = effect_of(op) is not Effect.NONE and not (isinstance(op, kernel.LoadOp) and op.buffer in constants)
         if reads or any(value.owner in late for value in op.operands):
             late.add(op)
