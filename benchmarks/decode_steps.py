@@ -10,6 +10,7 @@ import fcntl
 import itertools
 import json
 import multiprocessing
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,17 @@ from gpu import make_importable
 
 Options = dict[str, str]
 _OVERLAP = {"kernel-overlap-launches": "overlap-launches=true"}
-_ATTENTION = {"graph-expand-products": "vectors=1"}
+_AHEAD = {"kernel-overlap-launches": "overlap-launches=true read-ahead=true"}
+_APART = {"loop-repeat-rows": "repeat-rows=false"}
 #: way -> options of passes
 WAYS: dict[str, Options] = {
     "inductor": {},
     "eager": {},
     "default": {},
     "overlap": _OVERLAP,
-    "attention": _ATTENTION,
-    "attention, overlap": _ATTENTION | _OVERLAP,
+    "ahead": _AHEAD,
+    "apart": _APART,
+    "apart, ahead": _APART | _AHEAD,
 }
 
 
@@ -87,12 +90,30 @@ def timed(run: Any, given: Any, calls: int) -> dict[str, Any]:
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         run(*given)
         torch.cuda.synchronize()
-    events = [e for e in profile.events() or () if str(e.device_type).endswith("CUDA")]
-    spans = sorted((e.time_range.start, e.time_range.end, e.name) for e in events)
-    first = spans[20][0]
-    some = [(round(begin - first, 2), round(end - begin, 2), name[:24]) for begin, end, name in spans[20:32]]
-    last = spans[-1]
-    return {"ms": 1e3 * least, "launches": len(spans), "last": [last[1] - last[0], last[2][:24]], "some": some}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+        profile.export_chrome_trace(str(path))
+        events = [e for e in json.loads(path.read_text())["traceEvents"] if e.get("cat") == "kernel"]
+    events.sort(key=lambda event: event["ts"])
+    return {"ms": 1e3 * least, "launches": len(events)} | summary(events)
+
+
+def summary(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """What launches of a token take: each kernel with programs, threads, registers, count and mean microseconds.
+
+    And the sum of all launches, and of the gaps between one and the next.
+    """
+    kernels: dict[tuple[str, str, str, int], list[float]] = {}
+    for each in events:
+        about = each["args"]
+        grid, block = ("x".join(map(str, about[key])) for key in ("grid", "block"))
+        key = each["name"][:40], grid, block, about["registers per thread"]
+        kernels.setdefault(key, []).append(each["dur"])
+    gaps = [after["ts"] - before["ts"] - before["dur"] for before, after in itertools.pairwise(events)]
+    rows = [[*key, len(us), round(sum(us) / len(us), 2)] for key, us in kernels.items()]
+    rows.sort(key=lambda row: -row[4] * row[5])
+    total = {"kernels_us": round(sum(map(sum, kernels.values())), 1), "gaps_us": round(sum(gaps), 1)}
+    return total | {"kernels": rows[:40], "some": [[e["name"][:24], round(e["dur"], 2)] for e in events[20:32]]}
 
 
 def main() -> None:

@@ -24,6 +24,8 @@ from gpu import make_importable
 BANDWIDTH = 4800
 #: columns and depth
 SHAPES = ((4096, 4096), (11008, 4096), (2048, 5632), (32000, 2048))
+#: MiB of weights with a depth of `DEPTH`, for `--sizes`
+SIZES, DEPTH = (8, 16, 64, 128), 4096
 ROWS = (1, 2, 4, 8, 16)
 KINDS = {"bf16": 16, "int8": 8, "int8 scaled": 8, "int4 32": 4, "int4 128": 4, "int4 halves": 4}
 #: name -> rows, kinds, and options of passes
@@ -88,6 +90,15 @@ def function_of(kind: str) -> Callable[..., Any]:
     return {"bf16": linear, "int8": cast, "int8 scaled": scaled}.get(kind, packed)
 
 
+def sized_cases() -> Iterator[dict[str, Any]]:
+    """Weights of so many MiB each, and the sum that reads as much, which is the yardstick."""
+    for size in SIZES:
+        yield {"columns": (size << 20) // 4 // DEPTH, "depth": DEPTH, "rows": 0, "kind": "read", "who": "sum"}
+    for size, rows, kind in itertools.product(SIZES, ROWS, ("bf16", "int8", "int4 128")):
+        columns = (size << 23) // KINDS[kind] // DEPTH
+        yield {"columns": columns, "depth": DEPTH, "rows": rows, "kind": kind, "who": "inductile"}
+
+
 def cases() -> Iterator[dict[str, Any]]:
     """What is measured."""
     for (columns, depth), rows, kind in itertools.product(SHAPES, ROWS, KINDS):
@@ -110,6 +121,10 @@ def call_of(case: dict[str, Any]) -> Callable[..., Any]:
 
     if case["who"] == "library":
         return torch.nn.functional.linear
+    if case["who"] == "sum":
+        from read_words import add_up
+
+        return add_up
     if case["who"] == "int4pack":
         return lambda x, w, scales: torch.ops.aten._weight_int4pack_mm(x, w, 128, scales)
     options: dict[str, Any] = {}
@@ -129,6 +144,8 @@ def prepare(case: dict[str, Any]) -> str:
 
     try:
         make_importable()
+        if case["who"] == "sum":
+            return ""
         x = torch.randn(case["rows"], case["depth"], device="cuda").to(torch.bfloat16)
         with torch.no_grad():
             call_of(case)(x, *weight_of(case["kind"], case["columns"], case["depth"], "cuda"))
@@ -142,6 +159,8 @@ def measure(case: dict[str, Any], pool: Any) -> dict[str, Any]:
     import torch
 
     columns, depth, kind = case["columns"], case["depth"], case["kind"]
+    if case["who"] == "sum":
+        return read(case, pool)
     size = columns * depth * KINDS[kind] // 8
     count = max(2, min(24, 300_000_000 // size))
     x = torch.randn(case["rows"], depth, device="cuda").to(torch.bfloat16)
@@ -156,11 +175,19 @@ def measure(case: dict[str, Any], pool: Any) -> dict[str, Any]:
     error = float((found.float() - exact).norm() / exact.norm()) if case["who"] != "int4pack" else 0.0
     for each in weights:
         run(x, *each)
+    least = recorded(lambda: [run(x, *each) for each in weights]) / count
+    share = size / least / 1000 / BANDWIDTH
+    return case | {"us": round(least, 2), "share": round(share, 3), "error": error}
+
+
+def recorded(calls: Callable[[], Any]) -> float:
+    """Microseconds of a CUDA graph."""
+    import torch
+
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        for each in weights:
-            run(x, *each)
+        calls()
     least = float("inf")
     for _ in range(4):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -168,9 +195,21 @@ def measure(case: dict[str, Any], pool: Any) -> dict[str, Any]:
         graph.replay()
         end.record()
         torch.cuda.synchronize()
-        least = min(least, 1000 * start.elapsed_time(end) / count)
-    share = size / least / 1000 / BANDWIDTH
-    return case | {"us": round(least, 2), "share": round(share, 3), "error": error}
+        least = min(least, 1000 * start.elapsed_time(end))
+    return least
+
+
+def read(case: dict[str, Any], pool: Any) -> dict[str, Any]:
+    """A row of the yardstick: the best of several schedules of a kernel that adds up words."""
+    run = call_of(case)
+    size = case["columns"] * case["depth"] * 4
+    count = max(2, min(24, 600_000_000 // size))
+    parts = [pool[size * k : size * (k + 1)] for k in range(min(count, len(pool) // size))]
+    best = float("inf")
+    for words, warps in ((2048, 4), (4096, 4), (4096, 8), (8192, 8)):
+        run(parts[0], words, warps)
+        best = min(best, recorded(lambda: [run(p, words, warps) for p in parts]) / len(parts))  # noqa: B023
+    return case | {"us": round(best, 2), "share": round(size / best / 1000 / BANDWIDTH, 3), "error": 0.0}
 
 
 def main() -> None:
@@ -183,12 +222,13 @@ def main() -> None:
         "--who", nargs="+", help="what to measure: inductile, library, int4pack, or a schedule; else all"
     )
     parser.add_argument("--rows", nargs="+", type=int, help="of how many rows; else of all")
+    parser.add_argument("--sizes", action="store_true", help="weights of 8 to 128 MiB of each kind")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
     lines = args.out.read_text().splitlines() if args.out.exists() else []
     keys = ("columns", "depth", "rows", "kind", "who")
-    done = {tuple(json.loads(line)[key] for key in keys) for line in lines}
-    wanted = [case for case in cases() if tuple(case[key] for key in keys) not in done]
+    done = {tuple(json.loads(line).get(key) for key in keys) for line in lines}
+    wanted = [case for case in (sized_cases if args.sizes else cases)() if tuple(case[key] for key in keys) not in done]
     wanted = [case for case in wanted if not args.who or case["who"] in args.who]
     wanted = [case for case in wanted if not args.rows or case["rows"] in args.rows]
     begun = time.time()

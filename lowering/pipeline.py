@@ -64,7 +64,7 @@ DEFAULT: tuple[Phase, ...] = (
         "loop-pack-weights,"
         "loop-expand-moments,loop-inline,loop-cse,loop-dce,loop-stream-reductions,loop-chain-products,loop-sum-one-hot,"
         "loop-unroll-pieces,loop-split-axes,"
-        "loop-split-products,loop-split-reductions,loop-spread-copies,loop-turn-readers,loop-fuse,loop-bufferize",
+        "loop-split-products,loop-split-reductions,loop-spread-copies,loop-turn-readers,loop-repeat-rows,loop-fuse,loop-bufferize",
     ),
     Phase(
         "lower-to-kernel",
@@ -99,7 +99,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-vectorize,kernel-relax-atomics,kernel-tile,"
         "kernel-choose-threads,kernel-stage-blocks,"
         "kernel-privatize,kernel-rematerialize,kernel-spill,kernel-online-softmax,kernel-sink-stores,"
-        "kernel-hoist-loads,kernel-choose-steps,kernel-unroll,kernel-block-rows,kernel-turn-scans,"
+        "kernel-hoist-loads,kernel-load-ahead,kernel-choose-steps,kernel-unroll,kernel-block-rows,kernel-turn-scans,"
         "kernel-assign-registers,kernel-hint-cache,kernel-pair-accesses,"
         "kernel-group-elements,kernel-insert-barriers,kernel-choose-warps,kernel-unpack-digits,"
         "kernel-split-lanes,kernel-hoist-rows,kernel-hoist-invariants,kernel-unmask-lanes,"

@@ -61,7 +61,7 @@ _PRODUCTS_OF_HOPPER = {
 #: 2048x32000 34.8, 36.1; four 6.1, 5.8; 13.3, 21.5; 66.2, 148.
 #: Attention of one query, 32 heads of 64, 4 of keys, 1024 keys: cuDNN 6.0, nests 9.9; so no `queries`.
 _ROW_SUMS_OF_HOPPER = {
-    16: RowSums(1, "one vector by 19 weights", short=1024, most_short=16384),
+    16: RowSums(1, "one vector by 19 weights", short=1024, most_short=16384, shared=16),
     32: RowSums(4, "one and four vectors by 7 weights", short=1024, most_short=16384),
 }
 #: microseconds on an H200 with torch 2.11 and Triton 3.6, replays of a CUDA graph over weights that no cache holds, of

@@ -41,6 +41,9 @@ class RowSums:
     queries:    how many queries fused attention has at most that is computed so; 0: that was not measured
     short:      rows of fewer elements are short
     most_short: how many of those a matrix has at most
+    shared:     how many queries fused attention has at most in all heads that share keys, two at least, where matrix
+                units compute it; 0: that was not measured
+    tile:       of that: rows, keys a step, warps, stages
     """
 
     vectors: int
@@ -48,6 +51,8 @@ class RowSums:
     queries: int = 0
     short: int = 0
     most_short: int = 0
+    shared: int = 0
+    tile: tuple[int, int, int, int] = (16, 256, 4, 1)
 
 
 @dataclass(frozen=True)

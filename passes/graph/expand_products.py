@@ -14,8 +14,8 @@ from ...dialects.sym import ONE, Expr, Ranges
 from ...machines import GpuTarget, Target
 from ...machines.products import RowSums
 from ...records import dataclass
-from ..common.choices import mark_precision
-from ..common.implementations import LEAST_OF_UNITS, NEST
+from ..common.choices import Candidate, mark, mark_precision
+from ..common.implementations import LEAST_OF_UNITS, MOST_OF_CHAIN, NEST
 from ..remarks import remark
 from ._product_pass import ProductPass, at_most
 from ._replacement import type_of
@@ -121,6 +121,10 @@ class ExpandProducts(ProductPass):
 
     def _mark_for_rows(self, op: AtenOp, limits: RowSums, ranges: Ranges) -> None:
         is_attention = op.target in _ATTENTION
+        if is_attention and limits.shared and _objection_to_units(op, limits, ranges) is None:
+            if self.mark(op, NEST, "a nest: queries of heads that share keys are rows for matrix units"):
+                mark(op, Candidate(NEST, limits.tile))
+            return
         objection = (_objection_to_attention if is_attention else _objection)(op, limits, ranges)
         if objection is not None:
             remark("missed", self.name, op, f"not a nest: {objection}")
@@ -148,12 +152,35 @@ def _objection_to_scaled(op: AtenOp, target: GpuTarget, ranges: Ranges) -> str |
 
 
 def _objection_to_attention(op: AtenOp, limits: RowSums, ranges: Ranges) -> str | None:
-    """Why attention is left to the library; None where it is not."""
-    query, key, value = (type_of(cast(SSAValue, op.arg(name))) for name in ("query", "key", "value"))
+    """Why attention is left to the library, and is no sum over few queries; None where it is not."""
     if not limits.queries:
         return "nobody has measured that for this target"
-    if not at_most(query.shape[-2], limits.queries, ranges):
+    if not at_most(_attended(op)[0].shape[-2], limits.queries, ranges):
         return f"it has more than {limits.queries} queries"
+    return _objection_to_kind(op)
+
+
+def _objection_to_units(op: AtenOp, limits: RowSums, ranges: Ranges) -> str | None:
+    """Why the queries of heads that share keys are no rows for matrix units; None where they are."""
+    query, key, value = _attended(op)
+    heads, of_keys, queries = query.shape[1].as_int(), key.shape[1].as_int(), query.shape[2].as_int()
+    width = value.shape[-1].as_int()
+    if not heads or not of_keys or not queries or not width or heads % of_keys or width > MOST_OF_CHAIN:
+        return "its heads do not fit"
+    if not 2 <= heads // of_keys * queries <= limits.shared:
+        return f"heads that share keys have not 2 to {limits.shared} queries"
+    return _objection_to_kind(op)
+
+
+def _attended(op: AtenOp) -> tuple[TensorType, TensorType, TensorType]:
+    """The types of queries, keys and values."""
+    query, key, value = (type_of(cast(SSAValue, op.arg(name))) for name in ("query", "key", "value"))
+    return query, key, value
+
+
+def _objection_to_kind(op: AtenOp) -> str | None:
+    """Why attention of any number of queries is no nest."""
+    query, key, value = _attended(op)
     if op.arg("is_causal") or op.arg("dropout_p") != 0.0:
         return "it is causal, or drops something"
     if any(result.first_use is not None for result in op.results[1:]):

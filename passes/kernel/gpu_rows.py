@@ -62,7 +62,11 @@ def only_adds_up(nest: GpuNest) -> bool:
 
 
 def multiplies_vector(nest: GpuNest) -> bool:
-    """Whether programs sum up products of rows of their own and one vector that all of them read."""
+    """Whether programs sum up products of rows of their own and one vector that all of them read.
+
+    Sums in front of these, as of the squares of the vector, read what all programs read alone. The vector may be made
+    of several, such as the weight of a norm, then.
+    """
     inner, own = nest.innermost(), [loop.axis.data for loop in nest.chain]
     for op in inner:
         if not isinstance(op, kernel.ReduceOp) or op.combine is not None or op.parent_op() is not nest.chain[-1]:
@@ -73,7 +77,12 @@ def multiplies_vector(nest: GpuNest) -> bool:
     rows = [a for a in loads if any(a.stride(axis) is not ZERO for axis in own)]
     shared = [a for a in loads if a not in rows]
     along = all(is_unit(a.stride(a.loops[-1].axis.data)) for a in loads)
-    return len(inner) == 1 and bool(rows) and along and len(shared) == len({a.op.buffer for a in shared}) == 1
+    if not rows or not along or any(a.loops[-1] is not inner[-1] for a in rows):
+        return False
+    buffers = {a.op.buffer for a in shared if a.loops[-1] is inner[-1]}
+    if len(inner) == 1:
+        return len(shared) == len(buffers) == 1
+    return bool(buffers) and len({nest.sizes.trips(op) for op in inner}) == 1
 
 
 def fills_one_program(nest: GpuNest) -> bool:

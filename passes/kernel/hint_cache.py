@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping
 
@@ -9,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.access import string_attr
-from ...dialects.sym import Expr, Ranges
+from ...dialects.sym import Expr, Ranges, bounds
 from ..analysis.effects import written_buffers
 from ..analysis.loops import Loop, loops_around, ops_in
 from ..analysis.nests import element_bytes, is_unit
@@ -59,7 +60,7 @@ def _eviction(function: kernel.FuncOp, facts: KernelFacts) -> Mapping[Operation,
     """Loads, and stores of kernels with such, with the policy that suits them.
 
     What several loops of a program read is kept until the last of them; results must not take its place. A buffer of
-    which each program reads a part of its own, in one loop and by one load, is hardly needed again (a program may look
+    which each program reads a part of its own, in one loop and once, is hardly needed again (a program may look
     up single elements): it goes before what is written lately and waits in the cache for its way to memory or for the
     next kernel; so do rows in registers of which a program keeps numbers alone. But the next kernel may read what is
     small as well, as a backward pass reads the inputs of the forward one: that stays. Where nobody waits for the
@@ -68,7 +69,7 @@ def _eviction(function: kernel.FuncOp, facts: KernelFacts) -> Mapping[Operation,
     ranges = facts.ranges
     loops = {op: _loops_of(op) for op in ops_in(function) if type(op) in _ACCESSES}
     written = written_buffers(function.body.block)
-    inside = {type(op) for op, path in loops.items() if path}
+    inside = {type(op) for op, path in loops.items() if path and not _is_local(op)}
     keeps_numbers = inside == {kernel.LoadOp}
     counts: Counter[object] = Counter()
     reads: dict[tuple[SSAValue, Loop | None], list[tuple[kernel.LoadOp, Loop]]] = {}
@@ -76,7 +77,8 @@ def _eviction(function: kernel.FuncOp, facts: KernelFacts) -> Mapping[Operation,
         own = {loop.axis.data for loop in path}
         if isinstance(op, kernel.LoadOp) and path:
             counts[op.buffer] += 1
-        repeats = any(keeps_numbers or not is_persistent(loop, ranges) for loop in path)
+        own_rows = keeps_numbers and not _is_for_all(op)
+        repeats = any(own_rows or not is_persistent(loop, ranges) for loop in path)
         if isinstance(op, kernel.LoadOp) and repeats and own <= op.map.data[0].free_symbols:
             reads.setdefault((op.buffer, _nest_on_units(op, path)), []).append((op, _first_part(path[0])))
     found: dict[Operation, str] = {}
@@ -87,14 +89,41 @@ def _eviction(function: kernel.FuncOp, facts: KernelFacts) -> Mapping[Operation,
             continue
         if any(loop is not last for _, loop in all_reads):
             found |= {op: DROP if loop is last else KEEP for op, loop in all_reads}
-        elif counts[buffer] == 1 and _reads_whole_lines(op) and _is_large(op, facts):
-            streamed[op] = DROP
+        elif counts[buffer] == len(all_reads) and _reads_whole_lines(op) and _is_large(op, facts):
+            streamed |= {op: DROP for op, _ in all_reads} if _are_apart([op for op, _ in all_reads], ranges) else {}
     if found:
         found |= {op: DROP for op, path in loops.items() if isinstance(op, kernel.StoreOp) and path}
     if function.streams is not None and not keeps_numbers:
         once = (op for op, path in loops.items() if all(_is_whole(loop, ranges) for loop in path))
         found = {op: KEEP for op in once if _reads_neighbours(op) and op.operands[0] not in written} | found
     return streamed | found
+
+
+def _is_local(op: Operation) -> bool:
+    """Whether an access is to what each program has for itself."""
+    kind = op.buffer.type if isinstance(op, _ACCESSES) else None
+    return isinstance(kind, kernel.BufferType) and kind.local
+
+
+def _is_for_all(op: Operation) -> bool:
+    """Whether all programs of a grid read the same, which the cache keeps anyway."""
+    programs = {loop.axis.data for loop in loops_around(op) if is_grid(loop)}
+    return isinstance(op, kernel.LoadOp) and bool(programs) and programs.isdisjoint(op.map.data[0].free_symbols)
+
+
+def _are_apart(loads: list[kernel.LoadOp], ranges: Ranges) -> bool:
+    """Whether loads of a buffer read parts of it that certainly have nothing in common, one behind the other."""
+    if len(loads) == 1:
+        return True
+    first = loads[0].map.data[0]
+    places = [(load.map.data[0] - first).as_int() for load in loads]
+    own = [[loop.axis.data for loop in loops_around(load)] for load in loads]
+    axes = ((loop.axis.data, loop.hi.data) for loop in loops_around(loads[0]))
+    low, high = bounds(first, Ranges.of_axes(axes, ranges))
+    if low is None or high is None or None in places or any(each != own[0] for each in own):
+        return False
+    known = sorted(place for place in places if place is not None)
+    return all(after - before > high - low for before, after in itertools.pairwise(known))
 
 
 def _is_large(op: kernel.LoadOp, facts: KernelFacts) -> bool:

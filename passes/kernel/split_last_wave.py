@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...dialects import kernel
 from ...dialects.sym import ZERO, SymAttr, as_expr
 from ...machines import GpuTarget
+from ...records import dataclass
 from ..analysis.loops import loops_in
 from ..common.choices import chosen_tile
 from ..counters import counter

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
 from ...dialects.aten.types import TensorType
-from ...dialects.loop import GenerateOp, LoadOp, ScatterOp, ViewOp, YieldOp
+from ...dialects.loop import GenerateOp, LoadOp, ReduceOp, ScatterOp, ViewOp, YieldOp
 from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, Ranges, prove_le, symbol
 from ...records import dataclass
 from ..analysis.functions import elsewhere, is_handed_in, is_handing_over, symbol_ranges
@@ -49,8 +49,9 @@ class Inline(LoopPass):
         reading it n times costs. A site that evaluates elements repeatedly (broadcast, gather, inside a reduction
         that it does not depend on, overlapping windows) allows r <= 1 and, if anything is read, half of the operations.
         Lanes without an element (a piece beside others) read nothing, and compute in vain what is cheap;
-      - its sites together evaluate no more points than it has elements (pieces of it), without a reduction, and what it
-        reads is in memory anyway: then nothing is computed again;
+      - its sites together evaluate no more points than it has elements (pieces of it), and what it reads is in memory
+        anyway: then nothing is computed again. With a reduction only at the top of bodies of generates and scatters,
+        and where something as large as all that it reduces is read once, as the matrix of a product with a vector;
       - it reads nothing (constants, index arithmetic) and is cheap: then also when it is needed in memory anyway.
 
     A view that a function returns is such a site, with the strides of the view, where it alone keeps the producer in
@@ -85,6 +86,8 @@ class Inline(LoopPass):
 
 #: elements of a producer for each of a source that may go to memory for its sake
 SMALL = 16
+#: how often a reduction whose pieces are computed where they are read takes each element of its largest source
+REREAD = 2
 
 
 @dataclass
@@ -163,8 +166,21 @@ class _Inliner:
     def is_pieces(self, producer: GenerateOp, cost: BodyCost, points: int) -> bool:
         """Whether computing a producer at so many points repeats nothing and leaves nothing else in memory."""
         elements = self.estimates.product(cast(AxesAttr, producer.properties["axes"]).sizes)
-        stored = all(is_stored(load.operands[0]) for load in loads_in(producer))
-        return points <= elements and not cost.has_reduce and stored
+        if points > elements:
+            return False
+        return self.streams(producer) if cost.has_reduce else all(is_stored(o.operands[0]) for o in loads_in(producer))
+
+    def streams(self, producer: GenerateOp) -> bool:
+        """Whether a producer reduces about as many points as its largest source has elements, which is in memory; all
+        others are small."""
+        around = (axes_around(op.body.block) for op in producer.walk() if type(op) is ReduceOp)
+        points = max(map(self.points, around))
+        sources = {load.operands[0] for load in loads_in(producer)}
+        elements = {source: self.estimates.product(cast(TensorType, source.type).shape) for source in sources}
+        largest = max(elements.values())
+        return points <= REREAD * largest and all(
+            is_stored(source) or count * SMALL <= points for source, count in elements.items()
+        )
 
     def may_be_stored(self, source: SSAValue, producer: GenerateOp) -> bool:
         """Whether a source is in memory anyway, or costs next to nothing there, as a number for each row does."""
@@ -195,7 +211,10 @@ class _Inliner:
         if len(uses.sites) == 1 and not repeated and (cheap or not self.idles(producer, uses.sites[0])):
             return self.misplaced(producer, uses.sites[0], cost)
         if self.is_pieces(producer, cost, sum(self.points(axes_around(site.block)) for site in uses.sites)):
-            return None
+            if not cost.has_reduce:
+                return None
+            if all(self.misplaced(producer, site, cost) is None and site.access.mask is None for site in uses.sites):
+                return None
         if not cheap or (repeated and cost.loads and arithmetic * 2 > self.options.cheap):
             return "too expensive to compute more than once"
         if not all(self.may_be_stored(load.operands[0], producer) for load in loads_in(producer)):

@@ -78,6 +78,38 @@ def test_values(sizes: tuple[int, int, int, int, int], bias: tuple[int, ...] | N
     _check(module, _inputs(sizes, bias, DTYPES[element]))
 
 
+#: heads of which several share keys: one part, parts that do not divide the keys, and parts that do
+SHARED = [
+    ((4, 2, 1, 100, 8), (2, 4, 1, 100)),
+    ((8, 2, 2, 300, 8), None),
+    ((4, 1, 2, 300, 4), (1, 1, 2, 300)),
+    ((4, 2, 1, 512, 8), (1, 1, 1, 512)),
+]
+TILED = ') {implementation = "nest", tile = array<i64: 16, 64, 4, 3>} :'
+
+
+@pytest.mark.parametrize("element", DTYPES)
+@pytest.mark.parametrize(("sizes", "bias"), SHARED)
+def test_rows_of_heads(sizes: tuple[int, int, int, int, int], bias: tuple[int, ...] | None, element: str) -> None:
+    """With a tile the queries of heads that share keys are rows of one sum over a softmax, or one for each part."""
+    text = _program(sizes, bias, element).replace(") :", TILED, 1)
+    module = _lowered(text, "lower-aten-to-loop")
+    assert "softmax_sum" in str(module) and "aten._scaled" not in str(module)
+    _check(module, _inputs(sizes, bias, DTYPES[element]))
+    _check(_lowered(text, pipeline_string()), _inputs(sizes, bias, DTYPES[element]))
+
+
+def test_rows_that_see_no_keys() -> None:
+    """A part of which no key is seen weighs nothing; queries that see none at all have zeros."""
+    sizes, bias = SHARED[3]
+    inputs = _inputs(sizes, bias, torch.float32)
+    inputs[3].fill_(-torch.inf)[..., 70:90] = -4.0
+    module = _lowered(_program(sizes, bias, "f32").replace(") :", TILED, 1), "lower-aten-to-loop")
+    _check(module, inputs)
+    inputs[3].fill_(-torch.inf)
+    assert not run_module(module, inputs)[0].any()
+
+
 def test_kernels() -> None:
     sizes, bias = CASES[1]
     text = _program(sizes, bias, "bf16", ", scale = 0.3")

@@ -44,6 +44,18 @@ func.func @unmeasured(%x: !aten.tensor<1x768xbf16, device = "cuda:0">, %w: !aten
 // CHECK-NOT: "nest"
 // REMARK: missed: aten.mm: not a nest: its matrix has more than 16384 short rows
 
+// Heads that share keys: their queries are rows of a tile. More of them, and heads with keys of their own, are the library's.
+func.func @shared(%q: !aten.tensor<1x32x1x64xbf16, device = "cuda:0">, %k: !aten.tensor<1x4x256x64xbf16, device = "cuda:0">, %r: !aten.tensor<1x32x3x64xbf16, device = "cuda:0">, %o: !aten.tensor<1x4x1x64xbf16, device = "cuda:0">) -> (!aten.tensor<1x32x1x64xbf16, device = "cuda:0">, !aten.tensor<1x32x3x64xbf16, device = "cuda:0">, !aten.tensor<1x4x1x64xbf16, device = "cuda:0">) {
+  %0, %1, %2, %3 = aten._scaled_dot_product_efficient_attention(%q, %k, %k, none, compute_log_sumexp = false) : !aten.tensor<1x32x1x64xbf16, device = "cuda:0">, !aten.tensor<1x32x0xf32, device = "cuda:0">, !aten.tensor<i64, device = "cuda:0">, !aten.tensor<i64, device = "cuda:0">
+  %4, %5, %6, %7 = aten._scaled_dot_product_efficient_attention(%r, %k, %k, none, compute_log_sumexp = false) : !aten.tensor<1x32x3x64xbf16, device = "cuda:0">, !aten.tensor<1x32x0xf32, device = "cuda:0">, !aten.tensor<i64, device = "cuda:0">, !aten.tensor<i64, device = "cuda:0">
+  %8, %9, %10, %11 = aten._scaled_dot_product_efficient_attention(%o, %k, %k, none, compute_log_sumexp = false) : !aten.tensor<1x4x1x64xbf16, device = "cuda:0">, !aten.tensor<1x4x0xf32, device = "cuda:0">, !aten.tensor<i64, device = "cuda:0">, !aten.tensor<i64, device = "cuda:0">
+  func.return %0, %4, %8 : !aten.tensor<1x32x1x64xbf16, device = "cuda:0">, !aten.tensor<1x32x3x64xbf16, device = "cuda:0">, !aten.tensor<1x4x1x64xbf16, device = "cuda:0">
+}
+// CHECK-LABEL: @shared
+// CHECK: attention(%q, {{.*}}{implementation = "nest", tile = array<i64: 16, 256, 4, 1>, precision = "bf16"}
+// CHECK: attention(%r
+// CHECK-NOT: "nest"
+
 // With `loop-products` all products of matrices are nests, on a GPU for its matrix units. Those of float32 say how exact
 // they are. Few vectors are for sums over rows, or for the library; float64 has no units.
 // RUN: inductile-opt %s --target cuda:90 -p 'graph-expand-products{loop-products=true allow-tf32=true}' | filecheck %s --check-prefix=UNITS

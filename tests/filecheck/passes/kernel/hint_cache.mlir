@@ -77,3 +77,40 @@ kernel.func @amd(%x: !kernel.buffer<f32, 2400>, %y: !kernel.buffer<f32, 8>) targ
 // CHECK-NOT: evict
 // CHECK-LABEL: @amd
 // CHECK-NOT: evict
+
+// -----
+
+// Two parts of a buffer, each read once; and parts that have elements in common, which are read again.
+
+kernel.func @halves(%x: !kernel.buffer<f32, 4194304>, %y: !kernel.buffer<f32, 8192>) target "cuda:90" {
+  kernel.for i0 in 0 to 8192 map grid {
+    %m = kernel.reduce sum r0 in 0 to 256 map vector tile 256 {
+      %a = kernel.load %x[256*i0 + r0]
+      %b = kernel.load %x[256*i0 + r0 + 2097152]
+      %c = arith.mulf %a, %b : f32
+      kernel.yield %c
+    }
+    kernel.store %m, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+kernel.func @neighbours(%x: !kernel.buffer<f32, 4194304>, %y: !kernel.buffer<f32, 8192>) target "cuda:90" {
+  kernel.for i0 in 0 to 8192 map grid {
+    %m = kernel.reduce sum r0 in 0 to 256 map vector tile 256 {
+      %a = kernel.load %x[256*i0 + r0]
+      %b = kernel.load %x[256*i0 + r0 + 256]
+      %c = arith.mulf %a, %b : f32
+      kernel.yield %c
+    }
+    kernel.store %m, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @halves
+// CHECK: kernel.load evict_first %x[256*i0 + r0]
+// CHECK: kernel.load evict_first %x[256*i0 + r0 + 2097152]
+// CHECK-LABEL: @neighbours
+// CHECK-NOT: evict

@@ -103,3 +103,51 @@ func.func @expanded(%x: !aten.tensor<64xf32>) -> (!aten.tensor<2x8xf32, strides 
 // CHECK-LABEL: @expanded
 // CHECK: %[[E:.*]] = loop.generate (i0 in 64)
 // CHECK: loop.view %[[E]][i1]
+
+// The halves of a product with a vector, of which one is the gate of the other: both are summed where they are read, so
+// that nothing is between them in memory. Sums that read their matrix several times stay.
+func.func @gated(%x: !aten.tensor<16xf32>, %w: !aten.tensor<64x16xf32>) -> !aten.tensor<32xf32> {
+  %p = loop.generate (i0 in 64) {
+    %s = loop.reduce sum (r0 in 16) {
+      %a = loop.load %x[r0]
+      %b = loop.load %w[i0, r0]
+      %c = arith.mulf %a, %b : f32
+      loop.yield %c
+    }
+    loop.yield %s
+  } : !aten.tensor<64xf32>
+  %y = loop.generate (i0 in 32) {
+    %a = loop.load %p[i0]
+    %b = loop.load %p[i0 + 32]
+    %c = arith.mulf %a, %b : f32
+    loop.yield %c
+  } : !aten.tensor<32xf32>
+  func.return %y : !aten.tensor<32xf32>
+}
+// CHECK-LABEL: @gated
+// CHECK-NEXT: loop.generate (i0 in 32) {
+// CHECK: loop.load %w[i0, r{{[0-9]}}]
+// CHECK: loop.load %w[i0 + 32, r{{[0-9]}}]
+// CHECK-NOT: loop.generate
+// CHECK: func.return
+
+func.func @reread(%x: !aten.tensor<4x16xf32>, %w: !aten.tensor<64x16xf32>) -> !aten.tensor<4x32xf32> {
+  %p = loop.generate (i0 in 4, i1 in 64) {
+    %s = loop.reduce sum (r0 in 16) {
+      %a = loop.load %x[i0, r0]
+      %b = loop.load %w[i1, r0]
+      %c = arith.mulf %a, %b : f32
+      loop.yield %c
+    }
+    loop.yield %s
+  } : !aten.tensor<4x64xf32>
+  %y = loop.generate (i0 in 4, i1 in 32) {
+    %a = loop.load %p[i0, i1]
+    %b = loop.load %p[i0, i1 + 32]
+    %c = arith.mulf %a, %b : f32
+    loop.yield %c
+  } : !aten.tensor<4x32xf32>
+  func.return %y : !aten.tensor<4x32xf32>
+}
+// CHECK-LABEL: @reread
+// CHECK-NEXT: loop.generate (i0 in 4, i1 in 64)

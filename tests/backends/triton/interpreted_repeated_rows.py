@@ -1,0 +1,39 @@
+"""Vectors that are normalised in the kernel of the product that reads them, in both interpreters."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from inductile.backends.host import build
+from inductile.backends.reference import run_module
+
+from .products import Tensor, kernels_for_gpu
+
+
+def normalised(x: Tensor, scale: Tensor) -> Tensor:
+    """As Llama does."""
+    wide = x.float()
+    return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + 1e-5)).to(x.dtype) * scale
+
+
+def product(x: Tensor, other: Tensor, scale: Tensor, weight: Tensor, next_weight: Tensor) -> Tensor:
+    """A residual, its norm, and a product with a gate."""
+    x = x + torch.nn.functional.linear(other, next_weight)
+    gate, up = torch.nn.functional.linear(normalised(x, scale), weight).chunk(2, -1)
+    return torch.nn.functional.silu(gate) * up
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("columns", [64, 72])
+def test_norm(dtype: torch.dtype, columns: int) -> None:
+    torch.manual_seed(0)
+    sizes = ((1, columns), (1, columns), (columns,), (1280, columns), (columns, columns))
+    inputs = [torch.randn(size).to(dtype) for size in sizes]
+    module, given, sources = kernels_for_gpu(product, inputs, {})
+    assert len(sources) == 2
+    exact = product(*(each.double() for each in inputs))
+    allowed = 2 * (product(*inputs).double() - exact).norm()
+    for run in (build(module), lambda given: run_module(module, given)):
+        (got,) = run(list(given))
+        assert got.dtype == dtype and (got.double() - exact).norm() <= allowed
