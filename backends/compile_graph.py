@@ -34,6 +34,7 @@ from .choice import timer_of
 from .choice.libraries import faster_library
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
+from .discarding import discard_weights
 from .foreign_lowerings import operators_of, tell_of_foreign_lowerings
 from .freezing import freeze, with_freezing
 from .graphs.recording import Recording
@@ -159,6 +160,7 @@ def _compile(
             carriers = watched_inputs([*inputs, *imported.constants], kind)
             program = build(imported.module, config, imported.references, carriers, False, target is not None)
         report.seconds["emit and compile"] = time.perf_counter() - started
+    discard_weights(imported.module, program, graph, config)
     report.describe(imported.module, program)
     if take is not None:
         take(imported.module)
