@@ -36,6 +36,7 @@ from .choice import timer_of
 from .choice.libraries import faster_library
 from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
+from .discarding import discard_weights
 from .foreign_lowerings import operators_of, tell_of_foreign_lowerings
 from .freezing import freeze, with_freezing
 from .graphs.recording import Recording
@@ -162,6 +163,7 @@ def _compile(
                 imported.module, config, imported.references, carriers, False, target is not None
             )
         report.seconds["emit and compile"] = time.perf_counter() - started
+    discard_weights(imported.module, program, graph, config)
     report.describe(imported.module, program)
     if take is not None:
         take(imported.module)

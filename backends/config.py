@@ -123,6 +123,11 @@ class Config:
         "in inference, compute what parameters and buffers alone decide once, and keep it until one of them changes; "
         "writes through `.data` are not seen",
     )
+    freezing_discard_parameters: bool = _option(
+        False,
+        "with `freezing`, release weights that a program has only what it keeps of, once that is there; who uses their "
+        "module otherwise gets an error, changes of its weights are not seen, and a new size is not compiled for",
+    )
     memory_pool: bool = _option(
         True,
         "on the CPU, keep memory for intermediate values between calls, where that does not raise the peak of a call; "

@@ -76,6 +76,7 @@ def compile_afresh(
 ) -> CompiledFunction:
     """Compile a Dynamo graph; a session of the cache keeps what comes of it."""
     from .compile_graph import compile_graph
+    from .discarding import sources_of
     from .graphs.recording import Recording
     from .host.gpu import is_gpu
 
@@ -88,7 +89,8 @@ def compile_afresh(
     def compile_aten(kind: str, functional: torch.fx.GraphModule, examples: Sequence[Any]) -> CompiledFunction:
         return compile_graph(functional, examples, config, kind, recording)
 
-    return compile_dynamo_graph(graph, inputs, config, compile_aten, session)
+    with sources_of(graph):
+        return compile_dynamo_graph(graph, inputs, config, compile_aten, session)
 
 
 class ChosenBackend:

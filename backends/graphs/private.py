@@ -117,6 +117,31 @@ def static_inputs(graph: torch.fx.GraphModule, kind: str) -> list[int]:
     return [k for k in getattr(metadata, "static_input_indices", None) or () if k < len(placeholders)]
 
 
+def input_sources(graph: torch.fx.GraphModule) -> list[Any]:
+    """Where Dynamo found each input that AOTAutograd will make of its graph, None where that is not known.
+
+    They are what the graph holds itself, and its placeholders. Uses `_param_name_to_source` of the graph,
+    `_dynamo_source` of its nodes, both of Dynamo's graphs alone.
+    """
+    known = getattr(graph, "_param_name_to_source", None) or {}
+    own = [*graph.named_parameters(remove_duplicate=False), *graph.named_buffers(remove_duplicate=False)]
+    placeholders = graph.graph.find_nodes(op="placeholder")
+    return [known.get(name) for name, _ in own] + [getattr(node, "_dynamo_source", None) for node in placeholders]
+
+
+def remove_guards(sources: Collection[Any]) -> None:
+    """Let Dynamo look no more at what it found at some places, in the function that it compiles.
+
+    Uses `torch._guards.TracingContext.guards_context.dynamo_guards`, and `torch._dynamo.source.is_from_source`.
+    """
+    from torch._guards import TracingContext
+
+    context = TracingContext.try_get()
+    if context is not None:
+        for source in sources:
+            context.guards_context.dynamo_guards.remove_guards_with_source(source)
+
+
 def overlapping_inputs(graph: torch.fx.GraphModule, static: Collection[int]) -> list[int]:
     """Positions of the inputs that torch's machinery cannot copy, for their elements share memory; not the static ones.
 

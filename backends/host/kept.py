@@ -4,7 +4,8 @@ They belong to the weights that they were made of, which a call recognises by th
 no weight's version has changed, which every write by an operator counts up. Programs that several modules share (equal
 layers, a copy of a model) have results for each. What a version does not see, `p.data.add_(1)`, is not seen here; a new
 `p.data = t` is, because the old storage goes, or the address is another. Sizes and strides need no look: Dynamo
-guards them, and the program relies on them anyway.
+guards them, and the program relies on them anyway. Of weights that may be discarded only the tensors themselves are
+looked at.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import torch
 from torch._dynamo.utils import counters
 
 from ...records import dataclass
+from .discarded import Discards
 from .gpu import gpu, is_gpu
 
 if TYPE_CHECKING:
@@ -55,12 +57,14 @@ class KeptResults:
 
     program:  what runs, where it is one of ours
     in_place: whether new results are written where old ones of the same weights lie, for recordings that read them
+    discards: which weights are released once results are there; None where none is
     """
 
     def __init__(self, name: str, run: Callable[[list[Any]], list[Any]], program: HostProgram | None = None) -> None:
         self.name = name
         self.program = program
         self.in_place = False
+        self.discards: Discards | None = None
         self.runs = 0
         """How often the function ran."""
         self._run = run
@@ -69,6 +73,8 @@ class KeptResults:
 
     def __call__(self, args: list[Any]) -> list[Any]:
         """The results for some weights; the list is cleared where they are computed."""
+        if self.discards is not None:
+            return self._of_discarded(args, self.discards)
         addresses = tuple(map(_address, args))
         entry = self._entries.get(addresses)
         if entry is not None and entry.versions == _versions(args):
@@ -79,6 +85,21 @@ class KeptResults:
                 return entry.results
             return self._compute(args, addresses, entry)
 
+    def _of_discarded(self, args: list[Any], discards: Discards) -> list[Any]:
+        """The same where weights may be discarded: which tensors these are is all that is seen of them."""
+        key = discards.key(args)
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is not None and entry.versions == _versions(discards.others(args)):
+                return entry.results
+            discards.check(args)
+            taken = list(args)
+            results = self._compute(args, key, entry)
+            if key in self._entries:  # else they are computed in each call
+                freed = discards.apply(taken)
+                log.info("%s: %d bytes of weights were discarded", self.name, freed)
+        return results
+
     @property
     def bytes_kept(self) -> int:
         """Bytes of all results that are kept now."""
@@ -86,7 +107,7 @@ class KeptResults:
         return sum(_bytes(each) for entry in entries for each in entry.results)
 
     def _compute(self, args: list[Any], addresses: Key, old: _Entry | None) -> list[Any]:
-        versions = _versions(args)  # before anything is read: a write meanwhile counts up from these
+        versions = self._versions_of(args)  # before anything is read: a write meanwhile counts up from these
         device = next((each.device for each in args if is_gpu(each.device.type)), None)
         capturing = device is not None and _is_capturing(device)
         watches = [] if versions is None or capturing else self._watch(args, addresses)
@@ -108,12 +129,20 @@ class KeptResults:
                 self._entries.pop(next(iter(self._entries)), None)
         return results
 
+    def _versions_of(self, args: Sequence[torch.Tensor]) -> Key | None:
+        """What has to stay: the versions of the weights, but of those that are about to be discarded."""
+        found = _versions(args)
+        return found if found is None or self.discards is None else _versions(self.discards.others(args))
+
     def _watch(self, args: Sequence[torch.Tensor], addresses: Key) -> Sequence[Any]:
         forget = partial(_forget, ref(self), addresses)
-        watches = [ref(each.untyped_storage(), forget) for each in args]
+        own: list[Any] = [] if self.discards is None else [ref(each, forget) for each in self.discards.of(args)]
+        others = args if self.discards is None else self.discards.others(args)
+        watches = [ref(each.untyped_storage(), forget) for each in others]
         if all(watch() is not None for watch in watches):
-            return watches
-        return [each.untyped_storage() for each in args]  # of a torch whose storages do not keep their Python object
+            return own + watches
+        # of a torch whose storages do not keep their Python object
+        return own + [each.untyped_storage() for each in others]
 
     def _tell(self, changed: bool, has_versions: bool) -> None:
         if not has_versions:
