@@ -24,6 +24,7 @@ _CPP = CpuTarget(
     # an elementwise op of one instruction adds about a quarter byte's time to a kernel, exp six times that
     instruction_bytes=0.25,
     function_bytes=1.5,
+    converts_float8=True,
     # milliseconds of products with a weight of 2048 rows of 1024 elements of 8 bits, the library behind a
     # dequantisation into memory, and nests; casts alone: float32, 1 row 4.1, 0.4; 4 3.4, 1.4; 8 28, 5.0; 16 26, 20;
     # bfloat16, 1 row 7.8, 4.0; 4 7.8, 14. With scales and zeros of groups: float32, 1 row 3.8, 0.7; 4 21, 1.8;
