@@ -1,8 +1,8 @@
 """Which quantised models are right, in how many kernels and calls, and what is dequantised into memory.
 
-`python benchmarks/quantised_matrix.py --configs int8 float8 --models block`: each configuration of torchao, and PT2E, on
-small models, compared with the quantised model in eager. A line: the error in the norm beside eager's, kernels, calls of
-operators, and buffers of a call that hold as many floats as a weight has numbers. Needs `pip install torchao`.
+`python benchmarks/quantised_matrix.py --configs int8 float8 --models block`: each configuration of torchao, and PT2E,
+on small models, compared with the quantised model in eager. A line: the error in the norm beside eager's, kernels,
+calls of operators, and buffers of a call that hold as many floats as a weight has numbers. Needs `pip install torchao`.
 """
 
 from __future__ import annotations
@@ -81,9 +81,8 @@ MODELS: dict[str, tuple[Make, tuple[int, ...]]] = {
 def configs() -> dict[str, Callable[[], Any]]:
     """torchao's configurations."""
     import torchao.quantization as q
-    from torchao.quantization.granularity import PerGroup, PerRow, PerTensor
-
     from torchao.prototype.quantization.int4 import PrototypeInt4WeightOnlyConfig
+    from torchao.quantization.granularity import PerGroup, PerRow, PerTensor
 
     int4: Any = torch.int4  # pyright: ignore[reportAttributeAccessIssue] - torch's stubs do not have it
     float8 = q.Float8DynamicActivationFloat8WeightConfig

@@ -143,6 +143,7 @@ KNOWN: tuple[Target, ...] = (
         cache_bytes=72 << 20,
         shared_bytes=99 << 10,
         matrix_units=_OF_AMPERE,
+        converts_float8=True,
     ),
     GpuTarget(
         "cuda:90",
@@ -162,6 +163,7 @@ KNOWN: tuple[Target, ...] = (
         matrix_units=_OF_AMPERE,
         overlaps=True,
         copies_boxes=True,
+        converts_float8=True,
     ),
     GpuTarget(
         "cuda:100",
@@ -174,6 +176,7 @@ KNOWN: tuple[Target, ...] = (
         shared_bytes=227 << 10,
         matrix_units=_OF_AMPERE,
         overlaps=True,
+        converts_float8=True,
     ),
     GpuTarget(
         "cuda:120",
@@ -187,6 +190,7 @@ KNOWN: tuple[Target, ...] = (
         shared_bytes=99 << 10,
         matrix_units=_OF_AMPERE,
         overlaps=True,
+        converts_float8=True,
     ),
     GpuTarget(
         "hip:gfx90a",
