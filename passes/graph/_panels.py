@@ -128,7 +128,7 @@ def _permuted(op: AtenOp, dim: int, operand: SSAValue) -> int | None:
     return {first: second, second: first}.get(dim, dim)
 
 
-def _viewed(op: AtenOp, dim: int, operand: SSAValue) -> int | None:
+def _through_view(op: AtenOp, dim: int, operand: SSAValue) -> int | None:
     """The dimension of the same size with as many elements in front."""
     target, source = type_of(op.results[0]).shape, type_of(operand).shape
     before = _count(target[:dim])
@@ -170,7 +170,7 @@ def _sliced(op: AtenOp, dim: int, operand: SSAValue) -> int | None:
 
 _SIZED = frozenset({"_unsafe_view", "expand", "view"})
 _BACK: dict[str, _Back] = {
-    "_to_copy": _same, "_unsafe_view": _viewed, "alias": _same, "cat": _joined, "detach": _same, "expand": _aligned,
+    "_to_copy": _same, "_unsafe_view": _through_view, "alias": _same, "cat": _joined, "detach": _same, "expand": _aligned,
     "permute": _permuted, "select": _selected, "slice": _sliced, "stack": _joined, "t": _permuted,
-    "transpose": _permuted, "unsqueeze": _unsqueezed, "view": _viewed,
+    "transpose": _permuted, "unsqueeze": _unsqueezed, "view": _through_view,
 }  # fmt: skip
