@@ -170,7 +170,7 @@ def _sliced(op: AtenOp, dim: int, operand: SSAValue) -> int | None:
 
 _SIZED = frozenset({"_unsafe_view", "expand", "view"})
 _BACK: dict[str, _Back] = {
-    "_to_copy": _same, "_unsafe_view": _through_view, "alias": _same, "cat": _joined, "detach": _same, "expand": _aligned,
-    "permute": _permuted, "select": _selected, "slice": _sliced, "stack": _joined, "t": _permuted,
+    "_to_copy": _same, "_unsafe_view": _through_view, "alias": _same, "cat": _joined, "detach": _same,
+    "expand": _aligned, "permute": _permuted, "select": _selected, "slice": _sliced, "stack": _joined, "t": _permuted,
     "transpose": _permuted, "unsqueeze": _unsqueezed, "view": _through_view,
 }  # fmt: skip
