@@ -51,7 +51,7 @@ DEFAULT: tuple[Phase, ...] = (
         "nest, of few vectors as nests, of quantised numbers exactly, others in aligned rows, what frozen weights "
         "decide once, these packed, equal layers once",
         "graph-canonicalize,graph-cse,graph-join-moments,graph-fold-affine,graph-match-patterns,graph-merge-seeds,graph-dce,"
-        "graph-join-products,graph-choose-products,graph-expand-products,graph-multiply-quantised,graph-pad-products,graph-round-decisions,"
+        "graph-join-products,graph-choose-products,graph-expand-products,graph-multiply-quantised,graph-panel-products,graph-pad-products,graph-round-decisions,"
         "graph-hoist-weights,graph-pack-products,"
         "graph-outline-repeats",
     ),

@@ -24,6 +24,7 @@ _CPP = CpuTarget(
     # an elementwise op of one instruction adds about a quarter byte's time to a kernel, exp six times that
     instruction_bytes=0.25,
     function_bytes=1.5,
+    converts_float8=True,
     # milliseconds of products with a weight of 2048 rows of 1024 elements of 8 bits, the library behind a
     # dequantisation into memory, and nests; casts alone: float32, 1 row 4.1, 0.4; 4 3.4, 1.4; 8 28, 5.0; 16 26, 20;
     # bfloat16, 1 row 7.8, 4.0; 4 7.8, 14. With scales and zeros of groups: float32, 1 row 3.8, 0.7; 4 21, 1.8;
@@ -143,6 +144,7 @@ KNOWN: tuple[Target, ...] = (
         cache_bytes=72 << 20,
         shared_bytes=99 << 10,
         matrix_units=_OF_HOPPER,
+        converts_float8=True,
     ),
     GpuTarget(
         "cuda:90",
@@ -162,6 +164,7 @@ KNOWN: tuple[Target, ...] = (
         matrix_units=_OF_HOPPER,
         overlaps=True,
         copies_boxes=True,
+        converts_float8=True,
     ),
     GpuTarget(
         "cuda:100",
@@ -174,6 +177,7 @@ KNOWN: tuple[Target, ...] = (
         shared_bytes=227 << 10,
         matrix_units=_OF_HOPPER,
         overlaps=True,
+        converts_float8=True,
     ),
     GpuTarget(
         "cuda:120",
@@ -187,6 +191,7 @@ KNOWN: tuple[Target, ...] = (
         shared_bytes=99 << 10,
         matrix_units=_OF_HOPPER,
         overlaps=True,
+        converts_float8=True,
     ),
     GpuTarget(
         "hip:gfx90a",

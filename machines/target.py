@@ -31,6 +31,7 @@ class Description:
     instruction_bytes:  what one instruction of an elementwise op takes of an element's time, in bytes that memory moves
                         meanwhile
     function_bytes:     the same for a function such as exp
+    converts_float8:    whether its kernels convert floats of 8 bits, e4m3fn and e5m2, to other numbers and back
     """
 
     name: str
@@ -42,6 +43,7 @@ class Description:
     launch_nanoseconds: int = 5000
     instruction_bytes: float = 0.125
     function_bytes: float = 0.5
+    converts_float8: bool = False
 
     @property
     def device(self) -> str:

@@ -42,6 +42,39 @@ static inline uint16_t to_f16(float x) {
 }
 static inline float round_f16(float x) { return from_f16(to_f16(x)); }
 
+//@ f8e4m3fn: float_bits
+// Floats of 8 bits with 4 of exponent, without infinities: what is too large becomes NaN.
+static inline float from_f8e4m3fn(uint8_t x) {
+  // As `from_f16`: short of a factor 2^120, also for subnormal numbers.
+  const uint32_t moved = ((uint32_t)(int32_t)(int8_t)x << 20) & 0x87f00000u;
+  const float finite = float_of(moved) * 0x1p120f;
+  return (x & 0x7fu) == 0x7fu ? float_of(moved | 0x7fc00000u) : finite;
+}
+static inline uint8_t to_f8e4m3fn(float x) {
+  const uint32_t u = bits_of(x);
+  const uint32_t magnitude = u & 0x7fffffffu;
+  const uint32_t subnormal = bits_of(float_of(magnitude) + 0x1p14f) - 0x46800000u;
+  const uint32_t normal = (magnitude - 0x3c000000u + 0x7ffffu + ((magnitude >> 20) & 1u)) >> 20;
+  const uint32_t finite = magnitude < 0x3c800000u ? subnormal : normal;
+  const uint32_t byte = magnitude >= 0x43f00000u ? 0x7fu : finite;
+  return (uint8_t)(byte | ((u >> 24) & 0x80u));
+}
+static inline float round_f8e4m3fn(float x) { return from_f8e4m3fn(to_f8e4m3fn(x)); }
+
+//@ f8e5m2: f16
+// The upper bytes of IEEE half precision.
+static inline float from_f8e5m2(uint8_t x) { return from_f16((uint16_t)(x << 8)); }
+static inline uint8_t to_f8e5m2(float x) {
+  const uint32_t u = bits_of(x);
+  const uint32_t magnitude = u & 0x7fffffffu;
+  const uint32_t subnormal = bits_of(float_of(magnitude) + 0x1p7f) - 0x43000000u;
+  const uint32_t normal = (magnitude - 0x38000000u + 0xfffffu + ((magnitude >> 21) & 1u)) >> 21;
+  const uint32_t finite = magnitude < 0x38800000u ? subnormal : normal;
+  const uint32_t byte = magnitude > 0x7f800000u ? 0x7fu : magnitude >= 0x47800000u ? 0x7cu : finite;
+  return (uint8_t)(byte | ((u >> 24) & 0x80u));
+}
+static inline float round_f8e5m2(float x) { return from_f8e5m2(to_f8e5m2(x)); }
+
 //@ fma
 // a*b + c in one rounding inside our own polynomials, where the machine has it; only speed depends on it.
 #ifdef __FMA__

@@ -37,6 +37,9 @@ BF16 = ELEMENT_TYPES["bfloat16"]
 F32 = ELEMENT_TYPES["float32"]
 F64 = ELEMENT_TYPES["float64"]
 
+#: element types that bodies convert to and from float32, and do nothing else with -> their largest number
+FLOAT8 = {ELEMENT_TYPES["float8_e4m3fn"]: 448.0, ELEMENT_TYPES["float8_e5m2"]: 57344.0}
+
 #: low-precision element types, which bodies compute with in float32
 LOW_PRECISION = frozenset((F16, BF16))
 

@@ -96,12 +96,14 @@ class Rule:
     """How an overload is lowered.
 
     `reject` gives the reason why a particular op stays an ATen call, or None. `any_dtype` says that no
-    kernel touches the elements, as with views, so that dtypes will do which only ATen computes with.
+    kernel touches the elements, as with views, so that dtypes will do which only ATen computes with. `converts`
+    says that elements are copied or converted, which floats of 8 bits can be (`Target.converts_float8`).
     """
 
     lower: Lowering
     reject: Reject | None = None
     any_dtype: bool = False
+    converts: bool = False
 
 
 #: op name ("aten.add.Tensor") -> rule
@@ -142,9 +144,11 @@ def is_ours(name: str) -> bool:
     return (name in RULES or name in CALLS) and name not in _extended
 
 
-def add_rule(names: str, lower: Lowering, reject: Reject | None = None, any_dtype: bool = False) -> None:
+def add_rule(
+    names: str, lower: Lowering, reject: Reject | None = None, any_dtype: bool = False, converts: bool = False
+) -> None:
     """Enter a rule for overloads given by their names without the dialect, separated by spaces."""
-    made = Rule(lower, reject, any_dtype)
+    made = Rule(lower, reject, any_dtype, converts)
     for name in names.split():
         assert f"aten.{name}" not in RULES, name
         RULES[f"aten.{name}"] = made

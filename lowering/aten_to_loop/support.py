@@ -9,7 +9,7 @@ from ...dialects.aten.ops import AtenOp
 from ...dialects.aten.types import TensorType, torch_name
 from ...dialects.machine import USUAL, TargetsAttr
 from ...dialects.sym import Ranges
-from .dtypes import kind
+from .dtypes import FLOAT8, kind
 from .refusals import refused
 from .rules import RULES, Call, Rule
 
@@ -33,7 +33,7 @@ def unmet(rule: Rule, op: AtenOp, ranges: Ranges | None = None, targets: Targets
         type_ = value.type
         if not isinstance(type_, TensorType):
             return "a number that another op computes is an argument"
-        if not rule.any_dtype and kind(type_.element) is None:
+        if not _computes(rule, type_, targets):
             return f"{torch_name(type_.element)} is computed by ATen only"
         if type_.shape:
             devices.add(type_.device)
@@ -42,7 +42,7 @@ def unmet(rule: Rule, op: AtenOp, ranges: Ranges | None = None, targets: Targets
         if len(op.results) > 1 and result.first_use is None:
             continue  # nobody reads it
         if isinstance(type_, TensorType):
-            if not rule.any_dtype and kind(type_.element) is None:
+            if not _computes(rule, type_, targets):
                 return f"{torch_name(type_.element)} is computed by ATen only"
             devices.add(type_.device)
         elif not isinstance(type_, NoneType):
@@ -53,6 +53,13 @@ def unmet(rule: Rule, op: AtenOp, ranges: Ranges | None = None, targets: Targets
     if reason is None and rule.reject is not None:
         reason = rule.reject(Call(op, _NO_VALUES, ranges, targets))
     return reason
+
+
+def _computes(rule: Rule, type_: TensorType, targets: TargetsAttr) -> bool:
+    """Whether kernels do what the rule says with elements of a tensor's type."""
+    if rule.any_dtype or kind(type_.element) is not None:
+        return True
+    return rule.converts and type_.element in FLOAT8 and targets.target(type_.device).converts_float8
 
 
 _NO_VALUES: dict[SSAValue, SSAValue] = {}

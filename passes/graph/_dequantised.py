@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.sym import Expr
@@ -11,7 +11,7 @@ from ..analysis.memory import UNSAFE_VIEWS
 from ..analysis.nests import element_bytes
 
 #: arithmetic of one instruction or two that scales, shifts and unpacks
-_ARITHMETIC = frozenset({
+ARITHMETIC = frozenset({
     "__and__", "__rshift__", "add", "bitwise_and", "bitwise_right_shift", "bitwise_xor", "mul", "neg", "rsub", "sub",
 })  # fmt: skip
 _CAST = "_to_copy"
@@ -42,18 +42,8 @@ class Dequantised:
 
 def dequantised(value: SSAValue) -> Dequantised | None:
     """How a value that one op reads is made of less memory, by ops that nothing else reads; None for other values."""
-    leaves: set[SSAValue] = set()
-    ops: set[Operation] = set()
-    pending = [value]
-    while pending:
-        each = pending.pop()
-        op = each.owner
-        if isinstance(op, AtenOp) and _computes(op) and (_is_view(op) or each.has_one_use()):
-            ops.add(op)
-            pending += [v for v in op.operands if v not in leaves]
-        else:
-            leaves.add(each)
-    arithmetic = {op for op in ops if isinstance(op, AtenOp) and not _is_view(op)}
+    ops, leaves = _made_of(value)
+    arithmetic = {op for op in ops if not is_view(op)}
     made, read = _bytes(value), [_bytes(leaf) for leaf in leaves]
     if not arithmetic or len(ops) > _MOST_OPS or made is None:
         return None
@@ -66,16 +56,38 @@ def dequantised(value: SSAValue) -> Dequantised | None:
     return Dequantised(is_cast, is_packed, sum(known), made, sum(counts[:-1]))
 
 
+def dequantised_ops(value: SSAValue) -> set[AtenOp]:
+    """The casts, arithmetic and views that make a value and that nothing else reads, or that are views."""
+    return _made_of(value)[0]
+
+
+def _made_of(value: SSAValue) -> tuple[set[AtenOp], set[SSAValue]]:
+    """The ops that make a value, and what they read."""
+    leaves: set[SSAValue] = set()
+    ops: set[AtenOp] = set()
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        op = each.owner
+        if isinstance(op, AtenOp) and _computes(op) and (is_view(op) or each.has_one_use()):
+            ops.add(op)
+            pending += [v for v in op.operands if v not in leaves]
+        else:
+            leaves.add(each)
+    return ops, leaves
+
+
 def _computes(op: AtenOp) -> bool:
     if len(op.results) != 1 or not isinstance(op.results[0].type, TensorType):
         return False
     if op.packet == _CAST and op.arg("device") is not None:
         source = op.operands[0].type
         return isinstance(source, TensorType) and source.device == op.results[0].type.device
-    return _is_view(op) or op.packet == _CAST or op.packet in _ARITHMETIC or op.packet in _JOINS
+    return is_view(op) or op.packet == _CAST or op.packet in ARITHMETIC or op.packet in _JOINS
 
 
-def _is_view(op: AtenOp) -> bool:
+def is_view(op: AtenOp) -> bool:
+    """Whether an op moves nothing."""
     return op.schema.is_view or op.packet in UNSAFE_VIEWS
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....dialects.aten import AtenOp
 from ....dialects.parametric import parametric
 from ....dialects.sym import Expr, as_expr
 from ....machines import eager
-from ..dtypes import F32, F64, LOW_PRECISION, is_float
+from ..dtypes import F32, F64, FLOAT8, LOW_PRECISION, is_float
 from ..nests import LoopBuilder, axes_of_rank, broadcast_map, type_of
 from ..pointwise import Policy, add_pointwise
 from ..rules import Call, Replacement, add_rule, lowers
@@ -56,13 +57,27 @@ def _reject_transfer(call: Call, argument: str) -> str | None:
     source = type_of(call.tensor(argument))
     if source.device != call.type.device:
         return f"a transfer from {source.device} to {call.type.device}"
+    limit = FLOAT8.get(call.type.element)
+    if limit is not None and source.element != call.type.element and not _is_within(call.op.arg(argument), limit):
+        return "numbers may be too large for 8 bits: versions of torch and devices differ in what becomes of them"
     return "memory to be pinned" if argument == "self" and call["pin_memory"] else None
 
 
-add_rule("_to_copy", _copy_from("self"), _reject_transfer("self"))
-add_rule("copy", _copy_from("src"), _reject_transfer("src"))
+def _is_within(value: Any, limit: float) -> bool:
+    """Whether a value was clamped between a number and its negative, and at most moved and cast since."""
+    op = value.owner
+    while isinstance(op, AtenOp) and (op.schema.is_view or op.packet in ("_to_copy", "clone")):
+        op = op.operands[0].owner
+    if not isinstance(op, AtenOp) or op.packet != "clamp":
+        return False
+    low, high = op.arg("min"), op.arg("max")
+    return isinstance(low, int | float) and isinstance(high, int | float) and -limit <= low <= high <= limit
+
+
+add_rule("_to_copy", _copy_from("self"), _reject_transfer("self"), converts=True)
+add_rule("copy", _copy_from("src"), _reject_transfer("src"), converts=True)
 add_rule("fill.Tensor", _copy_from("value"))
-add_rule("clone lift_fresh_copy", _copy_from("self"))
+add_rule("clone lift_fresh_copy", _copy_from("self"), converts=True)
 
 
 @lowers("arange arange.start arange.start_step")

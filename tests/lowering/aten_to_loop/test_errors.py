@@ -91,7 +91,9 @@ def test_reasons() -> None:
         == "aten.mm is a library's: graph-expand-products has not made it a nest"
     )
     assert reason("exp", {"self": c}, c) == "complex64 is computed by ATen only"
-    assert reason("_to_copy", {"self": f}, q) == "float8_e5m2 is computed by ATen only"
+    assert reason("exp", {"self": q}, q) == "float8_e5m2 is computed by ATen only"
+    assert reason("_to_copy", {"self": q}, f) is None
+    assert "may be too large for 8 bits" in (reason("_to_copy", {"self": f}, q) or "")
     assert reason("add.Scalar", {"self": f, "other": 1j}, c) == "complex64 is computed by ATen only"
     assert reason("permute", {"self": c, "dims": [0, 1]}, c) is None
     assert reason("clone", {"self": c}, c) == "complex64 is computed by ATen only"
