@@ -105,6 +105,8 @@ def choose_passes(args: argparse.Namespace) -> list[ModulePass]:
         raise UserError("--pipeline and --passes exclude each other", "give one of them")
     if args.pipeline:
         return named_passes(args.pipeline, args.target, args.start_at, args.stop_after)
+    if not args.passes and (args.start_at or args.stop_after):
+        raise UserError("--start-at and --stop-after cut a pipeline", "give it by --pipeline or --passes")
     passes = cut(parse_passes(args.passes), args.start_at, args.stop_after) if args.passes else []
     return [*attached(args.target), *passes]
 
