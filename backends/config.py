@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import uuid
 from collections.abc import Mapping
 from dataclasses import field
@@ -148,7 +149,7 @@ class Config:
     cache_graphs: bool = _option(
         True, "keep whole compiled graphs there too, for later processes; INDUCTILE_GRAPH_CACHE=0 switches it off"
     )
-    compile_threads: int = _option(0, "compiler processes at once; 0: one a core")
+    compile_threads: int = _option(0, "compiler processes at once; 0: one a core", limits=(0, math.inf))
     watch: str = _option(
         "",
         "flags of inductile-opt that watch passes, e.g. '--print-ir-after-change --timing'; INDUCTILE_WATCH when empty",
@@ -354,14 +355,24 @@ def _checked(option: dataclasses.Field[Any], value: Any, written: str) -> Any:
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         words = ", ".join(map(repr, option_names()[written].when)) if written in option_names() else ""
         also = f", or one of TorchInductor's {words}" if words and "*" not in words else ""
-        raise UserError(f"option {written!r} is {value!r}", f"it takes a {wanted.__name__}{also}")
+        raise UserError(f"option {written!r} is {value!r}", f"it takes {_article(wanted.__name__)}{also}")
     choices = option.metadata["choices"]
     if choices and value not in choices:
         raise UserError(f"option {written!r} is {value!r}", f"it takes one of: {', '.join(map(repr, choices))}")
     limits = option.metadata["limits"]
     if limits and not limits[0] <= value <= limits[1]:
-        raise UserError(f"option {written!r} is {value!r}", f"it takes {limits[0]} to {limits[1]}")
+        raise UserError(f"option {written!r} is {value!r}", f"it takes {_described(*limits)}")
     return value
+
+
+def _article(name: str) -> str:
+    """A noun behind its article."""
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def _described(least: float, most: float) -> str:
+    """The numbers between two limits, in words."""
+    return f"{least} or more" if most == math.inf else f"{least} to {most}"
 
 
 def _function(value: Any, written: str) -> Any:
@@ -392,7 +403,26 @@ def list_mode_options(mode: str | None = None) -> dict[str, Any]:
     return dict(MODES[mode])
 
 
-def list_options() -> dict[str, str]:
+class Options(dict[str, str]):
+    """Options with what each does. Printed, a line for each that does something; the others are too many to read."""
+
+    _WITHOUT = "[without effect]"
+
+    def __str__(self) -> str:
+        shown = {name: text for name, text in self.items() if not text.startswith(self._WITHOUT)}
+        width = max(map(len, shown), default=0)
+        lines = [f"{name:{width}}  {_shortened(text)}" for name, text in shown.items()]
+        if left := len(self) - len(shown):
+            lines.append(f"and {left} names of TorchInductor without effect, each with the reason in this dictionary")
+        return "\n".join(lines)
+
+
+def _shortened(text: str) -> str:
+    """A description without the list of what a choice switches on or off."""
+    return text.partition("; on, and what changes: ")[0].partition("; off, and why: ")[0]
+
+
+def list_options() -> Options:
     """Every name that `options` takes with what it does: ours with default and choices, then those of TorchInductor.
 
     A text begins with `[inductile]` for an option of ours alone, with `[both]` for one that TorchInductor has too, and
@@ -404,7 +434,8 @@ def list_options() -> dict[str, str]:
         name = option.metadata["group"] + option.name
         mark = "both" if name in foreign else "inductile"
         shown[name] = f"[{mark}] {describe_option(option)}"
-    return shown | {each.name: f"[{each.verdict}] {each}" for each in foreign.values() if each.name not in shown}
+    shown |= {each.name: f"[{each.verdict}] {each}" for each in foreign.values() if each.name not in shown}
+    return Options(shown)
 
 
 def describe_option(option: dataclasses.Field[Any]) -> str:

@@ -123,6 +123,21 @@ def test_list_options_marks_ours_and_theirs() -> None:
     assert shown["pattern_matcher"].startswith("[translated] ") and shown["nan_asserts"].startswith("[without effect] ")
 
 
+def test_printed_options_are_those_that_do_something() -> None:
+    shown = inductile.list_options()
+    lines = str(shown).splitlines()
+    without = sum(text.startswith("[without effect]") for text in shown.values())
+    assert len(lines) == len(shown) - without + 1 and lines[-1].startswith(f"and {without} names")
+    assert not any("[without effect]" in line for line in lines)
+
+
+def test_numbers_of_threads_are_checked() -> None:
+    with pytest.raises(UserError, match="'compile_threads' is -2; it takes 0 or more"):
+        Config.resolve(None, {"compile_threads": -2})
+    with pytest.raises(UserError, match="it takes an int"):
+        Config.resolve(None, {"compile_threads": "two"})
+
+
 def test_page_is_made_from_the_tables() -> None:
     written = (ROOT / "docs" / "options.md").read_text()
     assert written == page(), "run `python -m inductile.tools.option_page docs/options.md`"

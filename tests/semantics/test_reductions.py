@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 
@@ -87,3 +89,15 @@ CASES: Cases = {
 @parametrized(CASES)
 def test_reductions(case: Case, dynamic: bool) -> None:
     check(case, dynamic)
+
+
+def test_a_correction_may_be_a_symbol() -> None:
+    """A number that a function takes from outside is a symbol under `dynamic=True`, whatever op it goes to."""
+    x = torch.arange(40.0).view(5, 8).sqrt()
+
+    def of(correction: int) -> Callable[[torch.Tensor], tuple[torch.Tensor, ...]]:
+        return lambda x: (x.var(-1, correction=correction), x.std(0, correction=correction), x.mean(-1))
+
+    run = torch.compile(lambda x, n: of(n)(x), backend="inductile", dynamic=True, fullgraph=True)
+    for correction in (1, 2, 5):
+        torch.testing.assert_close(run(x, correction), of(correction)(x), equal_nan=True)

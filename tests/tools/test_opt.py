@@ -248,3 +248,9 @@ def test_numerics_are_a_part_of_the_time_of_a_pass(tmp_path: Path) -> None:
     done = opt(write(tmp_path, "add.mlir", ADD), "-p", "graph-dce", "--verify-each=numerics", "--timing=json")
     (row,) = [each for each in json.loads(done.err)["children"] if each["name"] == "graph-dce"]
     assert [part["name"] for part in row["children"]] == ["(numerics)", "(verify)"]
+
+
+def test_nothing_to_cut_is_told(add: Path) -> None:
+    for flag in ("--start-at", "--stop-after"):
+        result = opt(add, flag, "loop-fuse")
+        assert result.status == 1 and "--start-at and --stop-after cut a pipeline" in result.err

@@ -17,7 +17,7 @@ from ..nests import LoopBuilder, Shape, normalize_dims, shape_of, type_of
 from ..pointwise import operand_as
 from ..reshape import linearize
 from ..rules import Call, Replacement, add_rule, lowers
-from ..scalar import Scalar
+from ..scalar import Number, Scalar
 from ..scalar_builder import ScalarBuilder
 
 
@@ -236,7 +236,7 @@ def _joint_moments(
     return b.reduce(["sum", "welford"], shape, dims, step, type_, type_, finish=finish)
 
 
-def _correction(call: Call) -> float | int:
+def _correction(call: Call) -> Number:
     if call.has("unbiased"):
         return int(call["unbiased"])
     given = call["correction"]
@@ -253,7 +253,7 @@ def _variance(b: LoopBuilder, call: Call, root: bool, with_mean: bool) -> Replac
     size = size_of(shape, dims)
 
     def finish(total: Scalar) -> Scalar:
-        divisor = s.number(size, wide) - s.constant(_correction(call), wide)
+        divisor = s.number(size, wide) - s.number(_correction(call), wide)
         variance = total / s.max(divisor, 0)
         return s.sqrt(variance) if root else variance
 
