@@ -164,6 +164,11 @@ class GpuTarget(Description):
         return self.family.triton is not None and self.family.triton.inline_ptx
 
     @property
+    def has_functions(self) -> bool:
+        """Whether its kernels have functions for quotients and exponentials of which something is known."""
+        return self.family.triton is not None and self.family.triton.inline_ptx
+
+    @property
     def room(self) -> int:
         """Threads that run at once."""
         return self.processors * self.threads
