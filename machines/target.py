@@ -11,6 +11,7 @@ from ..records import dataclass
 from .family import Family
 from .nests import MeasuredNest
 from .products import FewRows, ProductRates, RowSums
+from .tuned import Blocks
 
 _NONE: Mapping[int, float] = MappingProxyType({})
 _ATOMICS: Mapping[str, int] = MappingProxyType({"integer": 32, "sum": 16, "extremum": 32})
@@ -126,6 +127,7 @@ class GpuTarget(Description):
     dequantised:   bits of an element -> which products with a matrix that is made of less memory are, measured
     nests:         products and attention on matrix units beside the library, measured
     overlaps:      whether a launch may begin before the one in front has ended, and wait in the kernel
+    blocks:        tiles of its programs, tuned
     """
 
     warp: int = 32
@@ -147,6 +149,7 @@ class GpuTarget(Description):
     dequantised: Mapping[int, FewRows] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     nests: tuple[MeasuredNest, ...] = field(default=(), repr=False)
     overlaps: bool = field(default=False, repr=False)
+    blocks: Blocks = field(default=Blocks(), repr=False)
 
     @property
     def needs_many_rows(self) -> bool:
@@ -161,6 +164,11 @@ class GpuTarget(Description):
     @property
     def groups_elements(self) -> bool:
         """Whether its kernels have a function that combines neighbours before an accumulator takes them."""
+        return self.family.triton is not None and self.family.triton.inline_ptx
+
+    @property
+    def has_functions(self) -> bool:
+        """Whether its kernels have functions for quotients and exponentials of which something is known."""
         return self.family.triton is not None and self.family.triton.inline_ptx
 
     @property

@@ -169,6 +169,8 @@ def _checked(op: Operation, key: tuple[object, ...] | None) -> Facts | Violation
         facts, problem = facts_of(op)
     except Exception as error:
         return Violation(op, _reason(error))
+    if problem is None and op.attributes:
+        problem = kernel.problem_of_marks(op)
     if problem is None and type(op) is FuncOp:
         problem = header_problem(op) or result_problem(op) or kept_problem(op)
     if problem is not None:

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation
 
 from ... import extensions
+from ...dialects import kernel
 from ...dialects import scalar as sc
 from . import floats as fl
 from . import integers as it
@@ -279,6 +280,14 @@ def evaluate(
     return results
 
 
+def _check_marks(op: Operation, args: tuple[Tensor, ...]) -> None:
+    """InterpretationError where a mark of an op says of its operands what is not so."""
+    if kernel.mark_of(op, kernel.DIVISOR) == "at_least_one" and bool((args[1] < 1).any()):
+        raise InterpretationError(
+            f"{describe(op)}: the divisor is {float(args[1].min())}, and is said to be at least 1"
+        )
+
+
 def _evaluate(
     op: Operation,
     args: tuple[Tensor, ...],
@@ -286,6 +295,8 @@ def _evaluate(
     on_zero_divisor: Callable[[Operation, Tensor], None],
 ) -> Tensor | tuple[Tensor, ...]:
     kind = type(op)
+    if op.attributes:
+        _check_marks(op, args)
     if kind in FLOAT:
         return _float(op, FLOAT[kind], args, precision)
     if kind in INTEGER:

@@ -84,12 +84,19 @@ NVIDIA: dict[type[Operation], str] = {
     math_dialect.ErfOp: "nvidia.erf({0t})",
 }
 
-#: those of float32 where the result may be approximate, on NVIDIA's GPUs; the divisor is at least one
+#: those of float32 where the result may be approximate, on NVIDIA's GPUs
 APPROXIMATE: dict[type[Operation], str] = {
     math_dialect.ExpOp: "nvidia.exp({0t})",
     math_dialect.Exp2Op: "nvidia.exp2({0t})",
-    arith.DivfOp: "nvidia.ratio_to_at_least_one({0t}, {1t})",
 }
+
+#: quotients of float32 on NVIDIA's GPUs, by the mark of the divisor and whether the result may be approximate
+QUOTIENTS: dict[tuple[str | None, bool], str] = {
+    (None, False): DIVIDE, (None, True): DIVIDE,
+    ("shared", False): "nvidia.divide_by_shared({0t}, {1t})", ("shared", True): "nvidia.divide_by_shared({0t}, {1t})",
+    ("at_least_one", False): "nvidia.divide_by_at_least_one({0t}, {1t})",
+    ("at_least_one", True): "nvidia.ratio_to_at_least_one({0t}, {1t})",
+}  # fmt: skip
 
 #: conversions of blocks to float32, by the type of the source, that NVIDIA's GPUs have better ones for
 TO_FLOAT = {"int8": "nvidia.float_of_int8({0t})", "uint8": "nvidia.float_of_uint8({0t})"}

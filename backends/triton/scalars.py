@@ -19,18 +19,17 @@ from .dtypes import dtype_name, is_float, literal, signed, unsigned
 from .functions import (
     APPROXIMATE,
     DIGITS,
-    DIVIDE,
     EXP_OR_ZERO,
     FLOAT,
     FLOAT_COMPARISONS,
     INFIX,
     NVIDIA,
+    QUOTIENTS,
     SIGNED,
     TO_FLOAT,
     UNSIGNED,
     Spelling,
 )
-from .intervals import is_at_least_one, is_lost_when_tiny
 from .values import Value, union
 
 _PLACE = re.compile(r"\{(\d)(t?)\}")
@@ -100,32 +99,18 @@ def _float(context: Context, op: Operation) -> None:
     operands = _operands(context, op)
     spelling: Spelling = FLOAT[type(op)] if type(op) in FLOAT else extensions.table("inductile.triton")[type(op)]
     if context.nvidia and operands[0].dtype == "float32":
-        spelling = _for_nvidia(context, op, operands, spelling)
+        spelling = _for_nvidia(op, spelling)
     if not isinstance(spelling, str):
         spelling = spelling.get(operands[0].dtype, spelling[""])
     _bind(context, op, spell(context, spelling, operands), _result_dtype(op), operands)
 
 
-def _for_nvidia(context: Context, op: Operation, operands: Sequence[Value], default: Spelling) -> Spelling:
+def _for_nvidia(op: Operation, default: Spelling) -> Spelling:
     if isinstance(op, arith.DivfOp):
-        return _division(context, op, operands)
+        return QUOTIENTS[kernel.mark_of(op, kernel.DIVISOR), may_approximate(op)]
     if not may_approximate(op):
         return NVIDIA.get(type(op), default)
-    return EXP_OR_ZERO if is_lost_when_tiny(op.results[0]) else APPROXIMATE.get(type(op), default)
-
-
-def _division(context: Context, op: arith.DivfOp, operands: Sequence[Value]) -> str:
-    """A correctly rounded division has a branch for each element; without one where the divisor allows it."""
-    quotients = union(*operands)
-    if len(quotients) < max(context.rank, 1):  # few, compared with what the kernel does for each element
-        return DIVIDE
-    if operands[1].dims != quotients:
-        return "nvidia.divide_by_shared({0t}, {1t})"
-    if is_at_least_one(op.rhs):
-        if may_approximate(op):
-            return APPROXIMATE[arith.DivfOp]
-        return "nvidia.divide_by_at_least_one({0t}, {1t})"
-    return DIVIDE
+    return EXP_OR_ZERO if kernel.mark_of(op, kernel.TINY) else APPROXIMATE.get(type(op), default)
 
 
 def _constant(context: Context, op: arith.ConstantOp) -> None:

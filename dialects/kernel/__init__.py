@@ -20,6 +20,7 @@ from .contraction import (
 )
 from .func import DESCRIPTOR, FuncOp
 from .loops import MAPPINGS, ForOp, ReduceOp, ScanOp, YieldOp, float_sums, groupable
+from .marks import DIVISOR, TINY, mark_of, problem_of_marks
 from .memory import (
     HALVES,
     AssertOp,
@@ -42,9 +43,9 @@ Kernel = Dialect(
 )
 
 __all__ = [
-    "DESCRIPTOR", "FLOATS8", "HALVES", "MAPPINGS", "PRECISION", "PRECISIONS", "AssertOp", "AwaitOp", "BarrierOp", "Box",
-    "BufferType", "ForOp", "FuncOp", "IndexOp", "Kernel", "LoadOp", "LocalOp", "Product", "ReduceOp", "ScanOp",
-    "StoreOp", "WeightedSum", "YieldOp", "axes_of", "box_of", "contraction_of", "element_of", "float_sums",
-    "groupable", "index_of", "operand_of", "other_half", "products_of", "stored_between", "tiled_axes",
-    "weighted_parts", "weighted_sums_of",
+    "DESCRIPTOR", "DIVISOR", "FLOATS8", "HALVES", "MAPPINGS", "PRECISION", "PRECISIONS", "TINY", "AssertOp",
+    "AwaitOp", "BarrierOp", "Box", "BufferType", "ForOp", "FuncOp", "IndexOp", "Kernel", "LoadOp", "LocalOp",
+    "Product", "ReduceOp", "ScanOp", "StoreOp", "WeightedSum", "YieldOp", "axes_of", "box_of", "contraction_of",
+    "element_of", "float_sums", "groupable", "index_of", "mark_of", "operand_of", "other_half", "problem_of_marks",
+    "products_of", "stored_between", "tiled_axes", "weighted_parts", "weighted_sums_of",
 ]  # fmt: skip

@@ -51,9 +51,11 @@ class KernelBlockRows(KernelPass, kernels=free_tiled_for_gpu):
             rows = _Rows.of(loop, facts.ranges)
             if rows is None:
                 continue
-            size = rows_at_once(facts.sizes.trips(loop), rows.elements, rows.inputs)
+            blocks = GpuBlocks.of(facts.target)
+            size = rows_at_once(facts.sizes.trips(loop), rows.elements, rows.inputs, blocks)
             if size > 1 and counter(self.name):
                 rows.block(function, size)
+                function.properties["per_thread"] = IntegerAttr(blocks.least_per_thread * size, i64)
 
 
 #: how an iteration adds to an element
@@ -117,7 +119,6 @@ class _Rows:
         inner = kernel.ForOp.of(*within, Region(block), "vector", size, self.loop.location)
         self.loop.body.add_block(Block([inner, kernel.YieldOp.create()]))
         set_range(self.loop, blocks)
-        function.properties["per_thread"] = IntegerAttr(GpuBlocks.least_per_thread * size, i64)
 
     def _ranges(self, size: int, names: set[str]) -> tuple[Range, Range]:
         """Ranges of the blocks, and within one: it is plain that no block has more rows than `size`."""

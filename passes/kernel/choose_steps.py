@@ -39,13 +39,13 @@ class KernelChooseSteps(KernelPass, kernels=free_tiled_for_gpu):
     """
 
     name = "kernel-choose-steps"
-    step: int = GpuBlocks.step
-    least_step: int = GpuBlocks.least_step
-    per_thread: int = GpuBlocks.per_thread
+    step: int = 0
+    least_step: int = 0
+    per_thread: int = 0
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Choose steps for the loops over long rows of one kernel."""
-        target, blocks, sizes, ranges = facts.target, GpuBlocks.of(self), facts.sizes, facts.ranges
+        target, blocks, sizes, ranges = facts.target, GpuBlocks.of(facts.target, self), facts.sizes, facts.ranges
         again = bytes_read_again(function, sizes, ranges)
         step = min(tiles_of_steps(function)) if again else blocks.step_for(programs_of(function, sizes), target)
         if not blocks.least_step <= step < blocks.step or not shorten_steps(function, step, sizes, ranges):

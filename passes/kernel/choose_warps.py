@@ -52,14 +52,14 @@ class KernelChooseWarps(KernelPass, kernels=tiled_for_gpu):
     """
 
     name = "kernel-choose-warps"
-    warps: int = GpuBlocks.warps
-    per_thread: int = GpuBlocks.per_thread
-    least_per_thread: int = GpuBlocks.least_per_thread
+    warps: int = 0
+    per_thread: int = 0
+    least_per_thread: int = 0
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Choose warps for every kernel for a GPU."""
         if counter(self.name):
-            choose_warps(function, facts.target, GpuBlocks.of(self), facts.sizes, facts.ranges)
+            choose_warps(function, facts.target, GpuBlocks.of(facts.target, self), facts.sizes, facts.ranges)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from xdsl.passes import ModulePass
 
 from ...errors import UserError
-from ...machines import GpuTarget
+from ...machines import Blocks, GpuTarget
 from ...records import dataclass
 
 #: a larger tile may waste so many times the lanes that the best one wastes
@@ -24,46 +22,15 @@ ROWS_REGISTERS = 128
 
 
 @dataclass(frozen=True)
-class GpuBlocks:
-    """The numbers that a schedule for a GPU is made of; each is an option of the passes that ask it. All are powers of
-    two.
-
-    elements:         elements of one program of an elementwise kernel
-    longest_row:      longest row, in elements, that one program keeps in registers
-    step:             elements of a tile in a loop over a longer row: enough loads on their way to keep the memory busy
-    least_step:       and where there are so many programs that smaller ones keep it busy
-    unroll:           steps of loops over longer rows that are written out; 0: by rule
-    column_step:      elements of a tile in a loop over columns, at most
-    least_column_step: and at least, where there are programs enough
-    per_thread:       elements that one thread works on at a time
-    least_per_thread: and at least: as many as one instruction loads, of 16 bits
-    bytes_per_thread: bytes of rows that one thread has on their way at a time
-    program_bytes:    bytes of rows of a matrix that one program multiplies with a vector
-    edge_bytes:       edge of the tile of a transpose, unless an axis is shorter: a full cache line of the GPU
-    warps:            warps of every program; 0: as many as suit its tile
-    """
-
-    elements: int = 1024
-    longest_row: int = 16384
-    step: int = 8192
-    least_step: int = 2048
-    unroll: int = 0
-    column_step: int = 4096
-    least_column_step: int = 256
-    per_thread: int = 16
-    least_per_thread: int = 8
-    bytes_per_thread: int = 64
-    program_bytes: int = 8192
-    edge_bytes: int = 128
-    warps: int = 0
+class GpuBlocks(Blocks):
+    """The numbers of a target's description, in place of which passes that ask them take options of the same names."""
 
     @staticmethod
-    def of(module_pass: ModulePass) -> GpuBlocks:
-        """The numbers that are options of a pass, and the defaults of the others."""
-        own = type(module_pass).__dataclass_fields__
-        return GpuBlocks(
-            **{each.name: getattr(module_pass, each.name) for each in fields(GpuBlocks) if each.name in own}
-        )
+    def of(target: GpuTarget, module_pass: ModulePass | None = None) -> GpuBlocks:
+        """The numbers of a target; options of a pass come first, where they are not 0."""
+        numbers = vars(target.blocks)
+        given = {name: getattr(module_pass, name, 0) for name in numbers}
+        return GpuBlocks(**{name: given[name] or number for name, number in numbers.items()})
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -143,7 +110,7 @@ def programs_in_cache(again: int, target: GpuTarget) -> int:
     return target.cache_bytes // (2 * target.processors * again) * target.processors
 
 
-def rows_at_once(length: int, row: int, inputs: int) -> int:
+def rows_at_once(length: int, row: int, inputs: int, blocks: GpuBlocks) -> int:
     """Rows of so many, each a tile of `row` elements of so many inputs, that a program takes at once.
 
     As many as registers hold where a thread has one vector of each, in programs of few warps: the last ones to arrive
@@ -151,7 +118,7 @@ def rows_at_once(length: int, row: int, inputs: int) -> int:
     programs with eight rows at once, 12.0 in 512 with one. Of 8192 x 4096 one row at once takes 76 us, two take 84.
     """
     elements = ROWS_ELEMENTS if row <= ROWS_ELEMENTS // MOST_ROWS else ROWS_ELEMENTS // 2
-    fitting = min(MOST_ROWS, ROWS_REGISTERS // max(GpuBlocks.least_per_thread * inputs, 1), elements // row)
+    fitting = min(MOST_ROWS, ROWS_REGISTERS // max(blocks.least_per_thread * inputs, 1), elements // row)
     return tile_along(length, power_below(fitting), 1)
 
 

@@ -41,17 +41,17 @@ class KernelJoinAxes(KernelPass, kernels=free_for_gpu):
     """
 
     name = "kernel-join-axes"
-    elements: int = GpuBlocks.elements
-    longest_row: int = GpuBlocks.longest_row
-    step: int = GpuBlocks.step
-    least_per_thread: int = GpuBlocks.least_per_thread
-    edge_bytes: int = GpuBlocks.edge_bytes
+    elements: int = 0
+    longest_row: int = 0
+    step: int = 0
+    least_per_thread: int = 0
+    edge_bytes: int = 0
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Join axes in every kernel that will be for a GPU."""
-        blocks = GpuBlocks.of(self)
         if not has_programs(function):
             return
+        blocks = GpuBlocks.of(facts.target, self)
         for loop in [each for each in function.body.block.ops if isinstance(each, Loop)]:
             if isinstance(loop, kernel.ForOp) and is_grid(loop):
                 _join_in_programs(GpuNest(function, loop, facts.target, facts.sizes, blocks))

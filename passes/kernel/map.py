@@ -90,7 +90,7 @@ def _spread_over_programs(function: kernel.FuncOp, nests: list[kernel.ForOp], ta
     for op in (each for each in nests if each in apart and _unmapped(each)):
         if not counter(KernelMap.name):
             continue
-        nest = GpuNest(function, op, target, sizes, GpuBlocks())
+        nest = GpuNest(function, op, target, sizes, GpuBlocks.of(target))
         for loop in nest.chain:
             set_mapping(loop, "grid")
         column = None if nest.is_flat else nest.column()

@@ -7,7 +7,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 
 from ...dialects import kernel
-from ...machines import CpuTarget, GpuTarget
+from ...machines import CpuTarget
 from ...records import dataclass
 from .cpu_tiles import tile_for_cpu
 from .gpu_blocks import GpuBlocks
@@ -44,26 +44,26 @@ class KernelTile(KernelPass, kernels=untiled):
 
     name = "kernel-tile"
     optional: ClassVar[bool] = False
-    elements: int = GpuBlocks.elements
-    longest_row: int = GpuBlocks.longest_row
-    step: int = GpuBlocks.step
-    least_step: int = GpuBlocks.least_step
-    column_step: int = GpuBlocks.column_step
-    least_column_step: int = GpuBlocks.least_column_step
-    per_thread: int = GpuBlocks.per_thread
-    least_per_thread: int = GpuBlocks.least_per_thread
-    bytes_per_thread: int = GpuBlocks.bytes_per_thread
-    program_bytes: int = GpuBlocks.program_bytes
-    edge_bytes: int = GpuBlocks.edge_bytes
+    elements: int = 0
+    longest_row: int = 0
+    step: int = 0
+    least_step: int = 0
+    column_step: int = 0
+    least_column_step: int = 0
+    per_thread: int = 0
+    least_per_thread: int = 0
+    bytes_per_thread: int = 0
+    program_bytes: int = 0
+    edge_bytes: int = 0
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Tile every kernel that has no target yet."""
-        blocks = GpuBlocks.of(self)
         sizes = facts.sizes
         if isinstance(facts.target, CpuTarget):
             tile_for_cpu(function, facts.target, sizes, self.name)
             return
-        if isinstance(facts.target, GpuTarget) and has_programs(function):
+        blocks = GpuBlocks.of(facts.target, self)
+        if has_programs(function):
             tile_for_gpu(function, facts.target, sizes, facts.ranges, blocks, self.name)
         else:
             function.properties["per_thread"] = IntegerAttr(blocks.per_thread, i64)

@@ -57,11 +57,11 @@ class KernelUnroll(KernelPass, kernels=free_tiled_for_gpu):
     """
 
     name = "kernel-unroll"
-    unroll: int = GpuBlocks.unroll
+    unroll: int = 0
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Unroll loops in every kernel for a GPU."""
-        ranges, wanted = facts.ranges, GpuBlocks.of(self).unroll
+        ranges, wanted = facts.ranges, GpuBlocks.of(facts.target, self).unroll
         again = bytes_read_again(function, facts.sizes, ranges)
         programs = programs_of(function, facts.sizes)
         steps_ahead = 1 if again or waits_for_rows(function) else _steps_ahead(function, facts)
@@ -82,10 +82,11 @@ def _steps_ahead(function: kernel.FuncOp, facts: KernelFacts) -> int:
     if not loops or not all(isinstance(op, kernel.ReduceOp) for op in loops):
         return AHEAD
     tile = max(tiles_of_steps(function))
-    per_thread = GpuBlocks.per_thread if function.per_thread is None else function.per_thread.value.data
-    warps = GpuBlocks().warps_for(tile, per_thread, facts.target)
+    blocks = GpuBlocks.of(facts.target)
+    per_thread = blocks.per_thread if function.per_thread is None else function.per_thread.value.data
+    warps = blocks.warps_for(tile, per_thread, facts.target)
     own = tile // (warps * facts.target.warp)
-    ahead = min(_steps_of(op, own, warps) for op in loops)
+    ahead = min(_steps_of(op, own, warps, blocks) for op in loops)
     threads = min(programs_of(function, facts.sizes) * warps * facts.target.warp, facts.target.room)
     registers = min(AHEAD_REGISTERS * facts.target.room // threads, MOST_REGISTERS)
     while ahead > AHEAD and max(own * _registers(op, ahead) for op in loops) > registers:
@@ -93,11 +94,9 @@ def _steps_ahead(function: kernel.FuncOp, facts: KernelFacts) -> int:
     return ahead
 
 
-def _steps_of(op: Loop, own: int, warps: int) -> int:
+def _steps_of(op: Loop, own: int, warps: int, blocks: GpuBlocks) -> int:
     """Steps of a loop for a thread of so many warps that has so many elements of each; all of a few."""
-    wanted = (
-        GpuBlocks.bytes_per_thread * (2 if warps > 1 and keeps_several(op) else 1) // max(own * _bytes_loaded(op), 1)
-    )
+    wanted = blocks.bytes_per_thread * (2 if warps > 1 and keeps_several(op) else 1) // max(own * _bytes_loaded(op), 1)
     trips = steps(op).as_int()
     return MOST_AHEAD if trips is not None and trips <= MOST_AHEAD else max(min(power_below(wanted), MOST_AHEAD), AHEAD)
 

@@ -57,7 +57,7 @@ def _vectorize_for_gpu(function: kernel.FuncOp, target: GpuTarget, sizes: Sizes)
         if not (isinstance(op, kernel.ForOp) and is_grid(op)):
             _rows(op, op, sizes, target)
             continue
-        nest = GpuNest(function, op, target, sizes, GpuBlocks())
+        nest = GpuNest(function, op, target, sizes, GpuBlocks.of(target))
         inner = [each for each in nest.body.ops if isinstance(each, Loop)]
         if nest.column_axis is not None and inner:
             _columns(nest, nest.column_axis)

@@ -7,10 +7,32 @@ import math
 import pytest
 import torch
 
-from .support import Tensor, check, kernel_of
+from inductile.backends.triton import TritonKernel
+from inductile.dialects.context import new_context
+from inductile.passes.kernel.mark_arithmetic import KernelMarkArithmetic
+from inductile.passes.manager import PassManager
+
+from . import support
+from .support import Tensor
 
 INF, NAN = math.inf, math.nan
 DIVIDENDS = torch.tensor([0.0, -0.0, 1.0, -3.0, 1e-30, 3e38, -7e37, INF, -INF, NAN, 1 / 3, 5.0, 1e-3, 2e20, -9.0, 1e5])
+
+
+def _marked(text: str) -> str:
+    module = support.parse(text)
+    PassManager([KernelMarkArithmetic()]).run(new_context(), module)
+    return "\n".join(map(str, module.ops))
+
+
+def kernel_of(text: str) -> TritonKernel:
+    """The kernel of a text, with its marks."""
+    return support.kernel_of(_marked(text))
+
+
+def check(text: str, buffers: list[Tensor], rtol: float, atol: float) -> list[Tensor]:
+    """Both interpreters agree on the kernel with its marks."""
+    return support.check(_marked(text), buffers, rtol=rtol, atol=atol)
 
 
 def _rows(divisor: str, of: str) -> str:

@@ -13,8 +13,7 @@ from torch import nn
 from inductile.backends.reference import run_module
 from inductile.backends.targets import run_compiled
 from inductile.dialects.context import new_context
-from inductile.lowering.pipeline import cut
-from inductile.lowering.registry import parse_passes
+from inductile.lowering.pipeline import named_passes
 from inductile.passes.manager import PassManager
 
 from ..kernel.stages import parse
@@ -154,8 +153,8 @@ def test_a_file_with_calls_runs(last: str) -> None:
     module = parse(f"func.func @f(%x: {T}, %w: {T}) -> {T} {{{layers}\n  func.return %e3 : {T}\n}}")
     x, w = torch.randn(4, 4) / 9, torch.randn(4, 4) / 9
     (expected,) = run_module(module, [x, w])
-    passes = "graph-outline-repeats{least=3 saved=4},lower-aten-to-loop,loop-fuse,lower-loop-to-kernel"
-    PassManager(cut(parse_passes(passes), None, last)).run(new_context(), module)
+    passes = named_passes("default{least=3 saved=4}", start_at="graph-outline-repeats", stop_after=last)
+    PassManager(passes).run(new_context(), module)
     assert len([op for op in module.ops if op.name.endswith("func") and op.name != "kernel.func"]) == 2
     (found,) = run_module(module, [x, w])
     torch.testing.assert_close(found, expected)

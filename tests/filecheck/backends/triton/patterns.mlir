@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s -p kernel-hint-cache -t triton | filecheck %s
+// RUN: inductile-opt %s -p kernel-hint-cache,kernel-mark-arithmetic -t triton | filecheck %s
 
 // The five patterns: one readable function each. The same kernels run in tests/backends/triton.
 

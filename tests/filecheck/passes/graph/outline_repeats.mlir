@@ -2,7 +2,7 @@
 // RUN: inductile-opt %s --split-input-file -p "graph-outline-repeats{least=3 saved=4}" --remarks 2>&1 | filecheck %s --check-prefix=REMARK
 // RUN: inductile-opt %s --split-input-file -p graph-outline-repeats{enabled=false} | filecheck %s --check-prefix=OFF
 
-// RUN: inductile-opt %s --split-input-file --verify-each=numerics -p "graph-outline-repeats{least=3 saved=4},lower-aten-to-loop,loop-eliminate-views,loop-inline,loop-fuse,loop-bufferize,lower-loop-to-kernel,host-inline" | filecheck %s --check-prefix=LOWERED
+// RUN: inductile-opt %s --split-input-file --verify-each=numerics --pipeline "default{least=3 saved=4}" --start-at graph-outline-repeats --stop-after host-inline | filecheck %s --check-prefix=LOWERED
 
 // OFF-NOT: func.call
 

@@ -1,6 +1,6 @@
 // RUN: inductile-opt %s --target cuda:90 -p 'graph-pad-products{always=true}' | filecheck %s
 // RUN: inductile-opt %s --target cuda:90 -p 'graph-pad-products{always=true}' --remarks 2>&1 | filecheck %s --check-prefix=REMARK
-// RUN: inductile-opt %s --target cuda:90 -p 'graph-pad-products{always=true},lower-aten-to-loop,loop-eliminate-views,loop-simplify-indices,loop-inline,loop-dce' | filecheck %s --check-prefix=FUSED
+// RUN: inductile-opt %s --target cuda:90 --pipeline 'default{always=true}' --start-at graph-pad-products --stop-after loop-inline | filecheck %s --check-prefix=FUSED
 
 // Columns of the result are unaligned, and the bias is a row more of the depth.
 // CHECK-LABEL: @logits

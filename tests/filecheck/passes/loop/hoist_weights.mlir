@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s -p graph-hoist-weights,lower-aten-to-loop,loop-eliminate-views,loop-channels-last,loop-hoist-weights --target cuda:90 | filecheck %s
+// RUN: inductile-opt %s --pipeline default --start-at graph-hoist-weights --stop-after loop-hoist-weights --target cuda:90 | filecheck %s
 // RUN: inductile-opt %s --target cuda:90 -p lower-aten-to-loop,loop-channels-last,loop-hoist-weights --remarks 2>&1 | filecheck %s --check-prefix=ALONE
 // RUN: inductile-opt %s --target cuda:90 --pipeline default | filecheck %s --check-prefix=HOST
 

@@ -1,5 +1,5 @@
 // RUN: inductile-opt %s -p loop-spread-copies --target cuda:90 --verify-each | filecheck %s
-// RUN: inductile-opt %s --target cuda:90 --verify-each -p loop-spread-copies,loop-fuse,loop-bufferize,lower-loop-to-kernel,kernel-merge-launches | filecheck %s --check-prefix=KERNEL
+// RUN: inductile-opt %s --target cuda:90 --verify-each --pipeline default --start-at loop-spread-copies --stop-after kernel-merge-launches | filecheck %s --check-prefix=KERNEL
 
 // The lengths of three caches become one number: all but the first get a nest that copies it.
 func.func @lengths(%n: !aten.tensor<i64, device = "cuda:0">, %a: !aten.tensor<i64, device = "cuda:0">, %b: !aten.tensor<i64, device = "cuda:0">, %c: !aten.tensor<i64, device = "cuda:0">) {

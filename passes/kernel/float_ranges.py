@@ -1,4 +1,4 @@
-"""What is known of the size of a float from the ops that compute it."""
+"""What is known of the size of a float of a kernel from the ops that compute it."""
 
 from __future__ import annotations
 
