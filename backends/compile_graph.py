@@ -39,6 +39,7 @@ from .config import Config
 from .discarding import discard_weights
 from .foreign_lowerings import operators_of, tell_of_foreign_lowerings
 from .freezing import freeze, with_freezing
+from .generators import load_generators
 from .graphs.recording import Recording
 from .host.copies import carrying_now
 from .host.products import way_to_multiply_integers
@@ -146,6 +147,7 @@ def _compile(
     def choose(module: ModuleOp) -> list[ModulePass]:
         report.describe_input(module)
         passes = choose_passes(config)
+        load_generators(module)
         return [replace(p, constants=constants) if isinstance(p, HostSplitParts) else p for p in passes]
 
     level = repro_level()

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from .. import extensions
 from ..dialects import kernel
+from ..dialects.machine import TARGETS, TargetsAttr
 from ..errors import UserError
 from ..lowering.registry import nearest
 from ..machines import HOST, target_named
@@ -51,6 +52,18 @@ def generator_named(name: str) -> Generator:
         hint = nearest(name, generators()) or f"known: {', '.join(generators())}"
         raise UserError(f"unknown generator {name!r}", hint)
     return load()
+
+
+def load_generators(module: ModuleOp) -> None:
+    """Import what writes and launches the kernels of a module's targets, so that their first emission is none of it.
+
+    A generator that imports more than its package has a function `load` for this.
+    """
+    found = module.attributes.get(TARGETS)
+    for _, target in found.data if isinstance(found, TargetsAttr) else ():
+        family = target_named(target).family
+        if family is not None and family.generator in GENERATORS:
+            getattr(generator_named(family.generator), "load", lambda: None)()
 
 
 def generator_of(function: kernel.FuncOp) -> str:

@@ -45,8 +45,8 @@ class Loaded(Protocol):
 
 
 T = TypeVar("T", bound=Loaded)
-LOADING = "load passes"
-"""The stage in which the modules of passes are imported; in a process that has them it takes no time."""
+LOADING = "load code"
+"""The stage in which passes and code generators are imported; in a process that has them it takes no time."""
 
 
 class _Times(Instrumentation):

@@ -103,7 +103,7 @@ def in_new_process(case: str, backend: str, cache: str) -> dict[str, Any]:
 _CPU = "COMPILE_TIME_CPU"
 EMISSION = "emit and compile"
 #: once in a process, whatever its graphs: no part of the share
-LOADING = "load passes"
+LOADING = "load code"
 PER_OP = "our Python share, an ATen op"
 
 
@@ -126,7 +126,7 @@ def breakdown(case: str, repeat: int) -> list[tuple[str, float]]:
     rows = [("Dynamo and guards", dynamo), ("AOTAutograd and the rest of the backend", aot), *passes]
     rows += [("emission", emitted), ("g++ (empty cache)", compiler), ("our Python share", ours)]
     rows += [(PER_OP, ours / warm[0]["aten_ops"])]
-    rows += [("loading passes, once a process", middle(r["stages"][LOADING] for r in warm))]
+    rows += [("loading code, once a process", middle(r["stages"][LOADING] for r in warm))]
     rows += [("first call, empty cache", median(r["total"] for r in cold))]
     return [*rows, ("first call, full cache", median(r["total"] for r in warm))]
 

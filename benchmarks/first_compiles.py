@@ -171,7 +171,12 @@ def show(case: str, ops: int, found: list[Any], least: float) -> None:
 
     print(f"\n{case}: {ops} ATen ops, least of {len(found)} forks\n\n| ms | first compile | second |\n|---|---:|---:|")
     for name in first[0]:
-        label = {EMISSION: "emission", "share": "our share, without loading passes", "whole": "all"}.get(name, name)
+        label = {
+            EMISSION: "emission",
+            LOADING: "loading code, once a process",
+            "share": "our share, without loading code",
+            "whole": "all",
+        }.get(name, name)
         if name != "modules" and minimum(first, name) >= least:
             print(f"| {label} | {minimum(first, name):.1f} | {minimum(second, name):.1f} |")
     share = [minimum(rows, "share") / ops for rows in (first, second)]
@@ -179,7 +184,7 @@ def show(case: str, ops: int, found: list[Any], least: float) -> None:
     loads = [min(r[LOADING] / r["yardstick"] for r in rows) * LEAST for rows in (first, second)]
     print(f"| our share, an ATen op | {share[0]:.3f} | {share[1]:.3f} |")
     print(f"| the same where the yardstick takes {LEAST} ms | {quiet[0]:.3f} | {quiet[1]:.3f} |")
-    print(f"| loading passes there, ms | {loads[0]:.1f} | {loads[1]:.1f} |")
+    print(f"| loading code there, ms | {loads[0]:.1f} | {loads[1]:.1f} |")
     print(f"| modules loaded | {first[0]['modules']} | {second[0]['modules']} |", flush=True)
 
 

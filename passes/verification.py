@@ -152,14 +152,9 @@ def _check_op(op: Operation, is_last: bool = False) -> Facts | Violation:
     key = _signature(op)
     known = None if key is None else _valid.get(key)
     found = _checked(op, key) if known is None else known
-    if identity is not None and not isinstance(found, Violation):
-        _remember(identity, found)
+    if identity is not None and not isinstance(found, Violation) and len(_seen) < _MEMO_LIMIT:
+        _seen[identity[0]] = found, identity[1]
     return found
-
-
-def _remember(identity: tuple[tuple[object, ...], tuple[object, ...]], facts: Facts) -> None:
-    if len(_seen) < _MEMO_LIMIT:
-        _seen[identity[0]] = facts, identity[1]
 
 
 def _checked(op: Operation, key: tuple[object, ...] | None) -> Facts | Violation:
@@ -296,14 +291,9 @@ class _Walk:
 
     def _check_call(self, op: Operation) -> Facts | Violation:
         """Check the call of a function; xDSL looks for the function in the whole module at each, which is slow."""
-        identity = _identity(op)
-        seen = None if identity is None else _seen.get(identity[0])
-        if seen is not None and self._calls_as_declared(op):
-            return seen[0]
-        found = _check_op(op)
-        if identity is not None and not isinstance(found, Violation):
-            _remember(identity, found)
-        return found
+        key = _signature(op)
+        known = None if key is None else _valid.get(key)
+        return known if known is not None and self._calls_as_declared(op) else _checked(op, key)
 
     def _calls_as_declared(self, op: Operation) -> bool:
         if self.functions is None:

@@ -27,3 +27,9 @@ def make_launcher(config: Config | None = None, checked: bool = False) -> Launch
     from .loops import LoopEmitter
 
     return launcher_of(CPP, config, checked, LoopEmitter)
+
+
+def load() -> None:
+    """Import what the two above need."""
+    from ..c_like import generator  # noqa: F401
+    from . import language, loops  # noqa: F401

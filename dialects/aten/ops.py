@@ -21,7 +21,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from ..access import segments
-from ..fields import OpMeta
+from ..quick_xdsl import OpMeta
 from .arguments import argument_attribute, default_attribute, default_value
 from .attributes import NONE, PresenceAttr
 from .op_syntax import parse_op, print_op
@@ -40,6 +40,8 @@ differ."""
 _PLAIN = frozenset({int, bool, str, type(None)})
 _MOST_KEPT = 1024
 Tensors = SSAValue | None | tuple[SSAValue | None, ...]
+
+_item = tuple.__getitem__  # that of xDSL's tuples of values is a call of Python
 
 
 class AtenOp(Operation, metaclass=OpMeta):
@@ -163,7 +165,7 @@ class AtenOp(Operation, metaclass=OpMeta):
         """
         group = self._groups.get(name)
         if group is not None:
-            return self._operands[group] if self._is_plain else self._tensors(name, group)
+            return _item(self._operands, group) if self._is_plain else self._tensors(name, group)
         attribute = self.properties.get(name)
         return self._defaults[name] if attribute is None else decode(attribute, self.dynamic)
 

@@ -1,7 +1,9 @@
 // The command line of a runner: model MODEL.pt2i --input X.npy|INTEGER ... [--output Y.npy ...] [--repeat N] [--device D]
+// [--weights FOLDER]
 #pragma once
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -79,12 +81,23 @@ inline void write_array(const std::string& path, const at::Tensor& tensor) {
   throw std::runtime_error(path + ": NumPy has no type for " + c10::toString(value.scalar_type()));
 }
 
+// Weights from the files NAME.npy of a folder.
+inline Weights read_weights(const std::string& folder) {
+  Weights found;
+  std::error_code problem;
+  for (const auto& each : std::filesystem::directory_iterator(folder, problem))
+    if (each.path().extension() == ".npy")
+      found[each.path().stem().string()] = read_array(each.path().string()).toTensor();
+  require(!problem, folder + ": cannot be read");
+  return found;
+}
+
 // A model on a device that somebody names, or where its package was exported.
 template <typename Model>
-std::unique_ptr<Model> model_on(const std::string& path, const std::string& device) {
-  if (device.empty()) return std::make_unique<Model>(path);
-  if constexpr (std::is_constructible_v<Model, std::string, c10::Device>)
-    return std::make_unique<Model>(path, c10::Device(device));
+std::unique_ptr<Model> model_on(const std::string& path, const std::string& device, const Weights& weights) {
+  if (device.empty()) return std::make_unique<Model>(path, weights);
+  if constexpr (std::is_constructible_v<Model, std::string, c10::Device, Weights>)
+    return std::make_unique<Model>(path, c10::Device(device), weights);
   else
     throw std::runtime_error("this program runs on the processor, and not on " + device);
 }
@@ -94,8 +107,10 @@ int run_command(int count, char** words) {
   using Clock = std::chrono::steady_clock;
   const auto milliseconds = [](Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); };
   try {
-    require(count > 1, "usage: " + std::string(words[0]) + " MODEL.pt2i --input X.npy --output Y.npy [--repeat N] [--device D]");
+    require(count > 1, "usage: " + std::string(words[0]) + " MODEL.pt2i --input X.npy --output Y.npy [--repeat N] "
+                                                            "[--device D] [--weights FOLDER]");
     std::string device;
+    Weights weights;
     std::vector<std::string> outputs;
     Values inputs;
     int repeat = 0;
@@ -109,11 +124,13 @@ int run_command(int count, char** words) {
         repeat = std::stoi(words[k + 1]);
       else if (flag == "--device")
         device = words[k + 1];
+      else if (flag == "--weights")
+        weights = read_weights(words[k + 1]);
       else
         throw std::runtime_error("unknown flag " + flag);
     }
     const auto start = Clock::now();
-    const auto made = model_on<Model>(words[1], device);
+    const auto made = model_on<Model>(words[1], device, weights);
     auto& model = *made;
     const auto wait = [&] {
       if constexpr (requires { model.wait(); }) model.wait();

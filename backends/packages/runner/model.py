@@ -38,13 +38,12 @@ def sizes_text(sizes: Sequence[Size]) -> str:
 
 def model_text(index: Mapping[str, Any], part: Mapping[str, Any], program: str) -> str:
     """A whole file: the program, the class, and a command line. UnsupportedError for what a runner does not have."""
-    if index["apart"]:
-        raise UnsupportedError("a runner takes weights from the package")
     names = list(dict.fromkeys([*part["weights"], *part["constants"]]))
     weights = "".join(
-        f"    weights_.push_back({_weight(index['tensors'][name], name in part['devices'])});  // {name}\n"
-        for name in names
+        f"    weights_.push_back({_weight(index, name, name in part['devices'])});  // {name}\n" for name in names
     )
+    brought = ", ".join(json.dumps(name) for name in index["apart"])
+    weights += f"    known_alone(brought_weights, {{{brought}}});\n"
     lines = "".join(f"    {line}\n" for line in _run(part, {name: k for k, name in enumerate(names)}))
     device = next(iter(devices_of(part)), None)
     head, members = _on_the_cpu(part) if device is None else _on_a_gpu(part, device)
@@ -78,7 +77,9 @@ int main(int count, char** words) {{ return inductile::run_command<inductile::Mo
 
 def _on_the_cpu(part: Mapping[str, Any]) -> tuple[str, str]:
     """How a model begins, and its members."""
-    head = "  explicit Model(const std::string& path) : package_(path), program_(" + _kernels(part) + ") {"
+    head = f"""\
+  explicit Model(const std::string& path, const Weights& brought_weights = {{}})
+      : package_(path), program_({_kernels(part)}) {{"""
     return head, " private:\n  Package package_;\n  Program program_;"
 
 
@@ -98,7 +99,10 @@ def _on_a_gpu(part: Mapping[str, Any], device: str) -> tuple[str, str]:
         if isinstance(each, TensorInput) and is_gpu(str(each.device))
     )
     head = f"""\
-  explicit Model(const std::string& path, c10::Device device = c10::Device({json.dumps(device)}))
+  explicit Model(const std::string& path, const Weights& brought_weights = {{}})
+      : Model(path, c10::Device({json.dumps(device)}), brought_weights) {{}}
+
+  Model(const std::string& path, c10::Device device, const Weights& brought_weights = {{}})
       : package_(path), gpu_(device), program_({kernels}) {{
     const Upload there(package_, device);"""
     members = f"""\
@@ -120,9 +124,14 @@ def _on_a_gpu(part: Mapping[str, Any], device: str) -> tuple[str, str]:
     return head, members
 
 
-def _weight(described: Mapping[str, Any], on_gpu: bool) -> str:
+def _weight(index: Mapping[str, Any], name: str, on_gpu: bool) -> str:
+    apart = name in index["apart"]
+    described = index["apart" if apart else "tensors"][name]
     dtype = scalar_type(str(decode(described["dtype"])).removeprefix("torch."))
-    shape, stride = (sizes_text(described[name]) for name in ("shape", "stride"))
+    shape, stride = (sizes_text(described[each]) for each in ("shape", "stride"))
+    if apart:
+        made = f"brought(brought_weights, {json.dumps(name)}, {dtype}, {shape}, {stride}{', device' if on_gpu else ''})"
+        return f"aligned({made})" if on_gpu else made
     called = "there.weight(" if on_gpu else "weight(package_, "
     return f"{called}{dtype}, {shape}, {stride}, {described['start']})"
 

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -288,6 +289,29 @@ inline at::Tensor fit(const at::Tensor& tensor, const Sizes& sizes, const Sizes&
 
 inline void check_size(const at::Tensor& tensor, const Sizes& sizes, const char* name) {
   require(tensor.sizes() == at::IntArrayRef(sizes), std::string(name) + " gives a tensor of other sizes");
+}
+
+// Weights that are not in the file, by their names in the state dictionary: who makes a model brings them.
+using Weights = std::map<std::string, at::Tensor>;
+
+inline at::Tensor brought(const Weights& weights, const char* name, at::ScalarType dtype, const Sizes& sizes,
+                          const Sizes& strides, c10::Device device = c10::kCPU) {
+  const auto found = weights.find(name);
+  require(found != weights.end(), std::string("the package has no weights inside, and ") + name + " is not given");
+  const at::Tensor& given = found->second;
+  if (given.scalar_type() != dtype || given.sizes() != at::IntArrayRef(sizes)) {
+    std::ostringstream text;
+    text << "the tensor " << name << " is " << given.scalar_type() << given.sizes() << ", the package takes " << dtype
+         << at::IntArrayRef(sizes);
+    throw std::runtime_error(text.str());
+  }
+  return fit(given.detach().to(device), sizes, strides);
+}
+
+inline void known_alone(const Weights& weights, const std::vector<std::string>& names) {
+  for (const auto& each : weights)
+    require(std::find(names.begin(), names.end(), each.first) != names.end(),
+            "the package takes no weight " + each.first);
 }
 
 // Memory that stays from call to call, and is lent to one user at a time; the larger of what comes back stays.

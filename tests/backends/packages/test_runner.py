@@ -91,13 +91,39 @@ def test_values_and_errors(tmp_path: Path) -> None:
 
 
 def test_what_has_no_runner_is_told(tmp_path: Path) -> None:
-    linear = export(torch.nn.Linear(4, 3), (torch.randn(2, 4),))
     softmax = export(torch.nn.Softmax(-1), (torch.randn(2, 4),))
-    with pytest.raises(UserError, match="weights from the package"):
-        build_runner(inductile.package(linear, tmp_path / "apart.pt2i", weights=False), tmp_path / "runner")
     with pytest.raises(UserError, match="launches kernels of NVIDIA's driver"):
         runner_source(inductile.package(softmax, tmp_path / "amd.pt2i", targets=["hip:gfx942"]))
     assert "k_" in runner_source(inductile.package(export(Of(torch.exp), (torch.ones(3),)), tmp_path / "exp.pt2i"))
+
+
+def test_weights_outside_of_the_package(tmp_path: Path) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.LayerNorm(3)).eval()
+    x = torch.randn(2, 4)
+    made = inductile.package(export(model, (x,)), tmp_path / "apart.pt2i", weights=False)
+    runner = build_runner(made, tmp_path / "runner")
+    numpy.save(tmp_path / "x.npy", x.numpy())
+    folder = tmp_path / "weights"
+    folder.mkdir()
+
+    def called(*more: Any) -> str:
+        words = [runner, made, "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy", *more]
+        return subprocess.run(words, capture_output=True, text=True).stderr
+
+    assert "the package has no weights inside, and 0." in called()
+    for name, tensor in model.state_dict().items():
+        numpy.save(folder / f"{name}.npy", tensor.numpy().T)  # as another program may have written it
+    assert "lies in the order of Fortran" in called("--weights", folder)
+    for name, tensor in model.state_dict().items():
+        numpy.save(folder / f"{name}.npy", tensor.numpy())
+    assert called("--weights", folder) == ""
+    torch.testing.assert_close(torch.from_numpy(numpy.load(tmp_path / "y.npy")), model(x).detach())
+    numpy.save(folder / "0.bias.npy", numpy.zeros(5, "float32"))
+    assert "the tensor 0.bias is Float[5], the package takes Float[3]" in called("--weights", folder)
+    numpy.save(folder / "0.bias.npy", numpy.zeros(3, "float32"))
+    numpy.save(folder / "other.npy", numpy.zeros(3, "float32"))
+    assert "the package takes no weight other" in called("--weights", folder)
+    assert "cannot be read" in called("--weights", tmp_path / "nothing")
 
 
 PRODUCTS = r"""
