@@ -216,8 +216,8 @@ def kernels_of(run: Callable[[], Any]) -> dict[str, float]:
         for _ in range(5):
             run()
         torch.cuda.synchronize()
-    for event in profiled.events():
-        if event.device_type == torch.autograd.DeviceType.CUDA and event.device_time > 0:
+    for event in profiled.events() or ():
+        if event.device_type.name == "CUDA" and event.device_time > 0:
             times.setdefault(event.name, []).append(event.device_time)
     return {name[:60]: round(sorted(each)[len(each) // 2], 1) for name, each in times.items()}
 
@@ -391,7 +391,8 @@ def records(rows: Sequence[dict[str, Any]]) -> list[str]:
         library = times[key].get("library", math.inf if took_loops else times[key]["inductile"])
         nest = times[key].get("ours", math.inf)
         if math.isfinite(nest) and math.isfinite(library):
-            worst[sizes, steps] = max(worst.get((sizes, steps), (0.0,)), (nest / library, library, nest, key[0]))
+            row_of = nest / library, library, nest, key[0]
+            worst[sizes, steps] = max(worst.get((sizes, steps), row_of), row_of)
     lines: list[str] = []
     for (sizes, steps), (_, library, nest, name) in sorted(worst.items(), key=lambda each: each[0][::-1]):
         heads, length, _, width = sizes.split("x")
@@ -434,8 +435,11 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(args.jobs) as pool:
             parts = [whos[k : k + args.apart] for k in range(0, len(whos), args.apart)]
             jobs = [(name, size, part) for size in args.sizes for part in parts for name in args.variants]
-            for _ in pool.map(lambda job: in_process(*job, results, args.timeout, cache, args.kernels), jobs):
-                pass
+
+            def run(job: tuple[str, str, list[str]]) -> None:
+                in_process(*job, results=results, timeout=args.timeout, cache=cache, by_kernel=args.kernels)
+
+            list(pool.map(run, jobs))
     print(table(results.rows))
 
 

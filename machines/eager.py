@@ -24,6 +24,8 @@ class EagerKernels:
     adds_missing_bias:        a normalization without bias adds zeros, which turns -0.0 into 0.0
     powers_of_float16_roots:  a power of 0.5 or -0.5 of float16 is the general power, not a root
     converts_exactly:         operands of 16 bits in a kernel that promotes them keep their digits
+    divides_by_numbers:       a float divided by a number is their quotient; elsewhere it is multiplied with the
+                              reciprocal, which is rounded before
     single_is_number:         a divisor of one element counts as a number, of any rank
     weighs_what_is_outside:   grid_sampler_2d multiplies the zeros around an image with their weights, NaN included
     reflects_its_own_way:     grid_sampler_2d reflects far places by another formula than the decomposition
@@ -39,6 +41,7 @@ class EagerKernels:
     adds_missing_bias: bool = False
     powers_of_float16_roots: bool = False
     converts_exactly: bool = False
+    divides_by_numbers: bool = False
     single_is_number: bool = False
     weighs_what_is_outside: bool = False
     reflects_its_own_way: bool = False
@@ -56,6 +59,7 @@ ON_HOST = EagerKernels(
     adds_missing_bias=True,
     powers_of_float16_roots=True,
     converts_exactly=True,
+    divides_by_numbers=True,
     single_is_number=True,
     weighs_what_is_outside=True,
     reflects_its_own_way=True,

@@ -74,7 +74,7 @@ def _function(
     for op in ops:
         if op not in needed:
             continue
-        own = {r: values[r] for r in op.results if r in values}
+        own: dict[SSAValue, SSAValue] = {r: values[r] for r in op.results if r in values}
         copy = copy_op(op, values)
         values.update(own)
         for each in (marks.PARTITION, marks.SAVED):

@@ -125,6 +125,14 @@ def rounded(value: float | int, element: Attribute) -> float:
     return struct.unpack("f", struct.pack("I", bits))[0]
 
 
+def reciprocal(value: float, element: Attribute) -> float:
+    """1 / value, both in the type that values of a floating-point type are computed in: float32, or float64."""
+    number = value if element == F64 else _packed("f", value)
+    if number == 0 or math.isnan(number):
+        return math.copysign(math.inf, number) if number == 0 else number
+    return 1 / number if element == F64 else _packed("f", 1 / number)
+
+
 def _packed(format_: str, number: float) -> float:
     """A finite number in a format of `struct`; infinite where it overflows."""
     try:

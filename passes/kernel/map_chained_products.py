@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import Float32Type
@@ -72,7 +73,7 @@ class KernelMapChainedProducts(MapToUnits, kernels=untiled_for_gpu):
 
     def tile_of(self, nest: ChainNest, facts: KernelFacts, wanted: StepTile) -> StepTile:
         """One by the columns and the depth."""
-        return chain_tile(nest, facts.sizes).fitted(wanted)
+        return chain_tile(nest, facts.sizes, facts.target).fitted(wanted)
 
     def map(
         self,
@@ -113,15 +114,24 @@ class ChainNest(RowsNest):
         return (*self.batch, self.rows) if self.columns is None else (*self.batch, self.rows, self.columns)
 
 
+#: rows for each processor that are many: two programs of the larger tile
+_MANY_ROWS = 256
 #: rows, step, warps, stages by the columns and depth that they are for
 _TILES = {64: StepTile(64, 64, 4, 3), 128: StepTile(64, 64, 4, 2), 256: StepTile(64, 32, 8, 1)}
 
 
-def chain_tile(nest: ChainNest, sizes: Sizes) -> StepTile:
+#: the same where one product is summed, so that fewer registers are taken, and rows are many
+_TILES_OF_ONE = {**_TILES, 128: StepTile(128, 64, 8, 3)}
+
+
+def chain_tile(nest: ChainNest, sizes: Sizes, target: GpuTarget) -> StepTile:
     """A tile by the columns and depth; smaller where there are few rows."""
     columns = 0 if nest.columns is None else sizes.trips(nest.columns)
     longest = max(columns, *(sizes.trips(op) for op in nest.inner), 16)
-    tile = next((tile for width, tile in _TILES.items() if longest <= width), _TILES[256])
+    is_one = nest.columns is not None and sum(len(op.results) for op in nest.sums) == 1
+    rows = prod(sizes.trips(loop) for loop in (*nest.batch, nest.rows))
+    tiles = _TILES_OF_ONE if is_one and rows >= _MANY_ROWS * target.processors else _TILES
+    tile = next((tile for width, tile in tiles.items() if longest <= width), tiles[256])
     if isinstance(nest.element, Float32Type):
         tile = StepTile(min(tile.rows, 64), 32, tile.warps, 1)
     return tile.within(nest, nest.sums, sizes)

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import cast
 
+from xdsl.dialects import arith
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten.types import TensorType
-from ...dialects.loop import GenerateOp, LoadOp, ScanOp
+from ...dialects.loop import GenerateOp, LoadOp, ReduceOp, ScanOp, yielded
 from ...dialects.sym import ONE, AxesAttr, Expr
 from ...records import dataclass
 from ..analysis.tensor_bytes import is_dense
@@ -29,7 +30,9 @@ class AssignLayouts(LoopPass):
     precondition:  `loop-eliminate-views`; no `loop.fusion` yet
     guarantee:     values that leave the nests (returned, viewed, used by ATen or as the destination of a scatter)
                    keep the strides that eager gives them. A value that only nests read becomes row-major if it is not
-                   dense, or if more loads and stores in its producer and readers then run along its unit stride.
+                   dense, or if more loads and stores in its producer and readers then run along its unit stride. A
+                   product of matrices that is row-major becomes column-major where more of them run along its rows, as
+                   where it is read transposed.
 
         %t = loop.generate (i0 in 4, i1 in 6) { ... %x[i0, i1] ... } : !aten.tensor<4x6xf32, strides = [1, 4]>
         %y = loop.generate (i0 in 4, i1 in 6) { ... %t[i0, i1] ... } : !aten.tensor<4x6xf32>
@@ -58,7 +61,8 @@ def _assign(nest: Operation) -> None:
         location=nest.location,
         regions=[nest.detach_region(region) for region in nest.regions],
     )
-    remark("passed", "loop-assign-layouts", nest, "row-major", results=sum(t is not None for t in types))
+    told = "column-major" if any(new is not None and not new.is_contiguous for new in types) else "row-major"
+    remark("passed", "loop-assign-layouts", nest, told, results=sum(t is not None for t in types))
     block = cast(Block, nest.parent)
     block.insert_op_before(new, nest)
     for old, result in zip(nest.results, new.results, strict=True):
@@ -67,16 +71,39 @@ def _assign(nest: Operation) -> None:
 
 
 def _better_type(value: SSAValue) -> TensorType | None:
-    """The row-major type of a value that should have it; None for one that stays."""
+    """The type of a value that should have other strides; None for one that stays."""
     current = cast(TensorType, value.type)
-    if current.is_contiguous or any(type(use.operation) is not LoadOp for use in value.uses):
+    if any(type(use.operation) is not LoadOp for use in value.uses):
         return None
+    if current.is_contiguous:
+        return _column_major(value)
     row_major = TensorType.get(current.shape, current.element, device=current.device)
     if not is_dense(current):
         return row_major
     votes = votes_for(value)
     now, then = unit_dimension(current), unit_dimension(row_major)
     return row_major if votes[then] > votes[now] else None
+
+
+def _column_major(value: SSAValue) -> TensorType | None:
+    """The column-major type of a product that should have it; None for what stays."""
+    current, producer = cast(TensorType, value.type), value.owner
+    if len(current.shape) < 2 or not isinstance(producer, GenerateOp) or not _is_product(producer):
+        return None
+    votes, last = votes_for(value), len(current.shape) - 1
+    if unit_dimension(current) != last or votes[last - 1] <= votes[last]:
+        return None
+    *outer, _, _ = current.strides
+    return current.with_(strides=(*outer, ONE, current.shape[-2]))
+
+
+def _is_product(nest: GenerateOp) -> bool:
+    """Whether a nest sums products of what it loads, and does nothing else."""
+    sums = [op for op in nest.body.block.ops if type(op) is ReduceOp]
+    if len(sums) != 1 or [c.data for c in sums[0].combiners] != ["sum"]:
+        return False
+    summed = yielded(sums[0].body)[0].owner
+    return isinstance(summed, arith.MulfOp) and len(loads_in(sums[0])) == 2
 
 
 def unit_dimension(tensor: TensorType) -> int | None:

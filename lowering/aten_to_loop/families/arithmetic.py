@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.sym import ONE
 from ....machines import ON_GPU, ON_HOST, eager, in_host_memory
-from ..dtypes import BOOL, F16, F64, I32, I64, LOW_PRECISION, is_float, kind
+from ..dtypes import BOOL, F16, F64, I32, I64, LOW_PRECISION, is_float, kind, reciprocal
 from ..nests import type_of
 from ..pointwise import add_pointwise
 from ..rules import Call
@@ -18,6 +18,15 @@ def scaled(s: ScalarBuilder, value: Scalar, factor: Number) -> Scalar:
     """value * factor, without the product where the factor is 1."""
     known = factor.known if isinstance(factor, Scalar) else factor
     return value if known == 1 else value * s.number(factor, value.element)
+
+
+def true_quotient(s: ScalarBuilder, left: Scalar, right: Scalar, call: Call) -> Scalar:
+    """`left / right`, with the reciprocal of a number where eager multiplies."""
+    number = right.known
+    is_number = not isinstance(call["other"], SSAValue) and is_float(left.element)
+    if not is_number or number is None or eager(call.type.device).divides_by_numbers:
+        return left / right
+    return left * s.constant(reciprocal(float(number), left.element), left.element)
 
 
 def divide(s: ScalarBuilder, left: Scalar, right: Scalar, rounding_mode: str | None, call: Call) -> Scalar:
@@ -161,7 +170,8 @@ add_pointwise({
 }, exact_numbers={ON_HOST: ("other",), ON_GPU: ("self", "other")})  # fmt: skip
 
 add_pointwise({
-    "div.Tensor div.Scalar true_divide.Tensor true_divide.Scalar": lambda s, self, other: self / other,
+    "div.Tensor div.Scalar true_divide.Tensor true_divide.Scalar":
+        lambda s, self, other, call: true_quotient(s, self, other, call),
     "div.Tensor_mode div.Scalar_mode":
         lambda s, self, other, rounding_mode, call: divide(s, self, other, rounding_mode, call),
     "floor_divide floor_divide.Scalar": lambda s, self, other, call: divide(s, self, other, "floor", call),

@@ -110,9 +110,35 @@ def _residual(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return q + 0.5 * torch.tanh(torch.softmax((q @ k.mT).float(), -1).to(v.dtype) @ v)
 
 
-@pytest.mark.parametrize("function", [_hidden_rows, _lowest_rows, _cross, _in_place_of_heads, _residual])
+def _normed(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """What divides queries and keys is a sum of their own, and is not computed for each product."""
+    q, k = (x / x.norm(dim=-1, keepdim=True) for x in (q, k))
+    return torch.softmax((q @ k.mT).float() * 7, -1).to(v.dtype) @ v
+
+
+@pytest.mark.parametrize("function", [_hidden_rows, _lowest_rows, _cross, _in_place_of_heads, _residual, _normed])
 def test_others(function: Callable[..., Tensor]) -> None:
     _check(function, _inputs(torch.bfloat16, 1, 2, 40, 16))
+
+
+def test_dropped_weights() -> None:
+    """What dropout keeps is a factor of the weights, in the same loop; both interpreters draw the same numbers."""
+
+    def dropped(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        weights = torch.softmax((q @ k.mT).float(), -1).to(v.dtype)
+        return torch.nn.functional.dropout(weights, 0.4) @ v
+
+    inputs = _inputs(torch.bfloat16, 1, 2, 40, 16)
+    module, given, sources = kernels_for_gpu(dropped, inputs, OPTIONS)
+    results: list[Tensor] = []
+    for run in (build(module), lambda given: run_module(module, given)):
+        torch.manual_seed(0)
+        results += run(list(given))
+    assert (results[0].float() - results[1].float()).norm() <= 0.01 * results[1].float().norm()
+    kept = torch.softmax((inputs[0] @ inputs[1].mT).float(), -1) @ inputs[2].float()
+    assert 0.1 < (results[0].float() - kept).norm() / kept.norm() < 1
+    (source,) = (source for source in sources if "tl.dot(" in source)
+    assert source.count("tl.dot(") == 2 and "philox" in source
 
 
 def _wide_window(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
