@@ -16,7 +16,7 @@ from ...machines import GpuTarget
 from ...machines.nests import TRAINING, NestShape, nearest
 from ..analysis.sizes import Sizes
 from ..analysis.slices import backward_slice
-from ..common.choices import Candidate, mark
+from ..common.choices import NONE, RECORDED, Candidate, mark
 from ..common.implementations import MOST_OF_CHAIN, NEST
 from ..counters import counter
 from ..function_pass import AtenPass
@@ -26,7 +26,6 @@ from ._joint import forward_results, late_values
 from ._questions import Group
 from ._scores import Scores, gradient_product, scores_among
 from ._ways import number_of_way, take_way, ways_of
-from .choose_products import NONE, RECORDED
 
 #: rows, step, warps and stages are left to the passes that map kernels
 _ANY_TILE = (0, 0, 0, 0)
