@@ -173,8 +173,9 @@ def _objection_to_scaled(op: AtenOp, target: GpuTarget, ranges: Ranges) -> str |
     if any(at_most(size, LEAST_OF_UNITS - 1, ranges) for size in result.shape):
         return f"it has fewer than {LEAST_OF_UNITS} rows or columns"
     wanted = ((rows, ONE), (ONE, columns))
-    is_whole = all(all(size is ONE for size in each.shape) and each.element == Float32Type() for each in scales)
-    if not is_whole and any(each.shape != shape for each, shape in zip(scales, wanted, strict=True)):
+    is_whole = all(size is ONE for each in scales for size in each.shape)
+    fits = is_whole or all(each.shape == shape for each, shape in zip(scales, wanted, strict=True))
+    if not fits or any(each.element != Float32Type() for each in scales):
         return "its scales are none of a whole side, or of each row of it"
     return None if _lies_along_depth(left, -1) and _lies_along_depth(right, -2) else "a factor lies across the depth"
 
