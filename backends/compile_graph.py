@@ -26,9 +26,8 @@ from ..lowering.fx_private import multiplies_in_tf32, report_output_strides, wit
 from ..lowering.pipeline import pipeline_string, pipelines
 from ..lowering.registry import parse_passes
 from ..machines import in_host_memory
-from ..passes.common.choices import timed_by
+from ..passes.common.choices import MEASURED, NONE, RECORDED, timed_by
 from ..passes.common.implementations import BLAS
-from ..passes.graph.choose_products import MEASURED, NONE, RECORDED
 from ..passes.host.split_parts import HostSplitParts
 from ..passes.remarks import collecting, remark
 from . import host as host_program

@@ -23,7 +23,7 @@ PRODUCTS_OF_HOPPER = (
     _product(8192, 768, 3072, 50.9, 60.4, "128x128x64x8x4x0x1"),
     _product(512, 512, 64, 36.4, 40.1, "64x256x64x4x4", batch=192),
     _product(4096, 2304, 768, 23.8, 28.4, "128x128x64x4x3x0x2"),
-    _product(4096, 768, 3072, 26.9, 34.6, "128x128x64x4x3"),
+    _product(4096, 768, 3072, 27.6, 32.4, "128x128x64x4x3x0x0x64x128x64"),
     _product(4096, 50257, 768, 511.0, 508.3, "128x256x64x8x3x0x1"),
     _product(4096, 2816, 1024, 32.1, 39.0, "128x128x64x4x3x0x2"),
     _product(4096, 1024, 2816, 31.6, 33.4, "128x128x64x4x3"),
@@ -34,7 +34,7 @@ PRODUCTS_OF_HOPPER = (
     _product(12608, 2304, 768, 63.2, 69.8, "128x128x64x4x3x0x2"),
     _product(12608, 3072, 768, 83.9, 89.8, "128x256x64x8x3x0x1"),
     _product(200704, 384, 96, 57.5, 66.4, "128x128x32x4x3x0x2"),
-    _product(3136, 768, 3072, 21.6, 32.9, "128x128x64x4x3"),
+    _product(3136, 768, 3072, 22.2, 29.3, "128x128x64x4x3x0x0x64x32x128"),
     _product(128, 1280, 960, 5.1, 4.5, "64x32x128x4x5"),
     _product(16, 5632, 2048, 10.2, 10.2, "16x32x128x4x5"),
     _product(16, 2048, 5632, 12.8, 10.7, "16x32x128x4x4x4"),
@@ -43,7 +43,7 @@ PRODUCTS_OF_HOPPER = (
     _product(8192, 768, 3072, 59.3, 66.1, "128x128x64x8x3", behind=True),
     _product(512, 512, 64, 107.4, 63.8, "64x64x64x4x6", batch=192, behind=True),
     _product(4096, 2304, 768, 35.6, 36.6, "128x128x64x4x3x0x2", behind=True),
-    _product(4096, 768, 3072, 31.9, 37.0, "128x128x64x8x3", behind=True),
+    _product(4096, 768, 3072, 32.8, 35.7, "128x128x64x4x3x0x0x64x128x64", behind=True),
     _product(4096, 50257, 768, 933.7, 918.7, "64x128x64x4x4", behind=True),
     _product(4096, 2816, 1024, 47.6, 47.9, "128x128x64x4x3x0x2", behind=True),
     _product(4096, 1024, 2816, 38.0, 36.7, "128x128x64x8x3", behind=True),
@@ -54,10 +54,28 @@ PRODUCTS_OF_HOPPER = (
     _product(12608, 2304, 768, 103.9, 87.0, "128x128x64x4x3x0x2", behind=True),
     _product(12608, 3072, 768, 138.5, 111.2, "128x128x64x4x3x0x2", behind=True),
     _product(200704, 384, 96, 165.0, 113.9, "128x128x32x4x3x0x2", behind=True),
-    _product(3136, 768, 3072, 26.0, 35.7, "128x128x64x4x3", behind=True),
+    _product(3136, 768, 3072, 26.7, 32.1, "128x128x64x4x3x0x0x64x64x64", behind=True),
     _product(128, 1280, 960, 6.9, 5.2, "64x32x128x4x5", behind=True),
     _product(16, 5632, 2048, 11.8, 10.8, "16x32x128x2x5", behind=True),
     _product(16, 2048, 5632, 14.0, 11.8, "16x32x128x4x4x4", behind=True),
+)
+
+
+#: the same of `aten._scaled_mm` for 8-bit floats, with a scale of each side or of each row of it, with `use_fast_accum`
+#: and without
+def _scaled(rows: int, columns: int, depth: int, library: float, nest: float, tile: str, how: str) -> MeasuredNest:
+    element = "f8E4M3FN fast" if "fast" in how else "f8E4M3FN"
+    shape = NestShape(PRODUCT, element, (1, rows, columns, depth), ("rows",) if "rows" in how else ())
+    return MeasuredNest(shape, library, nest, tuple(map(int, tile.split("x"))))
+
+
+SCALED_OF_HOPPER = (
+    _scaled(4096, 2816, 1024, 23.3, 26.4, "128x128x128x4x3x0x2", "rows fast"),
+    _scaled(8192, 768, 3072, 29.0, 36.2, "128x128x128x8x3", "rows fast"),
+    _scaled(256, 4096, 4096, 14.3, 13.0, "64x64x128x4x5", "rows fast"),
+    _scaled(4096, 2816, 1024, 24.2, 30.9, "128x128x128x4x3x0x2", "whole exact"),
+    _scaled(8192, 768, 3072, 31.1, 48.9, "128x128x128x4x3x0x2", "whole exact"),
+    _scaled(256, 4096, 4096, 12.3, 13.6, "64x64x128x4x5", "whole exact"),
 )
 
 
@@ -154,6 +172,7 @@ PRODUCT_TILES = (
     (64, 32, 128, 4, 5), (32, 32, 128, 4, 5), (16, 64, 128, 4, 6), (16, 32, 128, 4, 5), (16, 32, 256, 4, 4),
     (64, 32, 128, 4, 4, 4), (16, 32, 128, 4, 4, 4),
     (128, 128, 64, 4, 3, 0, 0, 64, 32, 128), (128, 128, 64, 4, 3, 0, 0, 64, 64, 64),
+    (128, 128, 64, 4, 3, 0, 0, 64, 128, 64),
 )  # fmt: skip
 #: of attention: rows, step, warps and stages
 ATTENTION_TILES = (
@@ -163,4 +182,4 @@ ATTENTION_TILES = (
 #: of attention with its gradients, for the kernels of forward and of backward
 TRAINING_TILES = ((64, 64, 4, 3), (128, 64, 8, 3), (64, 32, 4, 3), (64, 64, 4, 2), (64, 64, 8, 2))
 
-NESTS_OF_HOPPER = (*PRODUCTS_OF_HOPPER, *ATTENTION_OF_HOPPER)
+NESTS_OF_HOPPER = (*PRODUCTS_OF_HOPPER, *SCALED_OF_HOPPER, *ATTENTION_OF_HOPPER)

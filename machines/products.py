@@ -66,9 +66,12 @@ class FewRows:
     tiles:  of what is on matrix units, rows, columns, depth, warps and stages: the first one of which there are two
             programs a processor, else the last
     source: where the numbers come from
+    taller: rows that are more, on matrix units with such a tile, where a cast, and one scale a row at most, make the
+            matrix of numbers
     """
 
     units: int
     sums: int
     tiles: tuple[tuple[int, int, int, int, int], ...]
     source: str
+    taller: tuple[tuple[int, tuple[int, int, int, int, int]], ...] = ()

@@ -19,6 +19,9 @@ from ...dialects.kernel import PRECISION
 from ...records import dataclass
 from .implementations import IMPLEMENTATION, NEST
 
+NONE, RECORDED, MEASURED = "none", "recorded", "measured"
+"""Who answers: nobody, what was measured once, or whoever runs the passes."""
+
 PRODUCTS = frozenset({"mm", "addmm", "bmm", "baddbmm"})
 """Packets of the ops that are asked about."""
 

@@ -23,7 +23,7 @@ from ...records import dataclass
 from ..analysis.functions import functions
 from ..analysis.nests import element_bytes
 from ..analysis.sizes import Sizes
-from ..common.choices import Candidate, Question, mark, timer
+from ..common.choices import MEASURED, NONE, RECORDED, Candidate, Question, mark, timer
 from ..common.implementations import ALIGNMENT, BLAS, LEAST_OF_UNITS, NEST, ONEDNN, alignment
 from ..counters import counter
 from ..remarks import remark
@@ -32,7 +32,6 @@ from ._joint import forward_results
 from ._questions import Group, groups_of, text_of
 from ._ways import settle
 
-NONE, RECORDED, MEASURED = "none", "recorded", "measured"
 #: types that nests of products multiply
 _FACTORS = (BFloat16Type, Float16Type, Float32Type)
 #: elements of a step of the depth: fewer are no better where so many divide it

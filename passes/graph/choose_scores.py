@@ -17,7 +17,7 @@ from ...machines.nests import MARGIN, TRAINING, NestShape, nearest
 from ...records import dataclass
 from ..analysis.sizes import Sizes
 from ..analysis.slices import backward_slice
-from ..common.choices import Candidate, Question, mark, timer
+from ..common.choices import MEASURED, NONE, RECORDED, Candidate, Question, mark, timer
 from ..common.implementations import MOST_OF_CHAIN, NEST
 from ..counters import counter
 from ..function_pass import AtenPass
@@ -28,7 +28,6 @@ from ._questions import Group
 from ._scores import Scores, gradient_product, scores_among
 from ._training_questions import training_text
 from ._ways import number_of_way, take_way, ways_of
-from .choose_products import MEASURED, NONE, RECORDED
 
 #: rows, step, warps and stages are left to the passes that map kernels
 _ANY_TILE = (0, 0, 0, 0)

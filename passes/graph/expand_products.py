@@ -5,16 +5,25 @@ from __future__ import annotations
 import math
 from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, StringAttr
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DenseArrayBase,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    StringAttr,
+    i64,
+)
 from xdsl.ir import SSAValue
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.kernel import PRECISION
 from ...dialects.sym import ONE, Expr, Ranges
 from ...machines import GpuTarget, Target
+from ...machines.nests import PRODUCT, NestShape, nearest
 from ...machines.products import RowSums
 from ...records import dataclass
-from ..common.choices import Candidate, mark, mark_precision
+from ..common.choices import NONE, RECORDED, TILE, Candidate, mark, mark_precision
 from ..common.implementations import LEAST_OF_UNITS, MOST_OF_CHAIN, NEST
 from ..remarks import remark
 from ._product_pass import ProductPass, at_most
@@ -53,7 +62,8 @@ class ExpandProducts(ProductPass):
                    says how exact its factors are read, `precision = "bf16"`, or "f16", or with `allow_tf32` and float32
                    "tf32", with 10 bits behind the point, as the library does: what is inlined into it is more exact.
                    So is `aten._int_mm` then on a GPU, so that scales behind it are multiplied where it is summed, and
-                   `aten._scaled_mm` of 8-bit floats, with `precision = "fast"` where it says `use_fast_accum`.
+                   `aten._scaled_mm` of 8-bit floats, with `precision = "fast"` where it says `use_fast_accum`, which
+                   is one without the option as well where that was faster when the most similar one was measured.
 
         %y = aten.mm(%x, %w) : !aten.tensor<1x2048xbf16, device = "cuda:0">
     becomes
@@ -66,6 +76,8 @@ class ExpandProducts(ProductPass):
     row_products: bool = True
     loop_products: bool = False
     allow_tf32: bool = False
+    choices: str = RECORDED
+    """As of `graph-choose-products`: "none" leaves what records say of 8-bit floats alone."""
     vectors: int = 0
     """How many vectors there are at most, for tests and measurements, on any target; 0: as its description says."""
 
@@ -76,7 +88,7 @@ class ExpandProducts(ProductPass):
                 self._mark_integers(op, ranges)
             return
         if op.target == _SCALED:
-            if self.loop_products and isinstance(target, GpuTarget):
+            if isinstance(target, GpuTarget) and (self.loop_products or self.choices != NONE):
                 self._mark_scaled(op, target, ranges)
             return
         if self.loop_products and self._mark_for_units(op, ranges):
@@ -113,11 +125,20 @@ class ExpandProducts(ProductPass):
 
     def _mark_scaled(self, op: AtenOp, target: GpuTarget, ranges: Ranges) -> None:
         """Mark a product of 8-bit floats with scales, whose factors matrix units read along the depth alone."""
-        objection = _objection_to_scaled(op, target, ranges)
+        objection, tile = _objection_to_scaled(op, target, ranges), ()
+        if objection is None:
+            shape = _shape_of_scaled(op)
+            found = None if shape is None else nearest(shape, target.nests)
+            tile = () if found is None else found.tile
+            if not self.loop_products and (found is None or not found.is_ahead):
+                objection = (
+                    "nothing alike was measured" if found is None else f"the library was faster for {found.shape}"
+                )
         if objection is not None:
             remark("missed", self.name, op, f"not a nest: {objection}")
-        elif self.mark(op, NEST, "a nest: sums of products of 8-bit floats") and op.arg("use_fast_accum"):
-            op.attributes[PRECISION] = StringAttr("fast")
+        elif self.mark(op, NEST, "a nest: sums of products of 8-bit floats"):
+            op.attributes.update({PRECISION: StringAttr("fast")} if op.arg("use_fast_accum") else {})
+            op.attributes.update({TILE: DenseArrayBase.from_list(i64, tile)} if tile else {})
 
     def _mark_for_rows(self, op: AtenOp, limits: RowSums, ranges: Ranges) -> None:
         is_attention = op.target in _ATTENTION
@@ -133,6 +154,17 @@ class ExpandProducts(ProductPass):
             self.mark(op, NEST, f"a nest: sums over {what}")
 
 
+def _shape_of_scaled(op: AtenOp) -> NestShape | None:
+    """What measurements of 8-bit floats tell apart; None where a size is not known."""
+    left, scale = (type_of(cast(SSAValue, op.arg(name))) for name in ("self", "scale_a"))
+    known = [size.as_int() for size in (*type_of(op.results[0]).shape, left.shape[1])]
+    rows, columns, depth = (size or 0 for size in known)
+    fast = " fast" if op.arg("use_fast_accum") else ""
+    ops = () if all(size is ONE for size in scale.shape) else ("rows",)
+    shape = NestShape(PRODUCT, f"{left.element}{fast}", (1, rows, columns, depth), ops)
+    return None if None in known else shape
+
+
 def _objection_to_scaled(op: AtenOp, target: GpuTarget, ranges: Ranges) -> str | None:
     """Why a product of 8-bit floats is left to the library; None where it is not."""
     left, right, *scales = (type_of(cast(SSAValue, op.arg(name))) for name in ("self", "mat2", "scale_a", "scale_b"))
@@ -145,8 +177,9 @@ def _objection_to_scaled(op: AtenOp, target: GpuTarget, ranges: Ranges) -> str |
     if any(at_most(size, LEAST_OF_UNITS - 1, ranges) for size in result.shape):
         return f"it has fewer than {LEAST_OF_UNITS} rows or columns"
     wanted = ((rows, ONE), (ONE, columns))
-    is_whole = all(all(size is ONE for size in each.shape) and each.element == Float32Type() for each in scales)
-    if not is_whole and any(each.shape != shape for each, shape in zip(scales, wanted, strict=True)):
+    is_whole = all(size is ONE for each in scales for size in each.shape)
+    fits = is_whole or all(each.shape == shape for each, shape in zip(scales, wanted, strict=True))
+    if not fits or any(each.element != Float32Type() for each in scales):
         return "its scales are none of a whole side, or of each row of it"
     return None if _lies_along_depth(left, -1) and _lies_along_depth(right, -2) else "a factor lies across the depth"
 

@@ -44,7 +44,7 @@ class MultiplyQuantised(ProductPass):
                    a few rows (`CpuTarget.dequantised_rows`) and a matrix that casts and arithmetic make of less
                    memory, as they do a weight of 8 bits, and whose elements lie side by side along the depth, is marked
                    as a nest: `lower-aten-to-loop` makes sums over rows, and `loop-inline` puts the arithmetic there, so
-                   that the dequantised matrix is never in memory. On a GPU so is one of up to 16 rows, with a tile for
+                   that the dequantised matrix is never in memory. On a GPU so is one of up to 64 rows, with a tile for
                    matrix units, or of fewer rows as sums, where numbers are packed or scaled in groups
                    (`GpuTarget.dequantised`). So is an `aten._int_mm` of few rows. One of more is
                    marked "floats" where `integer_products` says so: exact products of float32 in blocks of the depth,
@@ -107,7 +107,13 @@ class MultiplyQuantised(ProductPass):
                 mark(op, Candidate(NEST, tile))
             return
         else:
-            objection = f"it has more than {known.units} rows"
+            is_plain = not how.is_packed and how.scales <= columns
+            tile = next((tile for most, tile in known.taller if at_most(rows, most, ranges) and is_plain), None)
+            if tile is not None:
+                if self.mark(op, NEST, f"a nest on matrix units that makes its matrix where it reads: {what}"):
+                    mark(op, Candidate(NEST, tile))
+                return
+            objection = f"it has more than {max([known.units, *(most for most, _ in known.taller)])} rows"
         remark("missed", self.name, op, f"its weight is dequantised into memory, {size_text(how.made)}: {objection}")
 
     def _integers(self, op: AtenOp, target: CpuTarget, ranges: Ranges) -> None:

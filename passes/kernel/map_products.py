@@ -85,8 +85,10 @@ class KernelMapProducts(MapToUnits, kernels=untiled_for_gpu):
 
     def tile_of(self, nest: ProductNest, facts: KernelFacts, wanted: ProductTile) -> ProductTile:
         """The largest tile of which there are enough."""
-        may_take_turns = facts.target.copies_boxes and not facts.function.symbols.data and _are_boxes(nest)
-        tile = product_tile(nest, facts.sizes, facts.target, wanted, may_take_turns)
+        is_constant = not facts.function.symbols.data
+        may_take_turns = facts.target.copies_boxes and is_constant and _are_boxes(nest)
+        may_split = is_constant and sum(1 for _ in facts.function.body.block.ops) == 2  # the nest and the terminator
+        tile = product_tile(nest, facts.sizes, facts.target, wanted, may_take_turns, may_split)
         return tile if may_take_turns or self.resident else replace(tile, resident=0)
 
     def map(

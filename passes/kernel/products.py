@@ -13,7 +13,7 @@ from xdsl.ir import Attribute
 from ...dialects import kernel
 from ...machines import GpuTarget
 from ...machines.nests import PRODUCT, NestShape, recorded_tile
-from ...machines.product_tiles import TILES
+from ...machines.product_tiles import TILES, TilePace, best_behind
 from ...records import dataclass
 from ..analysis.effects import independent_nests
 from ..analysis.loops import is_loop
@@ -244,7 +244,7 @@ MOST_SUMS = 128
 
 
 def product_tile(
-    nest: ProductNest, sizes: Sizes, target: GpuTarget, wanted: ProductTile, may_take_turns: bool
+    nest: ProductNest, sizes: Sizes, target: GpuTarget, wanted: ProductTile, may_take_turns: bool, may_split: bool
 ) -> ProductTile:
     """What is wanted, else the tile of the same product that was recorded, else that of the least time by its pace.
 
@@ -252,10 +252,12 @@ def product_tile(
     and where it has rows programs take turns only if it says so.
 
     may_take_turns: whether programs may take tiles in turns, which is measured with a copy engine alone
+    may_split:      whether tiles behind whole waves may be smaller, as in a kernel of constant sizes
     """
     size = element_bytes(nest.element)
     rows, columns = sizes.trips(nest.rows), sizes.trips(nest.columns)
     batch, depth = prod(map(sizes.trips, nest.batch)), max(sizes.trips(op) for op in nest.sums)
+    deep = min(depth, depth * size // 2)  # steps are of so many bytes, and paces are those of 16 bits
     reads_behind = _reads_behind(nest)
     shape = NestShape(PRODUCT, str(nest.element), (batch, rows, columns, depth), ("behind",) if reads_behind else ())
     recorded = ProductTile.chosen(recorded_tile(shape, target.nests))
@@ -270,7 +272,10 @@ def product_tile(
         is_filled &= pace.depth >= _STEP or _padded(depth, pace.depth) < _padded(depth, _STEP)
         has_turns = may_take_turns and programs > pace.resident * target.processors and depth >= _TURN * tile.depth
         is_filled &= (has_turns and not wanted.rows) or not pace.resident
-        found = pace.time(programs, target.processors, depth, reads_behind), tile
+        found = pace.time(programs, target.processors, deep, reads_behind), tile
+        if may_split and not nest.batch and not wanted.rows and deep >= _LONG * pace.depth:
+            split = best_behind(pace, rows, columns, deep, target.processors, reads_behind)
+            found = found if split is None else min(found, _split(tile, split, size), key=lambda each: each[0])
         if best is None or (found[0] < best[0] and is_filled and _fits(tile, size, target, nest)):
             best = found
     assert best is not None
@@ -281,6 +286,18 @@ def _padded(depth: int, step: int) -> int:
     return -(-depth // step) * step
 
 
+def _split(tile: ProductTile, found: tuple[float, TilePace], element: int) -> tuple[float, ProductTile]:
+    """A time with smaller tiles behind whole waves, which has to be better by more than paces err, and the tile."""
+    time, last = found
+    depth = last.depth * 2 // element
+    split = replace(tile, last_rows=last.rows, last_columns=last.columns, last_depth=depth)
+    return _DOUBT * time, split
+
+
+#: steps of a depth that is long enough for smaller tiles behind whole waves
+_LONG = 16
+#: how much better a time with smaller tiles has to be, for it was measured for few products
+_DOUBT = 1.05
 #: steps of a tile, of which fewer are no time in which loads of the next tile could hide
 _TURN = 3
 #: elements of the depth a step, of which no fewer are better unless the last step is padded

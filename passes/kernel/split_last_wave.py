@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...dialects import kernel
 from ...dialects.sym import ZERO, SymAttr, as_expr
 from ...machines import GpuTarget
+from ...machines.product_tiles import Waves
 from ...records import dataclass
 from ..analysis.loops import loops_in
 from ..common.choices import chosen_tile
@@ -50,31 +51,31 @@ class KernelSplitLastWave(KernelPass, kernels=all_for_gpu):
         columns, depth = self.last_columns or chosen.last_columns, self.last_depth or chosen.last_depth
         if not rows or not columns or not depth:
             return
-        wave = _wave_of(function, facts.target)
-        if isinstance(wave, str):
-            remark("missed", self.name, function, f"the last wave has the same tiles: {wave}")
+        last = _last_of(function, facts.target)
+        if isinstance(last, str):
+            remark("missed", self.name, function, f"the last wave has the same tiles: {last}")
         elif counter(self.name):
-            tiles, what = -(-wave.count // rows) * -(-wave.wide // columns), f"tiles of {rows} x {columns}"
-            remark("passed", self.name, function, f"{what} behind whole waves", rows=wave.count, tiles=tiles)
-            _split(wave, rows, columns, depth)
+            count = last.waves.count
+            tiles, what = -(-count // rows) * -(-last.wide // columns), f"tiles of {rows} x {columns}"
+            remark("passed", self.name, function, f"{what} behind whole waves", rows=count, tiles=tiles)
+            _split(last, rows, columns, depth)
 
 
 @dataclass(frozen=True)
-class _Wave:
+class _Last:
     """A product whose last rows are to have other tiles.
 
     nest:  the loop over rows, which is the outer one
-    first: the first of the last rows, `count` of them
+    waves: of its tiles
     wide:  columns
     """
 
     nest: kernel.ForOp
-    first: int
-    count: int
+    waves: Waves
     wide: int
 
 
-def _wave_of(function: kernel.FuncOp, target: GpuTarget) -> _Wave | str:
+def _last_of(function: kernel.FuncOp, target: GpuTarget) -> _Last | str:
     """What to split of a kernel, or why nothing is."""
     if function.symbols.data or function.programs is not None or function.boxes is not None:
         return "its sizes are not constant, or its programs take tiles in turns"
@@ -88,23 +89,17 @@ def _wave_of(function: kernel.FuncOp, target: GpuTarget) -> _Wave | str:
     high, wide = (loop.hi.data.as_int() for loop in chain)
     if high is None or wide is None:
         return "its sizes are not constant"
-    across = -(-wide // tile_of(chain[1]))
-    tiles = -(-high // tile_of(chain[0])) * across
-    whole = tiles // target.processors * target.processors // across
-    if not whole or whole * across == tiles:
-        return f"{tiles} tiles are no whole wave and a part of one"
-    first = whole * tile_of(chain[0])
-    return _Wave(chain[0], first, high - first, wide)
+    waves = Waves.of(high, wide, (tile_of(chain[0]), tile_of(chain[1])), target.processors)
+    return "it has no whole wave and a part of one" if waves is None else _Last(chain[0], waves, wide)
 
 
-def _split(wave: _Wave, rows: int, columns: int, depth: int) -> None:
+def _split(last: _Last, rows: int, columns: int, depth: int) -> None:
     """Let two nests stand in place of one."""
-    block = wave.nest.parent
+    block, first = last.nest.parent, SymAttr.of(as_expr(last.waves.first))
     assert block is not None
-    rest = wave.nest.clone()
-    block.insert_op_after(rest, wave.nest)
-    wave.nest.properties["hi"] = SymAttr.of(as_expr(wave.first))
-    rest.properties["lo"] = SymAttr.of(as_expr(wave.first))
+    rest = last.nest.clone()
+    block.insert_op_after(rest, last.nest)
+    last.nest.properties["hi"] = rest.properties["lo"] = first
     rest.properties.pop("swizzle", None)
     for loop, tile in zip(perfect_chain(rest), (rows, columns), strict=True):
         set_mapping(loop, "grid", tile)

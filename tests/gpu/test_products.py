@@ -100,3 +100,33 @@ def test_a_copy_engine_brings_tiles_in_turns(offset: int) -> None:
         with torch.no_grad():
             got = [run(x, w).clone() for _ in range(3)]
         _check(got[-1:], [eager], [exact])
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("rows", [256, 250])
+def test_floats_of_8_bits(rows: int, fast: bool) -> None:
+    """With a scale of each row, whether records or the option make a nest of it."""
+    x = torch.randn(rows, 1024, device="cuda").to(torch.float8_e4m3fn)
+    w = torch.randn(512, 1024, device="cuda").to(torch.float8_e4m3fn).t()
+    a, b = torch.rand(rows, 1, device="cuda") + 0.5, torch.rand(1, 512, device="cuda") + 0.5
+
+    def product() -> torch.Tensor:
+        return torch._scaled_mm(x, w, a, b, out_dtype=torch.bfloat16, use_fast_accum=fast).relu()
+
+    exact = ((x.double() @ w.double()) * a * b).relu()
+    for options in ({}, {"loop_products": True}):
+        torch._dynamo.reset()
+        run = torch.compile(product, backend="inductile", options=options)
+        _check([run()], [product()], [exact])
+    assert not any("_scaled_mm" in call for call in REPORTS[-1].aten_calls), REPORTS[-1].aten_calls
+
+
+@pytest.mark.parametrize("rows", [3136, 3100])
+def test_smaller_tiles_behind_whole_waves(rows: int) -> None:
+    """Of 150 tiles for the 132 processors of an H100 or H200 the last 18 are smaller ones."""
+    x = torch.randn(rows, 3072, device="cuda", dtype=torch.bfloat16)
+    head = torch.nn.Linear(3072, 768, device="cuda", dtype=torch.bfloat16)
+    run = torch.compile(lambda x: head(x).relu(), backend="inductile", options={"loop_products": True})
+    with torch.no_grad():
+        exact = F.linear(x.double(), head.weight.double(), head.bias.double()).relu()
+        _check([run(x)], [head(x).relu()], [exact])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inductile.machines.product_tiles import TILES, TilePace
+from inductile.machines.product_tiles import TILES, TilePace, Waves, best_behind
 
 
 @pytest.mark.parametrize("pace", TILES, ids=str)
@@ -30,3 +30,14 @@ def test_more_programs_prefer_larger_tiles() -> None:
 
     assert best(8192, 8192, 4096).rows * best(8192, 8192, 4096).columns >= 128 * 128
     assert best(64, 1024, 2048).columns <= 64
+
+
+def test_smaller_tiles_behind_whole_waves() -> None:
+    """22 of 25 rows of 6 tiles are a wave of 132; 128 rows more are none."""
+    waves = Waves.of(3136, 768, (128, 128), 132)
+    assert waves == Waves(2816, 320, 1)
+    assert Waves.of(2816, 768, (128, 128), 132) is None and Waves.of(1024, 768, (128, 128), 132) is None
+    pace = next(each for each in TILES if (each.rows, each.columns, each.resident) == (128, 128, 0))
+    found = best_behind(pace, 3136, 768, 3072, 132, False)
+    assert found is not None and found[0] < pace.time(150, 132, 3072, False)
+    assert -(-waves.count // found[1].rows) * -(-768 // found[1].columns) <= 132

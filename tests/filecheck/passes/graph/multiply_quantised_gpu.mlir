@@ -18,10 +18,10 @@ func.func @taken(%x: !aten.tensor<3x512xbf16, device = "cuda:0">, %w: !aten.tens
 // TRITON: tl.dot(
 
 // Many rows, and numbers that are scaled in groups, of more than one row.
-func.func @kept(%x: !aten.tensor<17x512xbf16, device = "cuda:0">, %y: !aten.tensor<2x512xbf16, device = "cuda:0">, %w: !aten.tensor<2048x512xi8, device = "cuda:0">, %s: !aten.tensor<2048x16xbf16, device = "cuda:0">) -> (!aten.tensor<17x2048xbf16, device = "cuda:0">, !aten.tensor<2x2048xbf16, device = "cuda:0">) {
+func.func @kept(%x: !aten.tensor<65x512xbf16, device = "cuda:0">, %y: !aten.tensor<2x512xbf16, device = "cuda:0">, %w: !aten.tensor<2048x512xi8, device = "cuda:0">, %s: !aten.tensor<2048x16xbf16, device = "cuda:0">) -> (!aten.tensor<65x2048xbf16, device = "cuda:0">, !aten.tensor<2x2048xbf16, device = "cuda:0">) {
   %0 = aten.t(%w) : !aten.tensor<512x2048xi8, strides = [1, 512], device = "cuda:0">
   %1 = aten._to_copy(%0, dtype = torch.bfloat16) : !aten.tensor<512x2048xbf16, strides = [1, 512], device = "cuda:0">
-  %2 = aten.mm(%x, %1) : !aten.tensor<17x2048xbf16, device = "cuda:0">
+  %2 = aten.mm(%x, %1) : !aten.tensor<65x2048xbf16, device = "cuda:0">
   %3 = aten.view(%w, size = [2048, 16, 32]) : !aten.tensor<2048x16x32xi8, device = "cuda:0">
   %4 = aten._to_copy(%3, dtype = torch.bfloat16) : !aten.tensor<2048x16x32xbf16, device = "cuda:0">
   %5 = aten.view(%s, size = [2048, 16, 1]) : !aten.tensor<2048x16x1xbf16, device = "cuda:0">
@@ -29,9 +29,9 @@ func.func @kept(%x: !aten.tensor<17x512xbf16, device = "cuda:0">, %y: !aten.tens
   %7 = aten.view(%6, size = [2048, 512]) : !aten.tensor<2048x512xbf16, device = "cuda:0">
   %8 = aten.t(%7) : !aten.tensor<512x2048xbf16, strides = [1, 512], device = "cuda:0">
   %9 = aten.mm(%y, %8) : !aten.tensor<2x2048xbf16, device = "cuda:0">
-  func.return %2, %9 : !aten.tensor<17x2048xbf16, device = "cuda:0">, !aten.tensor<2x2048xbf16, device = "cuda:0">
+  func.return %2, %9 : !aten.tensor<65x2048xbf16, device = "cuda:0">, !aten.tensor<2x2048xbf16, device = "cuda:0">
 }
 // CHECK-LABEL: @kept
 // CHECK-NOT: implementation =
-// REMARK: missed: aten.mm: its weight is dequantised into memory, 2.0 MiB: it has more than 16 rows
+// REMARK: missed: aten.mm: its weight is dequantised into memory, 2.0 MiB: it has more than 64 rows
 // REMARK: missed: aten.mm: its weight is dequantised into memory, 2.0 MiB: numbers of its weight are packed, or scaled in groups, and it has more rows
